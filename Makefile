@@ -1,0 +1,53 @@
+# Two commands for everyone (demo, test) and what CI calls. All of them make and use .venv;
+# PYTHON=... picks the interpreter it is made from.
+
+PYTHON ?= python3
+PYTEST_ARGS ?= -n 2 --dist worksteal
+
+venv := .venv
+bin := $(venv)/bin
+install := $(bin)/python -m pip install --disable-pip-version-check -qq
+
+.PHONY: demo test lint types imports clean
+.DELETE_ON_ERROR:
+
+demo: $(venv)/.installed
+	$(bin)/tensorm demo --out demo
+
+test: $(venv)/.installed-dev
+	MPLBACKEND=Agg $(bin)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(venv)/.installed-dev
+	$(bin)/ruff check .
+	$(bin)/ruff format --check .
+
+types: $(venv)/.installed-dev
+	$(bin)/mypy
+
+imports: $(venv)/.installed-dev
+	$(bin)/lint-imports
+
+# The environment itself stays; so do the stamps of what is installed in it.
+clean:
+	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -rf demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .nox
+
+# A stamp is older than pyproject.toml when the dependencies may have changed.
+$(venv)/.installed: pyproject.toml | $(venv)/.made
+	@echo "Installing tensorm into $(venv) (a minute or two, once)"
+	@$(install) -e '.[plot]'
+	@touch $@
+
+$(venv)/.installed-dev: pyproject.toml | $(venv)/.made
+	@echo "Installing tensorm and what its tests need into $(venv) (a minute or two, once)"
+	@$(install) -e '.[dev,plot]'
+	@touch $(venv)/.installed $@
+
+$(venv)/.made:
+	@command -v "$(PYTHON)" >/dev/null || { \
+	  echo "tensorm needs Python 3.11 or newer, and there is no '$(PYTHON)' here; name one with PYTHON=..."; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "tensorm needs Python 3.11 or newer, and '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1); name a newer one with PYTHON=..."; exit 1; }
+	@"$(PYTHON)" -m venv $(venv) || { \
+	  echo "'$(PYTHON)' cannot make a virtual environment; install its venv module, or name another with PYTHON=..."; exit 1; }
+	@touch $@

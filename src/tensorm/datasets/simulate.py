@@ -1,0 +1,121 @@
+"""Random tensors as in the paper's section "Random Tensor Decomposition", for any number of modes.
+
+Factors are i.i.d. Bernoulli with the density that gives the product the wanted expected density; noise flips
+cells of the product, each on its own. Cells are made block by block along mode 0, so that a large tensor
+needs little memory beyond the arrays that are returned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.errors import InputError
+from tensorm.inputs import check_count, check_probability
+from tensorm.model import boolean_product, factor_density
+
+BLOCK_CELLS = 2**20
+
+
+class Simulation(NamedTuple):
+    """A simulated tensor and what it was made from.
+
+    Attributes
+    ----------
+    observed : ndarray
+        The product with noise: int8, or float32 with NaN when cells are missing.
+    noise_free : ndarray of bool
+        The Boolean product of the factors.
+    factors : list of ndarray of bool
+        One array of shape (N_k, rank) per mode.
+    """
+
+    observed: npt.NDArray[np.int8] | npt.NDArray[np.float32]
+    noise_free: npt.NDArray[np.bool_]
+    factors: list[npt.NDArray[np.bool_]]
+
+
+def simulate(
+    shape: Sequence[int] = (20, 20, 20),
+    rank: int = 5,
+    density: float = 0.3,
+    noise: float = 0.1,
+    missing: float = 0.0,
+    random_state: Any = None,
+    false_ones: float | None = None,
+    false_zeros: float | None = None,
+) -> Simulation:
+    """Draw random factors, multiply them, and flip cells of the product.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Sizes of the modes, two or more.
+    rank : int
+        Number of components.
+    density : float
+        Expected share of ones in the product; the tensor drawn varies around it.
+    noise : float
+        Probability with which a cell is flipped.
+    missing : float
+        Probability with which a cell is missing.
+    random_state : int, numpy.random.Generator or None
+        Seed; the same one gives the same tensor.
+    false_ones, false_zeros : float, optional
+        Probability of flipping a 0 and of flipping a 1, each in place of ``noise``.
+
+    Returns
+    -------
+    Simulation
+        ``observed``, ``noise_free`` and ``factors``.
+    """
+    sizes = _check_shape(shape)
+    rank = check_count("rank", rank, 1)
+    density = _check_number("density", density)
+    noise = _check_number("noise", noise)
+    missing = _check_number("missing", missing)
+    flip_zero = noise if false_ones is None else _check_number("false_ones", false_ones)
+    flip_one = noise if false_zeros is None else _check_number("false_zeros", false_zeros)
+    # A stream each, so that the factors of a seed stay the same when the noise is changed.
+    for_factors, for_noise, for_missing = _streams(random_state, 3)
+
+    f = factor_density(density, rank, len(sizes))
+    factors = [for_factors.random((N, rank)) < f for N in sizes]
+    noise_free = np.empty(sizes, dtype=bool)
+    observed = np.empty(sizes, dtype=np.float32 if missing else np.int8)
+    step = max(1, BLOCK_CELLS // math.prod(sizes[1:]))
+    for start in range(0, sizes[0], step):
+        rows = slice(start, start + step)
+        product = boolean_product([factors[0][rows], *factors[1:]])
+        noise_free[rows] = product
+        observed[rows] = product ^ (for_noise.random(product.shape) < np.where(product, flip_one, flip_zero))
+        if missing:
+            observed[rows][for_missing.random(product.shape) < missing] = np.nan
+    return Simulation(observed, noise_free, factors)
+
+
+def _check_shape(shape: Any) -> tuple[int, ...]:
+    sizes = list(shape) if isinstance(shape, (Sequence, np.ndarray)) and not isinstance(shape, str) else []
+    if len(sizes) < 2:
+        raise InputError(f"shape is {shape!r}; give the sizes of at least 2 modes, as in (20, 20, 20).")
+    return tuple(check_count(f"shape[{k}]", N, 1) for k, N in enumerate(sizes))
+
+
+def _check_number(name: str, value: Any) -> float:
+    number = check_probability(name, value)
+    if not isinstance(number, float):
+        raise InputError(f"{name} is an array of shape {number.shape}; give one number between 0 and 1.")
+    return number
+
+
+def _streams(random_state: Any, number: int) -> list[np.random.Generator]:
+    try:
+        rng = np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        wanted = "a non-negative integer, a numpy Generator or None"
+        raise InputError(f"random_state is {random_state!r}; give {wanted}.") from error
+    return [np.random.default_rng(seed) for seed in rng.integers(2**63, size=number)]

@@ -1,0 +1,106 @@
+"""An invented hospital ward: who met whom in each hour of a day, 13 x 75 x 75, with known groups planted.
+
+No person and no contact in it is real. The cells come from integer arithmetic alone (the mixing steps of
+splitmix64 on the number of the cell), so they are the same on every machine and with every version of NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.model import boolean_product
+
+if TYPE_CHECKING:
+    import xarray
+
+HOURS = ("night", *(f"{hour:02d}-{hour + 1:02d}" for hour in range(8, 20)))
+STAFF = {"doctor": 12, "nurse": 28, "administrator": 7, "patient": 28}
+PEOPLE = tuple(f"{role} {i:02d}" for role, size in STAFF.items() for i in range(1, size + 1))
+ROLES = tuple(role for role, size in STAFF.items() for _ in range(size))
+
+INSIDE, OUTSIDE = 60, 1  # contacts per hundred pairs and hours, inside a group and outside of all
+SEED = 20180713
+
+# name: (hours from, to), {role: (from, to)}; both ends belong to the group, hour 7 stands for the night
+GROUPS: dict[str, tuple[Sequence[tuple[int, int]], dict[str, tuple[int, int]]]] = {
+    "doctors' room": ([(9, 19)], {"doctor": (1, 12)}),
+    "morning round": ([(8, 10)], {"doctor": (1, 6), "nurse": (1, 8), "patient": (1, 10)}),
+    "nurses' handover": ([(13, 14), (19, 19)], {"nurse": (1, 22), "administrator": (1, 2)}),
+    "front office": ([(8, 16)], {"nurse": (7, 10), "administrator": (1, 7)}),
+    "afternoon clinic": ([(14, 16)], {"doctor": (5, 11), "nurse": (15, 20), "patient": (8, 16)}),
+    "day room": ([(11, 12), (17, 18)], {"nurse": (11, 14), "patient": (15, 28)}),
+    "night shift": ([(7, 7), (19, 19)], {"doctor": (12, 12), "nurse": (19, 28), "patient": (1, 6)}),
+}
+
+
+class WardTruth(NamedTuple):
+    """What was planted in the ward.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One name per component.
+    factors : list of ndarray of bool
+        Hours, people and people again: (13, L), (75, L) and (75, L).
+    """
+
+    names: tuple[str, ...]
+    factors: list[npt.NDArray[np.bool_]]
+
+
+def ward() -> xarray.DataArray:
+    """Return the contacts of an invented hospital ward.
+
+    A cell is 1 if two people met in an hour, NaN on the diagonal, where nobody meets themselves. Contacts are
+    symmetric: three in five pairs inside each group of ``ward_truth``, one in a hundred elsewhere.
+
+    Returns
+    -------
+    xarray.DataArray
+        float32, dimensions "hour" (13), "person" (75) and "met" (75), all labelled, and a coordinate "role"
+        along "person".
+    """
+    import xarray  # it loads pandas, which importing the package must not
+
+    truth = ward_truth()
+    group = boolean_product(truth.factors)
+    hour, person, met = np.indices(group.shape)
+    pair = np.minimum(person, met) * len(PEOPLE) + np.maximum(person, met)
+    contact = _hundredths(hour * len(PEOPLE) ** 2 + pair) < np.where(group, INSIDE, OUTSIDE)
+    return xarray.DataArray(
+        np.where(person == met, np.nan, contact).astype(np.float32),
+        dims=("hour", "person", "met"),
+        coords={
+            "hour": list(HOURS),
+            "person": list(PEOPLE),
+            "met": list(PEOPLE),
+            "role": ("person", list(ROLES)),
+        },
+        name="contact",
+        attrs={"description": "Invented contacts on a hospital ward; no person in it is real."},
+    )
+
+
+def ward_truth() -> WardTruth:
+    """Return the names and factors of the groups planted in ``ward()``."""
+    hours = np.zeros((len(HOURS), len(GROUPS)), dtype=bool)
+    people = np.zeros((len(PEOPLE), len(GROUPS)), dtype=bool)
+    for l, (spans, members) in enumerate(GROUPS.values()):
+        for first, last in spans:
+            hours[first - 7 : last - 6, l] = True
+        for role, (first, last) in members.items():
+            people[PEOPLE.index(f"{role} {first:02d}") : PEOPLE.index(f"{role} {last:02d}") + 1, l] = True
+    return WardTruth(tuple(GROUPS), [hours, people, people.copy()])
+
+
+def _hundredths(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """Return for each number one of 0, ..., 99, as good as random: splitmix64, its upper half scaled."""
+    z = (numbers.astype(np.uint64) + np.uint64(SEED)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return ((z >> np.uint64(32)) * np.uint64(100)) >> np.uint64(32)

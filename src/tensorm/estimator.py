@@ -1,0 +1,300 @@
+"""TensOrMachine: the estimator. Validates, delegates, and sets the fitted attributes."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tensorm.errors import InputError
+from tensorm.inputs import (
+    check_beta,
+    check_choice,
+    check_count,
+    check_factors,
+    check_probability,
+    check_probability_tables,
+)
+from tensorm.placing import place_slices
+from tensorm.posterior import METHODS, Posterior
+from tensorm.progress import announcing_compilation, watching
+from tensorm.sampler.chains import Plan, run_chains, warm_up
+from tensorm.sampler.noise import MODELS
+from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
+from tensorm.sampler.sweep import Model
+from tensorm.tensors import GIBBS, METROPOLIS, Tensor, as_tensor
+
+Floats = npt.NDArray[np.float64]
+FLIPS = {"gibbs": GIBBS, "metropolis": METROPOLIS}
+
+
+class TensOrMachine(TransformerMixin, BaseEstimator):
+    """Bayesian Boolean tensor decomposition: the posterior of binary factors, given yes/no cells.
+
+    A cell is likely 1 if some component holds its index in every mode, and likely 0 otherwise. Works on
+    tensors of any number of modes K >= 2, with missing cells.
+
+    Parameters
+    ----------
+    n_components : int, default 5
+        Number of components L.
+    n_chains : int, default 4
+        Independent chains; their components are matched afterwards.
+    n_draws : int, default 250
+        Draws kept from each chain.
+    burn_in : "auto" or int, default "auto"
+        Sweeps before the first draw. "auto" goes on until the log-likelihood stops rising: the mean of the
+        last 25 sweeps exceeds that of the 25 before by no more than half their standard deviation.
+    init : "data", "random" or list of arrays (N_k, L), default "data"
+        Where chains start: from the data, from fair coins, or from given factors.
+    noise : "asymmetric" or "symmetric", default "asymmetric"
+        Two rates of ones, inside and outside the components, or the paper's one rate of errors.
+    noise_update : "sample" or "map", default "sample"
+        Draw the rates from their conditional, or plug in its mean as the paper does (faster to settle, but
+        the draws are then not from the posterior).
+    factor_prior : "learned", float or list of arrays (N_k, L), default "learned"
+        Probability that an entry is 1: a density learned for each mode, one number, or one for each entry,
+        where 0 and 1 fix the entry.
+    noise_prior : (float, float), default (1.0, 1.0)
+        The two numbers of the Beta prior of each rate.
+    flips : "metropolis" or "gibbs", default "metropolis"
+        How an entry is drawn: both are exact, Metropolised flips move more.
+    order : "random" or "fixed", default "random"
+        The order in which components take their turn in a sweep.
+    n_jobs : int or None, default None
+        Threads; None for one per available processor core. The draws do not depend on it.
+    random_state : int, RandomState or None, default None
+        Seed. The same seed gives the same draws.
+    progress : bool, default True
+        Show a bar per chain if the output is a terminal.
+
+    Attributes
+    ----------
+    factors_ : list of K ndarrays (N_k, L)
+        Posterior means, strongest component first.
+    noise_ : dict
+        Posterior means: "hit", the rate of ones where the product is 1; "false_alarm", where it is 0;
+        "explained", the share of the observed cells that equal the product.
+    posterior_ : Posterior
+        The draws and what follows from them.
+    modes_, labels_ : tuple
+        Names of the modes, and of their indices where the input had any.
+    n_features_in_ : int
+        Size of mode 1.
+
+    Examples
+    --------
+    >>> from tensorm import TensOrMachine, datasets
+    >>> sim = datasets.simulate(shape=(20, 20, 20), rank=3, density=0.2, noise=0.1, random_state=0)
+    >>> model = TensOrMachine(n_components=3, random_state=0, progress=False).fit(sim.observed)
+    >>> bool((model.predict() == sim.noise_free).mean() > 0.99)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 5,
+        *,
+        n_chains: int = 4,
+        n_draws: int = 250,
+        burn_in: int | Literal["auto"] = "auto",
+        init: Any = "data",
+        noise: str = "asymmetric",
+        noise_update: str = "sample",
+        factor_prior: Any = "learned",
+        noise_prior: tuple[float, float] = (1.0, 1.0),
+        flips: str = "metropolis",
+        order: str = "random",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        progress: bool = True,
+    ) -> None:
+        self.n_components = n_components
+        self.n_chains = n_chains
+        self.n_draws = n_draws
+        self.burn_in = burn_in
+        self.init = init
+        self.noise = noise
+        self.noise_update = noise_update
+        self.factor_prior = factor_prior
+        self.noise_prior = noise_prior
+        self.flips = flips
+        self.order = order
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Sample the posterior of the factors given X.
+
+        Parameters
+        ----------
+        X : array-like or tensor
+            Cells of 0, 1 and missing (NaN, masked) with K >= 2 modes; an ``xarray.DataArray`` keeps its names.
+        y : None
+            Ignored; part of the scikit-learn interface.
+
+        Returns
+        -------
+        self
+        """
+        tensor = as_tensor(X)
+        plan = self._plan(tensor)
+        with announcing_compilation(self.progress):
+            warm_up(tensor, plan.model)
+        with watching(self.n_chains, self.progress) as watch:
+            traces, interrupted = run_chains(tensor, plan, self.n_chains, self._threads(), watch)
+        self.posterior_ = Posterior.from_traces(traces, tensor)
+        self.factors_, self.noise_ = self.posterior_.factors, self.posterior_.noise
+        self.modes_, self.labels_ = tensor.modes, tensor.labels
+        self.n_features_in_ = tensor.shape[1]
+        self._model = plan.model
+        if interrupted:
+            made = f"{self.posterior_.n_draws} draws from {len(traces)} of {self.n_chains} chains"
+            unsure = "" if all(trace.settled for trace in traces) else ", made before burn-in was over"
+            warnings.warn(
+                f"Stopped by Ctrl-C: this fit rests on {made}{unsure}.", RuntimeWarning, stacklevel=2
+            )
+        return self
+
+    def predict_proba(self, indices: npt.ArrayLike | None = None) -> Floats:
+        """Return the posterior predictive P(x = 1) (eq. 7).
+
+        Parameters
+        ----------
+        indices : array of int (n, K), optional
+            Cells to predict, one row each; all cells by default. ``posterior_.blocks()`` yields all cells of a
+            large tensor in pieces.
+
+        Returns
+        -------
+        ndarray (n,), or of the tensor's shape
+        """
+        return self._predict(indices, "predictive")
+
+    def predict(
+        self, indices: npt.ArrayLike | None = None, *, method: str = "predictive"
+    ) -> npt.NDArray[np.int8]:
+        """Return the more probable value of each cell.
+
+        Parameters
+        ----------
+        indices : array of int (n, K), optional
+            Cells to predict, one row each; all cells by default.
+        method : "predictive", "mean" or "map"
+            From the posterior predictive, from the factors' posterior means taken as independent, or from the
+            Boolean product of each factor entry's more probable value.
+
+        Returns
+        -------
+        ndarray of int8 (n,), or of the tensor's shape
+        """
+        check_choice("method", method, METHODS)
+        return (self._predict(indices, method) > 0.5).astype(np.int8)
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Return the accuracy of ``predict`` on the observed cells of X, a tensor of the fitted shape."""
+        check_is_fitted(self)
+        tensor = as_tensor(X)
+        self._check_shape(tensor, first=0)
+        right = 0
+        for where, ones, observed in tensor.blocks():
+            predicted = self.posterior_.predict_block(where.start, where.stop) > 0.5
+            right += int(np.count_nonzero((predicted == ones) & observed))
+        return right / tensor.n_observed
+
+    def transform(self, X: Any) -> Floats:
+        """Return the probability that each slice of X along mode 0 is in each component.
+
+        The factors of the other modes and the noise are those of the posterior, so new slices can be placed
+        without fitting again.
+
+        Parameters
+        ----------
+        X : array-like or tensor
+            Any size along mode 0; the fitted sizes along all others.
+
+        Returns
+        -------
+        ndarray (N, L)
+        """
+        check_is_fitted(self)
+        tensor = as_tensor(X)
+        self._check_shape(tensor, first=1)
+        return place_slices(tensor.with_threads(self._threads()), self.posterior_, self._model)
+
+    def _predict(self, indices: npt.ArrayLike | None, method: str) -> Floats:
+        check_is_fitted(self)
+        if indices is not None:
+            return self.posterior_.predict_cells(self.posterior_.check_indices(indices), method)
+        return self.posterior_.predict_all(method)
+
+    def _check_shape(self, tensor: Tensor, first: int) -> None:
+        """Raise unless the modes from ``first`` on have the fitted sizes."""
+        shape = self.posterior_.shape
+        if len(tensor.shape) != len(shape) or tensor.shape[first:] != shape[first:]:
+            wanted = str(shape) if first == 0 else f"(any, {', '.join(map(str, shape[1:]))})"
+            raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
+
+    def _threads(self) -> int:
+        if self.n_jobs is None or self.n_jobs == -1:
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return check_count("n_jobs", self.n_jobs, 1)
+
+    def _plan(self, tensor: Tensor) -> Plan:
+        """Check every setting and say how chains are to be run."""
+        L = check_count("n_components", self.n_components, 1)
+        check_count("n_chains", self.n_chains, 1)
+        check_choice("noise", self.noise, ("symmetric", "asymmetric"))
+        check_choice("noise_update", self.noise_update, ("sample", "map"))
+        check_choice("flips", self.flips, tuple(FLIPS))
+        check_choice("order", self.order, ("random", "fixed"))
+        if self.burn_in != "auto":
+            check_count("burn_in", self.burn_in, 0)
+        if tensor.n_observed == 0:
+            raise InputError("X has no observed cell; there is nothing to fit.")
+        model = Model(
+            n_components=L,
+            noise=MODELS[self.noise, self.noise_update](*check_beta("noise_prior", self.noise_prior)),
+            prior=self._factor_prior(tensor),
+            seed=_seed(self.random_state),
+            flips=FLIPS[self.flips],
+            shuffle=self.order == "random",
+        )
+        return Plan(
+            model=model,
+            n_draws=check_count("n_draws", self.n_draws, 1),
+            burn_in=None if self.burn_in == "auto" else self.burn_in,
+            init=self._init(tensor),
+        )
+
+    def _init(self, tensor: Tensor) -> Any:
+        if isinstance(self.init, str):
+            check_choice("init", self.init, ("data", "random"))
+            return None
+        return check_factors("init", self.init, tensor.shape, self.n_components)
+
+    def _factor_prior(self, tensor: Tensor) -> FactorPrior:
+        if isinstance(self.factor_prior, str):
+            check_choice("factor_prior", self.factor_prior, ("learned",))
+            return LearnedPrior()
+        if np.ndim(self.factor_prior) == 0 and not isinstance(self.factor_prior, (list, tuple)):
+            return FixedPrior.from_probabilities(
+                [check_probability("factor_prior", self.factor_prior)] * len(tensor.shape)
+            )
+        tables = check_probability_tables("factor_prior", self.factor_prior, tensor.shape, self.n_components)
+        return FixedPrior.from_probabilities(tables)
+
+
+def _seed(random_state: Any) -> np.uint64:
+    """Return the key of all random numbers of a fit."""
+    if isinstance(random_state, (np.random.RandomState, np.random.Generator)):
+        random_state = int(random_state.bytes(8).hex(), 16)
+    elif random_state is not None:
+        random_state = check_count("random_state", random_state, 0)
+    return np.uint64(np.random.SeedSequence(random_state).generate_state(1, np.uint64)[0])

@@ -1,0 +1,63 @@
+"""Random numbers by counting: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011).
+
+Every decision of the sampler owns a counter (chain, sweep, mode, row, component) and a key (the seed), so
+its uniform number does not depend on who computes it, in which order, or on which machine.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint32, uint64
+
+LOW = np.uint64(0xFFFFFFFF)
+MULTIPLY_0, MULTIPLY_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+STEP_0, STEP_1 = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
+UNIT = 1.0 / (1 << 52)
+
+
+@njit(inline="always")
+def philox(c0, c1, c2, c3, k0, k1):
+    """Four random 32-bit words for a counter of four and a key of two."""
+    for _ in range(10):
+        low = MULTIPLY_0 * uint64(c0)
+        high = MULTIPLY_1 * uint64(c2)
+        c0, c1, c2, c3 = (
+            uint32(uint32(high >> uint64(32)) ^ c1 ^ k0),
+            uint32(high & LOW),
+            uint32(uint32(low >> uint64(32)) ^ c3 ^ k1),
+            uint32(low & LOW),
+        )
+        k0, k1 = uint32(k0 + STEP_0), uint32(k1 + STEP_1)
+    return c0, c1, c2, c3
+
+
+@njit(inline="always")
+def uniform(stream, row, component):
+    """A number in (0, 1) for one decision; `stream` is a tensors.seam.Stream."""
+    seed, chain, sweep, purpose, by_row = stream
+    c0, c1, _, _ = philox(
+        uint32(row * by_row),
+        uint32(uint32(component) | uint32(purpose) << uint32(24)),
+        uint32(sweep),
+        uint32(chain),
+        uint32(uint64(seed) & LOW),
+        uint32(uint64(seed) >> uint64(32)),
+    )
+    bits = (uint64(c0) << uint64(20)) ^ (uint64(c1) >> uint64(12))
+    return (np.float64(bits) + 0.5) * UNIT
+
+
+@njit(nogil=True, cache=True)
+def uniforms(stream, row, count):
+    """`count` numbers in (0, 1), one for each component of a row."""
+    out = np.empty(count)
+    for component in range(count):
+        out[component] = uniform(stream, row, component)
+    return out
+
+
+@njit(nogil=True, cache=True)
+def known_answer(counter, key):
+    """Philox on whole arrays, for the published test vectors."""
+    words = philox(counter[0], counter[1], counter[2], counter[3], key[0], key[1])
+    return np.array([words[0], words[1], words[2], words[3]], dtype=np.uint32)

@@ -1,0 +1,144 @@
+"""A vector of 64-bit words inside numba: the LLVM vector type, made usable from a kernel.
+
+LLVM turns it into AVX-512 (with `vpopcntq`), AVX2 or NEON, whatever the processor has. Its width is a
+compile-time constant that follows from `span`, a tuple of n zeros: n times eight words.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, register_model
+
+LANES = 8  # words per zero in `span`: 512 bits
+
+
+class Words(types.Type):
+    """The numba type of a vector of `lanes` unsigned 64-bit words."""
+
+    def __init__(self, lanes):
+        self.lanes = lanes
+        super().__init__(name=f"words{lanes}")
+
+
+@register_model(Words)
+class _WordsModel(models.PrimitiveModel):
+    def __init__(self, dmm, fe_type):
+        super().__init__(dmm, fe_type, _llvm(fe_type))
+
+
+def _llvm(words):
+    return ir.VectorType(ir.IntType(64), words.lanes)
+
+
+def _pointer(context, builder, array_type, array, offset, vector):
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [offset]), vector.as_pointer())
+
+
+def _reduce(builder, name, result, argument):
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, [argument.type]), name)
+    return builder.call(function, [argument])
+
+
+@intrinsic
+def load(typing, array, offset, span):
+    """The vector that starts at array[offset]; the array must be one-dimensional and contiguous."""
+    words = Words(LANES * span.count)
+
+    def codegen(context, builder, sig, args):
+        value = builder.load(_pointer(context, builder, sig.args[0], args[0], args[1], _llvm(words)))
+        value.align = 8
+        return value
+
+    return words(array, types.int64, span), codegen
+
+
+@intrinsic
+def store(typing, array, offset, vector):
+    """Write the vector to array[offset:]."""
+
+    def codegen(context, builder, sig, args):
+        pointer = _pointer(context, builder, sig.args[0], args[0], args[1], _llvm(sig.args[2]))
+        builder.store(args[2], pointer).align = 8
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, vector), codegen
+
+
+@intrinsic
+def zeros(typing, span):
+    """The vector of zeros."""
+    words = Words(LANES * span.count)
+    return words(span), lambda c, b, s, a: ir.Constant(_llvm(words), [0] * words.lanes)
+
+
+@intrinsic
+def ones(typing, span):
+    """The vector of set bits."""
+    words = Words(LANES * span.count)
+    return words(span), lambda c, b, s, a: ir.Constant(_llvm(words), [2**64 - 1] * words.lanes)
+
+
+@intrinsic
+def both(typing, x, y):
+    """x & y."""
+    return x(x, y), lambda c, b, s, a: b.and_(a[0], a[1])
+
+
+@intrinsic
+def either(typing, x, y):
+    """x | y."""
+    return x(x, y), lambda c, b, s, a: b.or_(a[0], a[1])
+
+
+@intrinsic
+def without(typing, x, y):
+    """x & ~y."""
+    return x(x, y), lambda c, b, s, a: b.and_(a[0], b.not_(a[1]))
+
+
+@intrinsic
+def add(typing, x, y):
+    """Sum, word by word."""
+    return x(x, y), lambda c, b, s, a: b.add(a[0], a[1])
+
+
+@intrinsic
+def scale(typing, x, count):
+    """Every word of x times an integer."""
+
+    def codegen(context, builder, sig, args):
+        vector, i32 = _llvm(sig.args[0]), ir.IntType(32)
+        first = builder.insert_element(ir.Constant(vector, ir.Undefined), args[1], ir.Constant(i32, 0))
+        spread = ir.Constant(ir.VectorType(i32, vector.count), [0] * vector.count)
+        return builder.mul(args[0], builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), spread))
+
+    return x(x, types.int64), codegen
+
+
+@intrinsic
+def popcount(typing, x):
+    """Set bits of each word."""
+    name = f"llvm.ctpop.v{x.lanes}i64"
+    return x(x), lambda c, b, s, a: _reduce(b, name, _llvm(x), a[0])
+
+
+@intrinsic
+def total(typing, x):
+    """Sum of all words."""
+    name = f"llvm.vector.reduce.add.v{x.lanes}i64"
+    return types.int64(x), lambda c, b, s, a: _reduce(b, name, ir.IntType(64), a[0])
+
+
+@intrinsic
+def lowest_bit(typing, x):
+    """Position of the lowest set bit of a word that is not 0."""
+    return types.int64(types.uint64), lambda c, b, s, a: b.cttz(a[0], ir.Constant(ir.IntType(1), 1))
+
+
+@intrinsic
+def count_bits(typing, x):
+    """Set bits of one word."""
+    return types.int64(types.uint64), lambda c, b, s, a: b.ctpop(a[0])

@@ -1,0 +1,168 @@
+"""The model of the paper in plain NumPy: product, likelihood, conditionals, noise, reconstruction.
+
+These are the definitions (eqs. 1-7), slow and obvious, for any number of modes K >= 2; the kernels are
+tested against them and against the element loops of ``tests/naive.py``. Cells come as two arrays: ``ones``,
+and ``observed``, which is None when nothing is missing. Factors are K arrays of shape (N_k, L).
+Anything may import this module; it imports no other part of the package.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit, xlog1py, xlogy
+
+Bits = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+class Noise(NamedTuple):
+    """How often a cell is 1, given the Boolean product ``y``; both rates lie strictly inside (0, 1).
+
+    Attributes
+    ----------
+    hit : float
+        p(x = 1 | y = 1).
+    false_alarm : float
+        p(x = 1 | y = 0).
+    """
+
+    hit: float
+    false_alarm: float
+
+    @classmethod
+    def symmetric(cls, sigma: float) -> Noise:
+        """Return the paper's noise: a cell equals the product with probability ``sigma`` = sigma(lambda)."""
+        return cls(sigma, 1.0 - sigma)
+
+    @property
+    def weights(self) -> tuple[float, float]:
+        """What a one and a zero weigh in an entry's log-odds ``w1 * pos - w0 * (tot - pos) + logit(prior)``.
+
+        Both equal lambda, to the last bit, for ``Noise.symmetric(sigma)`` with sigma >= 1/2.
+        """
+        w1 = math.log(self.hit / self.false_alarm)
+        w0 = math.log((1.0 - self.false_alarm) / (1.0 - self.hit))
+        return w1, w0
+
+
+class Confusion(NamedTuple):
+    """Observed cells, counted: *positive* is a product of 1, *true* that the cell agrees with the product."""
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+    @property
+    def observed(self) -> int:
+        """Number of observed cells."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def correct(self) -> int:
+        """Number of observed cells equal to the product."""
+        return self.tp + self.tn
+
+
+def boolean_product(factors: Sequence[npt.ArrayLike]) -> Bits:
+    """Return the Boolean product of the factors, an array of shape (N_1, ..., N_K) (eq. 1)."""
+    matrices = [np.asarray(factor, dtype=bool) for factor in factors]
+    product = np.zeros([len(matrix) for matrix in matrices], dtype=bool)
+    for l in range(matrices[0].shape[1]):  # OR over components of the AND over modes
+        product |= reduce(np.logical_and.outer, [matrix[:, l] for matrix in matrices])
+    return product
+
+
+def cell_probability(factors: Sequence[npt.ArrayLike], noise: Noise) -> Floats:
+    """Return p(x = 1 | factors, noise) of every cell (eq. 3, with a rate for either value of the product)."""
+    return np.where(boolean_product(factors), noise.hit, noise.false_alarm)
+
+
+def confusion(ones: Bits, observed: Bits | None, factors: Sequence[npt.ArrayLike]) -> Confusion:
+    """Count the observed cells by the product's value and their own."""
+    product = boolean_product(factors)
+    seen = np.ones_like(product) if observed is None else observed
+    cells = (product & ones, product & ~ones, ~product & ones, ~product & ~ones)
+    return Confusion(*(int(np.count_nonzero(seen & these)) for these in cells))
+
+
+def log_likelihood(
+    ones: Bits, observed: Bits | None, factors: Sequence[npt.ArrayLike], noise: Noise
+) -> float:
+    """Return log p(observed cells | factors, noise), eq. 3 summed over cells; missing cells add nothing."""
+    tp, fp, fn, tn = confusion(ones, observed, factors)
+    inside = xlogy(tp, noise.hit) + xlog1py(fp, -noise.hit)
+    outside = xlogy(fn, noise.false_alarm) + xlog1py(tn, -noise.false_alarm)
+    return float(inside + outside)
+
+
+def counts(
+    ones: Bits, observed: Bits | None, factors: Sequence[npt.ArrayLike], mode: int, n: int, l: int
+) -> tuple[int, int]:
+    """Return ``(pos, tot)`` of entry ``(n, l)`` of factor ``mode``.
+
+    ``tot`` counts the observed cells whose value hangs on this entry (the M of eq. 5), ``pos`` those of them
+    that are 1; the sum in eq. 4 is ``2 * pos - tot``. The entry's own value plays no part.
+    """
+    matrices = [np.asarray(factor, dtype=bool) for factor in factors]
+    others = [matrix for k, matrix in enumerate(matrices) if k != mode]
+    rivals = matrices[mode][n].copy()
+    rivals[l] = False
+    relevant = boolean_product([matrix[:, [l]] for matrix in others])  # eq. 5: all co-parents are 1
+    relevant &= ~boolean_product([matrix[:, rivals] for matrix in others])  # eq. 5: not explained away
+    if observed is not None:
+        relevant &= np.take(observed, n, axis=mode)
+    pos = np.count_nonzero(relevant & np.take(ones, n, axis=mode))
+    return int(pos), int(np.count_nonzero(relevant))
+
+
+def conditional(
+    ones: Bits,
+    observed: Bits | None,
+    factors: Sequence[npt.ArrayLike],
+    mode: int,
+    n: int,
+    l: int,
+    noise: Noise,
+    prior: float = 0.5,
+) -> float:
+    """Return p(f = 1 | everything else) of entry ``(n, l)`` of factor ``mode`` (eq. 4, with a prior)."""
+    pos, tot = counts(ones, observed, factors, mode, n, l)
+    w1, w0 = noise.weights
+    return float(expit(w1 * pos - w0 * (tot - pos) + logit(prior)))
+
+
+def noise_map(confusion: Confusion, a: float = 1.0, b: float = 1.0) -> Noise:
+    """Return the paper's plug-in for symmetric noise under a Beta(a, b) prior on sigma (eq. 6)."""
+    return Noise.symmetric((a + confusion.correct) / (a + b + confusion.observed))
+
+
+def predictive(draws: Sequence[Sequence[npt.ArrayLike]], noises: Sequence[Noise]) -> Floats:
+    """Return the posterior predictive p(x = 1) of every cell: the mean over draws (eq. 7)."""
+    total = sum(cell_probability(factors, noise) for factors, noise in zip(draws, noises, strict=True))
+    return np.asarray(total / len(draws), dtype=np.float64)
+
+
+def mean_reconstruction(mean_factors: Sequence[npt.ArrayLike]) -> Floats:
+    """Return 1 - prod_l (1 - prod_k f) of every cell, from posterior means (the text below eq. 7)."""
+    matrices = [np.asarray(factor, dtype=np.float64) for factor in mean_factors]
+    missed = np.ones([len(matrix) for matrix in matrices])
+    for l in range(matrices[0].shape[1]):
+        missed *= 1.0 - reduce(np.multiply.outer, [matrix[:, l] for matrix in matrices])
+    return 1.0 - missed
+
+
+def expected_density(factor_density: float, rank: int, K: int) -> float:
+    """Return E(X) = 1 - (1 - E(F)^K)^L, the share of ones in the product of i.i.d. factors."""
+    return float(-np.expm1(xlog1py(rank, -(factor_density**K))))
+
+
+def factor_density(density: float, rank: int, K: int) -> float:
+    """Return the E(F) for which ``expected_density(E(F), rank, K)`` is ``density``."""
+    return float((-np.expm1(xlog1py(1.0 / rank, -density))) ** (1.0 / K))

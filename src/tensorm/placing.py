@@ -1,0 +1,50 @@
+"""Placing new slices along mode 0 in known components, with the other modes' factors kept."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.model import Noise
+from tensorm.posterior import Posterior
+from tensorm.sampler.prior import FixedPrior
+from tensorm.sampler.state import PLACE
+from tensorm.sampler.sweep import Model
+from tensorm.tensors import Rule, Tensor
+from tensorm.tensors.bits import pack, unpack
+
+DRAWS = 100  # posterior draws that slices are placed with
+UPDATES = 3  # updates for each, of which the last is kept
+
+
+def place_slices(tensor: Tensor, posterior: Posterior, model: Model) -> npt.NDArray[np.float64]:
+    """Return the probability that each slice along mode 0 is in each component, (N, L).
+
+    The slices' entries are drawn given the factors and the noise of posterior draws. All slices share their
+    random numbers, so that one's place does not depend on which others come with it.
+    """
+    L = posterior.n_components
+    draws = [(trace, draw) for trace in posterior.traces for draw in range(len(trace))]
+    chosen = draws[:: math.ceil(len(draws) / DRAWS)]
+    entries = pack(np.zeros((tensor.shape[0], L), np.bool_))
+    total = np.zeros((tensor.shape[0], L))
+    for number, (trace, draw) in enumerate(chosen):
+        others = trace.masks(draw)[1:]
+        gain, loss = Noise(*map(float, trace.noise[draw])).weights
+        prior = _prior(model, tuple(trace.density[draw]))
+        for update in range(UPDATES):
+            stream = model.stream(0, number * UPDATES + update, PLACE)._replace(by_row=0)
+            rule = Rule(np.arange(L), model.flips, gain, loss, prior)
+            entries = tensor.update_factor(0, (entries, *others), L, rule, stream)
+        total += unpack(entries, L)
+    return total / len(chosen)
+
+
+def _prior(model: Model, density: tuple[float, ...]) -> npt.NDArray[np.float64]:
+    """Prior log-odds of a new row: a known row's do not apply to it, their mean over rows does."""
+    table = model.prior.log_odds(0, density)
+    if len(table) == 1:
+        return table
+    return FixedPrior.from_probabilities([(1 / (1 + np.exp(-table))).mean(axis=0)]).tables[0]

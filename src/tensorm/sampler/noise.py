@@ -1,0 +1,113 @@
+"""The noise models: how the rates of ones inside and outside the blocks are drawn, given the factors.
+
+Each model has one verb, ``update``. The rates keep a small distance, CONTRAST, so that a component always
+means more ones: at no distance at all the data say nothing about the factors, and Metropolised flips
+would alternate for ever.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainc, betaincc, betainccinv, betaincinv
+
+from tensorm.model import Confusion, Noise
+
+CONTRAST = 0.1  # least difference of the rates' log-odds
+EDGE = 1e-15  # rates stay this far from 0 and 1
+START = Noise.symmetric(1 / (1 + math.exp(-0.5)))  # the paper starts at lambda = 0.5
+
+
+class NoiseModel(Protocol):
+    """What the sampler needs of a noise model."""
+
+    def update(self, confusion: Confusion, noise: Noise, uniforms: npt.NDArray[np.float64]) -> Noise:
+        """Return new rates, given the counts, the old rates and two uniform numbers."""
+        ...
+
+
+class Symmetric(NamedTuple):
+    """One rate sigma(lambda) at which cells equal the product, under a truncated Beta(a, b) prior."""
+
+    a: float = 1.0
+    b: float = 1.0
+
+    def update(self, confusion: Confusion, noise: Noise, uniforms: npt.NDArray[np.float64]) -> Noise:
+        """Draw the rate from its conditional: a Gibbs step."""
+        wrong = confusion.observed - confusion.correct
+        low = _shift(0.5, CONTRAST / 2)
+        sigma = truncated_beta(self.a + confusion.correct, self.b + wrong, low, 1.0, uniforms[0])
+        return Noise.symmetric(sigma)
+
+
+class SymmetricPlugIn(NamedTuple):
+    """The paper's update of the one rate (eq. 6): quick, but not a Gibbs step, so never exact."""
+
+    a: float = 1.0
+    b: float = 1.0
+
+    def update(self, confusion: Confusion, noise: Noise, uniforms: npt.NDArray[np.float64]) -> Noise:
+        """Set the rate to the share of cells explained, smoothed by the prior."""
+        sigma = (self.a + confusion.correct) / (self.a + self.b + confusion.observed)
+        return Noise.symmetric(max(sigma, _shift(0.5, CONTRAST / 2)))
+
+
+class Asymmetric(NamedTuple):
+    """Two rates of ones, where the product is 1 and where it is 0, under ordered Beta(a, b) priors."""
+
+    a: float = 1.0
+    b: float = 1.0
+
+    def update(self, confusion: Confusion, noise: Noise, uniforms: npt.NDArray[np.float64]) -> Noise:
+        """Draw each rate from its conditional given the other: two Gibbs steps."""
+        tp, fp, fn, tn = confusion
+        low = _shift(noise.false_alarm, CONTRAST)
+        hit = truncated_beta(self.a + tp, self.b + fp, low, 1.0, uniforms[0])
+        high = _shift(hit, -CONTRAST)
+        return Noise(hit, truncated_beta(self.a + fn, self.b + tn, 0.0, high, uniforms[1]))
+
+
+class AsymmetricPlugIn(NamedTuple):
+    """The plug-in of eq. 6 for two rates; like it, not a Gibbs step."""
+
+    a: float = 1.0
+    b: float = 1.0
+
+    def update(self, confusion: Confusion, noise: Noise, uniforms: npt.NDArray[np.float64]) -> Noise:
+        """Set both rates to the shares of ones, smoothed by the prior and kept in order."""
+        tp, fp, fn, tn = confusion
+        false_alarm = (self.a + fn) / (self.a + self.b + fn + tn)
+        hit = (self.a + tp) / (self.a + self.b + tp + fp)
+        return Noise(min(max(hit, _shift(false_alarm, CONTRAST)), 1 - EDGE), false_alarm)
+
+
+MODELS: dict[tuple[str, str], type[NoiseModel]] = {
+    ("symmetric", "sample"): Symmetric,
+    ("symmetric", "map"): SymmetricPlugIn,
+    ("asymmetric", "sample"): Asymmetric,
+    ("asymmetric", "map"): AsymmetricPlugIn,
+}
+
+
+def truncated_beta(a: float, b: float, low: float, high: float, u: float) -> float:
+    """Return the quantile u of a Beta(a, b) confined to (low, high)."""
+    if low * (a + b) > a:  # the upper tail: count from above, where small numbers keep their digits
+        mass_low, mass_high = betaincc(a, b, low), betaincc(a, b, high)
+        x = betainccinv(a, b, mass_low + u * (mass_high - mass_low)) if mass_low > 1e-280 else math.nan
+    else:
+        mass_low, mass_high = betainc(a, b, low), betainc(a, b, high)
+        x = betaincinv(a, b, mass_low + u * (mass_high - mass_low)) if mass_high > 1e-280 else math.nan
+    if not low <= x <= high:  # so far out that the density falls off like an exponential
+        edge = low if low * (a + b) > a else high
+        rate = (b - 1) / (1 - edge) - (a - 1) / edge
+        x = edge - math.log1p(-u) / rate
+    return float(min(max(x, low, EDGE), high, 1 - EDGE))
+
+
+def _shift(rate: float, log_odds: float) -> float:
+    """Return the rate whose log-odds differ by so much."""
+    odds = math.exp(log_odds) * rate / (1 - rate)
+    return odds / (1 + odds)

@@ -1,0 +1,155 @@
+"""What a chain carries from sweep to sweep, what a reader learns of a sweep, and what is kept at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.model import Confusion, Noise
+from tensorm.tensors.bits import Bits, Words, unpack, words_for
+
+Floats = npt.NDArray[np.float64]
+
+# Purposes of random streams other than the update of a factor, whose purpose is its mode (seam.Stream).
+NOISE, ORDER, START, PLACE = 250, 251, 252, 253
+
+
+class State(NamedTuple):
+    """All that the next sweep needs."""
+
+    factors: tuple[Words, ...]  # masks, one array per mode
+    noise: Noise
+    density: tuple[float, ...]  # of each mode's factor; used where the prior is learned
+    sweep: int  # sweeps made so far
+
+
+class SweepInfo(NamedTuple):
+    """What a sweep found, for progress, convergence and diagnostics."""
+
+    confusion: Confusion
+    noise: Noise
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the observed cells that equal the Boolean product."""
+        return self.confusion.correct / self.confusion.observed
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log probability of the observed cells given factors and noise."""
+        tp, fp, fn, tn = self.confusion
+        hit, false_alarm = self.noise
+        inside = tp * math.log(hit) + fp * math.log1p(-hit)
+        return inside + fn * math.log(false_alarm) + tn * math.log1p(-false_alarm)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The draws of one chain, factors packed to bits.
+
+    Attributes
+    ----------
+    factors : tuple of ndarray of uint8, shape (S, N_k, ceil(L / 8))
+        For each mode the draws; bit l of a row, little end first, is its entry of component l.
+    noise : ndarray (S, 2)
+        Rate of ones where the product is 1, and where it is 0.
+    density : ndarray (S, K)
+        Density of each mode's factor under a learned prior.
+    log_likelihood, accuracy : ndarray (S,)
+        Of the observed cells.
+    n_components : int
+    burn_in : int
+        Sweeps before the first draw.
+    settled : bool
+        Whether burn-in came to its end by its own rule.
+    """
+
+    factors: tuple[npt.NDArray[np.uint8], ...]
+    noise: Floats
+    density: Floats
+    log_likelihood: Floats
+    accuracy: Floats
+    n_components: int
+    burn_in: int
+    settled: bool = True
+
+    def __len__(self) -> int:
+        return len(self.noise)
+
+    def masks(self, draw: int) -> tuple[Words, ...]:
+        """Return the factors of one draw as masks."""
+        return tuple(_widen(octets[draw]) for octets in self.factors)
+
+    def bits(self, mode: int, draws: slice = slice(None)) -> Bits:
+        """Return the draws of a mode's factor as a Boolean array (S, N_k, L)."""
+        return np.unpackbits(
+            self.factors[mode][draws], axis=-1, count=self.n_components, bitorder="little"
+        ).view(np.bool_)
+
+    def reorder(self, order: Sequence[int]) -> Trace:
+        """Return the trace with its components in another order."""
+        factors = tuple(
+            np.packbits(self.bits(mode)[..., list(order)], axis=-1, bitorder="little")
+            for mode in range(len(self.factors))
+        )
+        return replace(self, factors=factors, n_components=len(order))
+
+    def states(self) -> Iterator[tuple[tuple[Words, ...], Noise]]:
+        """Yield the factors and the noise of each draw."""
+        for draw in range(len(self)):
+            yield self.masks(draw), Noise(*map(float, self.noise[draw]))
+
+
+class Recorder:
+    """Collects draws and makes a ``Trace`` of them."""
+
+    def __init__(self, n_components: int) -> None:
+        self._n_components = n_components
+        self._draws: list[tuple[State, SweepInfo]] = []
+
+    def __len__(self) -> int:
+        return len(self._draws)
+
+    def record(self, state: State, info: SweepInfo) -> None:
+        """Keep a draw."""
+        factors = tuple(_narrow(masks, self._n_components) for masks in state.factors)
+        self._draws.append((state._replace(factors=factors), info))
+
+    def trace(self, burn_in: int, settled: bool = True) -> Trace:
+        """Return the draws kept so far."""
+        states, infos = zip(*self._draws, strict=True)
+        return Trace(
+            factors=tuple(
+                np.stack(draws) for draws in zip(*(state.factors for state in states), strict=True)
+            ),
+            noise=np.array([state.noise for state in states]),
+            density=np.array([state.density for state in states]),
+            log_likelihood=np.array([info.log_likelihood for info in infos]),
+            accuracy=np.array([info.accuracy for info in infos]),
+            n_components=self._n_components,
+            burn_in=burn_in,
+            settled=settled,
+        )
+
+
+def _narrow(masks: Words, n_components: int) -> npt.NDArray[np.uint8]:
+    """Drop the octets of the masks that no component uses."""
+    octets = masks.astype("<u8", copy=False).view(np.uint8)
+    return octets[:, : -(-n_components // 8)].copy()
+
+
+def _widen(octets: npt.NDArray[np.uint8]) -> Words:
+    """Undo ``_narrow``."""
+    room = np.zeros((len(octets), 8 * words_for(8 * octets.shape[1])), np.uint8)
+    room[:, : octets.shape[1]] = octets
+    return room.view("<u8").astype(np.uint64, copy=False)
+
+
+def factor_bits(state: State, n_components: int) -> list[Bits]:
+    """Return the factors of a state as Boolean arrays (N_k, L)."""
+    return [unpack(masks, n_components) for masks in state.factors]

@@ -1,0 +1,90 @@
+"""One sweep over all factors, the noise and the densities; and the endless sequence of sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.kernels.philox import uniforms
+from tensorm.sampler.noise import START as START_NOISE
+from tensorm.sampler.noise import NoiseModel
+from tensorm.sampler.prior import FactorPrior
+from tensorm.sampler.state import NOISE, ORDER, START, State, SweepInfo
+from tensorm.tensors.bits import Bits, pack
+from tensorm.tensors.seam import METROPOLIS, Rule, Stream, Tensor
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is sampled, and from which random numbers.
+
+    Attributes
+    ----------
+    n_components : int
+    noise : NoiseModel
+    prior : FactorPrior
+    seed : uint64
+    flips : int
+        GIBBS or METROPOLIS: how an entry is drawn from its conditional.
+    shuffle : bool
+        Whether components take turns in a new order each sweep, or always in the same.
+    """
+
+    n_components: int
+    noise: NoiseModel
+    prior: FactorPrior
+    seed: np.uint64
+    flips: int = METROPOLIS
+    shuffle: bool = True
+
+    def stream(self, chain: int, sweep: int, purpose: int) -> Stream:
+        """Return the random numbers for one purpose in one sweep of one chain."""
+        return Stream(self.seed, chain, sweep, purpose)
+
+    def order(self, chain: int, sweep: int) -> npt.NDArray[np.int64]:
+        """Return the components in the order of their turns."""
+        if not self.shuffle:
+            return np.arange(self.n_components)
+        return np.argsort(uniforms(self.stream(chain, sweep, ORDER), 0, self.n_components))
+
+
+def start(model: Model, factors: list[Bits]) -> State:
+    """Return the state that a chain with these factors begins with."""
+    masks = tuple(pack(factor) for factor in factors)
+    return State(masks, START_NOISE, (0.5,) * len(masks), 0)
+
+
+def random_factors(tensor: Tensor, model: Model, chain: int) -> list[Bits]:
+    """Return factors of fair coins."""
+    stream = model.stream(chain, 0, START)
+    rows = iter(range(sum(tensor.shape)))
+    return [
+        np.array([uniforms(stream, next(rows), model.n_components) for _ in range(size)]) < 0.5
+        for size in tensor.shape
+    ]
+
+
+def sweep(tensor: Tensor, state: State, model: Model, chain: int) -> tuple[State, SweepInfo]:
+    """Update every factor in turn, then the noise, then the densities, each from its conditional."""
+    factors = list(state.factors)
+    order = model.order(chain, state.sweep)
+    gain, loss = state.noise.weights
+    for mode in range(len(factors)):
+        rule = Rule(order, model.flips, gain, loss, model.prior.log_odds(mode, state.density))
+        stream = model.stream(chain, state.sweep, mode)
+        factors[mode] = tensor.update_factor(mode, factors, model.n_components, rule, stream)
+    confusion = tensor.confusion(factors, model.n_components)
+    u = uniforms(model.stream(chain, state.sweep, NOISE), 0, 2 + len(factors))
+    noise = model.noise.update(confusion, state.noise, u)
+    density = model.prior.update(factors, model.n_components, u[2:])
+    return State(tuple(factors), noise, density, state.sweep + 1), SweepInfo(confusion, noise)
+
+
+def sample(tensor: Tensor, state: State, model: Model, chain: int = 0) -> Iterator[tuple[State, SweepInfo]]:
+    """Yield the state after each sweep, for ever: the caller owns the loop."""
+    while True:
+        state, info = sweep(tensor, state, model, chain)
+        yield state, info

@@ -1,0 +1,162 @@
+"""Dense tensors: every cell is a bit, and a second plane of bits says which are observed if any is missing."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from tensorm.errors import InputError
+from tensorm.inputs import Observations, observe
+from tensorm.kernels import dense as kernel
+from tensorm.model import Confusion
+from tensorm.tensors.bits import Bits, Words, combine, words_for
+from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
+from tensorm.tensors.memory import available_memory
+from tensorm.tensors.seam import Counts, Rule, Stream
+from tensorm.tensors.threads import share_rows
+
+WORTH_THREADS = 2**18  # cells below which a second thread costs more than it saves
+
+
+class DenseTensor:
+    """Observations held as bits, one per cell.
+
+    Parameters
+    ----------
+    X : array-like
+        Cells of 0, 1 and missing with K >= 2 modes: an array with NaN for missing, a ``numpy.ma`` array, an
+        ``xarray.DataArray``, a wide table; see ``tensorm.inputs.observe``.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Sizes of the modes.
+    modes : tuple of str
+        Their names.
+    labels : tuple of ndarray or None
+        For each mode the names of its indices, or None.
+    n_observed, n_ones : int
+        Cells that are not missing, and those of them that are 1.
+    nbytes : int
+        Memory held.
+    """
+
+    def __init__(self, X: Any) -> None:
+        observations = observe(X)
+        self.shape, self.modes, self.labels = observations.shape, observations.modes, observations.labels
+        plan = [packed_modes(self.shape, mode) for mode in range(len(self.shape))]
+        check_memory(self.shape, set(plan))
+        packed = {modes: _pack_cells(observations, modes) for modes in dict.fromkeys(plan)}
+        self._layouts = [packed[modes][0] for modes in plan]  # the one to read each mode's slices from
+        _, self.n_ones, self.n_observed = packed[plan[0]]
+        self._views = [(x.words, x.observed, *x.view(mode)) for mode, x in enumerate(self._layouts)]
+        self._n_threads = 1
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        distinct = {layout.packed: layout for layout in self._layouts}
+        return sum(layout.words.nbytes + layout.observed.nbytes for layout in distinct.values())
+
+    def with_threads(self, n_threads: int) -> Self:
+        """Return the same tensor (its cells are shared, not copied), using so many threads."""
+        twin = copy.copy(self)
+        twin._n_threads = n_threads
+        return twin
+
+    def update_factor(
+        self, mode: int, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream
+    ) -> Words:
+        """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4)."""
+        packed, span = self._packed(mode, factors, n_components)
+        factor = factors[mode].copy()
+
+        def update(start: int, stop: int) -> None:
+            kernel.update_rows(factor, start, stop, packed, n_components, span, rule, stream)
+
+        share_rows(update, len(factor), self._threads())
+        return factor
+
+    def counts(self, mode: int, factors: Sequence[Words], n_components: int) -> tuple[Counts, Counts]:
+        """Return (pos, tot) of every entry of a mode's factor, two arrays (N_k, L) (eq. 5)."""
+        packed, span = self._packed(mode, factors, n_components)
+        factor = factors[mode]
+        counts = np.empty((2, len(factor), n_components), np.int64)
+
+        def count(start: int, stop: int) -> None:
+            kernel.count_entries(counts, factor, start, stop, packed, span)
+
+        share_rows(count, len(factor), self._threads())
+        return counts[0], counts[1]
+
+    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+        """Count the observed cells by the value of the Boolean product and their own."""
+        packed, span = self._packed(0, factors, n_components)
+
+        def count(start: int, stop: int) -> tuple[int, int]:
+            return kernel.count_rows(factors[0], start, stop, packed, n_components, span)
+
+        shares = share_rows(count, self.shape[0], self._threads())
+        tp, covered = (sum(share) for share in zip(*shares, strict=True))
+        fp, fn = covered - tp, self.n_ones - tp
+        return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
+
+    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
+        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
+        layout = self._layouts[0]
+        step = max(1, max_cells // math.prod(self.shape[1:]))
+        for start in range(0, self.shape[0], step):
+            stop = min(start + step, self.shape[0])
+            ones = layout.read(layout.words, start, stop, self.shape)
+            if layout.observed.size:
+                observed = layout.read(layout.observed, start, stop, self.shape)
+            else:
+                observed = np.ones_like(ones)
+            yield slice(start, stop), ones, observed
+
+    def _packed(
+        self, mode: int, factors: Sequence[Words], n_components: int
+    ) -> tuple[kernel.Packed, tuple[int, ...]]:
+        """What a kernel needs to read the slices of a mode, and the width of its vectors."""
+        layout = self._layouts[mode]
+        row_masks = combine([factors[k] for k in layout.rows if k != mode], n_components)
+        column_masks = combine([factors[k] for k in layout.packed], n_components)
+        return kernel.Packed(*self._views[mode], row_masks, column_masks), layout.span
+
+    def _threads(self) -> int:
+        return self._n_threads if math.prod(self.shape) >= WORTH_THREADS else 1
+
+
+def check_memory(shape: Sequence[int], plans: set[tuple[int, ...]], available: int | None = None) -> None:
+    """Raise, before anything is allocated, if the packed cells cannot fit in this machine's memory."""
+    room = available_memory() if available is None else available
+    need = 0
+    for packed in plans:
+        length = math.prod(shape[k] for k in packed)
+        need += 8 * words_for(length) * math.prod(shape) // length
+    if need > room:
+        raise InputError(
+            f"X has {math.prod(shape):,} cells, which take {need / 2**30:,.1f} GB packed (twice that if some "
+            f"are missing), but this machine has {room / 2**30:,.1f} GB; give fewer cells, or a sparse tensor."
+        )
+
+
+def _pack_cells(observations: Observations, packed: tuple[int, ...]) -> tuple[Layout, int, int]:
+    """Pack all cells into one layout, block by block; also count the ones and the observed cells."""
+    layout = make_layout(observations.shape, packed)
+    n_ones = n_observed = 0
+    seen = NOTHING
+    for where, ones, observed in observations.blocks(axis=layout.rows[0]):
+        n_ones += int(np.count_nonzero(ones))
+        n_observed += ones.size if observed is None else int(np.count_nonzero(observed))
+        layout.write(layout.words, where.start, ones)
+        if observed is not None and not seen.size:  # the first missing cell
+            seen = np.zeros_like(layout.words)
+            layout.write_ones(seen, where.start)
+        if seen.size:
+            layout.write(seen, where.start, np.ones_like(ones) if observed is None else observed)
+    return layout._replace(observed=seen), n_ones, n_observed

@@ -1,0 +1,104 @@
+"""How packed cells lie in memory, and which modes are packed for reading the slices of which.
+
+To update a mode, its slices are read as rows of words, so the cells must be packed along another mode.
+Two layouts serve every mode of a large tensor: one packed along the longest mode, and one along the next for
+the longest itself. Short modes are packed together, to fill whole words and vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.kernels.vectors import LANES
+from tensorm.tensors.bits import Bits, Words, pack, unpack, words_for
+
+VECTOR = 64 * LANES  # bits
+WIDEST = 4  # vectors that a kernel holds in registers at once
+TAIL = WIDEST * LANES  # words a kernel may read past the last row
+NOTHING = np.zeros(0, np.uint64)
+
+
+class Layout(NamedTuple):
+    """Cells packed along some modes; the others index its rows."""
+
+    packed: tuple[int, ...]  # modes packed together, first one slowest
+    rows: tuple[int, ...]  # the other modes
+    sizes: tuple[int, ...]  # their sizes
+    strides: tuple[int, ...]  # and the words from one index of theirs to the next
+    length: int  # cells of a row
+    span: tuple[int, ...]  # zeros, one for each vector that a kernel reads at a time (kernels/vectors.py)
+    words: Words
+    observed: Words  # empty when no cell is missing
+
+    def view(self, mode: int) -> tuple[int, npt.NDArray[np.int64]]:
+        """Return the words from one slice of ``mode`` to the next, and the offset of each row in a slice."""
+        offsets = np.zeros(1, np.int64)
+        for k, size, stride in zip(self.rows, self.sizes, self.strides, strict=True):
+            if k != mode:
+                offsets = (offsets[:, None] + stride * np.arange(size)).ravel()
+        return self.strides[self.rows.index(mode)], offsets
+
+    def write(self, words: Words, start: int, bits: Bits) -> None:
+        """Pack cells, a block that begins at index ``start`` of the first row mode, into their place."""
+        turned = bits.transpose(self.rows + self.packed)
+        flat = turned.reshape(*turned.shape[: len(self.rows)], -1)
+        self._grid(words, start, flat.shape[0])[...] = pack(flat)
+
+    def write_ones(self, words: Words, stop: int) -> None:
+        """Set every cell before index ``stop`` of the first row mode."""
+        self._grid(words, 0, stop)[...] = pack(np.ones(self.length, np.bool_))
+
+    def read(self, words: Words, start: int, stop: int, shape: Sequence[int]) -> Bits:
+        """Undo ``write`` for the indices start:stop of the first row mode of a tensor of that shape."""
+        order = self.rows + self.packed
+        flat = unpack(self._grid(words, start, stop - start), self.length)
+        turned = flat.reshape(stop - start, *(shape[k] for k in order[1:]))
+        return turned.transpose(np.argsort(order))
+
+    def _grid(self, words: Words, start: int, count: int) -> Words:
+        """View a block of rows as an array (row modes..., width)."""
+        strides = tuple(8 * stride for stride in (*self.strides, 1))
+        block = (count, *self.sizes[1:], words_for(self.length))
+        return np.lib.stride_tricks.as_strided(words[start * self.strides[0] :], block, strides)
+
+
+def packed_modes(shape: Sequence[int], mode: int) -> tuple[int, ...]:
+    """Choose the modes to pack for reading the slices of ``mode``: the longest other one, and short ones.
+
+    More modes join while the run is shorter than a word, or still fits one vector.
+    """
+    others = sorted((k for k in range(len(shape)) if k != mode), key=lambda k: (shape[k], k), reverse=True)
+    chosen, length = [others[0]], shape[others[0]]
+    for k in others[1:]:
+        if length < 64 or length * shape[k] <= VECTOR:
+            chosen.append(k)
+            length *= shape[k]
+    return tuple(sorted(chosen))
+
+
+def make_layout(shape: Sequence[int], packed: tuple[int, ...]) -> Layout:
+    """Return a layout with all cells 0."""
+    rows = tuple(k for k in range(len(shape)) if k not in packed)
+    length = math.prod(shape[k] for k in packed)
+    strides: list[int] = []
+    step = words_for(length)
+    for k in reversed(rows):
+        strides.insert(0, step)
+        step *= shape[k]
+        if step % 512 == 0:  # rows a whole number of pages apart would fall on the same cache lines
+            step += LANES
+    return Layout(
+        packed=packed,
+        rows=rows,
+        sizes=tuple(shape[k] for k in rows),
+        strides=tuple(strides),
+        length=length,
+        span=(0,) * min(-(-length // VECTOR), WIDEST),
+        words=np.zeros(step + TAIL, np.uint64),
+        observed=NOTHING,
+    )

@@ -1,0 +1,67 @@
+"""The seam: what the sampler may ask of a tensor, however its cells are stored.
+
+Every tensor offers these verbs, and one set of contract tests runs on all of them. Factors are *masks*
+(bits.py). ``Rule`` says how an entry is decided, ``Stream`` which random numbers it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.kernels.rows import GIBBS, GREEDY, METROPOLIS, Rule
+from tensorm.model import Confusion
+from tensorm.tensors.bits import Bits, Words
+
+__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Counts", "Rule", "Stream", "Tensor"]
+
+Counts = npt.NDArray[np.int64]
+
+
+class Stream(NamedTuple):
+    """A sequence of random numbers of its own: one for every row and component."""
+
+    seed: np.uint64
+    chain: int
+    sweep: int
+    purpose: int  # the mode whose factor is updated, or one of the numbers above 200 of sampler/state.py
+    by_row: int = 1  # 0: all rows share their numbers
+
+
+class Tensor(Protocol):
+    """Observations of 0, 1 and missing with K >= 2 modes."""
+
+    shape: tuple[int, ...]
+    modes: tuple[str, ...]
+    labels: tuple[npt.NDArray[Any] | None, ...]
+    n_observed: int
+    n_ones: int
+
+    def update_factor(
+        self, mode: int, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream
+    ) -> Words:
+        """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4)."""
+        ...
+
+    def counts(self, mode: int, factors: Sequence[Words], n_components: int) -> tuple[Counts, Counts]:
+        """Return (pos, tot) of every entry of a mode's factor, two arrays (N_k, L) (eq. 5).
+
+        All other entries are held; ``tot`` counts the observed cells whose value hangs on the entry,
+        ``pos`` those of them that are 1. The entry's own value plays no part.
+        """
+        ...
+
+    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+        """Count the observed cells by the value of the Boolean product and their own."""
+        ...
+
+    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
+        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
+        ...
+
+    def with_threads(self, n_threads: int) -> Self:
+        """Return the same tensor, using so many threads."""
+        ...
