@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from tensorm.errors import InputError
@@ -21,11 +23,12 @@ from tensorm.inputs import (
     check_probability_tables,
 )
 from tensorm.placing import place_slices
-from tensorm.posterior import METHODS, Posterior
+from tensorm.posterior import METHODS, Posterior, check_room
 from tensorm.progress import announcing_compilation, watching
 from tensorm.sampler.chains import Plan, run_chains, warm_up
 from tensorm.sampler.noise import MODELS
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
+from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Model
 from tensorm.tensors import GIBBS, METROPOLIS, Tensor, as_tensor
 
@@ -129,13 +132,21 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.progress = progress
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
     def fit(self, X: Any, y: None = None) -> Self:
         """Sample the posterior of the factors given X.
 
         Parameters
         ----------
         X : array-like or tensor
-            Cells of 0, 1 and missing (NaN, masked) with K >= 2 modes; an ``xarray.DataArray`` keeps its names.
+            Cells of 0, 1 and missing (NaN, masked) with K >= 2 modes; an ``xarray.DataArray`` keeps its
+            names and labels.
         y : None
             Ignored; part of the scikit-learn interface.
 
@@ -144,22 +155,17 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         self
         """
         tensor = as_tensor(X)
-        plan = self._plan(tensor)
+        plan, threads = self._plan(tensor), self._threads()
         with announcing_compilation(self.progress):
             warm_up(tensor, plan.model)
         with watching(self.n_chains, self.progress) as watch:
-            traces, interrupted = run_chains(tensor, plan, self.n_chains, self._threads(), watch)
-        self.posterior_ = Posterior.from_traces(traces, tensor)
-        self.factors_, self.noise_ = self.posterior_.factors, self.posterior_.noise
+            traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch)
+        posterior = Posterior.from_traces(traces, tensor)
+        self.factors_, self.noise_, self.posterior_ = posterior.factors, posterior.noise, posterior
         self.modes_, self.labels_ = tensor.modes, tensor.labels
         self.n_features_in_ = tensor.shape[1]
         self._model = plan.model
-        if interrupted:
-            made = f"{self.posterior_.n_draws} draws from {len(traces)} of {self.n_chains} chains"
-            unsure = "" if all(trace.settled for trace in traces) else ", made before burn-in was over"
-            warnings.warn(
-                f"Stopped by Ctrl-C: this fit rests on {made}{unsure}.", RuntimeWarning, stacklevel=2
-            )
+        _warn(traces, self.n_chains, interrupted)
         return self
 
     def predict_proba(self, indices: npt.ArrayLike | None = None) -> Floats:
@@ -168,8 +174,8 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         indices : array of int (n, K), optional
-            Cells to predict, one row each; all cells by default. ``posterior_.blocks()`` yields all cells of a
-            large tensor in pieces.
+            Cells to predict, one row each; all cells by default. ``posterior_.blocks()`` yields all cells of
+            a large tensor in pieces.
 
         Returns
         -------
@@ -194,6 +200,7 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         -------
         ndarray of int8 (n,), or of the tensor's shape
         """
+        check_is_fitted(self)
         check_choice("method", method, METHODS)
         return (self._predict(indices, method) > 0.5).astype(np.int8)
 
@@ -202,6 +209,7 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         tensor = as_tensor(X)
         self._check_shape(tensor, first=0)
+        _check_observed(tensor)
         right = 0
         for where, ones, observed in tensor.blocks():
             predicted = self.posterior_.predict_block(where.start, where.stop) > 0.5
@@ -242,22 +250,20 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
             raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
 
     def _threads(self) -> int:
-        if self.n_jobs is None or self.n_jobs == -1:
-            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return check_count("n_jobs", self.n_jobs, 1)
+        if self.n_jobs is not None and not (np.isscalar(self.n_jobs) and self.n_jobs == -1):
+            return check_count("n_jobs", self.n_jobs, 1, ", or None for all cores")
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     def _plan(self, tensor: Tensor) -> Plan:
         """Check every setting and say how chains are to be run."""
         L = check_count("n_components", self.n_components, 1)
-        check_count("n_chains", self.n_chains, 1)
+        n_chains, n_draws = (check_count(name, getattr(self, name), 1) for name in ("n_chains", "n_draws"))
         check_choice("noise", self.noise, ("symmetric", "asymmetric"))
         check_choice("noise_update", self.noise_update, ("sample", "map"))
         check_choice("flips", self.flips, tuple(FLIPS))
         check_choice("order", self.order, ("random", "fixed"))
-        if self.burn_in != "auto":
-            check_count("burn_in", self.burn_in, 0)
-        if tensor.n_observed == 0:
-            raise InputError("X has no observed cell; there is nothing to fit.")
+        _check_observed(tensor)
+        check_room(tensor.shape, L, n_chains, n_draws)
         model = Model(
             n_components=L,
             noise=MODELS[self.noise, self.noise_update](*check_beta("noise_prior", self.noise_prior)),
@@ -268,22 +274,26 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         )
         return Plan(
             model=model,
-            n_draws=check_count("n_draws", self.n_draws, 1),
-            burn_in=None if self.burn_in == "auto" else self.burn_in,
+            n_draws=n_draws,
+            burn_in=self._burn_in(),
             init=self._init(tensor),
         )
 
+    def _burn_in(self) -> int | None:
+        if isinstance(self.burn_in, str) and self.burn_in == "auto":
+            return None
+        return check_count("burn_in", self.burn_in, 0, ", or 'auto'")
+
     def _init(self, tensor: Tensor) -> Any:
         if isinstance(self.init, str):
-            check_choice("init", self.init, ("data", "random"))
-            return None
+            return check_choice("init", self.init, ("data", "random"))
         return check_factors("init", self.init, tensor.shape, self.n_components)
 
     def _factor_prior(self, tensor: Tensor) -> FactorPrior:
         if isinstance(self.factor_prior, str):
             check_choice("factor_prior", self.factor_prior, ("learned",))
             return LearnedPrior()
-        if np.ndim(self.factor_prior) == 0 and not isinstance(self.factor_prior, (list, tuple)):
+        if not isinstance(self.factor_prior, Sequence) and np.ndim(self.factor_prior) == 0:
             return FixedPrior.from_probabilities(
                 [check_probability("factor_prior", self.factor_prior)] * len(tensor.shape)
             )
@@ -291,10 +301,31 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         return FixedPrior.from_probabilities(tables)
 
 
+def _check_observed(tensor: Tensor) -> None:
+    if tensor.n_observed == 0:
+        raise InputError("X has no observed cell; give at least one that is not missing.")
+
+
+def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
+    """Say so if the fit rests on less than was asked for."""
+    unsettled = [trace for trace in traces if not trace.settled]
+    if interrupted:
+        made = f"{sum(map(len, traces))} draws from {len(traces)} of {n_chains} chains"
+        unsure = ", made before burn-in was over" if unsettled else ""
+        warnings.warn(f"Stopped by Ctrl-C: this fit rests on {made}{unsure}.", RuntimeWarning, stacklevel=3)
+    elif unsettled:
+        warnings.warn(
+            f"The log-likelihood of {len(unsettled)} of {n_chains} chains was still rising after "
+            f"{unsettled[0].burn_in} sweeps of burn-in; give burn_in a larger number.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
 def _seed(random_state: Any) -> np.uint64:
     """Return the key of all random numbers of a fit."""
     if isinstance(random_state, (np.random.RandomState, np.random.Generator)):
         random_state = int(random_state.bytes(8).hex(), 16)
     elif random_state is not None:
-        random_state = check_count("random_state", random_state, 0)
+        random_state = check_count("random_state", random_state, 0, ", or None")
     return np.uint64(np.random.SeedSequence(random_state).generate_state(1, np.uint64)[0])

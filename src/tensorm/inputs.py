@@ -147,14 +147,17 @@ def observe(X: Any) -> Observations:
     return Observations(values, mask, modes, (None,) * K if labels is None else labels)
 
 
-def check_count(name: str, value: Any, minimum: int) -> int:
-    """Return ``value`` as an int, or raise if it is no integer or below ``minimum``."""
+def check_count(name: str, value: Any, minimum: int, otherwise: str = "") -> int:
+    """Return ``value`` as an int, or raise if it is no integer or below ``minimum``.
+
+    ``otherwise`` is the end of the message: what may be given besides.
+    """
     try:
         count = operator.index(value)
     except TypeError:
         count = None
     if count is None or isinstance(value, (bool, np.bool_)) or count < minimum:
-        raise InputError(f"{name} is {_short(value)}; give an integer of at least {minimum}.")
+        raise InputError(f"{name} is {_short(value)}; give an integer of at least {minimum}{otherwise}.")
     return count
 
 

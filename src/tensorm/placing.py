@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from tensorm.model import Noise
 from tensorm.posterior import Posterior
@@ -47,4 +48,4 @@ def _prior(model: Model, density: tuple[float, ...]) -> npt.NDArray[np.float64]:
     table = model.prior.log_odds(0, density)
     if len(table) == 1:
         return table
-    return FixedPrior.from_probabilities([(1 / (1 + np.exp(-table))).mean(axis=0)]).tables[0]
+    return FixedPrior.from_probabilities([expit(table).mean(axis=0)]).tables[0]

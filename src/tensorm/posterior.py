@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tensorm.errors import InputError
 from tensorm.kernels.predict import add_product
 from tensorm.model import Noise
 from tensorm.sampler.state import SweepInfo, Trace
-from tensorm.tensors.bits import Words, combine, pack, unpack
+from tensorm.tensors.bits import combine, pack, unpack
 from tensorm.tensors.memory import available_memory
 from tensorm.tensors.seam import Tensor
 
@@ -75,28 +76,29 @@ class Posterior:
 
     @cached_property
     def noise(self) -> dict[str, float]:
-        """Posterior means: rate of ones where the product is 1 and where it is 0, share of cells explained."""
+        """Posterior means: rate of ones where the product is 1, where it is 0, share of cells explained."""
         hit, false_alarm = np.concatenate([trace.noise for trace in self.traces]).mean(axis=0)
         explained = np.concatenate([trace.accuracy for trace in self.traces]).mean()
         return {"hit": float(hit), "false_alarm": float(false_alarm), "explained": float(explained)}
 
     @cached_property
-    def _distinct(self) -> list[tuple[tuple[Words, ...], float]]:
-        """Each distinct set of factors with its share of the draws times the contrast of its rates."""
-        weights: dict[bytes, tuple[tuple[Words, ...], float]] = {}
+    def _distinct(self) -> list[tuple[Trace, int, float]]:
+        """Draws with distinct factors, each with its share of all draws times the contrast of its rates."""
+        weights: dict[bytes, tuple[Trace, int, float]] = {}
         for trace in self.traces:
-            for factors, noise in trace.states():
-                key = b"".join(masks.tobytes() for masks in factors)
-                weight = (noise.hit - noise.false_alarm) / self.n_draws
-                weights[key] = (factors, weights.get(key, (factors, 0.0))[1] + weight)
+            for draw, (hit, false_alarm) in enumerate(trace.noise.tolist()):
+                key = blake2b(b"".join(octets[draw].tobytes() for octets in trace.factors)).digest()
+                first, at, weight = weights.get(key, (trace, draw, 0.0))
+                weights[key] = first, at, weight + (hit - false_alarm) / self.n_draws
         return list(weights.values())
 
     def predict_block(self, first: int, stop: int, method: str = "predictive") -> Floats:
-        """Return P(x = 1) of the cells with first <= n_0 < stop, an array (stop - first, N_1, ..., N_{K-1})."""
+        """Return P(x = 1) of the cells with first <= n < stop in mode 0, (stop - first, N_1, ..., N_K-1)."""
         shape = (stop - first, *self.shape[1:])
         if method == "predictive":
             total = np.full((math.prod(shape[:-1]), shape[-1]), self.noise["false_alarm"])
-            for factors, weight in self._distinct:
+            for trace, draw, weight in self._distinct:
+                factors = trace.masks(draw)
                 rows = combine([factors[0][first:stop], *factors[1:-1]], self.n_components)
                 add_product(total, rows, factors[-1], weight)
             return total.reshape(shape)
@@ -113,7 +115,8 @@ class Posterior:
         """Return P(x = 1) of some cells, given as K index arrays of one length."""
         if method == "predictive":
             total = np.full(len(indices[0]), self.noise["false_alarm"])
-            for factors, weight in self._distinct:
+            for trace, draw, weight in self._distinct:
+                factors = trace.masks(draw)
                 shared = factors[0][indices[0]]
                 for masks, index in zip(factors[1:], indices[1:], strict=True):
                     shared = shared & masks[index]
@@ -133,7 +136,10 @@ class Posterior:
                 f"All {math.prod(self.shape):,} cells take {need / 2**30:,.1f} GB and this machine has "
                 f"{room / 2**30:,.1f} GB; give indices, or go through posterior_.blocks()."
             )
-        return np.concatenate([block for _, block in self.blocks(method)])
+        cells = np.empty(self.shape)
+        for where, block in self.blocks(method):
+            cells[where] = block
+        return cells
 
     def blocks(self, method: str = "predictive", max_cells: int = 2**22) -> Iterator[tuple[slice, Floats]]:
         """Yield (indices along mode 0, P(x = 1)) in blocks, so that the whole is never in memory."""
@@ -156,6 +162,18 @@ class Posterior:
                 value = array[bad.argmax(), k]
                 raise InputError(f"indices holds {value} for mode {k}; give indices from 0 to {size - 1}.")
         return tuple(array[:, k].astype(np.intp) for k in range(K))
+
+
+def check_room(shape: Sequence[int], n_components: int, n_chains: int, n_draws: int) -> None:
+    """Raise, before anything is allocated, if the draws cannot fit in this machine's memory."""
+    L, room = n_components, available_memory()
+    entries = sum(shape) * L
+    need = n_chains * (n_draws * entries // 8 + 8 * entries) + 8 * L**2  # draws, means, similarities
+    if need > room:
+        raise InputError(
+            f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}, and such draws take "
+            f"{need / 2**30:,.1f} GB, but this machine has {room / 2**30:,.1f} GB; make one of them smaller."
+        )
 
 
 def strongest_first(tensor: Tensor, trace: Trace, draw: int) -> list[int]:

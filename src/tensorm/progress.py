@@ -22,8 +22,8 @@ COMPILING = "Compiling for this processor, once: the next run starts at once."
 @contextmanager
 def watching(n_chains: int, shown: bool) -> Iterator[Callable[[Step], None]]:
     """Show one bar per chain while the block runs; yields the function that chains report to."""
-    console = Console(stderr=True)
-    if not (shown and console.is_terminal):
+    console = _terminal() if shown else None
+    if console is None:
         yield lambda step: None
         return
     columns = (
@@ -62,11 +62,17 @@ def watching(n_chains: int, shown: bool) -> Iterator[Callable[[Step], None]]:
 @contextmanager
 def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
     """Say that kernels are being compiled if the block takes longer than so many seconds."""
-    console = Console(stderr=True)
-    say = console.print if shown and console.is_terminal else logging.getLogger("tensorm").info
+    console = _terminal() if shown else None
+    say = console.print if console else logging.getLogger("tensorm").info
     timer = threading.Timer(after, say, args=(COMPILING,))
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+
+
+def _terminal() -> Console | None:
+    """Return where to write if that is a terminal; rich calls it one as well where FORCE_COLOR is set."""
+    console = Console(stderr=True)
+    return console if console.is_terminal and console.file.isatty() else None

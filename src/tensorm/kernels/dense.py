@@ -88,21 +88,20 @@ def update_rows(factor, start, stop, packed, n_components, span, rule, stream):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def count_entries(counts, factor, start, stop, packed, span):
-    """Write (pos, tot) of the entries of factor[start:stop] to counts (2, N, L), each with all others held."""
+def count_entries(counts, factor, start, stop, packed, n_components, span, chosen):
+    """Write (pos, tot) of some components' entries of factor[start:stop] to counts, all others held."""
     words, observed, stride, offsets, row_masks, column_masks = packed
-    n_components = counts.shape[2]
-    members, _, lists, firsts = list_rows(row_masks, np.arange(n_components), n_components)
+    members, _, lists, firsts = list_rows(row_masks, chosen, n_components)
     columns = transpose_masks(column_masks, n_components, LANES * len(span))
     starts, width = offsets[members] + start * stride, columns.shape[1]
     desk = np.empty(members.shape[0] * 2 * width, np.uint64)
     for n in range(start, stop):
         lay_slice(desk, factor[n], observed, starts, lists, firsts, columns, span)
-        for component in range(n_components):
+        for i, component in enumerate(chosen):
             active = (factor[n, component >> 6] >> uint64(component & 63)) & ONE != 0
             positions, column = lists[firsts[component] : firsts[component + 1]], columns[component]
             pos, tot = count_entry(desk, width, active, positions, words, starts, column, span)
-            counts[0, n, component], counts[1, n, component] = pos, tot
+            counts[0, n, i], counts[1, n, i] = pos, tot
         starts += stride
 
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorm.sampler.convergence import Convergence
+from tensorm.sampler.burnin import BurnIn
 from tensorm.sampler.state import Recorder, SweepInfo, Trace
-from tensorm.sampler.sweep import Model, random_factors, start, sweep
+from tensorm.sampler.sweep import Model, start, sweep
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.seam import Tensor
 
@@ -36,15 +36,15 @@ class Plan:
     model : Model
     n_draws : int
     burn_in : int or None
-        Sweeps before the first draw; None: until the log-likelihood stops rising (convergence.py).
-    init : list of Boolean arrays, or None
-        Factors to start from; None: fair coins.
+        Sweeps before the first draw; None: until the log-likelihood stops rising (burnin.py).
+    init : "data", "random" or list of Boolean arrays (N_k, L)
+        Where chains start (burnin.py).
     """
 
     model: Model
     n_draws: int
     burn_in: int | None = None
-    init: Sequence[Bits] | None = None
+    init: str | Sequence[Bits] = "data"
 
 
 def run_chain(
@@ -58,15 +58,14 @@ def run_chain(
 
     Returns None if there was no time for a single sweep.
     """
-    factors = random_factors(tensor, plan.model, chain) if plan.init is None else list(plan.init)
-    state, info = start(plan.model, factors), None
-    recorder, rule = Recorder(plan.model.n_components), Convergence()
-    settled = plan.burn_in == 0
-    while not settled and not rule.exhausted and not stop():
+    burn_in = BurnIn(tensor, plan.model, chain, plan.init, plan.burn_in)
+    state, info = burn_in.start(), None
+    while not burn_in.over(state) and not stop():
         state, info = sweep(tensor, state, plan.model, chain)
+        state = burn_in.after(state, info)
         watch(Step(chain, "burn-in", state.sweep, plan.burn_in, info))
-        settled = rule.reached(info.log_likelihood) if plan.burn_in is None else state.sweep == plan.burn_in
-    burn_in = state.sweep
+    settled, sweeps = burn_in.settled(state), state.sweep
+    recorder = Recorder(plan.model.n_components)
     while len(recorder) < plan.n_draws and not stop():
         state, info = sweep(tensor, state, plan.model, chain)
         recorder.record(state, info)
@@ -75,13 +74,13 @@ def run_chain(
         return None
     if not len(recorder):
         recorder.record(state, info)
-    return recorder.trace(burn_in, settled)
+    return recorder.trace(sweeps, settled)
 
 
 def warm_up(tensor: Tensor, model: Model) -> None:
     """Compile what the sampler calls, on factors that are empty and so cost no time."""
     nothing = [np.zeros((size, model.n_components), np.bool_) for size in tensor.shape]
-    sweep(tensor, start(model, nothing), model, chain=0)
+    sweep(tensor, start(nothing), model, chain=0)
 
 
 def run_chains(

@@ -8,13 +8,17 @@ would alternate for ever.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, betaincc, betainccinv, betaincinv
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln
 
 from tensorm.model import Confusion, Noise
+
+Floats = npt.NDArray[np.float64]
+Counts = int | npt.NDArray[np.int64]
 
 CONTRAST = 0.1  # least difference of the rates' log-odds
 EDGE = 1e-15  # rates stay this far from 0 and 1
@@ -24,8 +28,16 @@ START = Noise.symmetric(1 / (1 + math.exp(-0.5)))  # the paper starts at lambda 
 class NoiseModel(Protocol):
     """What the sampler needs of a noise model."""
 
-    def update(self, confusion: Confusion, noise: Noise, uniforms: npt.NDArray[np.float64]) -> Noise:
+    def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
         """Return new rates, given the counts, the old rates and two uniform numbers."""
+        ...
+
+    def estimate(self, confusion: Confusion) -> Noise:
+        """Return the rates that fit these counts, smoothed by the prior."""
+        ...
+
+    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
+        """Return the log-likelihood of such counts with the rates integrated out; arrays broadcast."""
         ...
 
 
@@ -35,24 +47,29 @@ class Symmetric(NamedTuple):
     a: float = 1.0
     b: float = 1.0
 
-    def update(self, confusion: Confusion, noise: Noise, uniforms: npt.NDArray[np.float64]) -> Noise:
+    def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
         """Draw the rate from its conditional: a Gibbs step."""
         wrong = confusion.observed - confusion.correct
         low = _shift(0.5, CONTRAST / 2)
         sigma = truncated_beta(self.a + confusion.correct, self.b + wrong, low, 1.0, uniforms[0])
         return Noise.symmetric(sigma)
 
-
-class SymmetricPlugIn(NamedTuple):
-    """The paper's update of the one rate (eq. 6): quick, but not a Gibbs step, so never exact."""
-
-    a: float = 1.0
-    b: float = 1.0
-
-    def update(self, confusion: Confusion, noise: Noise, uniforms: npt.NDArray[np.float64]) -> Noise:
-        """Set the rate to the share of cells explained, smoothed by the prior."""
+    def estimate(self, confusion: Confusion) -> Noise:
+        """Return the share of cells explained, smoothed by the prior (eq. 6)."""
         sigma = (self.a + confusion.correct) / (self.a + self.b + confusion.observed)
         return Noise.symmetric(max(sigma, _shift(0.5, CONTRAST / 2)))
+
+    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
+        """Return the log-likelihood of such counts with the rate integrated out."""
+        return betaln(self.a + tp + tn, self.b + fp + fn)
+
+
+class SymmetricPlugIn(Symmetric):
+    """The paper's update of the one rate (eq. 6): quick, but not a Gibbs step, so never exact."""
+
+    def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
+        """Set the rate to its estimate."""
+        return self.estimate(confusion)
 
 
 class Asymmetric(NamedTuple):
@@ -61,7 +78,7 @@ class Asymmetric(NamedTuple):
     a: float = 1.0
     b: float = 1.0
 
-    def update(self, confusion: Confusion, noise: Noise, uniforms: npt.NDArray[np.float64]) -> Noise:
+    def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
         """Draw each rate from its conditional given the other: two Gibbs steps."""
         tp, fp, fn, tn = confusion
         low = _shift(noise.false_alarm, CONTRAST)
@@ -69,22 +86,27 @@ class Asymmetric(NamedTuple):
         high = _shift(hit, -CONTRAST)
         return Noise(hit, truncated_beta(self.a + fn, self.b + tn, 0.0, high, uniforms[1]))
 
-
-class AsymmetricPlugIn(NamedTuple):
-    """The plug-in of eq. 6 for two rates; like it, not a Gibbs step."""
-
-    a: float = 1.0
-    b: float = 1.0
-
-    def update(self, confusion: Confusion, noise: Noise, uniforms: npt.NDArray[np.float64]) -> Noise:
-        """Set both rates to the shares of ones, smoothed by the prior and kept in order."""
+    def estimate(self, confusion: Confusion) -> Noise:
+        """Return the shares of ones, smoothed by the prior and kept in order."""
         tp, fp, fn, tn = confusion
         false_alarm = (self.a + fn) / (self.a + self.b + fn + tn)
         hit = (self.a + tp) / (self.a + self.b + tp + fp)
         return Noise(min(max(hit, _shift(false_alarm, CONTRAST)), 1 - EDGE), false_alarm)
 
+    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
+        """Return the log-likelihood of such counts with both rates integrated out."""
+        return betaln(self.a + tp, self.b + fp) + betaln(self.a + fn, self.b + tn)
 
-MODELS: dict[tuple[str, str], type[NoiseModel]] = {
+
+class AsymmetricPlugIn(Asymmetric):
+    """The plug-in of eq. 6 for two rates; like it, not a Gibbs step."""
+
+    def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
+        """Set both rates to their estimates."""
+        return self.estimate(confusion)
+
+
+MODELS: dict[tuple[str, str], Callable[[float, float], NoiseModel]] = {  # made with (a, b)
     ("symmetric", "sample"): Symmetric,
     ("symmetric", "map"): SymmetricPlugIn,
     ("asymmetric", "sample"): Asymmetric,
@@ -101,9 +123,9 @@ def truncated_beta(a: float, b: float, low: float, high: float, u: float) -> flo
         mass_low, mass_high = betainc(a, b, low), betainc(a, b, high)
         x = betaincinv(a, b, mass_low + u * (mass_high - mass_low)) if mass_high > 1e-280 else math.nan
     if not low <= x <= high:  # so far out that the density falls off like an exponential
-        edge = low if low * (a + b) > a else high
+        edge, beyond = (low, 1 - u) if low * (a + b) > a else (high, u)
         rate = (b - 1) / (1 - edge) - (a - 1) / edge
-        x = edge - math.log1p(-u) / rate
+        x = edge - math.log(beyond) / rate
     return float(min(max(x, low, EDGE), high, 1 - EDGE))
 
 

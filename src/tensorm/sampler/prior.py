@@ -8,12 +8,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, logit
+from scipy.special import betaincinv, betaln, logit
 
 from tensorm.kernels.rows import count_ones
-from tensorm.tensors.bits import Words
+from tensorm.tensors.bits import Bits, Words
 
 Floats = npt.NDArray[np.float64]
+Counts = int | npt.NDArray[np.int64]
 EDGE = 1e-12  # densities stay this far from 0 and 1
 
 
@@ -28,6 +29,14 @@ class FactorPrior(Protocol):
         """Return new densities, given the factors and a uniform number per mode."""
         ...
 
+    def log_marginal(self, mode: int, ones: Counts, entries: int) -> Floats:
+        """Return the log probability of so many ones among a mode's entries, densities integrated out."""
+        ...
+
+    def allow(self, mode: int, component: int, column: Bits) -> Bits:
+        """Return a component's entries with those that the prior fixes set right."""
+        ...
+
 
 class FixedPrior(NamedTuple):
     """Given probabilities; 0 and 1 fix an entry."""
@@ -37,7 +46,8 @@ class FixedPrior(NamedTuple):
     @classmethod
     def from_probabilities(cls, probabilities: Sequence[npt.ArrayLike]) -> FixedPrior:
         """Make a prior from a number or an array (N_k, L) for each mode."""
-        return cls(tuple(np.atleast_2d(logit(np.asarray(p, dtype=np.float64))) for p in probabilities))
+        arrays = (np.asarray(p, dtype=np.float64, order="C") for p in probabilities)
+        return cls(tuple(np.atleast_2d(logit(array)) for array in arrays))
 
     def log_odds(self, mode: int, density: Sequence[float]) -> Floats:
         """Return the prior log-odds of a mode's entries."""
@@ -46,6 +56,18 @@ class FixedPrior(NamedTuple):
     def update(self, factors: Sequence[Words], n_components: int, uniforms: Floats) -> tuple[float, ...]:
         """Return no densities: there are none to learn."""
         return (math.nan,) * len(factors)
+
+    def log_marginal(self, mode: int, ones: Counts, entries: int) -> Floats:
+        """Return the log probability, up to a constant, with the mean of the mode's finite log-odds."""
+        table = self.tables[mode]
+        free = table[np.isfinite(table)]
+        return np.asarray(ones * (free.mean() if free.size else 0.0))
+
+    def allow(self, mode: int, component: int, column: Bits) -> Bits:
+        """Return a component's entries with those that the prior fixes set right."""
+        table = self.tables[mode]
+        fixed = table[:, component if table.shape[1] > 1 else 0]
+        return np.where(np.isinf(fixed), fixed > 0, column)
 
 
 class LearnedPrior(NamedTuple):
@@ -67,3 +89,11 @@ class LearnedPrior(NamedTuple):
             draw = betaincinv(self.a + ones, self.b + len(masks) * n_components - ones, u)
             densities.append(min(max(float(draw), EDGE), 1 - EDGE))
         return tuple(densities)
+
+    def log_marginal(self, mode: int, ones: Counts, entries: int) -> Floats:
+        """Return the log probability of one set of so many ones, with the density integrated out."""
+        return betaln(self.a + ones, self.b + entries - ones)
+
+    def allow(self, mode: int, component: int, column: Bits) -> Bits:
+        """Return the entries as they are: none is fixed."""
+        return column

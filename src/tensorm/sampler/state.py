@@ -14,6 +14,7 @@ from tensorm.model import Confusion, Noise
 from tensorm.tensors.bits import Bits, Words, unpack, words_for
 
 Floats = npt.NDArray[np.float64]
+Octets = npt.NDArray[np.uint8]
 
 # Purposes of random streams other than the update of a factor, whose purpose is its mode (seam.Stream).
 NOISE, ORDER, START, PLACE = 250, 251, 252, 253
@@ -69,7 +70,7 @@ class Trace:
         Whether burn-in came to its end by its own rule.
     """
 
-    factors: tuple[npt.NDArray[np.uint8], ...]
+    factors: tuple[Octets, ...]
     noise: Floats
     density: Floats
     log_likelihood: Floats
@@ -105,12 +106,22 @@ class Trace:
             yield self.masks(draw), Noise(*map(float, self.noise[draw]))
 
 
+class Draw(NamedTuple):
+    """What is kept of one sweep."""
+
+    factors: tuple[Octets, ...]
+    noise: Noise
+    density: tuple[float, ...]
+    log_likelihood: float
+    accuracy: float
+
+
 class Recorder:
     """Collects draws and makes a ``Trace`` of them."""
 
     def __init__(self, n_components: int) -> None:
         self._n_components = n_components
-        self._draws: list[tuple[State, SweepInfo]] = []
+        self._draws: list[Draw] = []
 
     def __len__(self) -> int:
         return len(self._draws)
@@ -118,32 +129,30 @@ class Recorder:
     def record(self, state: State, info: SweepInfo) -> None:
         """Keep a draw."""
         factors = tuple(_narrow(masks, self._n_components) for masks in state.factors)
-        self._draws.append((state._replace(factors=factors), info))
+        self._draws.append(Draw(factors, state.noise, state.density, info.log_likelihood, info.accuracy))
 
     def trace(self, burn_in: int, settled: bool = True) -> Trace:
         """Return the draws kept so far."""
-        states, infos = zip(*self._draws, strict=True)
+        factors, noise, density, log_likelihood, accuracy = zip(*self._draws, strict=True)
         return Trace(
-            factors=tuple(
-                np.stack(draws) for draws in zip(*(state.factors for state in states), strict=True)
-            ),
-            noise=np.array([state.noise for state in states]),
-            density=np.array([state.density for state in states]),
-            log_likelihood=np.array([info.log_likelihood for info in infos]),
-            accuracy=np.array([info.accuracy for info in infos]),
+            factors=tuple(np.stack(draws) for draws in zip(*factors, strict=True)),
+            noise=np.array(noise),
+            density=np.array(density),
+            log_likelihood=np.array(log_likelihood),
+            accuracy=np.array(accuracy),
             n_components=self._n_components,
             burn_in=burn_in,
             settled=settled,
         )
 
 
-def _narrow(masks: Words, n_components: int) -> npt.NDArray[np.uint8]:
+def _narrow(masks: Words, n_components: int) -> Octets:
     """Drop the octets of the masks that no component uses."""
     octets = masks.astype("<u8", copy=False).view(np.uint8)
     return octets[:, : -(-n_components // 8)].copy()
 
 
-def _widen(octets: npt.NDArray[np.uint8]) -> Words:
+def _widen(octets: Octets) -> Words:
     """Undo ``_narrow``."""
     room = np.zeros((len(octets), 8 * words_for(8 * octets.shape[1])), np.uint8)
     room[:, : octets.shape[1]] = octets

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +51,7 @@ class Model:
         return np.argsort(uniforms(self.stream(chain, sweep, ORDER), 0, self.n_components))
 
 
-def start(model: Model, factors: list[Bits]) -> State:
+def start(factors: Sequence[Bits]) -> State:
     """Return the state that a chain with these factors begins with."""
     masks = tuple(pack(factor) for factor in factors)
     return State(masks, START_NOISE, (0.5,) * len(masks), 0)

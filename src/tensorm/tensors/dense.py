@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from tensorm.errors import InputError
 from tensorm.inputs import Observations, observe
@@ -56,6 +58,12 @@ class DenseTensor:
         self._views = [(x.words, x.observed, *x.view(mode)) for mode, x in enumerate(self._layouts)]
         self._n_threads = 1
 
+    @cached_property
+    def _ones_before(self) -> npt.NDArray[np.int64]:
+        """For each slice of mode 0 the number of ones in the slices before it."""
+        ones = [bits.reshape(len(bits), -1).sum(axis=1) for _, bits, _ in self.blocks()]
+        return np.concatenate([[0], np.cumsum(np.concatenate(ones))[:-1]])
+
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
@@ -81,14 +89,16 @@ class DenseTensor:
         share_rows(update, len(factor), self._threads())
         return factor
 
-    def counts(self, mode: int, factors: Sequence[Words], n_components: int) -> tuple[Counts, Counts]:
-        """Return (pos, tot) of every entry of a mode's factor, two arrays (N_k, L) (eq. 5)."""
+    def counts(
+        self, mode: int, factors: Sequence[Words], n_components: int, components: Sequence[int] | None = None
+    ) -> tuple[Counts, Counts]:
+        """Return (pos, tot) of a mode's entries, two arrays (N_k, len(components)) (eq. 5)."""
         packed, span = self._packed(mode, factors, n_components)
-        factor = factors[mode]
-        counts = np.empty((2, len(factor), n_components), np.int64)
+        factor, chosen = factors[mode], np.arange(n_components) if components is None else np.array(components)
+        counts = np.empty((2, len(factor), len(chosen)), np.int64)
 
         def count(start: int, stop: int) -> None:
-            kernel.count_entries(counts, factor, start, stop, packed, span)
+            kernel.count_entries(counts, factor, start, stop, packed, n_components, span, chosen)
 
         share_rows(count, len(factor), self._threads())
         return counts[0], counts[1]
@@ -104,6 +114,33 @@ class DenseTensor:
         tp, covered = (sum(share) for share in zip(*shares, strict=True))
         fp, fn = covered - tp, self.n_ones - tp
         return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
+
+    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
+        """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
+        if self.n_ones == 0:
+            return np.empty((0, len(self.shape)), np.intp)
+        ranks = np.sort(rng.integers(self.n_ones, size=count))
+        slices = np.searchsorted(self._ones_before, ranks, side="right") - 1
+        cells = np.empty((count, len(self.shape)), np.intp)
+        for n in np.unique(slices):
+            here = slices == n
+            ones = np.flatnonzero(self._layouts[0].read(self._layouts[0].words, n, n + 1, self.shape))
+            inside = ones[ranks[here] - self._ones_before[n]]
+            cells[here] = np.stack(np.unravel_index(inside, (1, *self.shape[1:])), axis=1)
+            cells[here, 0] = n
+        return rng.permutation(cells)
+
+    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
+        """Return a tensor of the cells with these indices along each mode."""
+        first, inner = indices[0], np.ix_(*indices[1:])
+        layout = self._layouts[0]
+        cells = np.empty([len(index) for index in indices], np.int8)
+        seen = np.ones(cells.shape, np.bool_)
+        for i, n in enumerate(first):
+            cells[i] = layout.read(layout.words, n, n + 1, self.shape)[0][inner]
+            if layout.observed.size:
+                seen[i] = layout.read(layout.observed, n, n + 1, self.shape)[0][inner]
+        return DenseTensor(np.ma.array(cells, mask=~seen))
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
         """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""

@@ -46,16 +46,26 @@ class Tensor(Protocol):
         """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4)."""
         ...
 
-    def counts(self, mode: int, factors: Sequence[Words], n_components: int) -> tuple[Counts, Counts]:
-        """Return (pos, tot) of every entry of a mode's factor, two arrays (N_k, L) (eq. 5).
+    def counts(
+        self, mode: int, factors: Sequence[Words], n_components: int, components: Sequence[int] | None = None
+    ) -> tuple[Counts, Counts]:
+        """Return (pos, tot) of a mode's entries, two arrays (N_k, len(components)) (eq. 5).
 
-        All other entries are held; ``tot`` counts the observed cells whose value hangs on the entry,
+        All components by default. All other entries are held; ``tot`` counts the observed cells whose value hangs on the entry,
         ``pos`` those of them that are 1. The entry's own value plays no part.
         """
         ...
 
     def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
+        ...
+
+    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
+        """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
+        ...
+
+    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
+        """Return a small tensor of the cells with these indices along each mode."""
         ...
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:

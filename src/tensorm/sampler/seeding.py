@@ -1,0 +1,291 @@
+"""Components found in the data: where chains start, and moves out of dead ends during burn-in.
+
+Plain sampling from a random start loses components and does not find them again. Here a pool of candidate
+components is grown from random one-cells that nothing explains yet: first the cell's fibres, then a few
+rounds in which every row of every mode joins or leaves by the cells it would explain. All candidates are
+grown side by side: they are counted as further components of the tensor, none of which covers another.
+The best one is added, the rest are grown on against what is then left.
+
+These moves know no detailed balance: they belong to burn-in only, and no draw is ever made by them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.model import Confusion, Noise
+from tensorm.sampler.state import State
+from tensorm.sampler.sweep import Model
+from tensorm.tensors.bits import Bits, Words, pack, unpack
+from tensorm.tensors.seam import GREEDY, Rule, Tensor
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+Cells = npt.NDArray[np.intp]
+
+SEEDS = 24  # candidates grown anew at each step
+KEPT = 12  # and those kept from the step before
+ROUNDS = 3  # rounds of growing after the first
+LOOKED_AT = 2048  # one-cells looked at to find some that nothing explains
+PURITY = 0.75  # share of ones expected inside a component, above the rate outside
+UNSURE = 0.3  # the same, where that finds nothing
+SAMPLE = 2**20  # cells of the part of a large tensor in which components are looked for first
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """The components that are there, and with them what is left to explain."""
+
+    tensor: Tensor
+    model: Model
+    factors: tuple[Words, ...]
+
+    @cached_property
+    def confusion(self) -> Confusion:
+        """Observed cells by the value of the product and their own."""
+        return self.tensor.confusion(self.factors, self.model.n_components)
+
+    @cached_property
+    def bits(self) -> list[Bits]:
+        """The factors as Boolean arrays (N_k, L)."""
+        return [unpack(masks, self.model.n_components) for masks in self.factors]
+
+    @property
+    def noise(self) -> Noise:
+        """The rates that fit these components."""
+        return self.model.noise.estimate(self.confusion)
+
+    @property
+    def density(self) -> tuple[float, ...]:
+        """Shares of ones in the factors, smoothed."""
+        return tuple(float((bits.sum() + 1) / (bits.size + 2)) for bits in self.bits)
+
+    @property
+    def unused(self) -> npt.NDArray[np.intp]:
+        """Components that are empty in some mode."""
+        return np.flatnonzero(~np.logical_and.reduce([bits.any(axis=0) for bits in self.bits]))
+
+    @property
+    def base_rate(self) -> float:
+        """Rate of ones among the cells that nothing explains."""
+        return (self.confusion.fn + 1) / (self.confusion.fn + self.confusion.tn + 2)
+
+    @cached_property
+    def score(self) -> float:
+        """Log posterior of the factors, noise rates and densities integrated out, up to a constant."""
+        value = float(self.model.noise.log_marginal(*self.confusion))
+        for mode, bits in enumerate(self.bits):
+            value += float(self.model.prior.log_marginal(mode, int(bits.sum()), bits.size))
+        return value
+
+    def replaced(self, component: int, columns: Sequence[Bits]) -> Ground:
+        """Put other columns in place of a component, as far as the prior leaves its entries free."""
+        factors = []
+        for mode, (bits, column) in enumerate(zip(self.bits, columns, strict=True)):
+            new = bits.copy()
+            new[:, component] = self.model.prior.allow(mode, component, column)
+            factors.append(pack(new))
+        return Ground(self.tensor, self.model, tuple(factors))
+
+    def emptied(self, components: Sequence[int]) -> Ground:
+        """Take components out, as far as the prior leaves their entries free."""
+        ground = self
+        for component in components:
+            ground = ground.replaced(component, [np.zeros(len(bits), np.bool_) for bits in self.bits])
+        return ground
+
+    def polished(self, rounds: int = 1) -> Ground:
+        """Set every entry to its more probable value, given the others."""
+        L, factors = self.model.n_components, list(self.factors)
+        gain, loss = self.noise.weights
+        for _ in range(rounds):
+            for mode in range(len(factors)):
+                prior = self.model.prior.log_odds(mode, self.density)
+                rule = Rule(np.arange(L), GREEDY, gain, loss, prior)
+                factors[mode] = self.tensor.update_factor(mode, factors, L, rule, self.model.stream(0, 0, mode))
+        return Ground(self.tensor, self.model, tuple(factors))
+
+    def state(self, sweep: int) -> State:
+        """Return the state of a chain with these components."""
+        return State(self.factors, self.noise, self.density, sweep)
+
+
+class Pool:
+    """Candidates for a component, grown side by side on the same ground."""
+
+    def __init__(self, ground: Ground, columns: Sequence[Bits], purity: float) -> None:
+        self.ground, self.columns = ground, list(columns)
+        outside = ground.base_rate
+        inside = min(outside + purity * (1 - outside), 0.999)
+        self._gain, self._loss = Noise(inside, outside).weights
+        self._masks = [pack(column) for column in columns]
+
+    @classmethod
+    def from_cells(cls, ground: Ground, cells: Cells, purity: float) -> Pool:
+        """Grow a candidate from each one-cell: along its longest fibre first, then mode by mode."""
+        numbers = np.arange(len(cells))
+        columns = [np.zeros((size, len(cells)), np.bool_) for size in ground.tensor.shape]
+        for column, index in zip(columns, cells.T, strict=True):
+            column[index, numbers] = True
+        pool = cls(ground, columns, purity)
+        order = sorted(range(len(columns)), key=lambda mode: len(columns[mode]), reverse=True)
+        for mode in order:
+            pos, tot = pool.count(mode)
+            rates = (pos + ground.base_rate) / (tot + 1)
+            members = pos > 0 if mode == order[0] else split(rates)
+            members[cells[:, mode], numbers] = True
+            pool.set(mode, members)
+        return pool.grow(ROUNDS)
+
+    def __len__(self) -> int:
+        return self.columns[0].shape[1]
+
+    def count(self, mode: int) -> tuple[Counts, Counts]:
+        """Return (pos, tot) of every row of a mode for every candidate, given its other modes."""
+        offset = 64 * self.ground.factors[0].shape[1]  # candidates begin with a word of their own
+        masks = [
+            np.hstack([factor, np.zeros_like(block) if k == mode else block])
+            for k, (factor, block) in enumerate(zip(self.ground.factors, self._masks, strict=True))
+        ]
+        chosen = range(offset, offset + len(self))
+        return self.ground.tensor.counts(mode, masks, offset + len(self), chosen)
+
+    def set(self, mode: int, members: Bits) -> None:
+        """Replace the candidates' rows of a mode."""
+        self.columns[mode], self._masks[mode] = members, pack(members)
+
+    def grow(self, rounds: int) -> Pool:
+        """Let every row join or leave by the cells it would explain, until nothing changes."""
+        for _ in range(rounds):
+            changed = False
+            for mode, members in enumerate(self.columns):
+                pos, tot = self.count(mode)
+                joined = self._gain * pos - self._loss * (tot - pos) > 0
+                changed = changed or bool((joined != members).any())
+                self.set(mode, joined)
+            if not changed:
+                break
+        return self
+
+    def rises(self) -> Floats:
+        """Return by how much the log posterior would rise if a candidate was added."""
+        pos, tot = (np.where(self.columns[0], counts, 0).sum(axis=0) for counts in self.count(0))
+        rise = self._gain * pos - self._loss * (tot - pos)
+        prior = self.ground.model.prior
+        for mode, (column, bits) in enumerate(zip(self.columns, self.ground.bits, strict=True)):
+            ones = int(bits.sum())
+            more = prior.log_marginal(mode, ones + column.sum(axis=0), bits.size)
+            rise = rise + more - prior.log_marginal(mode, ones, bits.size)
+        return rise
+
+
+def split(rates: Floats) -> Bits:
+    """Part the rows of each column in two at the cut that sets their mean rates furthest apart (Otsu)."""
+    n = len(rates)
+    if n == 1:
+        return np.ones_like(rates, np.bool_)
+    ranked = -np.sort(-rates, axis=0)
+    size = np.arange(1, n)[:, None]
+    head = np.cumsum(ranked, axis=0)
+    gap = head[:-1] / size - (head[-1] - head[:-1]) / (n - size)
+    cut = np.argmax(size * (n - size) * gap**2, axis=0)
+    return rates >= np.take_along_axis(ranked, cut[None], axis=0)
+
+
+def begin(tensor: Tensor, model: Model, rng: np.random.Generator) -> Ground:
+    """Return components found in the data; those of a large tensor in a part of it first."""
+    part = sample_part(tensor, rng)
+    small = tensor if part is None else tensor.take(part)
+    nothing = tuple(pack(np.zeros((size, model.n_components), np.bool_)) for size in small.shape)
+    ground = Ground(small, model, nothing)
+    cells = small.sample_ones(rng, LOOKED_AT)
+    first = fill(ground, cells, PURITY).polished()
+    hit, false_alarm = first.noise
+    found = len(first.unused) < model.n_components
+    purity = (hit - false_alarm) / (1 - false_alarm) if found else UNSURE
+    best = max(first, fill(ground, cells, purity).polished(), key=lambda ground: ground.score)
+    return best if part is None else spread(best, tensor, part)
+
+
+def sample_part(tensor: Tensor, rng: np.random.Generator) -> list[Cells] | None:
+    """Choose indices of each mode so that about SAMPLE cells are left; None if there are no more anyway."""
+    if math.prod(tensor.shape) <= 2 * SAMPLE:
+        return None
+    sizes = list(tensor.shape)
+    while math.prod(sizes) > SAMPLE:  # shorten the longest modes to a common size
+        sizes[int(np.argmax(sizes))] -= max(1, max(sizes) // 20)
+    return [np.sort(rng.choice(N, size, replace=False)) for N, size in zip(tensor.shape, sizes, strict=True)]
+
+
+def spread(ground: Ground, tensor: Tensor, part: Sequence[Cells]) -> Ground:
+    """Carry components found in a part of a tensor over to all of it."""
+    factors = []
+    for bits, size, index in zip(ground.bits, tensor.shape, part, strict=True):
+        whole = np.zeros((size, bits.shape[1]), np.bool_)
+        whole[index] = bits
+        factors.append(pack(whole))
+    return Ground(tensor, ground.model, tuple(factors)).polished(2)
+
+
+def fill(ground: Ground, cells: Cells, purity: float) -> Ground:
+    """Give each unused component what explains most of what is left, until nothing helps."""
+    kept: list[Bits] = []
+    for component in ground.unused:
+        cells = cells[~covered(ground, cells)]
+        if not len(cells):
+            break
+        pool = Pool.from_cells(ground, cells[:SEEDS], purity)
+        cells = cells[SEEDS:]
+        if kept:
+            older = Pool(ground, kept, purity).grow(1)
+            pool = Pool(ground, [np.hstack(both) for both in zip(pool.columns, older.columns, strict=True)], purity)
+        rises = pool.rises()
+        best, *others = np.argsort(-rises)[: 1 + KEPT]
+        if rises[best] <= 0:
+            break
+        ground = ground.replaced(int(component), [column[:, best] for column in pool.columns])
+        kept = [column[:, others] for column in pool.columns]
+    return ground
+
+
+def covered(ground: Ground, cells: Cells) -> Bits:
+    """Return which cells a component explains."""
+    shared = ground.factors[0][cells[:, 0]]
+    for masks, index in zip(ground.factors[1:], cells.T[1:], strict=True):
+        shared = shared & masks[index]
+    return shared.any(axis=1)
+
+
+def losses(ground: Ground) -> Floats:
+    """Return by how much the score would fall if a component was taken out."""
+    model, bits = ground.model, ground.bits
+    pos, tot = ground.tensor.counts(0, ground.factors, model.n_components)
+    pos, neg = (np.where(bits[0], counts, 0).sum(axis=0) for counts in (pos, tot - pos))
+    tp, fp, fn, tn = ground.confusion
+    left = model.noise.log_marginal(tp - pos, fp - neg, fn + pos, tn + neg)
+    for mode, factor in enumerate(bits):
+        ones = int(factor.sum()) - factor.sum(axis=0)
+        left = left + model.prior.log_marginal(mode, ones, factor.size)
+    return ground.score - left
+
+
+def repair(ground: Ground, rng: np.random.Generator, n_out: int) -> tuple[Ground, bool]:
+    """Take out components that do not pay and a few others, look for better ones, keep what scores higher.
+
+    One taken out and found anew is a swap; two found as one are merged; one found as two is split. The new
+    components are compared with the old ones after every entry of either took its more probable value: else
+    a sampled state would lose to any that was looked for.
+    """
+    idle = losses(ground) <= 0
+    busy = rng.permutation(np.flatnonzero(~idle))[:n_out]
+    bare = ground.emptied([int(l) for l in (*np.flatnonzero(idle), *busy)])
+    hit, false_alarm = ground.noise
+    purity = rng.choice([PURITY, UNSURE, (hit - false_alarm) / (1 - false_alarm)])
+    new = fill(bare, ground.tensor.sample_ones(rng, LOOKED_AT), purity).polished()
+    return (new, True) if new.score > ground.polished().score + 1e-6 else (ground, False)
