@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from tensorm.sampler.state import Trace
 
 Floats = npt.NDArray[np.float64]
+NEGLIGIBLE = math.log(1000)  # log posterior odds that are held to be small
 
 
 def factor_means(trace: Trace, mode: int, at_once: int = 32) -> Floats:
@@ -46,11 +49,64 @@ def match(reference: Sequence[Floats], means: Sequence[Floats]) -> list[int]:
 
 
 def align(traces: Sequence[Trace]) -> list[Trace]:
-    """Return the traces with components in the order of the chain that explains the data best."""
+    """Return the traces with components in the order of the chain with the most probable factors."""
     K = len(traces[0].factors)
     means = [[factor_means(trace, mode) for mode in range(K)] for trace in traces]
-    best = int(np.argmax([trace.log_likelihood.mean() for trace in traces]))
+    best = int(np.argmax([np.median(trace.log_posterior) for trace in traces]))
     return [
         trace if chain == best else trace.reorder(match(means[best], means[chain]))
         for chain, trace in enumerate(traces)
     ]
+
+
+def worse(traces: Sequence[Trace]) -> list[bool]:
+    """Return which chains sit in a worse explanation of the data than the best one.
+
+    Their median log posterior is lower by more than NEGLIGIBLE and three times the spread of the best
+    chain's draws: so much that a chain which moved freely would hardly ever be found there.
+    """
+    medians = np.array([np.median(trace.log_posterior) for trace in traces])
+    best = int(np.argmax(medians))
+    lower, upper = np.quantile(traces[best].log_posterior, [0.25, 0.75])
+    spread = (upper - lower) / 1.35  # the standard deviation, but for outliers
+    return (medians[best] - medians > NEGLIGIBLE + 3 * spread).tolist()
+
+
+class ChainSummary(NamedTuple):
+    """One chain beside the others."""
+
+    chain: int
+    kept: bool  # False: it ended in a worse explanation of the data, and its draws are left out
+    settled: bool  # whether its burn-in came to an end by itself
+    burn_in: int  # sweeps
+    accuracy: float  # share of the observed cells explained, mean over draws
+    log_likelihood: float  # mean over draws
+    log_posterior: float  # of the factors, median over draws
+    active: int  # components with a member in every mode
+    agreement: float  # likeness of its components to the best chain's, 1 for the same
+
+
+def summarise(traces: Sequence[Trace]) -> list[ChainSummary]:
+    """Sum up each of several aligned chains."""
+    K = len(traces[0].factors)
+    means = [[factor_means(trace, mode) for mode in range(K)] for trace in traces]
+    best = means[int(np.argmax([np.median(trace.log_posterior) for trace in traces]))]
+    used = np.diag(similarity(best, best)) > 0
+    rows = []
+    for chain, (trace, mine, stuck) in enumerate(zip(traces, means, worse(traces), strict=True)):
+        alike = np.diag(similarity(best, mine))[used]
+        active = np.logical_and.reduce([(mean > 0.5).any(axis=0) for mean in mine])
+        rows.append(
+            ChainSummary(
+                chain=chain,
+                kept=not stuck,
+                settled=trace.settled,
+                burn_in=trace.burn_in,
+                accuracy=float(trace.accuracy.mean()),
+                log_likelihood=float(trace.log_likelihood.mean()),
+                log_posterior=float(np.median(trace.log_posterior)),
+                active=int(active.sum()),
+                agreement=float(alike.mean()) if alike.size else 1.0,
+            )
+        )
+    return rows

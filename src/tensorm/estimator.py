@@ -19,6 +19,7 @@ from tensorm.inputs import (
     check_choice,
     check_count,
     check_factors,
+    check_indices,
     check_probability,
     check_probability_tables,
 )
@@ -31,6 +32,7 @@ from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Model
 from tensorm.tensors import GIBBS, METROPOLIS, Tensor, as_tensor
+from tensorm.words import describe_chains
 
 Floats = npt.NDArray[np.float64]
 FLIPS = {"gibbs": GIBBS, "metropolis": METROPOLIS}
@@ -236,10 +238,15 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         self._check_shape(tensor, first=1)
         return place_slices(tensor.with_threads(self._threads()), self.posterior_, self._model)
 
+    def summary(self) -> None:
+        """Print a table of the chains (accuracy, log-likelihood, components in use, agreement) and a verdict."""
+        check_is_fitted(self)
+        print(describe_chains(self.posterior_))
+
     def _predict(self, indices: npt.ArrayLike | None, method: str) -> Floats:
         check_is_fitted(self)
         if indices is not None:
-            return self.posterior_.predict_cells(self.posterior_.check_indices(indices), method)
+            return self.posterior_.predict_cells(check_indices(indices, self.posterior_.shape), method)
         return self.posterior_.predict_all(method)
 
     def _check_shape(self, tensor: Tensor, first: int) -> None:

@@ -311,3 +311,20 @@ def check_probability_tables(
             raise InputError(f"{name} for mode {k} has shape {table.shape}; give {wanted}, or a number.")
         tables.append(table)
     return tables
+
+
+def check_indices(indices: Any, shape: Sequence[int]) -> tuple[npt.NDArray[np.intp], ...]:
+    """Return K index arrays from an array (n, K) of cell indices, or raise if it names no cells."""
+    K = len(shape)
+    array = _as_numbers("indices", indices, f"give integers of shape (n, {K}), one row for each cell")
+    if array.ndim != 2 or array.shape[1] != K or array.dtype.kind not in "iu":
+        raise InputError(
+            f"indices has shape {array.shape} and dtype {array.dtype}; give integers of shape (n, {K}), "
+            "one row for each cell."
+        )
+    for k, size in enumerate(shape):
+        bad = (array[:, k] < 0) | (array[:, k] >= size)
+        if bad.any():
+            value = array[bad.argmax(), k]
+            raise InputError(f"indices holds {value} for mode {k}; give indices from 0 to {size - 1}.")
+    return tuple(array[:, k].astype(np.intp) for k in range(K))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.diagnostics import align, factor_means
+from tensorm.diagnostics import align, factor_means, worse
 from tensorm.errors import InputError
 from tensorm.kernels.predict import add_product
 from tensorm.model import Noise
@@ -31,35 +31,45 @@ class Posterior:
 
     Attributes
     ----------
-    traces : tuple of Trace
-        One per chain.
+    chains : tuple of Trace
+        The draws of every chain.
     shape : tuple of int
     modes : tuple of str
     labels : tuple of ndarray or None
+    kept : tuple of bool
+        Which chains count: those that did not end in a worse explanation of the data (diagnostics.worse).
+        Everything derived from the draws leaves the others out.
     """
 
-    traces: tuple[Trace, ...]
+    chains: tuple[Trace, ...]
     shape: tuple[int, ...]
     modes: tuple[str, ...]
     labels: tuple[npt.NDArray[Any] | None, ...]
+    kept: tuple[bool, ...]
 
     @classmethod
     def from_traces(cls, traces: Sequence[Trace], tensor: Tensor) -> Posterior:
         """Align the chains' components and put the one that explains most first."""
         aligned = align(traces)
-        best = max(aligned, key=lambda trace: trace.log_likelihood.max())
-        order = strongest_first(tensor, best, int(best.log_likelihood.argmax()))
+        best = max(aligned, key=lambda trace: trace.log_posterior.max())
+        order = strongest_first(tensor, best, int(best.log_posterior.argmax()))
         ordered = tuple(trace.reorder(order) for trace in aligned)
-        return cls(ordered, tensor.shape, tensor.modes, tensor.labels)
+        kept = tuple(not stuck for stuck in worse(ordered))
+        return cls(ordered, tensor.shape, tensor.modes, tensor.labels, kept)
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The draws of the chains that count."""
+        return tuple(trace for trace, kept in zip(self.chains, self.kept, strict=True) if kept)
 
     @property
     def n_components(self) -> int:
         """Number of components."""
-        return self.traces[0].n_components
+        return self.chains[0].n_components
 
     @property
     def n_draws(self) -> int:
-        """Number of draws, all chains together."""
+        """Number of draws of the chains that count."""
         return sum(len(trace) for trace in self.traces)
 
     @cached_property
@@ -147,21 +157,6 @@ class Posterior:
         for first in range(0, self.shape[0], step):
             stop = min(first + step, self.shape[0])
             yield slice(first, stop), self.predict_block(first, stop, method)
-
-    def check_indices(self, indices: npt.ArrayLike) -> tuple[npt.NDArray[np.intp], ...]:
-        """Return K index arrays from an array (n, K) of cell indices, or raise."""
-        array, K = np.asarray(indices), len(self.shape)
-        if array.ndim != 2 or array.shape[1] != K or not np.issubdtype(array.dtype, np.integer):
-            raise InputError(
-                f"indices has shape {array.shape} and type {array.dtype}; give integers of shape (n, {K}), "
-                "one row for each cell."
-            )
-        for k, size in enumerate(self.shape):
-            bad = (array[:, k] < 0) | (array[:, k] >= size)
-            if bad.any():
-                value = array[bad.argmax(), k]
-                raise InputError(f"indices holds {value} for mode {k}; give indices from 0 to {size - 1}.")
-        return tuple(array[:, k].astype(np.intp) for k in range(K))
 
 
 def check_room(shape: Sequence[int], n_components: int, n_chains: int, n_draws: int) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.diagnostics import factor_means, similarity
+from tensorm.diagnostics import ChainSummary, factor_means, similarity, summarise
 from tensorm.modes import FittedMode, Groups, posterior_of, read_modes
 from tensorm.posterior import Posterior
 
@@ -127,7 +127,7 @@ def describe_components(model: TensOrMachine | Posterior, groups: Groups | None 
     cells, chains = _cells_covered(posterior), _chains_that_agree(posterior)
     volume = float(np.prod([float(size) for size in posterior.shape]))
     return [
-        Description(l, _parts(modes, l), cells[l], cells[l] / volume, chains[l], len(posterior.traces))
+        Description(l, _parts(modes, l), cells[l], cells[l] / volume, chains[l], len(posterior.chains))
         for l in range(posterior.n_components)
     ]
 
@@ -140,6 +140,39 @@ def describe_noise(model: TensOrMachine | Posterior) -> str:
         f"{_percent(noise['false_alarm'])}; {_percent(noise['explained'])} of the observed cells are as the "
         "components say."
     )
+
+
+def describe_chains(model: TensOrMachine | Posterior) -> str:
+    """Return a table of the chains, and a sentence on whether they agree."""
+    rows = summarise(posterior_of(model).chains)
+    lines = ["chain  accuracy  log-likelihood  active  agreement  burn-in"]
+    for row in rows:
+        left_out = "" if row.kept else "   left out: a worse explanation"
+        lines.append(
+            f"{row.chain:5d}  {row.accuracy:8.4f}  {row.log_likelihood:14.1f}  {row.active:6d}  "
+            f"{row.agreement:9.3f}  {row.burn_in:7d}{left_out}"
+        )
+    return "\n".join([*lines, _verdict(rows)])
+
+
+def _verdict(rows: Sequence[ChainSummary]) -> str:
+    """Say in a sentence what the chains' agreement means, and what to do."""
+    stuck = [row for row in rows if not row.kept]
+    if len(rows) == 1:
+        return "One chain cannot be compared with others: give n_chains at least 2 to see whether they agree."
+    if stuck:
+        return (
+            f"{len(stuck)} of {len(rows)} chains ended in a worse explanation of the data and are left out; "
+            "more chains or a longer burn_in will tell how firm the best one is."
+        )
+    if any(not row.settled for row in rows):
+        return "Some chains were still improving when burn-in ended: give burn_in a larger number."
+    if min(row.agreement for row in rows) < SAME:
+        return (
+            "The chains explain the data equally well by different components: believe predictions rather "
+            "than single components, or try fewer components."
+        )
+    return f"All {len(rows)} chains agree."
 
 
 def _parts(modes: Sequence[FittedMode], l: int) -> tuple[Part, ...]:
@@ -241,7 +274,7 @@ def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:
 def _chains_that_agree(posterior: Posterior) -> list[int]:
     """Return for each component the most chains that have one and the same in its place."""
     K = range(len(posterior.shape))
-    chains = [[factor_means(trace, mode) for mode in K] for trace in posterior.traces]
+    chains = [[factor_means(trace, mode) for mode in K] for trace in posterior.chains]
     alive = np.array([np.all([(mean > MEMBER).any(axis=0) for mean in chain], axis=0) for chain in chains])
     alike = np.array([[np.diagonal(similarity(a, b)) for b in chains] for a in chains]) > SAME
     return [int(count) for count in (alike & alive & alive[:, None]).sum(axis=1).max(axis=0)]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorm.sampler.burnin import BurnIn
-from tensorm.sampler.state import Recorder, SweepInfo, Trace
-from tensorm.sampler.sweep import Model, start, sweep
+from tensorm.sampler.state import Recorder, State, SweepInfo, Trace
+from tensorm.sampler.sweep import Model, log_posterior, start, sweep
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.seam import Tensor
 
@@ -66,14 +66,18 @@ def run_chain(
         watch(Step(chain, "burn-in", state.sweep, plan.burn_in, info))
     settled, sweeps = burn_in.settled(state), state.sweep
     recorder = Recorder(plan.model.n_components)
+
+    def record(state: State, info: SweepInfo) -> None:
+        recorder.record(state, info, log_posterior(plan.model, state.factors, info.confusion))
+
     while len(recorder) < plan.n_draws and not stop():
         state, info = sweep(tensor, state, plan.model, chain)
-        recorder.record(state, info)
+        record(state, info)
         watch(Step(chain, "draws", len(recorder), plan.n_draws, info))
     if info is None:
         return None
     if not len(recorder):
-        recorder.record(state, info)
+        record(state, info)
     return recorder.trace(sweeps, settled)
 
 

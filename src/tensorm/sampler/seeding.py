@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tensorm.model import Confusion, Noise
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Model
+from tensorm.sampler.sweep import Model, log_posterior
 from tensorm.tensors.bits import Bits, Words, pack, unpack
 from tensorm.tensors.seam import GREEDY, Rule, Tensor
 
@@ -79,10 +79,7 @@ class Ground:
     @cached_property
     def score(self) -> float:
         """Log posterior of the factors, noise rates and densities integrated out, up to a constant."""
-        value = float(self.model.noise.log_marginal(*self.confusion))
-        for mode, bits in enumerate(self.bits):
-            value += float(self.model.prior.log_marginal(mode, int(bits.sum()), bits.size))
-        return value
+        return log_posterior(self.model, self.factors, self.confusion)
 
     def replaced(self, component: int, columns: Sequence[Bits]) -> Ground:
         """Put other columns in place of a component, as far as the prior leaves its entries free."""

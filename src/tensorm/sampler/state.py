@@ -61,8 +61,11 @@ class Trace:
         Rate of ones where the product is 1, and where it is 0.
     density : ndarray (S, K)
         Density of each mode's factor under a learned prior.
-    log_likelihood, accuracy : ndarray (S,)
-        Of the observed cells.
+    confusion : ndarray of int (S, 4)
+        Observed cells by the value of the product and their own: tp, fp, fn, tn.
+    log_posterior : ndarray (S,)
+        Log posterior of the factors, noise rates and densities integrated out, up to a constant that all
+        chains of a fit share.
     n_components : int
     burn_in : int
         Sweeps before the first draw.
@@ -73,14 +76,28 @@ class Trace:
     factors: tuple[Octets, ...]
     noise: Floats
     density: Floats
-    log_likelihood: Floats
-    accuracy: Floats
+    confusion: npt.NDArray[np.int64]
+    log_posterior: Floats
     n_components: int
     burn_in: int
     settled: bool = True
 
     def __len__(self) -> int:
         return len(self.noise)
+
+    @property
+    def accuracy(self) -> Floats:
+        """Share of the observed cells that equal the product, (S,)."""
+        tp, _, _, tn = self.confusion.T
+        return (tp + tn) / self.confusion.sum(axis=1)
+
+    @property
+    def log_likelihood(self) -> Floats:
+        """Log probability of the observed cells given factors and noise, (S,)."""
+        tp, fp, fn, tn = self.confusion.T
+        hit, false_alarm = self.noise.T
+        inside = tp * np.log(hit) + fp * np.log1p(-hit)
+        return inside + fn * np.log(false_alarm) + tn * np.log1p(-false_alarm)
 
     def masks(self, draw: int) -> tuple[Words, ...]:
         """Return the factors of one draw as masks."""
@@ -112,8 +129,8 @@ class Draw(NamedTuple):
     factors: tuple[Octets, ...]
     noise: Noise
     density: tuple[float, ...]
-    log_likelihood: float
-    accuracy: float
+    confusion: Confusion
+    log_posterior: float
 
 
 class Recorder:
@@ -126,20 +143,20 @@ class Recorder:
     def __len__(self) -> int:
         return len(self._draws)
 
-    def record(self, state: State, info: SweepInfo) -> None:
+    def record(self, state: State, info: SweepInfo, log_posterior: float) -> None:
         """Keep a draw."""
         factors = tuple(_narrow(masks, self._n_components) for masks in state.factors)
-        self._draws.append(Draw(factors, state.noise, state.density, info.log_likelihood, info.accuracy))
+        self._draws.append(Draw(factors, state.noise, state.density, info.confusion, log_posterior))
 
     def trace(self, burn_in: int, settled: bool = True) -> Trace:
         """Return the draws kept so far."""
-        factors, noise, density, log_likelihood, accuracy = zip(*self._draws, strict=True)
+        factors, noise, density, confusion, log_posterior = zip(*self._draws, strict=True)
         return Trace(
             factors=tuple(np.stack(draws) for draws in zip(*factors, strict=True)),
             noise=np.array(noise),
             density=np.array(density),
-            log_likelihood=np.array(log_likelihood),
-            accuracy=np.array(accuracy),
+            confusion=np.array(confusion, np.int64),
+            log_posterior=np.array(log_posterior),
             n_components=self._n_components,
             burn_in=burn_in,
             settled=settled,

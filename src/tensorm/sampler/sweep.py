@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.kernels.philox import uniforms
+from tensorm.kernels.rows import count_ones
+from tensorm.model import Confusion
 from tensorm.sampler.noise import START as START_NOISE
 from tensorm.sampler.noise import NoiseModel
 from tensorm.sampler.prior import FactorPrior
 from tensorm.sampler.state import NOISE, ORDER, START, State, SweepInfo
-from tensorm.tensors.bits import Bits, pack
+from tensorm.tensors.bits import Bits, Words, pack
 from tensorm.tensors.seam import METROPOLIS, Rule, Stream, Tensor
 
 
@@ -49,6 +51,15 @@ class Model:
         if not self.shuffle:
             return np.arange(self.n_components)
         return np.argsort(uniforms(self.stream(chain, sweep, ORDER), 0, self.n_components))
+
+
+def log_posterior(model: Model, factors: Sequence[Words], confusion: Confusion) -> float:
+    """Return the log posterior of the factors, noise rates and densities integrated out, up to a constant."""
+    value = float(model.noise.log_marginal(*confusion))
+    for mode, masks in enumerate(factors):
+        entries = len(masks) * model.n_components
+        value += float(model.prior.log_marginal(mode, count_ones(masks), entries))
+    return value
 
 
 def start(factors: Sequence[Bits]) -> State:
