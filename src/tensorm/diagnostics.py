@@ -14,6 +14,7 @@ from tensorm.sampler.state import Trace
 
 Floats = npt.NDArray[np.float64]
 NEGLIGIBLE = math.log(1000)  # log posterior odds that are held to be small
+SAME = 0.7  # similarity from which on two chains' components count as the same
 
 
 def factor_means(trace: Trace, mode: int, at_once: int = 32) -> Floats:

@@ -1,5 +1,9 @@
-"""The one exception users meet by their own doing: an argument that cannot be used as it is."""
+"""The exceptions users meet by their own doing: an argument or a file that cannot be used as it is."""
 
 
 class InputError(ValueError):
     """An argument is wrong; the message names it, shows its value and says what to give instead."""
+
+
+class FileError(InputError):
+    """A file cannot be read or written; the message names it and says what is wrong with it."""

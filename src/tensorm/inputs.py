@@ -279,11 +279,8 @@ def _is_a(value: Any, module: str, name: str) -> bool:
 
 def _short(value: Any) -> str:
     text = repr(value.item() if isinstance(value, np.generic) else value)
-    return (
-        text
-        if len(text) <= 40 and "\n" not in text and "<" not in text
-        else f"of type {type(value).__name__}"
-    )
+    telling = len(text) <= 40 and "\n" not in text and " at 0x" not in text
+    return text if telling else f"of type {type(value).__name__}"
 
 
 def check_beta(name: str, value: Any) -> tuple[float, float]:
@@ -328,3 +325,43 @@ def check_indices(indices: Any, shape: Sequence[int]) -> tuple[npt.NDArray[np.in
             value = array[bad.argmax(), k]
             raise InputError(f"indices holds {value} for mode {k}; give indices from 0 to {size - 1}.")
     return tuple(array[:, k].astype(np.intp) for k in range(K))
+
+
+def check_number(name: str, value: Any) -> float:
+    """Return one probability as a float, or raise if it is none or if there are several."""
+    number = check_probability(name, value)
+    if not isinstance(number, float):
+        raise InputError(f"{name} is an array of shape {number.shape}; give one number between 0 and 1.")
+    return number
+
+
+def check_mode(mode: Any, modes: Sequence[str]) -> int:
+    """Return the number of a mode given by its name or number."""
+    if isinstance(mode, str) and mode in modes:
+        return modes.index(mode)
+    if isinstance(mode, (int, np.integer)) and not isinstance(mode, bool) and 0 <= mode < len(modes):
+        return int(mode)
+    known = ", ".join(map(repr, modes))
+    raise InputError(f"mode is {mode!r}; choose one of {known} or a number below {len(modes)}.")
+
+
+def check_index(index: Any, mode: str, size: int, labels: npt.NDArray[Any] | None) -> int:
+    """Return the number of an index of a mode; whatever is no integer is taken for a label."""
+    if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
+        if 0 <= index < size:
+            return int(index)
+    elif labels is not None:
+        found = [n for n, label in enumerate(labels.tolist()) if label == index]
+        if found:
+            return found[0]
+    wanted = f"a number from 0 to {size - 1}" + ("" if labels is None else " or a label")
+    raise InputError(f"index is {_short(index)}; {mode!r} has {size} indices: give {wanted}.")
+
+
+def check_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator from a seed, a generator or None."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        wanted = "a non-negative integer, a numpy Generator or None"
+        raise InputError(f"random_state is {_short(random_state)}; give {wanted}.") from error

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.errors import InputError
+from tensorm.inputs import check_mode
 from tensorm.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -72,12 +73,7 @@ def read_modes(model: TensOrMachine | Posterior, groups: Groups | None = None) -
 
 def find_mode(posterior: Posterior, mode: str | int) -> int:
     """Return the number of a mode given by its name or number."""
-    if mode in posterior.modes:
-        return posterior.modes.index(str(mode))
-    if isinstance(mode, (int, np.integer)) and 0 <= mode < len(posterior.shape):
-        return int(mode)
-    known = ", ".join(map(repr, posterior.modes))
-    raise InputError(f"mode is {mode!r}; choose one of {known} or a number below {len(posterior.shape)}.")
+    return check_mode(mode, posterior.modes)
 
 
 def _check_groups(name: str, groups: npt.ArrayLike, size: int) -> npt.NDArray[np.str_]:

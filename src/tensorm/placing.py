@@ -13,11 +13,11 @@ from tensorm.posterior import Posterior
 from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.state import PLACE
 from tensorm.sampler.sweep import Model
-from tensorm.tensors import Rule, Tensor
+from tensorm.tensors import GIBBS, Rule, Tensor
 from tensorm.tensors.bits import pack, unpack
 
 DRAWS = 100  # posterior draws that slices are placed with
-UPDATES = 3  # updates for each, of which the last is kept
+UPDATES = 3  # Gibbs updates for each, of which the last is kept; Metropolised flips would remember more
 
 
 def place_slices(tensor: Tensor, posterior: Posterior, model: Model) -> npt.NDArray[np.float64]:
@@ -37,7 +37,7 @@ def place_slices(tensor: Tensor, posterior: Posterior, model: Model) -> npt.NDAr
         prior = _prior(model, tuple(trace.density[draw]))
         for update in range(UPDATES):
             stream = model.stream(0, number * UPDATES + update, PLACE)._replace(by_row=0)
-            rule = Rule(np.arange(L), model.flips, gain, loss, prior)
+            rule = Rule(np.arange(L), GIBBS, gain, loss, prior)
             entries = tensor.update_factor(0, (entries, *others), L, rule, stream)
         total += unpack(entries, L)
     return total / len(chosen)

@@ -7,22 +7,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from itertools import compress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.contributions import Contribution, contributions, strongest_first
 from tensorm.diagnostics import align, factor_means, worse
 from tensorm.errors import InputError
-from tensorm.kernels.predict import add_product
+from tensorm.inputs import check_choice, check_index, check_indices, check_mode, check_number
 from tensorm.model import Noise
-from tensorm.sampler.state import SweepInfo, Trace
-from tensorm.tensors.bits import combine, pack, unpack
+from tensorm.prediction import average_box, average_cells, unite_box, unite_cells
+from tensorm.sampler.state import Trace
+from tensorm.tensors.bits import Bits, Words, pack
 from tensorm.tensors.memory import available_memory
 from tensorm.tensors.seam import Tensor
+from tensorm.uncertainty import CellSummary, EntrySummary, summarise_cells, summarise_entries
 
 Floats = npt.NDArray[np.float64]
-METHODS = ("predictive", "mean", "map")
+METHODS = ("predictive", "mean", "map", "best")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,8 @@ class Posterior:
     kept : tuple of bool
         Which chains count: those that did not end in a worse explanation of the data (diagnostics.worse).
         Everything derived from the draws leaves the others out.
+    contributions : tuple of Contribution
+        What each component adds in the most probable draw, strongest first.
     """
 
     chains: tuple[Trace, ...]
@@ -46,21 +52,25 @@ class Posterior:
     modes: tuple[str, ...]
     labels: tuple[npt.NDArray[Any] | None, ...]
     kept: tuple[bool, ...]
+    contributions: tuple[Contribution, ...] = ()
 
     @classmethod
     def from_traces(cls, traces: Sequence[Trace], tensor: Tensor) -> Posterior:
         """Align the chains' components and put the one that explains most first."""
         aligned = align(traces)
-        best = max(aligned, key=lambda trace: trace.log_posterior.max())
-        order = strongest_first(tensor, best, int(best.log_posterior.argmax()))
-        ordered = tuple(trace.reorder(order) for trace in aligned)
-        kept = tuple(not stuck for stuck in worse(ordered))
-        return cls(ordered, tensor.shape, tensor.modes, tensor.labels, kept)
+        kept = tuple(not stuck for stuck in worse(aligned))
+        L = aligned[0].n_components
+        best, draw = most_probable(list(compress(aligned, kept)))
+        noise = Noise(*map(float, best.noise[draw]))
+        order = strongest_first(tensor, best.masks(draw), noise, L)
+        found = contributions(tensor, best.reorder(order).masks(draw), noise, L)
+        chains = tuple(trace.reorder(order) for trace in aligned)
+        return cls(chains, tensor.shape, tensor.modes, tensor.labels, kept, found)
 
     @property
     def traces(self) -> tuple[Trace, ...]:
         """The draws of the chains that count."""
-        return tuple(trace for trace, kept in zip(self.chains, self.kept, strict=True) if kept)
+        return tuple(compress(self.chains, self.kept))
 
     @property
     def n_components(self) -> int:
@@ -91,6 +101,18 @@ class Posterior:
         explained = np.concatenate([trace.accuracy for trace in self.traces]).mean()
         return {"hit": float(hit), "false_alarm": float(false_alarm), "explained": float(explained)}
 
+    @property
+    def base_rate(self) -> float:
+        """Share of ones among the observed cells of the fit."""
+        tp, fp, fn, tn = self.chains[0].confusion[0].tolist()
+        return float((tp + fn) / (tp + fp + fn + tn))
+
+    @cached_property
+    def best_factors(self) -> list[Bits]:
+        """Factors of the draw with the highest log posterior: the joint MAP, as far as chains have seen."""
+        trace, draw = most_probable(self.traces)
+        return [trace.bits(mode, slice(draw, draw + 1))[0] for mode in range(len(self.shape))]
+
     @cached_property
     def _distinct(self) -> list[tuple[Trace, int, float]]:
         """Draws with distinct factors, each with its share of all draws times the contrast of its rates."""
@@ -102,41 +124,49 @@ class Posterior:
                 weights[key] = first, at, weight + (hit - false_alarm) / self.n_draws
         return list(weights.values())
 
+    def _weighted(self, method: str) -> tuple[Iterator[tuple[list[Words], float]], float]:
+        """Return the draws that a method adds up, with their weights, and what a cell has without any."""
+        if method == "predictive":
+            draws = ((list(trace.masks(draw)), weight) for trace, draw, weight in self._distinct)
+            return draws, self.noise["false_alarm"]
+        factors = [mean > 0.5 for mean in self.factors] if method == "map" else self.best_factors
+        return iter([([pack(factor) for factor in factors], 1.0)]), 0.0
+
+    def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
+        if check_choice("method", method, METHODS) == "mean":
+            return unite_box(self.factors, where)
+        return average_box(*self._weighted(method), where, self.shape, self.n_components)
+
     def predict_block(self, first: int, stop: int, method: str = "predictive") -> Floats:
         """Return P(x = 1) of the cells with first <= n < stop in mode 0, (stop - first, N_1, ..., N_K-1)."""
-        shape = (stop - first, *self.shape[1:])
-        if method == "predictive":
-            total = np.full((math.prod(shape[:-1]), shape[-1]), self.noise["false_alarm"])
-            for trace, draw, weight in self._distinct:
-                factors = trace.masks(draw)
-                rows = combine([factors[0][first:stop], *factors[1:-1]], self.n_components)
-                add_product(total, rows, factors[-1], weight)
-            return total.reshape(shape)
-        means = self.factors if method == "mean" else [np.rint(mean) for mean in self.factors]
-        unexplained = np.ones(shape)
-        for l in range(self.n_components):
-            block = means[0][first:stop, l]
-            for mean in means[1:]:
-                block = np.multiply.outer(block, mean[:, l])
-            unexplained *= 1 - block
-        return 1 - unexplained
+        return self._predict_box([slice(first, stop), *[slice(None)] * (len(self.shape) - 1)], method)
+
+    def predict_slice(self, mode: str | int, index: Any, method: str = "predictive") -> Floats:
+        """Return P(x = 1) of all cells with one index in one mode; no other cell is worked out.
+
+        Parameters
+        ----------
+        mode : str or int
+            Name or number of the mode.
+        index : int or label
+            Number of the index, or its label.
+        method : "predictive", "mean", "map" or "best"
+            As for ``TensOrMachine.predict``.
+
+        Returns
+        -------
+        ndarray with the other K - 1 modes
+        """
+        k = check_mode(mode, self.modes)
+        n = check_index(index, self.modes[k], self.shape[k], self.labels[k])
+        where = [slice(n, n + 1) if other == k else slice(None) for other in range(len(self.shape))]
+        return self._predict_box(where, method).squeeze(axis=k)
 
     def predict_cells(self, indices: Sequence[npt.NDArray[np.intp]], method: str = "predictive") -> Floats:
         """Return P(x = 1) of some cells, given as K index arrays of one length."""
-        if method == "predictive":
-            total = np.full(len(indices[0]), self.noise["false_alarm"])
-            for trace, draw, weight in self._distinct:
-                factors = trace.masks(draw)
-                shared = factors[0][indices[0]]
-                for masks, index in zip(factors[1:], indices[1:], strict=True):
-                    shared = shared & masks[index]
-                total += weight * shared.any(axis=1)
-            return total
-        means = self.factors if method == "mean" else [np.rint(mean) for mean in self.factors]
-        together = np.ones((len(indices[0]), self.n_components))
-        for mean, index in zip(means, indices, strict=True):
-            together *= mean[index]
-        return 1 - np.prod(1 - together, axis=1)
+        if check_choice("method", method, METHODS) == "mean":
+            return unite_cells(self.factors, indices)
+        return average_cells(*self._weighted(method), indices)
 
     def predict_all(self, method: str = "predictive") -> Floats:
         """Return P(x = 1) of every cell at once."""
@@ -158,6 +188,40 @@ class Posterior:
             stop = min(first + step, self.shape[0])
             yield slice(first, stop), self.predict_block(first, stop, method)
 
+    def entry_summary(self, mode: str | int) -> EntrySummary:
+        """Return mean, spread and Monte-Carlo error of each entry of a mode's factor.
+
+        Parameters
+        ----------
+        mode : str or int
+            Name or number of the mode.
+
+        Returns
+        -------
+        EntrySummary
+            Arrays (N_k, L).
+        """
+        k = check_mode(mode, self.modes)
+        return summarise_entries(self.traces, k, self.factors[k])
+
+    def cell_summary(self, indices: npt.ArrayLike, threshold: float = 0.5) -> CellSummary:
+        """Return mean, spread and odds of P(x = 1 | draw) over the draws, for some cells.
+
+        Parameters
+        ----------
+        indices : array of int (n, K)
+            Cells, one row each.
+        threshold : float
+            A probability; see ``CellSummary.above``.
+
+        Returns
+        -------
+        CellSummary
+            Arrays (n,).
+        """
+        cells = check_indices(indices, self.shape)
+        return summarise_cells(self.traces, cells, check_number("threshold", threshold))
+
 
 def check_room(shape: Sequence[int], n_components: int, n_chains: int, n_draws: int) -> None:
     """Raise, before anything is allocated, if the draws cannot fit in this machine's memory."""
@@ -171,14 +235,7 @@ def check_room(shape: Sequence[int], n_components: int, n_chains: int, n_draws: 
         )
 
 
-def strongest_first(tensor: Tensor, trace: Trace, draw: int) -> list[int]:
-    """Order the components by the log-likelihood that is lost when each is taken out."""
-    factors, L = trace.masks(draw), trace.n_components
-    noise = Noise(*map(float, trace.noise[draw]))
-    left = []
-    for l in range(L):
-        kept = unpack(factors[0], L)
-        kept[:, l] = False
-        confusion = tensor.confusion((pack(kept), *factors[1:]), L)
-        left.append(SweepInfo(confusion, noise).log_likelihood)
-    return [int(l) for l in np.argsort(left, kind="stable")]
+def most_probable(traces: Sequence[Trace]) -> tuple[Trace, int]:
+    """Return the chain and the number of the draw with the highest log posterior."""
+    trace = max(traces, key=lambda trace: trace.log_posterior.max())
+    return trace, int(trace.log_posterior.argmax())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.diagnostics import ChainSummary, factor_means, similarity, summarise
+from tensorm.diagnostics import SAME, factor_means, similarity
 from tensorm.modes import FittedMode, Groups, posterior_of, read_modes
 from tensorm.posterior import Posterior
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 MEMBER, SURE = 0.5, 0.9
-SAME = 0.7  # similarity from which on two chains' components count as the same
 NAMES, IN_DOUBT = 8, 4  # names in a list before it is cut short
 INTERVAL = re.compile(r"([^-–]+)[-–]([^-–]+)")
 ORDERED = "iufmM"  # kinds of labels whose order is their meaning: numbers and times
@@ -140,39 +139,6 @@ def describe_noise(model: TensOrMachine | Posterior) -> str:
         f"{_percent(noise['false_alarm'])}; {_percent(noise['explained'])} of the observed cells are as the "
         "components say."
     )
-
-
-def describe_chains(model: TensOrMachine | Posterior) -> str:
-    """Return a table of the chains, and a sentence on whether they agree."""
-    rows = summarise(posterior_of(model).chains)
-    lines = ["chain  accuracy  log-likelihood  active  agreement  burn-in"]
-    for row in rows:
-        left_out = "" if row.kept else "   left out: a worse explanation"
-        lines.append(
-            f"{row.chain:5d}  {row.accuracy:8.4f}  {row.log_likelihood:14.1f}  {row.active:6d}  "
-            f"{row.agreement:9.3f}  {row.burn_in:7d}{left_out}"
-        )
-    return "\n".join([*lines, _verdict(rows)])
-
-
-def _verdict(rows: Sequence[ChainSummary]) -> str:
-    """Say in a sentence what the chains' agreement means, and what to do."""
-    stuck = [row for row in rows if not row.kept]
-    if len(rows) == 1:
-        return "One chain cannot be compared with others: give n_chains at least 2 to see whether they agree."
-    if stuck:
-        return (
-            f"{len(stuck)} of {len(rows)} chains ended in a worse explanation of the data and are left out; "
-            "more chains or a longer burn_in will tell how firm the best one is."
-        )
-    if any(not row.settled for row in rows):
-        return "Some chains were still improving when burn-in ended: give burn_in a larger number."
-    if min(row.agreement for row in rows) < SAME:
-        return (
-            "The chains explain the data equally well by different components: believe predictions rather "
-            "than single components, or try fewer components."
-        )
-    return f"All {len(rows)} chains agree."
 
 
 def _parts(modes: Sequence[FittedMode], l: int) -> tuple[Part, ...]:

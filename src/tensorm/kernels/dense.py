@@ -7,9 +7,35 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from tensorm.kernels.philox import uniform
-from tensorm.kernels.rows import ONE, count_entry, cover_row, decide, entry_prior, list_rows, transpose_masks
-from tensorm.kernels.vectors import LANES, load, lowest_bit, ones, store
+from tensorm.kernels.rows import (
+    CELLS,
+    FREE,
+    ONE,
+    SINGLE,
+    count_entry,
+    cover_rows,
+    decide,
+    entry_prior,
+    holders,
+    make_desk,
+    make_table,
+)
+from tensorm.kernels.vectors import (
+    LANES,
+    add,
+    both,
+    load,
+    lowest_bit,
+    ones,
+    popcount,
+    prefetch,
+    store,
+    total,
+    without,
+    zeros,
+)
+
+NEAR = 2**20  # words that a processor keeps in its caches, so that reading them takes no time
 
 
 class Packed(NamedTuple):
@@ -24,28 +50,54 @@ class Packed(NamedTuple):
 
 
 @njit(error_model="numpy")
-def lay_row(desk, width, position, observed, start, span):
-    """Put the observed cells of one row on the desk, with no component active."""
-    missing = observed.shape[0] > 0
+def lay_rows(desk, first, cells, starts, span):
+    """Put rows on the desk, the first at position `first`, with no component active."""
+    words, observed = cells
+    width, missing = desk.shape[2], observed.shape[0] > 0
     for at in range(0, width, LANES * len(span)):
-        seen = load(observed, start + at, span) if missing else ones(span)
-        store(desk, position * 2 * width + at, seen)
-        store(desk, (position * 2 + 1) * width + at, seen)
+        place = first * 3 * width + at
+        for start in starts:
+            seen = load(observed, start + at, span) if missing else ones(span)
+            store(desk, place + FREE * width, seen)
+            store(desk, place + SINGLE * width, seen)
+            store(desk, place + CELLS * width, load(words, start + at, span))
+            place += 3 * width
 
 
 @njit(error_model="numpy")
-def lay_slice(desk, row, observed, starts, lists, firsts, columns, span):
-    """Put a whole slice on the desk, and let the components that are active in its factor row cover it."""
-    width = columns.shape[1]
-    for position in range(starts.shape[0]):
-        lay_row(desk, width, position, observed, starts[position], span)
+def fetch_rows(cells, starts, stride, width, turn, n_turns):
+    """Ask for a share of the next slice, turn by turn, so that laying it will not wait for memory."""
+    words, observed = cells
+    for start in starts[turn * starts.shape[0] // n_turns : (turn + 1) * starts.shape[0] // n_turns]:
+        for at in range(width - 1, -1, -8):
+            prefetch(words, start + stride + at)
+            if observed.shape[0] > 0:
+                prefetch(observed, start + stride + at)
+
+
+@njit(error_model="numpy")
+def cover_slice(desk, row, table, span):
+    """Let the components that are active in a factor row cover its slice."""
     for m in range(row.shape[0]):
         left = row[m]
         while left:
             component = (m << 6) + lowest_bit(left)
             left &= left - ONE
-            for position in lists[firsts[component] : firsts[component + 1]]:
-                cover_row(desk, width, position, columns[component], span)
+            cover_rows(desk, holders(table, component), table.columns[component], span)
+
+
+@njit(error_model="numpy")
+def uncover_rows(desk, positions, row, table, cells, starts, span):
+    """A component becomes inactive: lay its rows again, and let those that are still active cover them."""
+    for i in range(positions.shape[0]):
+        position = positions[i]
+        lay_rows(desk, position, cells, starts[position : position + 1], span)
+        for m in range(row.shape[0]):
+            left = row[m] & table.masks[position, m]
+            while left:
+                component = (m << 6) + lowest_bit(left)
+                left &= left - ONE
+                cover_rows(desk, positions[i : i + 1], table.columns[component], span)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -53,37 +105,32 @@ def update_rows(factor, start, stop, packed, n_components, span, rule, stream):
     """Update factor[start:stop] in place; rows are independent given the other modes' factors."""
     words, observed, stride, offsets, row_masks, column_masks = packed
     order, kind, gain, loss, prior = rule
-    members, masks, lists, firsts = list_rows(row_masks, order, n_components)
-    columns = transpose_masks(column_masks, n_components, LANES * len(span))
-    starts, width = offsets[members] + start * stride, columns.shape[1]
-    desk = np.empty(members.shape[0] * 2 * width, np.uint64)
+    table = make_table(row_masks, column_masks, order, n_components, span)
+    cells, starts, desk = (words, observed), offsets[table.members] + start * stride, make_desk(table)
+    far, n_turns = words.shape[0] > NEAR, order.shape[0]
     for n in range(start, stop):
         row = factor[n]
-        lay_slice(desk, row, observed, starts, lists, firsts, columns, span)
-        for component in order:
+        lay_rows(desk, 0, cells, starts, span)
+        cover_slice(desk, row, table, span)
+        for turn in range(n_turns):
+            if far:
+                fetch_rows(cells, starts, stride, desk.shape[2], turn, n_turns)
+            component = order[turn]
             word, bit = component >> 6, ONE << uint64(component & 63)
             active = (row[word] & bit) != 0
-            positions, column = lists[firsts[component] : firsts[component + 1]], columns[component]
+            positions, column = holders(table, component), table.columns[component]
             log_odds = entry_prior(prior, n, component)
-            if np.isinf(log_odds):
-                new = log_odds > 0
-            else:
-                pos, tot = count_entry(desk, width, active, positions, words, starts, column, span)
+            if not np.isinf(log_odds):
+                pos, tot = count_entry(desk, positions, column, active, span)
                 log_odds += gain * pos - loss * (tot - pos)
-                new = decide(kind, active, log_odds, uniform(stream, n, component))
+            new = decide(kind, active, log_odds, stream, n, component)
             if new == active:
                 continue
             row[word] ^= bit
-            for position in positions:
-                if new:
-                    cover_row(desk, width, position, column, span)
-                    continue
-                lay_row(desk, width, position, observed, starts[position], span)
-                for m in range(row.shape[0]):
-                    left = row[m] & masks[position, m]
-                    while left:
-                        cover_row(desk, width, position, columns[(m << 6) + lowest_bit(left)], span)
-                        left &= left - ONE
+            if new:
+                cover_rows(desk, positions, column, span)
+            else:
+                uncover_rows(desk, positions, row, table, cells, starts, span)
         starts += stride
 
 
@@ -91,43 +138,66 @@ def update_rows(factor, start, stop, packed, n_components, span, rule, stream):
 def count_entries(counts, factor, start, stop, packed, n_components, span, chosen):
     """Write (pos, tot) of some components' entries of factor[start:stop] to counts, all others held."""
     words, observed, stride, offsets, row_masks, column_masks = packed
-    members, _, lists, firsts = list_rows(row_masks, chosen, n_components)
-    columns = transpose_masks(column_masks, n_components, LANES * len(span))
-    starts, width = offsets[members] + start * stride, columns.shape[1]
-    desk = np.empty(members.shape[0] * 2 * width, np.uint64)
+    table = make_table(row_masks, column_masks, chosen, n_components, span)
+    cells, starts, desk = (words, observed), offsets[table.members] + start * stride, make_desk(table)
     for n in range(start, stop):
-        lay_slice(desk, factor[n], observed, starts, lists, firsts, columns, span)
+        lay_rows(desk, 0, cells, starts, span)
+        cover_slice(desk, factor[n], table, span)
         for i, component in enumerate(chosen):
             active = (factor[n, component >> 6] >> uint64(component & 63)) & ONE != 0
-            positions, column = lists[firsts[component] : firsts[component + 1]], columns[component]
-            pos, tot = count_entry(desk, width, active, positions, words, starts, column, span)
-            counts[0, n, i], counts[1, n, i] = pos, tot
+            positions, column = holders(table, component), table.columns[component]
+            counts[0, n, i], counts[1, n, i] = count_entry(desk, positions, column, active, span)
         starts += stride
+
+
+@njit(error_model="numpy")
+def lay_free(free, observed, starts, span):
+    """Put only the observed cells of all rows on a desk (R, width) of its own."""
+    width, missing = free.shape[1], observed.shape[0] > 0
+    for at in range(0, width, LANES * len(span)):
+        place = at
+        for start in starts:
+            store(free, place, load(observed, start + at, span) if missing else ones(span))
+            place += width
+
+
+@njit(error_model="numpy")
+def claim_rows(free, positions, column, words, starts, span):
+    """(ones, all) of the free cells that a component covers in these rows; they are free no longer."""
+    width = column.shape[0]
+    pos, tot = zeros(span), zeros(span)
+    for at in range(0, width, LANES * len(span)):
+        bits = load(column, at, span)
+        for position in positions:
+            place = position * width + at
+            left = load(free, place, span)
+            store(free, place, without(left, bits))
+            claimed = both(left, bits)
+            pos = add(pos, popcount(both(claimed, load(words, starts[position] + at, span))))
+            tot = add(tot, popcount(claimed))
+    return total(pos), total(tot)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def count_rows(factor, start, stop, packed, n_components, span):
     """(ones covered, observed cells covered) over the slices start:stop."""
     words, observed, stride, offsets, row_masks, column_masks = packed
-    members, _, lists, firsts = list_rows(row_masks, np.arange(n_components), n_components)
-    columns = transpose_masks(column_masks, n_components, LANES * len(span))
-    starts, width = offsets[members] + start * stride, columns.shape[1]
-    desk = np.empty(members.shape[0] * 2 * width, np.uint64)
+    table = make_table(row_masks, column_masks, np.arange(n_components), n_components, span)
+    starts, width = offsets[table.members] + start * stride, table.columns.shape[1]
+    free = np.empty((starts.shape[0], width), np.uint64)
     hits, cover = 0, 0
     for n in range(start, stop):
-        row = factor[n]
-        for i in range(members.shape[0]):
-            lay_row(desk, width, i, observed, starts[i], span)
-        for m in range(row.shape[0]):
-            left = row[m]
+        if words.shape[0] > NEAR:
+            fetch_rows((words, observed), starts, stride, width, 0, 1)
+        lay_free(free, observed, starts, span)
+        for m in range(factor.shape[1]):
+            left = factor[n, m]
             while left:
                 component = (m << 6) + lowest_bit(left)
                 left &= left - ONE
-                positions, column = lists[firsts[component] : firsts[component + 1]], columns[component]
-                pos, tot = count_entry(desk, width, False, positions, words, starts, column, span)
+                positions, column = holders(table, component), table.columns[component]
+                pos, tot = claim_rows(free, positions, column, words, starts, span)
                 hits += pos
                 cover += tot
-                for position in positions:
-                    cover_row(desk, width, position, column, span)
         starts += stride
     return hits, cover

@@ -3,10 +3,11 @@
 A slice is a table of rows, each a run of 64-bit words. Row r carries a mask, the components whose entries
 are 1 in every mode that the row index stands for; `columns[l]` holds component l's entries of the packed
 mode as bits. Entry (n, l) touches only the rows with bit l in their mask, and of these the cells in
-`columns[l]` that no other component of row n explains. The slice is worked on at a desk that keeps two
-runs of `width` words for each row: the observed cells that no active component explains, for a component
-that is off, and those that at most one does, for one that is on (its own cover must not count against it).
-Both are kept up to date when an entry flips, so that counting needs no branches.
+`columns[l]` that no other component of row n explains. The slice is worked on at a desk (R, 3, width) that
+keeps three runs of words for each row: FREE, the observed cells that no active component explains, for a
+component that is off; SINGLE, those that at most one does, for one that is on (its own cover must not count
+against it); and CELLS, a copy of the cells. The first two are kept up to date when an entry flips, so that
+counting needs no branches.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit, uint64
 
+from tensorm.kernels.philox import uniform
 from tensorm.kernels.vectors import (
     LANES,
     add,
@@ -31,6 +33,8 @@ from tensorm.kernels.vectors import (
 )
 
 GIBBS, METROPOLIS, GREEDY = 0, 1, 2
+FREE, SINGLE, CELLS = 0, 1, 2  # what the desk keeps of each row
+CERTAIN = 37.0  # log-odds beyond which no uniform number of 53 bits can decide otherwise
 ONE = np.uint64(1)
 
 
@@ -44,45 +48,60 @@ class Rule(NamedTuple):
     prior: Any  # (N or 1, L or 1) log-odds of the entries; +-inf fixes an entry
 
 
-@njit
-def list_rows(masks, order, n_components):
-    """Rows whose (R, M) mask holds a component of `order`, and for each component the rows that hold it.
+class Table(NamedTuple):
+    """The rows of a slice that matter, and the components they hold: the same for all slices of a mode."""
 
-    Returns their row numbers, their masks, and the positions of the rows that hold component l as
-    lists[firsts[l] : firsts[l + 1]].
-    """
-    n_rows, n_words = masks.shape
+    members: Any  # their numbers
+    masks: Any  # (R, M) the components that each of them holds
+    positions: Any  # the members that hold component l are positions[firsts[l] : firsts[l + 1]]
+    firsts: Any
+    columns: Any  # (L, width) the entries of each component along the packed modes, as bits
+
+
+@njit
+def make_table(row_masks, column_masks, order, n_components, span):
+    """The table of the rows that hold a component of `order`."""
+    members, masks, positions, firsts = list_rows(row_masks, order, n_components)
+    columns = transpose_masks(column_masks, n_components, LANES * len(span))
+    return Table(members, masks, positions, firsts, columns)
+
+
+@njit
+def list_rows(row_masks, order, n_components):
+    """The rows that hold a component of `order`, their masks, and which of them hold each component."""
+    n_rows, n_words = row_masks.shape
     wanted = np.zeros(n_words, np.uint64)
     for component in order:
         wanted[component >> 6] |= ONE << uint64(component & 63)
-    members = np.empty(n_rows, np.int64)
-    firsts = np.zeros(n_components + 1, np.int64)
+    members, masks = np.empty(n_rows, np.int64), np.empty((n_rows, n_words), np.uint64)
+    # The rows of l are counted at l + 2: summed up, l + 1 is where they begin; once listed, where they end.
+    firsts = np.zeros(n_components + 2, np.int64)
     count = 0
     for r in range(n_rows):
         relevant = uint64(0)
         for m in range(n_words):
-            relevant |= masks[r, m] & wanted[m]
-        if relevant:
-            members[count] = r
-            count += 1
-            for m in range(n_words):
-                left = masks[r, m]
-                while left:
-                    firsts[1 + (m << 6) + lowest_bit(left)] += 1
-                    left &= left - ONE
-    firsts = np.cumsum(firsts)
-    lists, at = np.empty(firsts[-1], np.int64), firsts.copy()
-    kept = np.empty((count, n_words), np.uint64)
-    for i in range(count):
+            relevant |= row_masks[r, m] & wanted[m]
+        if relevant == 0:
+            continue
+        members[count] = r
         for m in range(n_words):
-            left = masks[members[i], m]
-            kept[i, m] = left
+            left = masks[count, m] = row_masks[r, m]
             while left:
-                component = (m << 6) + lowest_bit(left)
-                lists[at[component]] = i
-                at[component] += 1
+                firsts[2 + (m << 6) + lowest_bit(left)] += 1
                 left &= left - ONE
-    return members[:count].copy(), kept, lists, firsts
+        count += 1
+    for l in range(2, n_components + 2):
+        firsts[l] += firsts[l - 1]
+    positions = np.empty(firsts[-1], np.int64)
+    for position in range(count):
+        for m in range(n_words):
+            left = masks[position, m]
+            while left:
+                after = 1 + (m << 6) + lowest_bit(left)
+                positions[firsts[after]] = position
+                firsts[after] += 1
+                left &= left - ONE
+    return members[:count], masks, positions, firsts
 
 
 @njit
@@ -100,29 +119,48 @@ def transpose_masks(masks, n_components, lanes):
     return columns
 
 
-@njit(error_model="numpy")
-def count_entry(desk, width, active, positions, words, starts, column, span):
+@njit
+def make_desk(table):
+    """An empty desk; its rows begin at a cache line, which numba leaves to luck."""
+    n_rows, width = table.members.shape[0], table.columns.shape[1]
+    room = np.empty(n_rows * 3 * width + 7, np.uint64)
+    first = -(room.ctypes.data >> 3) & 7
+    return room[first : first + n_rows * 3 * width].reshape((n_rows, 3, width))
+
+
+@njit
+def holders(table, component):
+    """Positions of the rows that hold a component."""
+    return table.positions[table.firsts[component] : table.firsts[component + 1]]
+
+
+@njit(error_model="numpy", forceinline=True)
+def count_entry(desk, positions, column, active, span):
     """(pos, tot) of an entry (eq. 5): ones and all cells that hang on it; `active` is its current value."""
-    side = width if active else 0
+    width = desk.shape[2]
+    side = SINGLE * width if active else FREE * width
     pos, tot = zeros(span), zeros(span)
     for at in range(0, width, LANES * len(span)):
         bits = load(column, at, span)
         for position in positions:
-            relevant = both(bits, load(desk, position * 2 * width + side + at, span))
-            pos = add(pos, popcount(both(relevant, load(words, starts[position] + at, span))))
+            place = position * 3 * width + at
+            relevant = both(bits, load(desk, place + side, span))
+            pos = add(pos, popcount(both(relevant, load(desk, place + CELLS * width, span))))
             tot = add(tot, popcount(relevant))
     return total(pos), total(tot)
 
 
 @njit(error_model="numpy")
-def cover_row(desk, width, position, column, span):
-    """A component becomes active: what its column covers in one row of the slice is no longer free."""
+def cover_rows(desk, positions, column, span):
+    """A component becomes active: what its column covers in these rows is no longer free."""
+    width = desk.shape[2]
     for at in range(0, width, LANES * len(span)):
-        word = position * 2 * width + at
-        bits, free = load(column, at, span), load(desk, word, span)
-        single = load(desk, word + width, span)
-        store(desk, word, without(free, bits))
-        store(desk, word + width, without(single, without(bits, free)))
+        bits = load(column, at, span)
+        for position in positions:
+            place = position * 3 * width + at
+            free, single = load(desk, place + FREE * width, span), load(desk, place + SINGLE * width, span)
+            store(desk, place + FREE * width, without(free, bits))
+            store(desk, place + SINGLE * width, without(single, without(bits, free)))
 
 
 @njit(error_model="numpy")
@@ -131,12 +169,13 @@ def entry_prior(prior, n, component):
     return prior[n if prior.shape[0] > 1 else 0, component if prior.shape[1] > 1 else 0]
 
 
-@njit(error_model="numpy")
-def decide(kind, current, log_odds, u):
-    """The new value of an entry; a fair coin where Metropolised flips would alternate for ever."""
-    if kind == GREEDY:
+@njit(error_model="numpy", forceinline=True)
+def decide(kind, current, log_odds, stream, n, component):
+    """The new value of entry (n, component); the random number is drawn only if it can matter."""
+    if kind == GREEDY or abs(log_odds) > CERTAIN:
         return log_odds > 0
-    if kind == GIBBS or log_odds == 0 or np.isinf(log_odds):
+    u = uniform(stream, n, component)
+    if kind == GIBBS or log_odds == 0:  # a fair coin where Metropolised flips would alternate for ever
         return u < 1 / (1 + np.exp(-log_odds))
     step = -log_odds if current else log_odds
     if step >= 0 or u < np.exp(step):

@@ -1,7 +1,7 @@
 """A vector of 64-bit words inside numba: the LLVM vector type, made usable from a kernel.
 
 LLVM turns it into AVX-512 (with `vpopcntq`), AVX2 or NEON, whatever the processor has. Its width is a
-compile-time constant that follows from `span`, a tuple of n zeros: n times eight words.
+compile-time constant that follows from `span`, a tuple of n zeros: n times four words.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-LANES = 8  # words per zero in `span`: 512 bits
+LANES = 4  # words per zero in `span`: 256 bits
 
 
 class Words(types.Type):
@@ -65,6 +65,23 @@ def store(typing, array, offset, vector):
         return context.get_dummy_value()
 
     return types.void(array, types.int64, vector), codegen
+
+
+@intrinsic
+def prefetch(typing, array, offset):
+    """Ask for the cache line of array[offset], which need not exist, to be read soon."""
+
+    def codegen(context, builder, sig, args):
+        octets, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        kind = ir.FunctionType(ir.VoidType(), [octets, i32, i32, i32])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        # For reading (0), data (1), into the second-level cache (2): the first has no room to spare.
+        how = [ir.Constant(i32, 0), ir.Constant(i32, 2), ir.Constant(i32, 1)]
+        builder.call(function, [builder.bitcast(builder.gep(data, [args[1]]), octets), *how])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen
 
 
 @intrinsic

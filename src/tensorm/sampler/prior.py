@@ -83,12 +83,10 @@ class LearnedPrior(NamedTuple):
 
     def update(self, factors: Sequence[Words], n_components: int, uniforms: Floats) -> tuple[float, ...]:
         """Draw each density from its conditional: a Gibbs step."""
-        densities = []
-        for masks, u in zip(factors, uniforms.tolist(), strict=True):
-            ones = count_ones(masks)
-            draw = betaincinv(self.a + ones, self.b + len(masks) * n_components - ones, u)
-            densities.append(min(max(float(draw), EDGE), 1 - EDGE))
-        return tuple(densities)
+        ones = np.array([count_ones(masks) for masks in factors])
+        entries = np.array([len(masks) * n_components for masks in factors])
+        draws = betaincinv(self.a + ones, self.b + entries - ones, uniforms)
+        return tuple(min(max(draw, EDGE), 1 - EDGE) for draw in draws.tolist())
 
     def log_marginal(self, mode: int, ones: Counts, entries: int) -> Floats:
         """Return the log probability of one set of so many ones, with the density integrated out."""

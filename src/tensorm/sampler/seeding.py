@@ -33,8 +33,7 @@ SEEDS = 24  # candidates grown anew at each step
 KEPT = 12  # and those kept from the step before
 ROUNDS = 3  # rounds of growing after the first
 LOOKED_AT = 2048  # one-cells looked at to find some that nothing explains
-PURITY = 0.75  # share of ones expected inside a component, above the rate outside
-UNSURE = 0.3  # the same, where that finds nothing
+PURITIES = (0.99, 0.75, 0.3)  # shares of ones expected inside a component, above the rate outside
 SAMPLE = 2**20  # cells of the part of a large tensor in which components are looked for first
 
 
@@ -105,7 +104,9 @@ class Ground:
             for mode in range(len(factors)):
                 prior = self.model.prior.log_odds(mode, self.density)
                 rule = Rule(np.arange(L), GREEDY, gain, loss, prior)
-                factors[mode] = self.tensor.update_factor(mode, factors, L, rule, self.model.stream(0, 0, mode))
+                factors[mode] = self.tensor.update_factor(
+                    mode, factors, L, rule, self.model.stream(0, 0, mode)
+                )
         return Ground(self.tensor, self.model, tuple(factors))
 
     def state(self, sweep: int) -> State:
@@ -202,11 +203,9 @@ def begin(tensor: Tensor, model: Model, rng: np.random.Generator) -> Ground:
     nothing = tuple(pack(np.zeros((size, model.n_components), np.bool_)) for size in small.shape)
     ground = Ground(small, model, nothing)
     cells = small.sample_ones(rng, LOOKED_AT)
-    first = fill(ground, cells, PURITY).polished()
-    hit, false_alarm = first.noise
-    found = len(first.unused) < model.n_components
-    purity = (hit - false_alarm) / (1 - false_alarm) if found else UNSURE
-    best = max(first, fill(ground, cells, purity).polished(), key=lambda ground: ground.score)
+    best = max(
+        (fill(ground, cells, purity).polished() for purity in PURITIES), key=lambda ground: ground.score
+    )
     return best if part is None else spread(best, tensor, part)
 
 
@@ -241,7 +240,9 @@ def fill(ground: Ground, cells: Cells, purity: float) -> Ground:
         cells = cells[SEEDS:]
         if kept:
             older = Pool(ground, kept, purity).grow(1)
-            pool = Pool(ground, [np.hstack(both) for both in zip(pool.columns, older.columns, strict=True)], purity)
+            pool = Pool(
+                ground, [np.hstack(both) for both in zip(pool.columns, older.columns, strict=True)], purity
+            )
         rises = pool.rises()
         best, *others = np.argsort(-rises)[: 1 + KEPT]
         if rises[best] <= 0:
@@ -283,6 +284,6 @@ def repair(ground: Ground, rng: np.random.Generator, n_out: int) -> tuple[Ground
     busy = rng.permutation(np.flatnonzero(~idle))[:n_out]
     bare = ground.emptied([int(l) for l in (*np.flatnonzero(idle), *busy)])
     hit, false_alarm = ground.noise
-    purity = rng.choice([PURITY, UNSURE, (hit - false_alarm) / (1 - false_alarm)])
+    purity = rng.choice([*PURITIES, (hit - false_alarm) / (1 - false_alarm)])
     new = fill(bare, ground.tensor.sample_ones(rng, LOOKED_AT), purity).polished()
     return (new, True) if new.score > ground.polished().score + 1e-6 else (ground, False)

@@ -82,9 +82,10 @@ class DenseTensor:
         """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4)."""
         packed, span = self._packed(mode, factors, n_components)
         factor = factors[mode].copy()
+        plain = tuple(rule), tuple(stream)
 
         def update(start: int, stop: int) -> None:
-            kernel.update_rows(factor, start, stop, packed, n_components, span, rule, stream)
+            kernel.update_rows(factor, start, stop, packed, n_components, span, *plain)
 
         share_rows(update, len(factor), self._threads())
         return factor
@@ -94,7 +95,10 @@ class DenseTensor:
     ) -> tuple[Counts, Counts]:
         """Return (pos, tot) of a mode's entries, two arrays (N_k, len(components)) (eq. 5)."""
         packed, span = self._packed(mode, factors, n_components)
-        factor, chosen = factors[mode], np.arange(n_components) if components is None else np.array(components)
+        factor, chosen = (
+            factors[mode],
+            np.arange(n_components) if components is None else np.array(components),
+        )
         counts = np.empty((2, len(factor), len(chosen)), np.int64)
 
         def count(start: int, stop: int) -> None:
@@ -157,12 +161,15 @@ class DenseTensor:
 
     def _packed(
         self, mode: int, factors: Sequence[Words], n_components: int
-    ) -> tuple[kernel.Packed, tuple[int, ...]]:
-        """What a kernel needs to read the slices of a mode, and the width of its vectors."""
+    ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+        """What a kernel needs to read the slices of a mode, and the width of its vectors.
+
+        Kernels get plain tuples: numba tells their types sooner, and its cache names no class of ours.
+        """
         layout = self._layouts[mode]
         row_masks = combine([factors[k] for k in layout.rows if k != mode], n_components)
         column_masks = combine([factors[k] for k in layout.packed], n_components)
-        return kernel.Packed(*self._views[mode], row_masks, column_masks), layout.span
+        return tuple(kernel.Packed(*self._views[mode], row_masks, column_masks)), layout.span
 
     def _threads(self) -> int:
         return self._n_threads if math.prod(self.shape) >= WORTH_THREADS else 1

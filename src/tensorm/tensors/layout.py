@@ -17,8 +17,8 @@ import numpy.typing as npt
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, pack, unpack, words_for
 
-VECTOR = 64 * LANES  # bits
-WIDEST = 4  # vectors that a kernel holds in registers at once
+VECTOR = 512  # bits that a kernel reads at once; half of that where rows are short
+WIDEST = VECTOR // (64 * LANES)  # the longest `span`
 TAIL = WIDEST * LANES  # words a kernel may read past the last row
 NOTHING = np.zeros(0, np.uint64)
 
@@ -31,7 +31,7 @@ class Layout(NamedTuple):
     sizes: tuple[int, ...]  # their sizes
     strides: tuple[int, ...]  # and the words from one index of theirs to the next
     length: int  # cells of a row
-    span: tuple[int, ...]  # zeros, one for each vector that a kernel reads at a time (kernels/vectors.py)
+    span: tuple[int, ...]  # zeros, one for every LANES words that a kernel reads at once (kernels/vectors.py)
     words: Words
     observed: Words  # empty when no cell is missing
 
@@ -91,14 +91,14 @@ def make_layout(shape: Sequence[int], packed: tuple[int, ...]) -> Layout:
         strides.insert(0, step)
         step *= shape[k]
         if step % 512 == 0:  # rows a whole number of pages apart would fall on the same cache lines
-            step += LANES
+            step += VECTOR // 64
     return Layout(
         packed=packed,
         rows=rows,
         sizes=tuple(shape[k] for k in rows),
         strides=tuple(strides),
         length=length,
-        span=(0,) * min(-(-length // VECTOR), WIDEST),
+        span=(0,) * min(-(-length // (64 * LANES)), WIDEST),
         words=np.zeros(step + TAIL, np.uint64),
         observed=NOTHING,
     )

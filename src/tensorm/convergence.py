@@ -1,0 +1,193 @@
+"""How well chains have mixed: rank-normalised R-hat and effective sample sizes (Vehtari et al. 2021).
+
+The numbers are arviz-stats', which is imported on first use. What has no such number, because nothing moved,
+is given a name instead: see ``Mixing.state``. Chains of different lengths are cut to the shortest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.sampler.state import Trace
+
+Bits = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+MOVING, CONSTANT, STUCK, UNKNOWN = "moving", "constant", "stuck", "unknown"
+FEWEST = 4  # draws below which nothing can be said
+TAILS = (0.05, 0.95)
+MOST_ENTRIES = 1000  # entries whose R-hat and ESS are worked out, evenly spread over those that change
+POOR, NEVER = 1.1, 100.0  # R-hat of an entry that is not to be trusted; and of chains without any overlap
+
+
+class Mixing(NamedTuple):
+    """How well the chains have mixed in one quantity.
+
+    Attributes
+    ----------
+    name : str
+    state : str
+        "moving"; "constant", the same in all draws; "stuck", each chain keeping to a value of its own;
+        "unknown", fewer than four draws (eight of a single chain).
+    rhat : float or None
+        Rank-normalised split R-hat: 1 where chains agree. None unless moving.
+    ess, ess_tail : float or None
+        Draws that independent sampling would have needed for the same precision of the mean and of the 5% and
+        95% quantiles. None unless moving.
+    """
+
+    name: str
+    state: str
+    rhat: float | None = None
+    ess: float | None = None
+    ess_tail: float | None = None
+
+
+class EntryMixing(NamedTuple):
+    """How well the chains have mixed in the entries of all factors, components aligned.
+
+    Attributes
+    ----------
+    total : int
+        Number of entries.
+    constant : int
+        Entries that are the same in every draw of every chain.
+    stuck : int
+        Entries that no chain ever changes, but that chains disagree on: their mean is a vote of chains.
+    examined : int
+        Other entries that R-hat and ESS were worked out for; all of them, or 1000 evenly spread.
+    rhat : float or None
+        Largest R-hat of those; None if there is none.
+    poor : int
+        How many of those have an R-hat above 1.1.
+    ess : float or None
+        Smallest effective sample size of those.
+    """
+
+    total: int
+    constant: int
+    stuck: int
+    examined: int
+    rhat: float | None
+    poor: int
+    ess: float | None
+
+
+def assess(traces: Sequence[Trace]) -> tuple[Mixing, ...]:
+    """Return how well the chains have mixed in the noise rates and in the log-likelihood."""
+    length = min(len(trace) for trace in traces)
+    hit, false_alarm = np.stack([trace.noise[:length] for trace in traces]).transpose(2, 0, 1)
+    log_likelihood = np.stack([trace.log_likelihood[:length] for trace in traces])
+    return (
+        measure("rate of ones inside", hit),
+        measure("rate of ones outside", false_alarm),
+        measure("log-likelihood", log_likelihood),
+    )
+
+
+def measure(name: str, draws: Floats) -> Mixing:
+    """Return how well chains have mixed in one quantity, (chains, draws)."""
+    if not _enough(draws):
+        return Mixing(name, UNKNOWN)
+    halves = split(draws)
+    if (halves == halves[0, 0]).all():
+        return Mixing(name, CONSTANT)
+    if (halves == halves[:, :1]).all():
+        return Mixing(name, STUCK)
+    with np.errstate(invalid="ignore", divide="ignore"):  # folded values may all be the same
+        rhat = float(_arviz().rhat(_two(draws), chain_axis=0, draw_axis=1))
+    ess = float(_arviz().ess(draws, chain_axis=0, draw_axis=1, method="bulk"))
+    tail = float(_arviz().ess(draws, chain_axis=0, draw_axis=1, method="tail", prob=TAILS))
+    return Mixing(name, MOVING, min(rhat, NEVER), ess, tail)
+
+
+def assess_entries(traces: Sequence[Trace]) -> EntryMixing:
+    """Return how well the chains have mixed in the entries of their factors."""
+    total = constant = stuck = 0
+    moving: list[tuple[int, int, int]] = []
+    for mode in range(len(traces[0].factors)):
+        moves, differs = entry_states(traces, mode)
+        total += moves.size
+        constant += int(np.count_nonzero(~moves & ~differs))
+        stuck += int(np.count_nonzero(~moves & differs))
+        moving.extend((mode, n, l) for n, l in np.argwhere(moves).tolist())
+    chosen = np.array(moving[:: -(-len(moving) // MOST_ENTRIES)] if moving else np.empty((0, 3)), np.intp)
+    draws = [
+        entry_draws(traces, mode, *chosen[chosen[:, 0] == mode, 1:].T)
+        for mode in np.unique(chosen[:, 0]).tolist()
+    ]
+    if not draws or not _enough(draws[0]):
+        return EntryMixing(total, constant, stuck, 0, None, 0, None)
+    rhat = np.concatenate([entry_rhat(part) for part in draws])
+    ess = np.concatenate([entry_ess(part) for part in draws])
+    poor = int(np.count_nonzero(rhat > POOR))
+    return EntryMixing(total, constant, stuck, len(chosen), float(rhat.max()), poor, float(ess.min()))
+
+
+def entry_states(traces: Sequence[Trace], mode: int) -> tuple[Bits, Bits]:
+    """Return which entries (N, L) of a mode change in some chain, and which differ in chains' first draws."""
+    length = min(len(trace) for trace in traces)
+    moves, differs = [], []
+    for trace in traces:
+        octets = trace.factors[mode][:length]
+        moves.append(np.bitwise_or.reduce(octets, axis=0) & ~np.bitwise_and.reduce(octets, axis=0))
+        differs.append(octets[0] ^ traces[0].factors[mode][0])
+    some = (np.bitwise_or.reduce(parts, axis=0) for parts in (moves, differs))
+    L = traces[0].n_components
+    moved, differing = (np.unpackbits(part, axis=-1, count=L, bitorder="little") for part in some)
+    return moved.view(np.bool_), differing.view(np.bool_)
+
+
+def entry_draws(
+    traces: Sequence[Trace], mode: int, rows: npt.NDArray[np.intp], components: npt.NDArray[np.intp]
+) -> Floats:
+    """Return the draws (chains, draws, entries) of some entries of a mode."""
+    length = min(len(trace) for trace in traces)
+    octets = np.stack([trace.factors[mode][:length, rows, components // 8] for trace in traces])
+    return (octets >> (components % 8).astype(np.uint8) & 1).astype(np.float64)
+
+
+def entry_rhat(draws: Floats) -> Floats:
+    """Return R-hat of entries that change, (chains, draws, entries).
+
+    Two values keep their distance under ranking and folding, so that the plain split R-hat of an entry is the
+    rank-normalised one. A chain that changes once, half way, has no spread within halves: that gives NEVER.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rhat = _arviz().rhat(_two(draws), chain_axis=0, draw_axis=1, method="split")
+    return np.minimum(np.nan_to_num(rhat, nan=1.0), NEVER)  # NaN: changed in the draw between halves only
+
+
+def entry_ess(draws: Floats) -> Floats:
+    """Return the effective sample sizes of entries, (chains, draws, entries).
+
+    With fewer than four draws each chain counts as one.
+    """
+    if draws.shape[1] < FEWEST:
+        return np.full(draws.shape[2], float(len(draws)))
+    return np.asarray(_arviz().ess(draws, chain_axis=0, draw_axis=1, method="mean"))
+
+
+def split(draws: Floats) -> Floats:
+    """Return the halves of chains as chains; the middle one of an odd number of draws is left out."""
+    half = draws.shape[1] // 2
+    return np.concatenate([draws[:, :half], draws[:, -half:]])
+
+
+def _enough(draws: Floats) -> bool:
+    return draws.shape[1] >= FEWEST * (2 if len(draws) == 1 else 1)
+
+
+def _two(draws: Floats) -> Floats:
+    """One chain's halves are compared with each other, since R-hat needs two chains."""
+    return draws if len(draws) > 1 else split(draws)
+
+
+def _arviz() -> Any:
+    from arviz_stats.base import array_stats
+
+    return array_stats

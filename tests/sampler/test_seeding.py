@@ -1,0 +1,189 @@
+"""Components found in the data, and repairs: what they compute, and that they find what was planted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import betaln
+
+import naive
+from tensorm.datasets import simulate
+from tensorm.model import boolean_product
+from tensorm.sampler.noise import Asymmetric, Symmetric
+from tensorm.sampler.prior import FixedPrior, LearnedPrior
+from tensorm.sampler.seeding import Ground, Pool, begin, covered, losses, repair, sample_part, split, spread
+from tensorm.sampler.sweep import Model
+from tensorm.tensors import DenseTensor
+from tensorm.tensors.bits import pack
+
+
+def make_model(L: int, noise=None, prior=None) -> Model:
+    return Model(L, noise or Asymmetric(), prior or LearnedPrior(), np.uint64(1))
+
+
+def make_ground(X: np.ndarray, factors: list[np.ndarray], **parts) -> Ground:
+    model = make_model(factors[0].shape[1], **parts)
+    return Ground(DenseTensor(X), model, tuple(map(pack, factors)))
+
+
+@pytest.fixture
+def ground() -> Ground:
+    sim = simulate((7, 6, 5), rank=3, density=0.4, noise=0.1, missing=0.2, random_state=1)
+    return make_ground(sim.observed, sim.factors)
+
+
+def test_score_is_the_log_posterior_with_rates_and_densities_integrated_out(ground: Ground) -> None:
+    tp, fp, fn, tn = ground.confusion
+    expected = betaln(1 + tp, 1 + fp) + betaln(1 + fn, 1 + tn)
+    for bits in ground.bits:
+        expected += betaln(1 + bits.sum(), 1 + (~bits).sum())
+    assert ground.score == pytest.approx(expected)
+
+
+def test_losses_are_what_the_score_loses(ground: Ground) -> None:
+    expected = [ground.score - ground.emptied([l]).score for l in range(3)]
+    np.testing.assert_allclose(losses(ground), expected, atol=1e-9)
+
+
+def test_candidates_are_counted_on_what_is_left() -> None:
+    """As an entry of a component of its own would be, the other candidates being absent."""
+    rng = np.random.default_rng(3)
+    ones, observed = rng.random((4, 3, 5)) < 0.5, rng.random((4, 3, 5)) < 0.8
+    factors = [rng.random((N, 2)) < 0.5 for N in ones.shape]
+    columns = [rng.random((N, 3)) < 0.6 for N in ones.shape]
+    ground = make_ground(np.where(observed, ones, np.nan), factors)
+    pool = Pool(ground, columns, purity=0.7)
+    for mode, size in enumerate(ones.shape):
+        pos, tot = pool.count(mode)
+        for c in range(3):
+            joined = [np.column_stack([f, column[:, c]]) for f, column in zip(factors, columns, strict=True)]
+            for n in range(size):
+                assert (pos[n, c], tot[n, c]) == naive.counts(ones, observed, joined, mode, n, 2)
+
+
+def test_rises_are_what_the_log_posterior_gains_at_the_pools_rates(ground: Ground) -> None:
+    rng = np.random.default_rng(5)
+    columns = [rng.random((N, 4)) < 0.5 for N in ground.tensor.shape]
+    pool = Pool(ground.emptied([1]), columns, purity=0.6)
+    outside = pool.ground.base_rate
+    inside = outside + 0.6 * (1 - outside)
+    before = pool.ground.confusion
+    for c, rise in enumerate(pool.rises()):
+        added = pool.ground.replaced(1, [column[:, c] for column in columns])
+        pos, neg = added.confusion.tp - before.tp, added.confusion.fp - before.fp
+        expected = pos * np.log(inside / outside) + neg * np.log((1 - inside) / (1 - outside))
+        for new, old in zip(added.bits, pool.ground.bits, strict=True):
+            expected += betaln(1 + new.sum(), 1 + (~new).sum()) - betaln(1 + old.sum(), 1 + (~old).sum())
+        assert rise == pytest.approx(expected)
+
+
+def test_split_sets_the_parts_furthest_apart() -> None:
+    rates = np.random.default_rng(0).random((8, 50))
+    for column, chosen in zip(rates.T, split(rates).T, strict=True):
+        best = 0.0
+        for cut in np.sort(column)[1:]:
+            upper = column >= cut
+            between = upper.sum() * (~upper).sum() * (column[upper].mean() - column[~upper].mean()) ** 2
+            best = max(best, between)
+        found = chosen.sum() * (~chosen).sum() * (column[chosen].mean() - column[~chosen].mean()) ** 2
+        assert found == pytest.approx(best)
+        assert column[chosen].min() > column[~chosen].max()
+
+
+def test_covered_cells_are_those_of_the_product(ground: Ground) -> None:
+    cells = np.argwhere(np.ones(ground.tensor.shape))
+    expected = boolean_product(ground.bits)[tuple(cells.T)]
+    np.testing.assert_array_equal(covered(ground, cells), expected)
+
+
+@pytest.mark.parametrize("noise", [Asymmetric(), Symmetric()])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("shape", [(60, 50), (20, 20, 20), (30, 8, 25), (12, 10, 11, 9)])
+def test_planted_components_are_found(shape, missing, noise) -> None:
+    """At density 0.1 without noise, where sampling from a random start loses components."""
+    sim = simulate(shape, rank=3, density=0.1, noise=0.0, missing=missing, random_state=4)
+    ground = begin(DenseTensor(sim.observed), make_model(3, noise=noise), np.random.default_rng(0))
+    np.testing.assert_array_equal(boolean_product(ground.bits), sim.noise_free)
+
+
+def test_two_blocks_under_one_component_are_parted() -> None:
+    """The way a chain gets stuck: one component over two blocks, another one idle."""
+    factors = [np.zeros((20, 2), bool) for _ in range(3)]
+    for factor in factors:
+        factor[2:8, 0] = factor[10:16, 1] = True
+    X = boolean_product(factors).astype(float)
+    merged = [np.column_stack([factor.any(axis=1), np.zeros(20, bool)]) for factor in factors]
+    ground, rng = make_ground(X, merged), np.random.default_rng(0)
+    for turn in range(10):
+        ground, better = repair(ground, rng, n_out=1 + turn % 2)
+        if better:
+            break
+    np.testing.assert_array_equal(boolean_product(ground.bits), X == 1)
+
+
+def test_a_block_in_two_components_is_merged_to_free_one() -> None:
+    factors = [np.zeros((20, 2), bool) for _ in range(3)]
+    for factor in factors:
+        factor[2:9, 0] = factor[12:16, 1] = True
+    X = boolean_product(factors).astype(float)
+    halves = [np.zeros((20, 2), bool) for _ in range(3)]
+    halves[0][2:5, 0] = halves[0][5:9, 1] = True
+    for factor in halves[1:]:
+        factor[2:9] = True
+    ground, rng = make_ground(X, halves), np.random.default_rng(0)
+    for turn in range(20):
+        ground, _ = repair(ground, rng, n_out=1 + turn % 2)
+    np.testing.assert_array_equal(boolean_product(ground.bits), X == 1)
+
+
+def test_repairs_only_ever_improve() -> None:
+    rng = np.random.default_rng(2)
+    sim = simulate((12, 12, 12), rank=4, density=0.3, noise=0.2, random_state=6)
+    ground = make_ground(sim.observed, [rng.random((12, 4)) < 0.4 for _ in range(3)])
+    improved = 0
+    for turn in range(12):
+        after, better = repair(ground, rng, n_out=1 + turn % 2)
+        if better:
+            assert after.score > ground.polished().score
+            improved += 1
+        else:
+            assert after is ground
+        ground = after
+    assert improved
+
+
+def test_fixed_entries_stay_fixed() -> None:
+    sim = simulate((15, 15, 15), rank=3, density=0.3, noise=0.0, random_state=0)
+    tables = [np.full((15, 3), 0.5) for _ in range(3)]
+    tables[0][:5, 1], tables[2][3, :] = 0.0, 1.0
+    model = make_model(3, prior=FixedPrior.from_probabilities(tables))
+    rng = np.random.default_rng(0)
+    ground = begin(DenseTensor(sim.observed), model, rng)
+    ground, _ = repair(ground, rng, n_out=2)
+    assert not ground.bits[0][:5, 1].any()
+    assert ground.bits[2][3].all()
+
+
+def test_large_tensors_are_looked_at_in_part() -> None:
+    sim = simulate((170, 150, 130), rank=5, density=0.2, noise=0.1, random_state=0)
+    tensor, rng = DenseTensor(sim.observed), np.random.default_rng(0)
+    part = sample_part(tensor, rng)
+    assert part is not None
+    assert 2**18 < np.prod([len(index) for index in part]) <= 2**20
+    small = Ground(
+        tensor.take(part), make_model(5), tuple(pack(f[i]) for f, i in zip(sim.factors, part, strict=True))
+    )
+    whole = spread(small, tensor, part)
+    for found, planted in zip(whole.bits, sim.factors, strict=True):
+        np.testing.assert_array_equal(found, planted)
+    np.testing.assert_array_equal(boolean_product(begin(tensor, make_model(5), rng).bits), sim.noise_free)
+
+
+def test_nothing_to_find_is_no_trouble() -> None:
+    for value in (0.0, 1.0):
+        X = np.full((4, 5, 3), value)
+        X[0, 0, 0] = np.nan
+        ground = begin(DenseTensor(X), make_model(2), np.random.default_rng(0))
+        ground, _ = repair(ground, np.random.default_rng(1), n_out=1)
+        rates = np.where(boolean_product(ground.bits), *ground.noise)
+        assert (np.abs(rates - value) < 0.05)[~np.isnan(X)].all()
