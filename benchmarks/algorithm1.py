@@ -1,12 +1,13 @@
-"""The yardstick: the paper's Algorithm 1 and its plug-in noise (eq. 6) as plain element loops, for three modes.
+"""The yardstick: the paper's Algorithm 1 and its plug-in noise (eq. 6) as plain loops over cells, K = 3.
 
-It gets what favours it: compiled by numba, one byte per cell (-1, 0 for missing, 1), and a copy of the cells for
-each mode, so that every loop reads memory in order. It does what the paper says and nothing more.
+It does what the paper says, early exits and all, and gets what favours it: numba compiles it, and a copy of
+the cells for each mode, a byte each (-1, 1, or 0 for missing), lets every loop read memory in order.
 """
 
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 from numba import njit
@@ -26,7 +27,8 @@ class Algorithm1:
     """
 
     def __init__(self, X, factors, sigma=0.9):
-        cells = np.where(np.isnan(X), 0, np.where(X == 1, 1, -1)).astype(np.int8)
+        cells = np.where(X == 1, np.int8(1), np.int8(-1))
+        cells[X != X] = 0  # NaN
         self._cells = [np.ascontiguousarray(np.moveaxis(cells, mode, 0)) for mode in range(3)]
         self.factors = [factor.astype(np.int8) for factor in factors]
         self.lam = math.log(sigma / (1 - sigma))
@@ -47,7 +49,7 @@ def update_factor(factor, first, second, cells, lam):
         for l in range(factor.shape[1]):
             m = count_relevant(factor[n], l, first, second, cells[n])
             step = -lam * m if factor[n, l] else lam * m
-            if step >= 0 or np.random.random() < math.exp(step):  # a Metropolised flip
+            if step >= 0 or random.random() < math.exp(step):  # a Metropolised flip
                 factor[n, l] = 1 - factor[n, l]
 
 
@@ -66,7 +68,7 @@ def count_relevant(row, l, first, second, cells):
 
 @njit(error_model="numpy")
 def explains(row, l, first, second):
-    """Whether any component but l explains a cell; pass l = -1 for the Boolean product (eq. 1)."""
+    """Whether any component but l explains a cell; with l = -1 this is the Boolean product (eq. 1)."""
     for other in range(row.shape[0]):
         if other == l:
             continue

@@ -23,7 +23,7 @@ def make_trace(draws: Sequence[Sequence[npt.NDArray[np.bool_]]], noise, accuracy
         ),
         noise=np.tile(noise, (S, 1)),
         density=np.full((S, len(draws[0])), 0.5),
-        confusion=np.tile([round(1000 * accuracy), 1000 - round(1000 * accuracy), 0, 0], (S, 1)),
+        confusion=np.tile([round(10_000 * accuracy), round(10_000 * (1 - accuracy)), 0, 0], (S, 1)),
         log_posterior=np.zeros(S),
         n_components=L,
         burn_in=0,

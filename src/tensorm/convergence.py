@@ -108,14 +108,16 @@ def measure(name: str, draws: Floats) -> Mixing:
 def assess_entries(traces: Sequence[Trace]) -> EntryMixing:
     """Return how well the chains have mixed in the entries of their factors."""
     total = constant = stuck = 0
-    moving: list[tuple[int, int, int]] = []
+    moving = []
     for mode in range(len(traces[0].factors)):
         moves, differs = entry_states(traces, mode)
         total += moves.size
         constant += int(np.count_nonzero(~moves & ~differs))
         stuck += int(np.count_nonzero(~moves & differs))
-        moving.extend((mode, n, l) for n, l in np.argwhere(moves).tolist())
-    chosen = np.array(moving[:: -(-len(moving) // MOST_ENTRIES)] if moving else np.empty((0, 3)), np.intp)
+        moving.append(np.insert(np.argwhere(moves), 0, mode, axis=1))
+    addresses = np.concatenate(moving)  # of the entries that change: mode, row, component
+    spread = np.linspace(0, len(addresses) - 1, min(len(addresses), MOST_ENTRIES)).astype(np.intp)
+    chosen = addresses[spread]
     draws = [
         entry_draws(traces, mode, *chosen[chosen[:, 0] == mode, 1:].T)
         for mode in np.unique(chosen[:, 0]).tolist()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,7 +15,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from tensorm.errors import InputError
+from tensorm.contributions import Contribution
+from tensorm.errors import FileError, InputError
+from tensorm.files import FIT, Run, open_run, read_fit, start_run
 from tensorm.inputs import (
     check_beta,
     check_choice,
@@ -23,22 +27,27 @@ from tensorm.inputs import (
     check_probability,
     check_probability_tables,
 )
+from tensorm.netcdf import quote
+from tensorm.outputs import Outputs
 from tensorm.placing import place_slices
 from tensorm.posterior import METHODS, Posterior, check_room
 from tensorm.progress import announcing_compilation, watching
 from tensorm.sampler.chains import Plan, run_chains, warm_up
+from tensorm.sampler.checkpoint import Checkpoints
 from tensorm.sampler.noise import MODELS
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Model
+from tensorm.scores import ScoredCells, score_tensor
 from tensorm.tensors import GIBBS, METROPOLIS, Tensor, as_tensor
-from tensorm.words import describe_chains
+from tensorm.verdict import Diagnostics, diagnose
 
 Floats = npt.NDArray[np.float64]
 FLIPS = {"gibbs": GIBBS, "metropolis": METROPOLIS}
+MOST_JOBS = 4096  # in a file
 
 
-class TensOrMachine(TransformerMixin, BaseEstimator):
+class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
     """Bayesian Boolean tensor decomposition: the posterior of binary factors, given yes/no cells.
 
     A cell is likely 1 if some component holds its index in every mode, and likely 0 otherwise. Works on
@@ -87,6 +96,10 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         "explained", the share of the observed cells that equal the product.
     posterior_ : Posterior
         The draws and what follows from them.
+    contributions_ : tuple of Contribution
+        What each component explains, explains alone, gets wrong, and what its removal would cost.
+    diagnostics_ : Diagnostics
+        How the chains compare, R-hat, effective sample sizes, and a verdict.
     modes_, labels_ : tuple
         Names of the modes, and of their indices where the input had any.
     n_features_in_ : int
@@ -141,7 +154,7 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def fit(self, X: Any, y: None = None) -> Self:
+    def fit(self, X: Any, y: None = None, *, run_dir: str | os.PathLike[str] | None = None) -> Self:
         """Sample the posterior of the factors given X.
 
         Parameters
@@ -151,22 +164,34 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
             names and labels.
         y : None
             Ignored; part of the scikit-learn interface.
+        run_dir : path, optional
+            A folder for checkpoints, written every few seconds. ``tensorm.resume`` goes on from them after
+            Ctrl-C or a power cut, and ends with the same draws as a run that was never stopped. In the end
+            the fit is saved there, too, as fit.nc.
 
         Returns
         -------
         self
         """
         tensor = as_tensor(X)
-        plan, threads = self._plan(tensor), self._threads()
+        plan = self._plan(tensor)
+        if run_dir is None:
+            return self._sample(tensor, plan)
+        folder = start_run(run_dir, Run(self.get_params(deep=False), plan.model, tensor))
+        return self._sample(tensor, plan, folder)
+
+    def _sample(self, tensor: Tensor, plan: Plan, folder: Path | None = None) -> Self:
+        """Run the chains, from their last checkpoints if there are any, and keep what they found."""
+        threads = self._threads()
+        checkpoints = None if folder is None else Checkpoints(folder, plan.model.seed)
         with announcing_compilation(self.progress):
             warm_up(tensor, plan.model)
         with watching(self.n_chains, self.progress) as watch:
-            traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch)
-        posterior = Posterior.from_traces(traces, tensor)
-        self.factors_, self.noise_, self.posterior_ = posterior.factors, posterior.noise, posterior
-        self.modes_, self.labels_ = tensor.modes, tensor.labels
-        self.n_features_in_ = tensor.shape[1]
-        self._model = plan.model
+            traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
+        posterior = Posterior.from_traces(traces, tensor.with_threads(threads))
+        self._keep(posterior, plan.model)
+        if folder is not None and not interrupted:
+            self.save(folder / FIT)
         _warn(traces, self.n_chains, interrupted)
         return self
 
@@ -177,7 +202,7 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         ----------
         indices : array of int (n, K), optional
             Cells to predict, one row each; all cells by default. ``posterior_.blocks()`` yields all cells of
-            a large tensor in pieces.
+            a large tensor in pieces, ``posterior_.predict_slice`` one slice.
 
         Returns
         -------
@@ -194,9 +219,9 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         ----------
         indices : array of int (n, K), optional
             Cells to predict, one row each; all cells by default.
-        method : "predictive", "mean" or "map"
-            From the posterior predictive, from the factors' posterior means taken as independent, or from the
-            Boolean product of each factor entry's more probable value.
+        method : "predictive", "mean", "map" or "best"
+            From the posterior predictive, from the factors' posterior means taken as independent, from the
+            Boolean product of each factor entry's more probable value, or from the most probable draw's.
 
         Returns
         -------
@@ -238,10 +263,49 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
         self._check_shape(tensor, first=1)
         return place_slices(tensor.with_threads(self._threads()), self.posterior_, self._model)
 
-    def summary(self) -> None:
-        """Print a table of the chains (accuracy, log-likelihood, components in use, agreement) and a verdict."""
+    def scores(self, X: Any, mask: npt.ArrayLike | None = None) -> ScoredCells:
+        """Return how well ``predict_proba`` does on observed cells of X, next to the constant predictor.
+
+        Parameters
+        ----------
+        X : array-like or tensor
+            Cells of the fitted shape, with the values that were hidden from ``fit``.
+        mask : array of bool of the same shape, optional
+            Which cells to score, as from ``train_test_mask``; all observed ones by default.
+
+        Returns
+        -------
+        ScoredCells
+            Accuracy, balanced accuracy, AUC, average precision, log-loss, Brier score and calibration. The
+            constant predictor knows the share of ones among the cells of the fit.
+        """
         check_is_fitted(self)
-        print(describe_chains(self.posterior_))
+        tensor = as_tensor(X)
+        self._check_shape(tensor, first=0)
+        return score_tensor(self.posterior_, tensor, mask)
+
+    @property
+    def contributions_(self) -> tuple[Contribution, ...]:
+        """What each component adds in the most probable draw, strongest first, no cell counted twice."""
+        check_is_fitted(self)
+        return self.posterior_.contributions
+
+    @property
+    def diagnostics_(self) -> Diagnostics:
+        """How the chains compare and how well they have mixed, with a verdict; worked out when asked for."""
+        check_is_fitted(self)
+        return diagnose(self.posterior_)
+
+    def summary(self) -> None:
+        """Print how the chains compare, how well they have mixed, and what to make of it."""
+        print(self.diagnostics_)
+
+    def _keep(self, posterior: Posterior, model: Model) -> None:
+        """Set the fitted attributes."""
+        self.factors_, self.noise_, self.posterior_ = posterior.factors, posterior.noise, posterior
+        self.modes_, self.labels_ = posterior.modes, posterior.labels
+        self.n_features_in_ = posterior.shape[1]
+        self._model = model
 
     def _predict(self, indices: npt.ArrayLike | None, method: str) -> Floats:
         check_is_fitted(self)
@@ -306,6 +370,61 @@ class TensOrMachine(TransformerMixin, BaseEstimator):
             )
         tables = check_probability_tables("factor_prior", self.factor_prior, tensor.shape, self.n_components)
         return FixedPrior.from_probabilities(tables)
+
+
+def load(path: str | os.PathLike[str]) -> TensOrMachine:
+    """Read a fit written by ``TensOrMachine.save``; it predicts what it did before, to the bit.
+
+    Nothing in the file is run, and nothing outside of it is touched.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    TensOrMachine
+        Fitted.
+
+    Raises
+    ------
+    FileError
+        When the file is damaged, newer than this version of the package, or no such file.
+    """
+    fit = read_fit(path, TensOrMachine._get_param_names())
+    model = TensOrMachine(**fit.settings)
+    if isinstance(model.n_jobs, int) and model.n_jobs > MOST_JOBS:  # the one setting that acts without a fit
+        raise FileError(f"{path} cannot be read: n_jobs is {quote(model.n_jobs)}, more than {MOST_JOBS}.")
+    model._keep(fit.posterior, fit.model)
+    return model
+
+
+def resume(run_dir: str | os.PathLike[str], *, progress: bool = True) -> TensOrMachine:
+    """Go on with a run that was stopped, from the checkpoints that ``fit(..., run_dir=...)`` wrote.
+
+    Parameters
+    ----------
+    run_dir : path
+        The folder given to ``fit``.
+    progress : bool
+        Show a bar per chain if the output is a terminal.
+
+    Returns
+    -------
+    TensOrMachine
+        Fitted, with the same draws as a run that was never stopped.
+
+    Raises
+    ------
+    FileError
+        When there is no run in the folder, or its files are damaged.
+    """
+    folder = Path(run_dir)
+    if (folder / FIT).exists():
+        return load(folder / FIT)
+    run = open_run(folder, TensOrMachine._get_param_names())
+    model = TensOrMachine(**run.settings).set_params(progress=progress)
+    return model._sample(run.tensor, replace(model._plan(run.tensor), model=run.model), folder)
 
 
 def _check_observed(tensor: Tensor) -> None:

@@ -121,15 +121,15 @@ def observe(X: Any) -> Observations:
     names: Sequence[Any] | None = None
     labels: Labels | None = None
     mask: Bits | None = None
-    if _is_a(X, "xarray", "DataArray"):
+    if is_a(X, "xarray", "DataArray"):
         names = X.dims
         labels = tuple(X.coords[dim].values if dim in X.coords else None for dim in X.dims)
         X = X.values
-    elif _is_a(X, "pandas", "DataFrame"):
+    elif is_a(X, "pandas", "DataFrame"):
         names = (X.index.name, X.columns.name)
         labels = (X.index.to_numpy(), X.columns.to_numpy())
         X = _unpack_table(X)
-    elif _is_a(X, "scipy.sparse", "sparray") or _is_a(X, "scipy.sparse", "spmatrix"):
+    elif is_a(X, "scipy.sparse", "sparray") or is_a(X, "scipy.sparse", "spmatrix"):
         X = _unpack_sparse(X)
     elif isinstance(X, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(X) if np.ma.is_masked(X) else None
@@ -272,7 +272,8 @@ def _unpack_sparse(matrix: Any) -> npt.NDArray[Any]:
     return np.asarray(matrix.toarray())
 
 
-def _is_a(value: Any, module: str, name: str) -> bool:
+def is_a(value: Any, module: str, name: str) -> bool:
+    """Whether a value is an instance of a class of a package that is not imported here."""
     kind = getattr(sys.modules.get(module), name, None)
     return kind is not None and isinstance(value, kind)
 
@@ -335,14 +336,14 @@ def check_number(name: str, value: Any) -> float:
     return number
 
 
-def check_mode(mode: Any, modes: Sequence[str]) -> int:
+def check_mode(mode: Any, modes: Sequence[str], name: str = "mode") -> int:
     """Return the number of a mode given by its name or number."""
     if isinstance(mode, str) and mode in modes:
         return modes.index(mode)
     if isinstance(mode, (int, np.integer)) and not isinstance(mode, bool) and 0 <= mode < len(modes):
         return int(mode)
     known = ", ".join(map(repr, modes))
-    raise InputError(f"mode is {mode!r}; choose one of {known} or a number below {len(modes)}.")
+    raise InputError(f"{name} is {mode!r}; choose one of {known} or a number below {len(modes)}.")
 
 
 def check_index(index: Any, mode: str, size: int, labels: npt.NDArray[Any] | None) -> int:
@@ -365,3 +366,24 @@ def check_generator(random_state: Any) -> np.random.Generator:
     except (TypeError, ValueError) as error:
         wanted = "a non-negative integer, a numpy Generator or None"
         raise InputError(f"random_state is {_short(random_state)}; give {wanted}.") from error
+
+
+def check_mask(mask: Any, shape: Sequence[int]) -> Bits:
+    """Return a mask of cells as an array, or raise unless it is Boolean and has the shape of X."""
+    array = np.asarray(mask)
+    if array.dtype != np.bool_ or array.shape != tuple(shape):
+        raise InputError(
+            f"mask has shape {array.shape} and dtype {array.dtype}; give Booleans of shape {tuple(shape)}, "
+            "the shape of X."
+        )
+    return array
+
+
+def check_bits(name: str, values: Any) -> Bits:
+    """Return values of 0 and 1 as a Boolean array, or raise if there is another."""
+    array = _as_numbers(name, values, "give 0 and 1")
+    ones, missing, bad = _read(array, None)
+    bad = bad if missing is None or bad is not None else _first(missing)
+    if bad is not None:
+        raise InputError(f"{name} holds {array[bad]} at {bad}; give 0 and 1.")
+    return ones

@@ -1,13 +1,14 @@
 """Result files: netCDF-4, written whole or not at all, and read without trust.
 
-``writing`` and ``put`` make a file; ``reading`` and ``Stored`` take one apart that may be damaged or meant to
-do harm. What is read is plain: every variable is one uncompressed run of bytes inside the file, of a type
-and shape that its reader names, with a checksum. So nothing is followed out of the file, no variable is
-larger than the file itself, and every size is known before memory is asked for.
+A file is two things. To other programs it is netCDF, made by h5netcdf. After that comes an *index* of ours,
+which says where in the file each variable lies, and a checksum of everything (docs/files.md). Our own readers
+use nothing else: they never give the file to the HDF5 library, which does not survive all that can be put
+into one. So nothing in a file is followed or run, and every size is checked before memory is asked for.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import stat
@@ -17,25 +18,27 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from tensorm.errors import FileError
+from tensorm.tensors.memory import available_memory
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-LONGEST_ATTRIBUTE = 1024  # bytes
-MOST_NAMES = 100_000  # in one group
+SEAL = b"tensorm\n"  # the file ends with it, after the length of the index and the checksum
+DIGEST = 32  # bytes of the checksum
+LONGEST_TEXT = 2**22  # bytes of a text that is read: parsing takes many times its length
 
-Path_ = str | os.PathLike[str]
+FilePath = str | os.PathLike[str]
 
 
 @contextmanager
-def writing(path: Path_) -> Iterator[Any]:
+def writing(path: FilePath) -> Iterator[Any]:
     """Yield an empty ``h5netcdf.File``; at the end it takes the place of ``path`` in one step.
 
-    The file is made in memory and then written beside ``path``, because the HDF5 library ends the process
+    The file is made in memory and then written beside ``path``, because the HDF5 library may end the process
     when it meets a full disk. Until the last step an older file of that name stays as it is.
 
     Raises
@@ -47,8 +50,9 @@ def writing(path: Path_) -> Iterator[Any]:
 
     place = _place(path)
     image = BytesIO()
-    with h5netcdf.File(image, "w", libver=("v110", "v110")) as file:  # this HDF5 has checksums of its own
+    with h5netcdf.File(image, "w", libver=("v110", "v110")) as file:
         yield file
+    _seal(image)
     replace_file(place, image.getbuffer())
 
 
@@ -56,21 +60,23 @@ def put(group: Any, name: str, dimensions: Sequence[str], data: npt.ArrayLike, *
     """Write a variable; a dimension that is not known yet is made with it."""
     array = np.asarray(data)
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
-    variable = group.create_variable(name, tuple(dimensions), array.dtype, data=array)
-    describe(variable, checksum=_checksum(array), **attributes)
+    describe(group.create_variable(name, tuple(dimensions), array.dtype, data=array), **attributes)
 
 
 def put_text(group: Any, name: str, text: str, **attributes: Any) -> None:
     """Write a text as a variable of single characters, as netCDF has them."""
-    characters = np.frombuffer(text.encode(), "S1")
-    put(group, name, [f"{name}_length"], characters, **attributes)
-    group.variables[name].attrs["_Encoding"] = _fixed("utf-8")
+    put(group, name, [f"{name}_length"], np.frombuffer(text.encode(), "S1"), _Encoding="utf-8", **attributes)
 
 
 def describe(owner: Any, **attributes: Any) -> None:
-    """Set attributes of a variable or group: texts with a fixed length, and numbers."""
+    """Set attributes of a variable or group: texts, and NumPy's numbers."""
+    from h5py import string_dtype
+
     for name, value in attributes.items():
-        owner.attrs[name] = _fixed(value) if isinstance(value, str) else value
+        if isinstance(value, str):
+            octets = value.encode() or b" "
+            value = np.array(octets, string_dtype("utf-8", len(octets)))
+        owner.attrs[name] = value
 
 
 def replace_file(path: Path, content: Any) -> None:
@@ -83,14 +89,12 @@ def replace_file(path: Path, content: Any) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _mode(path))
+        os.chmod(temporary, _permissions(path))
         os.replace(temporary, path)
         temporary = None
         _sync_folder(path.parent)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        kept = "; the file that was there is as it was" if path.exists() else ""
-        raise FileError(f"{path} cannot be written: {reason}{kept}.") from error
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be written: {_reason(error)}.") from error
     finally:
         if temporary is not None:
             with suppress(OSError):
@@ -98,65 +102,43 @@ def replace_file(path: Path, content: Any) -> None:
 
 
 @contextmanager
-def reading(path: Path_) -> Iterator[Stored]:
+def reading(path: FilePath) -> Iterator[Stored]:
     """Open a file that may be anything, and yield its outermost group.
 
     Raises
     ------
     FileError
-        When it is no netCDF file, or a damaged one.
+        When it is none of our files, or a damaged one.
     """
-    from h5py import File
-
     place = _place(path)
-    size = _check_signature(place)
-    try:
-        file = File(place, "r", locking=False)
-    except (OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
-        raise FileError(f"{place} cannot be read: it is damaged or incomplete.") from error
-    with file:
-        yield Stored(_Source(place, size), file.id, "")
-
-
-class _Source:
-    """The file that groups are read from, and how many of its bytes have not been read yet."""
-
-    def __init__(self, path: Path, size: int) -> None:
-        self.path = path
-        self.size = size
-        self.left = size
+    with _open(place) as file:
+        source = _Source(place, file)
+        yield Stored(source, source.read_index(), "")
 
 
 class Stored:
-    """A group of a file that nobody vouches for; each verb checks before it reads, and raises ``FileError``."""
+    """A group of a file that nobody vouches for: each verb checks before it reads, or raises FileError."""
 
-    def __init__(self, source: _Source, group: Any, where: str) -> None:
+    def __init__(self, source: _Source, index: Any, where: str) -> None:
         self._source = source
-        self._group = group
         self._where = where
+        parts = ("variables", "attributes", "groups")
+        if not isinstance(index, dict) or not all(isinstance(index.get(part), dict) for part in parts):
+            raise self.refuse("the index is damaged")
+        self._variables, self._attributes, self._groups = (index[part] for part in parts)
 
     def refuse(self, why: str) -> FileError:
         """Return the error that says why this file cannot be read."""
-        inside = f" in {self._where}" if self._where else ""
-        return FileError(f"{self._source.path} cannot be read: {why}{inside}.")
+        return self._source.refuse(f"{why} in {self._where}" if self._where else why)
 
     def names(self) -> list[str]:
-        """Return the names of variables, dimensions and groups, none of which is a link to somewhere else."""
-        from h5py import h5l
+        """Return the names of variables and groups."""
+        return [*self._variables, *self._groups]
 
-        with self._suspicion("its list of contents is damaged"):
-            if self._group.get_num_objs() > MOST_NAMES:
-                raise self.refuse(f"it lists more than {MOST_NAMES:,} names")
-            names = [name.decode() for name in self._group]
-            for name in names:
-                if self._group.links.get_info(name.encode()).type != h5l.TYPE_HARD:
-                    raise self.refuse(f"{quote(name)} is a link to another place, and links are not followed")
-        return names
-
-    def expect(self, needed: Sequence[str], allowed: Sequence[str] = ()) -> None:
-        """Raise unless all the names needed are there, and none but those and the ones allowed."""
-        names = set(self.names())
-        missing, strange = sorted(set(needed) - names), sorted(names - set(needed) - set(allowed))
+    def expect(self, names: Sequence[str]) -> None:
+        """Raise unless there are variables and groups of these names, and no others."""
+        found = set(self.names())
+        missing, strange = sorted(set(names) - found), sorted(found - set(names))
         if missing:
             raise self.refuse(f"there is no {quote(missing[0])}")
         if strange:
@@ -164,182 +146,208 @@ class Stored:
 
     def group(self, name: str) -> Stored:
         """Return a group inside this one."""
-        from h5py import h5g
+        if name not in self._groups:
+            raise self.refuse(f"there is no {quote(name)}")
+        return Stored(self._source, self._groups[name], f"{self._where}/{name}".lstrip("/"))
 
-        inner = self._open(name)
-        if not isinstance(inner, h5g.GroupID):
-            raise self.refuse(f"{quote(name)} is not a group")
-        return Stored(self._source, inner, f"{self._where}/{name}".lstrip("/"))
-
-    def array(
-        self, name: str, dtype: npt.DTypeLike | Sequence[str], shape: Sequence[int | None]
-    ) -> npt.NDArray[Any]:
-        """Read a variable of this type, or one of these, and this shape, where None stands for any size."""
-        from h5py import h5s
-
-        dataset = self._open(name)
-        array = self._allocate(name, dataset, dtype if isinstance(dtype, (list, tuple)) else [dtype], shape)
-        with self._suspicion(f"{quote(name)} is damaged"):
-            dataset.read(h5s.ALL, h5s.ALL, array)
-        if self._attribute(dataset, name, "checksum") != _checksum(array):
-            raise self.refuse(f"the checksum of {quote(name)} is wrong, so it is damaged or was changed")
-        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    def array(self, name: str, dtype: str, shape: Sequence[int | None]) -> npt.NDArray[Any]:
+        """Read a variable of this type and this shape, where None stands for any size."""
+        entry = self._variables.get(name)
+        if not isinstance(entry, dict):
+            raise self.refuse(f"there is no {quote(name)}")
+        kind = np.dtype(dtype).newbyteorder("<")
+        if entry.get("dtype") != kind.str:
+            raise self.refuse(f"{quote(name)} is of type {quote(entry.get('dtype'))}, not {kind.str!r}")
+        sizes, start = entry.get("shape"), entry.get("offset", -1)
+        if not isinstance(sizes, list) or not all(_is_count(size) for size in (*sizes, start)):
+            raise self.refuse(f"the place of {quote(name)} in the file is not a place")
+        fits = [want in (None, size) for want, size in zip(shape, sizes, strict=False)]
+        if len(sizes) != len(shape) or not all(fits):
+            wanted = ", ".join("any" if want is None else str(want) for want in shape)
+            raise self.refuse(f"{quote(name)} has shape {quote(tuple(sizes))}, not ({wanted})")
+        octets = math.prod(max(1, size) for size in sizes) * kind.itemsize
+        self._source.take(start, octets, self.refuse(f"{quote(name)} lies outside of the file"))
+        array = np.empty(sizes, kind)
+        self._source.read_into(start, array)
+        return array.astype(kind.newbyteorder("="), copy=False)
 
     def text(self, name: str) -> str:
         """Read a text."""
+        entry = self._variables.get(name)
+        if isinstance(entry, dict) and not _is_short(entry.get("shape")):
+            raise self.refuse(f"{quote(name)} is too long")
         octets = self.array(name, "S1", (None,)).tobytes()
         try:
             return octets.decode()
         except UnicodeDecodeError as error:
             raise self.refuse(f"{quote(name)} is not a text") from error
 
-    def label(self, name: str, attribute: str, options: Sequence[str] | None = None) -> str:
-        """Read an attribute of a variable that is a text, one of the options if there are any."""
-        return self._choice(self._attribute(self._open(name), name, attribute), attribute, options)
-
     def word(self, attribute: str, options: Sequence[str] | None = None) -> str:
-        """Read an attribute of this group that is a text, one of the options if there are any."""
-        return self._choice(self._attribute(self._group, None, attribute), attribute, options)
-
-    def integer(self, attribute: str, minimum: int, maximum: int = 2**62) -> int:
-        """Read an attribute of this group that is an integer between two others."""
-        value = self._attribute(self._group, None, attribute)
-        if not isinstance(value, int) or not minimum <= value <= maximum:
-            raise self.refuse(f"{attribute} is {quote(value)}, not an integer of at least {minimum}")
-        return value
-
-    def number(self, attribute: str) -> float:
-        """Read an attribute of this group that is a finite number."""
-        value = self._attribute(self._group, None, attribute)
-        if not isinstance(value, float) or not math.isfinite(value):
-            raise self.refuse(f"{attribute} is {quote(value)}, not a finite number")
-        return value
-
-    def _choice(self, value: Any, attribute: str, options: Sequence[str] | None) -> str:
+        """Read an attribute that is a text, one of the options if there are any."""
+        value = self._attribute(attribute)
         if not isinstance(value, str) or (options is not None and value not in options):
-            wanted = "a text" if options is None else " or ".join(options)
+            wanted = "a text" if options is None else " or ".join(map(repr, options))
             raise self.refuse(f"{attribute} is {quote(value)}, not {wanted}")
         return value
 
-    def _open(self, name: str) -> Any:
-        """Open what is inside this group under a name, if it is not a link to somewhere else."""
-        from h5py import h5l, h5o
+    def integer(self, attribute: str, minimum: int, maximum: int = 2**62) -> int:
+        """Read an attribute that is an integer between two others."""
+        value = self._attribute(attribute)
+        if type(value) is not int or not minimum <= value <= maximum:
+            wanted = f"at least {minimum}" if maximum > 2**60 else f"from {minimum} to {maximum}"
+            raise self.refuse(f"{attribute} is {quote(value)}, not an integer {wanted}")
+        return value
 
-        with self._suspicion(f"{quote(name)} is damaged"):
-            if name.encode() not in self._group:
-                raise self.refuse(f"there is no {quote(name)}")
-            if self._group.links.get_info(name.encode()).type != h5l.TYPE_HARD:
-                raise self.refuse(f"{quote(name)} is a link to another place, and links are not followed")
-            return h5o.open(self._group, name.encode())
+    def number(self, attribute: str) -> float:
+        """Read an attribute that is a finite number."""
+        value = self._attribute(attribute)
+        if type(value) is not float or not math.isfinite(value):
+            raise self.refuse(f"{attribute} is {quote(value)}, not a finite number")
+        return value
 
-    def _allocate(
-        self, name: str, dataset: Any, dtypes: Sequence[npt.DTypeLike], shape: Sequence[int | None]
-    ) -> npt.NDArray[Any]:
-        """Return room for a variable, once all that it claims to be is found to be so."""
-        from h5py import h5d, h5t
+    def _attribute(self, name: str) -> Any:
+        if name not in self._attributes:
+            raise self.refuse(f"{name} is missing")
+        return self._attributes[name]
 
-        with self._suspicion(f"{quote(name)} is damaged"):
-            if not isinstance(dataset, h5d.DatasetID):
-                raise self.refuse(f"{quote(name)} is not a variable")
-            making = dataset.get_create_plist()  # before anything else: it tells what would leave the file
-            if making.get_layout() != h5d.CONTIGUOUS or making.get_nfilters() or making.get_external_count():
-                raise self.refuse(f"{quote(name)} is compressed or not stored in one piece")
-            stored = dataset.get_type()
-            kinds = [np.dtype(dtype).newbyteorder("<") for dtype in dtypes]
-            kind = next((kind for kind in kinds if stored.equal(h5t.py_create(kind))), None)
-            if kind is None:
-                wanted = " or ".join(str(kind) for kind in kinds)
-                raise self.refuse(f"{quote(name)} has another type than {wanted}")
-            sizes = dataset.shape
-            fits = [want in (None, size) for size, want in zip(sizes, shape, strict=False)]
-            if len(sizes) != len(shape) or not all(fits):
-                wanted = ", ".join("any" if want is None else str(want) for want in shape)
-                raise self.refuse(f"{quote(name)} has shape {sizes}, not ({wanted})")
-            octets, start = math.prod(sizes) * kind.itemsize, dataset.get_offset()
-            if octets and (start is None or dataset.get_storage_size() != octets):
-                raise self.refuse(f"{quote(name)} claims {octets:,} bytes, which are not there")
-            if octets > self._source.left or (start or 0) + octets > self._source.size:
-                raise self.refuse(f"{quote(name)} claims {octets:,} bytes, more than the file has")
-            self._source.left -= octets
-            return np.empty(sizes, kind)
 
-    def _attribute(self, owner: Any, name: str | None, attribute: str) -> str | int | float:
-        from h5py import h5a, h5t
+class _Source:
+    """An open file of unknown origin."""
 
-        whose = attribute if name is None else f"{attribute} of {quote(name)}"
-        with self._suspicion(f"{whose} is damaged"):
-            if not h5a.exists(owner, attribute.encode()):
-                raise self.refuse(f"there is no {whose}")
-            found = h5a.open(owner, attribute.encode())
-            kind = found.get_type()
-            plain = kind.get_class() in (h5t.INTEGER, h5t.FLOAT) and kind.get_size() <= 8
-            fixed = kind.get_class() == h5t.STRING and not kind.is_variable_str()
-            small = kind.get_size() <= LONGEST_ATTRIBUTE and math.prod(found.shape) == 1
-            if not (plain or fixed) or not small:
-                raise self.refuse(f"{whose} is neither a number nor a short text")
-            value = np.empty(found.shape, found.dtype)
-            found.read(value)
-        item = value.reshape(-1)[0].item()
-        return item.decode("utf-8", "replace") if isinstance(item, bytes) else item
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self.path = path
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
+        self._left = self._size  # bytes that have not been read
 
-    @contextmanager
-    def _suspicion(self, otherwise: str) -> Iterator[None]:
-        """Turn what the library raises over a damaged file into one sentence."""
+    def refuse(self, why: str) -> FileError:
+        """Return the error that says why this file cannot be read."""
+        return FileError(f"{self.path} cannot be read: {why}.")
+
+    def read_index(self) -> Any:
+        """Check that the file is whole, and return its index."""
+        if not self._size:
+            raise self.refuse("it is empty")
+        if self._read(0, len(SIGNATURE)) != SIGNATURE:
+            raise self.refuse("it is not a netCDF-4 file")
+        if self._size > available_memory():
+            raise self.refuse(f"it has {self._size:,} bytes, more than this machine's memory")
+        ending = 8 + DIGEST + len(SEAL)
+        tail = self._read(max(0, self._size - ending), ending)
+        length = int.from_bytes(tail[:8], "little")
+        if len(tail) != ending or not tail.endswith(SEAL):
+            raise self.refuse("tensorm did not write it, or it is incomplete or was changed afterwards")
+        if length > min(LONGEST_TEXT, self._size - ending):
+            raise self.refuse("its index has an impossible length")
+        if self._checksum(self._size - DIGEST - len(SEAL)) != tail[8 : -len(SEAL)]:
+            raise self.refuse("its checksum is wrong, so it is damaged or was changed")
         try:
-            yield
-        except FileError:
-            raise
-        except (OSError, RuntimeError, LookupError, ValueError, TypeError, ArithmeticError) as error:
-            raise self.refuse(otherwise) from error
+            return json.loads(self._read(self._size - ending - length, length))
+        except (ValueError, RecursionError) as error:
+            raise self.refuse("its index is damaged") from error
+
+    def take(self, start: int, octets: int, otherwise: FileError) -> None:
+        """Raise unless so many bytes are there, and the file has as many that were not taken before."""
+        if start + octets > self._size or octets > self._left:
+            raise otherwise
+        self._left -= octets
+
+    def read_into(self, start: int, array: npt.NDArray[Any]) -> None:
+        """Fill an array with the bytes that begin at ``start``."""
+        octets = array.reshape(-1).view(np.uint8).data
+        try:
+            self._file.seek(start)
+            whole = self._file.readinto(octets) == len(octets)  # type: ignore[attr-defined]
+        except OSError as error:
+            raise self.refuse(_reason(error)) from error
+        if not whole:
+            raise self.refuse("it became shorter while it was read")
+
+    def _read(self, start: int, octets: int) -> bytes:
+        try:
+            self._file.seek(start)
+            return self._file.read(octets)
+        except OSError as error:
+            raise self.refuse(_reason(error)) from error
+
+    def _checksum(self, length: int, at_once: int = 2**20) -> bytes:
+        """Return the checksum of the first bytes, however many there are."""
+        digest = blake2b(digest_size=DIGEST)
+        for start in range(0, length, at_once):
+            digest.update(self._read(start, min(at_once, length - start)))
+        return digest.digest()
 
 
 def quote(value: object) -> str:
     """Return a short and printable form of what a file says, for a message."""
-    text = ascii(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    text = ascii(value) if not isinstance(value, int) or abs(value) < 2**64 else "a very large number"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _checksum(array: npt.NDArray[Any]) -> str:
-    octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return blake2b(octets.data, digest_size=16).hexdigest()
+def _seal(image: BytesIO) -> None:
+    """Add the index and the checksum to a netCDF file."""
+    from h5py import File
+
+    with File(image, "r") as file:
+        index = json.dumps(_index(file), separators=(",", ":")).encode()
+    image.seek(0, os.SEEK_END)
+    image.write(index + len(index).to_bytes(8, "little"))
+    digest = blake2b(image.getbuffer(), digest_size=DIGEST).digest()
+    image.write(digest + SEAL)
 
 
-def _fixed(text: str) -> npt.NDArray[np.bytes_]:
-    """Return a text as an attribute of a fixed length, which needs no memory of its own to be read."""
-    from h5py import string_dtype
+def _index(group: Any) -> dict[str, Any]:
+    """Return where the variables of a group lie, what its attributes are, and the same for groups inside."""
+    from h5py import Group
 
-    octets = text.encode() or b" "
-    return np.array(octets, string_dtype("utf-8", len(octets)))
+    index: dict[str, Any] = {"variables": {}, "attributes": {}, "groups": {}}
+    for name, item in group.items():
+        if isinstance(item, Group):
+            index["groups"][name] = _index(item)
+        elif (offset := item.id.get_offset()) is not None:  # None: a dimension without a variable
+            index["variables"][name] = {"offset": offset, "dtype": item.dtype.str, "shape": item.shape}
+    for name, value in group.attrs.items():
+        if not name.startswith("_"):  # netCDF's own
+            item = np.asarray(value).reshape(-1)[0].item()
+            index["attributes"][name] = item.decode() if isinstance(item, bytes) else item
+    return index
 
 
-def _place(path: Path_) -> Path:
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**62
+
+
+def _is_short(sizes: Any) -> bool:
+    return (
+        isinstance(sizes, list)
+        and all(_is_count(size) for size in sizes)
+        and math.prod(sizes) <= LONGEST_TEXT
+    )
+
+
+def _place(path: FilePath) -> Path:
     try:
         return Path(path)
     except TypeError:
         raise FileError(f"path is {quote(path)}; give the name of a file.") from None
 
 
-def _check_signature(path: Path) -> int:
-    """Return the size of a file that begins as HDF5 files do."""
+def _open(path: Path) -> BinaryIO:
+    """Open a file for reading, but nothing else: opening a pipe or a device may do something."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise FileError(f"{path} cannot be read: it is not a file.")
-        with open(path, "rb") as file:
-            beginning = file.read(len(SIGNATURE))
-            size = os.fstat(file.fileno()).st_size
+        if stat.S_ISREG(path.stat().st_mode):
+            return open(path, "rb")
     except (OSError, ValueError) as error:
-        if isinstance(error, FileError):
-            raise
-        reason = getattr(error, "strerror", None) or "the name is not valid"
-        raise FileError(f"{path} cannot be read: {reason}.") from error
-    if not size:
-        raise FileError(f"{path} cannot be read: it is empty.")
-    if beginning != SIGNATURE:
-        raise FileError(f"{path} cannot be read: it is not a netCDF-4 (HDF5) file.")
-    return size
+        raise FileError(f"{path} cannot be read: {_reason(error)}.") from error
+    raise FileError(f"{path} cannot be read: it is not a file.")
 
 
-def _mode(path: Path) -> int:
+def _reason(error: Exception) -> str:
+    """Return in a few words why the system did not do what it was asked to."""
+    return (getattr(error, "strerror", None) or "its name is not valid").lower()
+
+
+def _permissions(path: Path) -> int:
     """Return the permissions of the file that is there, or those that a new one gets."""
     try:
         return stat.S_IMODE(path.stat().st_mode)

@@ -35,7 +35,7 @@ from tensorm.kernels.vectors import (
     zeros,
 )
 
-NEAR = 2**20  # words that a processor keeps in its caches, so that reading them takes no time
+NEAR = 2**20  # words that stay in a processor's caches, and so need not be asked for in advance
 
 
 class Packed(NamedTuple):
@@ -50,12 +50,11 @@ class Packed(NamedTuple):
 
 
 @njit(error_model="numpy")
-def lay_rows(desk, first, cells, starts, span):
-    """Put rows on the desk, the first at position `first`, with no component active."""
-    words, observed = cells
+def lay_rows(desk, words, observed, starts, span):
+    """Put all rows of a slice on the desk, with no component active."""
     width, missing = desk.shape[2], observed.shape[0] > 0
     for at in range(0, width, LANES * len(span)):
-        place = first * 3 * width + at
+        place = at
         for start in starts:
             seen = load(observed, start + at, span) if missing else ones(span)
             store(desk, place + FREE * width, seen)
@@ -65,14 +64,14 @@ def lay_rows(desk, first, cells, starts, span):
 
 
 @njit(error_model="numpy")
-def fetch_rows(cells, starts, stride, width, turn, n_turns):
+def fetch_rows(packed, starts, width, turn, n_turns):
     """Ask for a share of the next slice, turn by turn, so that laying it will not wait for memory."""
-    words, observed = cells
+    words, observed, stride = packed[:3]
     for start in starts[turn * starts.shape[0] // n_turns : (turn + 1) * starts.shape[0] // n_turns]:
-        for at in range(width - 1, -1, -8):
-            prefetch(words, start + stride + at)
+        for at in range(start + stride + width - 1, start + stride - 1, -8):
+            prefetch(words, at)
             if observed.shape[0] > 0:
-                prefetch(observed, start + stride + at)
+                prefetch(observed, at)
 
 
 @njit(error_model="numpy")
@@ -87,17 +86,22 @@ def cover_slice(desk, row, table, span):
 
 
 @njit(error_model="numpy")
-def uncover_rows(desk, positions, row, table, cells, starts, span):
-    """A component becomes inactive: lay its rows again, and let those that are still active cover them."""
-    for i in range(positions.shape[0]):
-        position = positions[i]
-        lay_rows(desk, position, cells, starts[position : position + 1], span)
-        for m in range(row.shape[0]):
-            left = row[m] & table.masks[position, m]
-            while left:
-                component = (m << 6) + lowest_bit(left)
-                left &= left - ONE
-                cover_rows(desk, positions[i : i + 1], table.columns[component], span)
+def uncover_rows(desk, positions, row, table, observed, starts, span):
+    """A component becomes inactive: what is free in its rows is worked out anew from those still active."""
+    width, missing = desk.shape[2], observed.shape[0] > 0
+    for at in range(0, width, LANES * len(span)):
+        for position in positions:
+            free = load(observed, starts[position] + at, span) if missing else ones(span)
+            single = free
+            for m in range(row.shape[0]):
+                left = row[m] & table.masks[position, m]
+                while left:
+                    bits = load(table.columns, ((m << 6) + lowest_bit(left)) * width + at, span)
+                    left &= left - ONE
+                    free, single = without(free, bits), without(single, without(bits, free))
+            place = position * 3 * width + at
+            store(desk, place + FREE * width, free)
+            store(desk, place + SINGLE * width, single)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -106,15 +110,15 @@ def update_rows(factor, start, stop, packed, n_components, span, rule, stream):
     words, observed, stride, offsets, row_masks, column_masks = packed
     order, kind, gain, loss, prior = rule
     table = make_table(row_masks, column_masks, order, n_components, span)
-    cells, starts, desk = (words, observed), offsets[table.members] + start * stride, make_desk(table)
+    starts, desk = offsets[table.members] + start * stride, make_desk(table)
     far, n_turns = words.shape[0] > NEAR, order.shape[0]
     for n in range(start, stop):
         row = factor[n]
-        lay_rows(desk, 0, cells, starts, span)
+        lay_rows(desk, words, observed, starts, span)
         cover_slice(desk, row, table, span)
         for turn in range(n_turns):
             if far:
-                fetch_rows(cells, starts, stride, desk.shape[2], turn, n_turns)
+                fetch_rows(packed, starts, desk.shape[2], turn, n_turns)
             component = order[turn]
             word, bit = component >> 6, ONE << uint64(component & 63)
             active = (row[word] & bit) != 0
@@ -130,7 +134,7 @@ def update_rows(factor, start, stop, packed, n_components, span, rule, stream):
             if new:
                 cover_rows(desk, positions, column, span)
             else:
-                uncover_rows(desk, positions, row, table, cells, starts, span)
+                uncover_rows(desk, positions, row, table, observed, starts, span)
         starts += stride
 
 
@@ -139,9 +143,9 @@ def count_entries(counts, factor, start, stop, packed, n_components, span, chose
     """Write (pos, tot) of some components' entries of factor[start:stop] to counts, all others held."""
     words, observed, stride, offsets, row_masks, column_masks = packed
     table = make_table(row_masks, column_masks, chosen, n_components, span)
-    cells, starts, desk = (words, observed), offsets[table.members] + start * stride, make_desk(table)
+    starts, desk = offsets[table.members] + start * stride, make_desk(table)
     for n in range(start, stop):
-        lay_rows(desk, 0, cells, starts, span)
+        lay_rows(desk, words, observed, starts, span)
         cover_slice(desk, factor[n], table, span)
         for i, component in enumerate(chosen):
             active = (factor[n, component >> 6] >> uint64(component & 63)) & ONE != 0
@@ -188,7 +192,7 @@ def count_rows(factor, start, stop, packed, n_components, span):
     hits, cover = 0, 0
     for n in range(start, stop):
         if words.shape[0] > NEAR:
-            fetch_rows((words, observed), starts, stride, width, 0, 1)
+            fetch_rows(packed, starts, width, 0, 1)
         lay_free(free, observed, starts, span)
         for m in range(factor.shape[1]):
             left = factor[n, m]

@@ -32,9 +32,9 @@ def _llvm(words):
     return ir.VectorType(ir.IntType(64), words.lanes)
 
 
-def _pointer(context, builder, array_type, array, offset, vector):
+def _pointer(context, builder, array_type, array, offset, target):
     data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [offset]), vector.as_pointer())
+    return builder.bitcast(builder.gep(data, [offset]), target.as_pointer())
 
 
 def _reduce(builder, name, result, argument):
@@ -44,7 +44,7 @@ def _reduce(builder, name, result, argument):
 
 @intrinsic
 def load(typing, array, offset, span):
-    """The vector that starts at array[offset]; the array must be one-dimensional and contiguous."""
+    """The vector that starts at word `offset` of an array, which must be contiguous."""
     words = Words(LANES * span.count)
 
     def codegen(context, builder, sig, args):
@@ -57,7 +57,7 @@ def load(typing, array, offset, span):
 
 @intrinsic
 def store(typing, array, offset, vector):
-    """Write the vector to array[offset:]."""
+    """Write the vector to word `offset` of an array and those that follow."""
 
     def codegen(context, builder, sig, args):
         pointer = _pointer(context, builder, sig.args[0], args[0], args[1], _llvm(sig.args[2]))
@@ -69,16 +69,15 @@ def store(typing, array, offset, vector):
 
 @intrinsic
 def prefetch(typing, array, offset):
-    """Ask for the cache line of array[offset], which need not exist, to be read soon."""
+    """Ask for the cache line of word `offset`, which need not exist: it will be read soon."""
 
     def codegen(context, builder, sig, args):
-        octets, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
-        data = context.make_array(sig.args[0])(context, builder, args[0]).data
-        kind = ir.FunctionType(ir.VoidType(), [octets, i32, i32, i32])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        # For reading (0), data (1), into the second-level cache (2): the first has no room to spare.
-        how = [ir.Constant(i32, 0), ir.Constant(i32, 2), ir.Constant(i32, 1)]
-        builder.call(function, [builder.bitcast(builder.gep(data, [args[1]]), octets), *how])
+        octet, i32 = ir.IntType(8), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [octet.as_pointer(), i32, i32, i32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (octet.as_pointer(),), kind)
+        # For reading (0), into the second cache (2) since the first has no room to spare, of data (1).
+        how = [ir.Constant(i32, number) for number in (0, 2, 1)]
+        builder.call(function, [_pointer(context, builder, sig.args[0], args[0], args[1], octet), *how])
         return context.get_dummy_value()
 
     return types.void(array, types.int64), codegen

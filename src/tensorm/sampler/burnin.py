@@ -9,17 +9,27 @@ last window, so that what is left of the rise is smaller than the chain's own wa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from tensorm.sampler.seeding import Ground, begin, repair
 from tensorm.sampler.state import State, SweepInfo
 from tensorm.sampler.sweep import Model, random_factors, start
-from tensorm.tensors.bits import Bits
+from tensorm.tensors.bits import Bits, pack
 from tensorm.tensors.seam import Tensor
 
 WINDOW, STEP, MOST = 25, 5, 2000
 PATIENCE, MOST_REPAIRS = 4, 40
+
+
+class Memory(NamedTuple):
+    """What burn-in remembers from sweep to sweep, beside the state of the chain."""
+
+    history: tuple[float, ...] = ()  # the last log-likelihoods since the chain was mended
+    sweeps: int = 0  # sweeps since then
+    repairs: int = 0  # repairs tried
+    in_vain: int = 0  # of these the last ones that found nothing better
 
 
 class BurnIn:
@@ -40,8 +50,7 @@ class BurnIn:
     ) -> None:
         self.tensor, self.model, self.chain = tensor, model, chain
         self.init, self.length = init, length
-        self._history: list[float] = []  # log-likelihoods since the chain was last mended
-        self._repairs = self._in_vain = 0
+        self.memory = Memory()
 
     def start(self) -> State:
         """Return the chain's first state."""
@@ -49,13 +58,13 @@ class BurnIn:
             if self.init == "data":
                 return begin(self.tensor, self.model, self._rng(0)).state(sweep=0)
             return start(random_factors(self.tensor, self.model, self.chain))
-        return start(self.init)
+        return Ground(self.tensor, self.model, tuple(pack(factor) for factor in self.init)).state(sweep=0)
 
     def settled(self, state: State) -> bool:
         """Whether burn-in came to its end by its own rule."""
         if self.length is not None:
             return state.sweep >= self.length
-        return not self._mending and steady(self._history)
+        return not self._mending and steady(self.memory.history, self.memory.sweeps)
 
     def over(self, state: State) -> bool:
         """Whether the next sweep is a draw, settled or not."""
@@ -63,32 +72,36 @@ class BurnIn:
 
     def after(self, state: State, info: SweepInfo) -> State:
         """Take note of a sweep, and mend the chain where that is due."""
-        self._history.append(info.log_likelihood)
+        history, sweeps, repairs, in_vain = self.memory
+        history = (*history[-2 * WINDOW + 1 :], info.log_likelihood)
+        self.memory = Memory(history, sweeps + 1, repairs, in_vain)
         last = self.length is not None and state.sweep + STEP > self.length
         if not self._mending or state.sweep % STEP or last:
             return state
-        self._repairs += 1
         ground = Ground(self.tensor, self.model, state.factors)
-        mended, better = repair(ground, self._rng(state.sweep), n_out=1 + self._repairs % 2)
-        if not better:
-            self._in_vain += 1
-            return state
-        self._in_vain, self._history = 0, []
-        return mended.state(state.sweep)
+        mended, better = repair(ground, self._rng(state.sweep), n_out=1 + (repairs + 1) % 2)
+        if better:
+            self.memory = Memory(repairs=repairs + 1)
+            return mended.state(state.sweep)
+        self.memory = self.memory._replace(repairs=repairs + 1, in_vain=in_vain + 1)
+        return state
 
     @property
     def _mending(self) -> bool:
         from_data = isinstance(self.init, str) and self.init == "data"
-        return from_data and self._in_vain < PATIENCE and self._repairs < MOST_REPAIRS
+        return from_data and self.memory.in_vain < PATIENCE and self.memory.repairs < MOST_REPAIRS
 
     def _rng(self, sweep: int) -> np.random.Generator:
         key = np.array([self.model.seed, self.chain], np.uint64)
         return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, sweep]))
 
 
-def steady(history: Sequence[float]) -> bool:
-    """Whether the log-likelihood has stopped rising; looked at every STEP sweeps."""
-    if len(history) < 2 * WINDOW or len(history) % STEP:
+def steady(history: Sequence[float], sweeps: int) -> bool:
+    """Whether the log-likelihood, of which `history` has the last values, has stopped rising.
+
+    Looked at every STEP of the sweeps.
+    """
+    if len(history) < 2 * WINDOW or sweeps % STEP:
         return False
     before, last = np.array(history[-2 * WINDOW :]).reshape(2, WINDOW)
     return bool(last.mean() - before.mean() <= 0.5 * last.std())

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from tensorm.sampler.burnin import BurnIn
-from tensorm.sampler.state import Recorder, State, SweepInfo, Trace
-from tensorm.sampler.sweep import Model, log_posterior, start, sweep
+from tensorm.sampler.checkpoint import Checkpoints, Snapshot
+from tensorm.sampler.recorder import Recorder
+from tensorm.sampler.state import SweepInfo, Trace
+from tensorm.sampler.sweep import Model, start, sweep
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.seam import Tensor
 
@@ -47,38 +49,79 @@ class Plan:
     init: str | Sequence[Bits] = "data"
 
 
+class Chain:
+    """One chain, sweep by sweep; between two sweeps it can be written down and taken up again."""
+
+    def __init__(self, tensor: Tensor, plan: Plan, number: int, saved: Snapshot | None = None) -> None:
+        self.tensor, self.plan, self.number = tensor, plan, number
+        self.burn_in = BurnIn(tensor, plan.model, number, plan.init, plan.burn_in)
+        self.recorder = Recorder(plan.model)
+        self.info: SweepInfo | None = None
+        self._burnt: tuple[int, bool] | None = None  # sweeps of burn-in, and whether it settled
+        if saved is None:
+            self.state = self.burn_in.start()
+            return
+        self.state, self.burn_in.memory, self._burnt = saved.state, saved.memory, saved.burnt
+        self.info = None if saved.confusion is None else SweepInfo(saved.confusion, saved.state.noise)
+        if saved.draws is not None:
+            self.recorder = Recorder.continuing(plan.model, saved.draws)
+
+    @property
+    def done(self) -> bool:
+        """Whether all draws are made."""
+        return len(self.recorder) >= self.plan.n_draws
+
+    def step(self) -> Step:
+        """Make one sweep, of burn-in or for a draw."""
+        plan, drawing = self.plan, self._drawing()
+        self.state, self.info = sweep(self.tensor, self.state, plan.model, self.number)
+        if drawing:
+            self.recorder.record(self.state, self.info)
+            return Step(self.number, "draws", len(self.recorder), plan.n_draws, self.info)
+        self.state = self.burn_in.after(self.state, self.info)
+        return Step(self.number, "burn-in", self.state.sweep, plan.burn_in, self.info)
+
+    def trace(self) -> Trace | None:
+        """Return the draws so far, in burn-in one from the next sweep, and None before the first."""
+        if self.info is None:
+            return None
+        burnt = self._burnt or (self.state.sweep, self.burn_in.settled(self.state))
+        if not len(self.recorder):
+            self.recorder.record(*sweep(self.tensor, self.state, self.plan.model, self.number))
+        return self.recorder.trace(*burnt)
+
+    def snapshot(self) -> Snapshot:
+        """Return all that is needed to go on from here."""
+        confusion = None if self.info is None else self.info.confusion
+        draws = self.recorder.trace(*self._burnt) if self._burnt and len(self.recorder) else None
+        return Snapshot(self.state, self.burn_in.memory, self._burnt, confusion, draws)
+
+    def _drawing(self) -> bool:
+        if self._burnt is None and self.burn_in.over(self.state):
+            self._burnt = self.state.sweep, self.burn_in.settled(self.state)
+        return self._burnt is not None
+
+
 def run_chain(
     tensor: Tensor,
     plan: Plan,
-    chain: int,
+    number: int,
     watch: Callable[[Step], None] = lambda step: None,
     stop: Callable[[], bool] = lambda: False,
+    checkpoints: Checkpoints | None = None,
 ) -> Trace | None:
     """Run one chain to its end, or until ``stop()``; a chain stopped in burn-in leaves its last state.
 
-    Returns None if there was no time for a single sweep.
+    With checkpoints it begins where the last one was made. Returns None if there was no time for a sweep.
     """
-    burn_in = BurnIn(tensor, plan.model, chain, plan.init, plan.burn_in)
-    state, info = burn_in.start(), None
-    while not burn_in.over(state) and not stop():
-        state, info = sweep(tensor, state, plan.model, chain)
-        state = burn_in.after(state, info)
-        watch(Step(chain, "burn-in", state.sweep, plan.burn_in, info))
-    settled, sweeps = burn_in.settled(state), state.sweep
-    recorder = Recorder(plan.model.n_components)
-
-    def record(state: State, info: SweepInfo) -> None:
-        recorder.record(state, info, log_posterior(plan.model, state.factors, info.confusion))
-
-    while len(recorder) < plan.n_draws and not stop():
-        state, info = sweep(tensor, state, plan.model, chain)
-        record(state, info)
-        watch(Step(chain, "draws", len(recorder), plan.n_draws, info))
-    if info is None:
-        return None
-    if not len(recorder):
-        record(state, info)
-    return recorder.trace(sweeps, settled)
+    chain = Chain(tensor, plan, number, checkpoints.read(number) if checkpoints else None)
+    while not chain.done and not stop():
+        watch(chain.step())
+        if checkpoints and (chain.done or checkpoints.due(number)):
+            checkpoints.write(number, chain.snapshot())
+    if checkpoints and not chain.done:
+        checkpoints.write(number, chain.snapshot())
+    return chain.trace()
 
 
 def warm_up(tensor: Tensor, model: Model) -> None:
@@ -93,6 +136,7 @@ def run_chains(
     n_chains: int,
     n_threads: int,
     watch: Callable[[Step], None] = lambda step: None,
+    checkpoints: Checkpoints | None = None,
 ) -> tuple[list[Trace], bool]:
     """Run chains side by side, each with its share of the threads.
 
@@ -103,11 +147,13 @@ def run_chains(
     shared = tensor.with_threads(max(1, n_threads // at_once))
     stopped = threading.Event()
     interrupted = False
+    futures: list[Future[Trace | None]] = []
     with ThreadPoolExecutor(at_once, thread_name_prefix="tensorm-chain") as pool:
-        futures = [
-            pool.submit(run_chain, shared, plan, chain, watch, stopped.is_set) for chain in range(n_chains)
-        ]
         try:
+            for number in range(n_chains):
+                futures.append(
+                    pool.submit(run_chain, shared, plan, number, watch, stopped.is_set, checkpoints)
+                )
             wait(futures, return_when=FIRST_EXCEPTION)
         except KeyboardInterrupt:
             interrupted = True

@@ -89,7 +89,7 @@ class Asymmetric(NamedTuple):
     def estimate(self, confusion: Confusion) -> Noise:
         """Return the shares of ones, smoothed by the prior and kept in order."""
         tp, fp, fn, tn = confusion
-        false_alarm = (self.a + fn) / (self.a + self.b + fn + tn)
+        false_alarm = min((self.a + fn) / (self.a + self.b + fn + tn), 1 - 2 * EDGE)
         hit = (self.a + tp) / (self.a + self.b + tp + fp)
         return Noise(min(max(hit, _shift(false_alarm, CONTRAST)), 1 - EDGE), false_alarm)
 

@@ -29,7 +29,7 @@ class FactorPrior(Protocol):
         """Return new densities, given the factors and a uniform number per mode."""
         ...
 
-    def log_marginal(self, mode: int, ones: Counts, entries: int) -> Floats:
+    def log_marginal(self, mode: int, ones: Counts, entries: Counts) -> Floats:
         """Return the log probability of so many ones among a mode's entries, densities integrated out."""
         ...
 
@@ -57,7 +57,7 @@ class FixedPrior(NamedTuple):
         """Return no densities: there are none to learn."""
         return (math.nan,) * len(factors)
 
-    def log_marginal(self, mode: int, ones: Counts, entries: int) -> Floats:
+    def log_marginal(self, mode: int, ones: Counts, entries: Counts) -> Floats:
         """Return the log probability, up to a constant, with the mean of the mode's finite log-odds."""
         table = self.tables[mode]
         free = table[np.isfinite(table)]
@@ -88,7 +88,7 @@ class LearnedPrior(NamedTuple):
         draws = betaincinv(self.a + ones, self.b + entries - ones, uniforms)
         return tuple(min(max(draw, EDGE), 1 - EDGE) for draw in draws.tolist())
 
-    def log_marginal(self, mode: int, ones: Counts, entries: int) -> Floats:
+    def log_marginal(self, mode: int, ones: Counts, entries: Counts) -> Floats:
         """Return the log probability of one set of so many ones, with the density integrated out."""
         return betaln(self.a + ones, self.b + entries - ones)
 

@@ -66,9 +66,19 @@ class Ground:
         return tuple(float((bits.sum() + 1) / (bits.size + 2)) for bits in self.bits)
 
     @property
+    def used(self) -> int:
+        """Number of components with a member in every mode."""
+        return self.model.n_components - len(self.unused)
+
+    @cached_property
     def unused(self) -> npt.NDArray[np.intp]:
         """Components that are empty in some mode."""
         return np.flatnonzero(~np.logical_and.reduce([bits.any(axis=0) for bits in self.bits]))
+
+    @cached_property
+    def ones(self) -> list[int]:
+        """Members of each mode in the components that are used."""
+        return [int(np.delete(bits, self.unused, axis=1).sum()) for bits in self.bits]
 
     @property
     def base_rate(self) -> float:
@@ -78,7 +88,8 @@ class Ground:
     @cached_property
     def score(self) -> float:
         """Log posterior of the factors, noise rates and densities integrated out, up to a constant."""
-        return log_posterior(self.model, self.factors, self.confusion)
+        factors = [masks[None] for masks in self.factors]
+        return float(log_posterior(self.model, factors, np.array([self.confusion]))[0])
 
     def replaced(self, component: int, columns: Sequence[Bits]) -> Ground:
         """Put other columns in place of a component, as far as the prior leaves its entries free."""
@@ -175,12 +186,11 @@ class Pool:
         """Return by how much the log posterior would rise if a candidate was added."""
         pos, tot = (np.where(self.columns[0], counts, 0).sum(axis=0) for counts in self.count(0))
         rise = self._gain * pos - self._loss * (tot - pos)
-        prior = self.ground.model.prior
-        for mode, (column, bits) in enumerate(zip(self.columns, self.ground.bits, strict=True)):
-            ones = int(bits.sum())
-            more = prior.log_marginal(mode, ones + column.sum(axis=0), bits.size)
-            rise = rise + more - prior.log_marginal(mode, ones, bits.size)
-        return rise
+        prior, used = self.ground.model.prior, self.ground.used
+        for mode, (column, ones) in enumerate(zip(self.columns, self.ground.ones, strict=True)):
+            more = prior.log_marginal(mode, ones + column.sum(axis=0), len(column) * (used + 1))
+            rise = rise + more - prior.log_marginal(mode, ones, len(column) * used)
+        return np.where(np.logical_and.reduce([column.any(axis=0) for column in self.columns]), rise, -np.inf)
 
 
 def split(rates: Floats) -> Bits:
@@ -268,9 +278,11 @@ def losses(ground: Ground) -> Floats:
     tp, fp, fn, tn = ground.confusion
     left = model.noise.log_marginal(tp - pos, fp - neg, fn + pos, tn + neg)
     for mode, factor in enumerate(bits):
-        ones = int(factor.sum()) - factor.sum(axis=0)
-        left = left + model.prior.log_marginal(mode, ones, factor.size)
-    return ground.score - left
+        ones = ground.ones[mode] - factor.sum(axis=0)
+        left = left + model.prior.log_marginal(mode, ones, len(factor) * (ground.used - 1))
+    fall = ground.score - left
+    fall[ground.unused] = 0
+    return fall
 
 
 def repair(ground: Ground, rng: np.random.Generator, n_out: int) -> tuple[Ground, bool]:

@@ -101,7 +101,7 @@ class Trace:
 
     def masks(self, draw: int) -> tuple[Words, ...]:
         """Return the factors of one draw as masks."""
-        return tuple(_widen(octets[draw]) for octets in self.factors)
+        return tuple(widen(octets[draw]) for octets in self.factors)
 
     def bits(self, mode: int, draws: slice = slice(None)) -> Bits:
         """Return the draws of a mode's factor as a Boolean array (S, N_k, L)."""
@@ -123,54 +123,14 @@ class Trace:
             yield self.masks(draw), Noise(*map(float, self.noise[draw]))
 
 
-class Draw(NamedTuple):
-    """What is kept of one sweep."""
-
-    factors: tuple[Octets, ...]
-    noise: Noise
-    density: tuple[float, ...]
-    confusion: Confusion
-    log_posterior: float
-
-
-class Recorder:
-    """Collects draws and makes a ``Trace`` of them."""
-
-    def __init__(self, n_components: int) -> None:
-        self._n_components = n_components
-        self._draws: list[Draw] = []
-
-    def __len__(self) -> int:
-        return len(self._draws)
-
-    def record(self, state: State, info: SweepInfo, log_posterior: float) -> None:
-        """Keep a draw."""
-        factors = tuple(_narrow(masks, self._n_components) for masks in state.factors)
-        self._draws.append(Draw(factors, state.noise, state.density, info.confusion, log_posterior))
-
-    def trace(self, burn_in: int, settled: bool = True) -> Trace:
-        """Return the draws kept so far."""
-        factors, noise, density, confusion, log_posterior = zip(*self._draws, strict=True)
-        return Trace(
-            factors=tuple(np.stack(draws) for draws in zip(*factors, strict=True)),
-            noise=np.array(noise),
-            density=np.array(density),
-            confusion=np.array(confusion, np.int64),
-            log_posterior=np.array(log_posterior),
-            n_components=self._n_components,
-            burn_in=burn_in,
-            settled=settled,
-        )
-
-
-def _narrow(masks: Words, n_components: int) -> Octets:
+def narrow(masks: Words, n_components: int) -> Octets:
     """Drop the octets of the masks that no component uses."""
     octets = masks.astype("<u8", copy=False).view(np.uint8)
     return octets[:, : -(-n_components // 8)].copy()
 
 
-def _widen(octets: Octets) -> Words:
-    """Undo ``_narrow``."""
+def widen(octets: Octets) -> Words:
+    """Undo ``narrow``."""
     room = np.zeros((len(octets), 8 * words_for(8 * octets.shape[1])), np.uint8)
     room[:, : octets.shape[1]] = octets
     return room.view("<u8").astype(np.uint64, copy=False)

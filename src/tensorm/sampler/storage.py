@@ -25,7 +25,6 @@ from tensorm.tensors.seam import GIBBS, METROPOLIS
 FLIPS = {"gibbs": GIBBS, "metropolis": METROPOLIS}
 ORDERS = {"random": True, "fixed": False}
 MOST_COMPONENTS = 2**24
-DIMENSIONS = ("draw", "octet", "rate", "mode", "outcome")
 
 
 def write_trace(group: Any, trace: Trace) -> None:
@@ -47,7 +46,9 @@ def write_trace(group: Any, trace: Trace) -> None:
     put(group, "log_posterior", ("draw",), trace.log_posterior, long_name="log posterior of the factors")
 
 
-def read_trace(group: Stored, shape: Sequence[int] | None = None, n_components: int | None = None) -> Trace:
+def read_trace(
+    group: Stored, shape: Sequence[int | None] | None = None, n_components: int | None = None
+) -> Trace:
     """Read the draws of a chain, of a tensor of this shape and with so many components if they are given.
 
     Raises
@@ -58,8 +59,7 @@ def read_trace(group: Stored, shape: Sequence[int] | None = None, n_components: 
     names = group.names()
     K = sum(re.fullmatch(r"factor_\d+", name) is not None for name in names) if shape is None else len(shape)
     modes = [f"factor_{k}" for k in range(K)]
-    needed = (*modes, "noise", "density", "confusion", "log_posterior")
-    group.expect(needed, allowed=(*DIMENSIONS, *(f"mode_{k}" for k in range(K))))
+    group.expect([*modes, "noise", "density", "confusion", "log_posterior"])
     L = group.integer("n_components", 1, MOST_COMPONENTS)
     if n_components is not None and n_components != L:
         raise group.refuse(f"there are {L:,} components instead of {n_components:,}")
@@ -106,8 +106,8 @@ def write_model(group: Any, model: Model) -> None:
     if isinstance(model.prior, LearnedPrior):
         describe(group, prior_a=np.float64(model.prior.a), prior_b=np.float64(model.prior.b))
     for k, table in enumerate(model.prior.tables if isinstance(model.prior, FixedPrior) else ()):
-        rows = f"mode_{k}" if len(table) > 1 else "one"
-        columns = "component" if table.shape[1] > 1 else "one"
+        rows = f"mode_{k}" if len(table) > 1 else "one_row"
+        columns = "component" if table.shape[1] > 1 else "one_column"
         name = f"prior log-odds of the entries of mode {k}"
         put(group, f"prior_{k}", (rows, columns), table, long_name=name)
 
@@ -123,7 +123,7 @@ def read_model(group: Stored, shape: Sequence[int]) -> Model:
         prior = LearnedPrior(_positive(group, "prior_a"), _positive(group, "prior_b"))
     else:
         tables = [f"prior_{k}" for k in range(len(shape))]
-        group.expect(tables, allowed=("one", "component", *(f"mode_{k}" for k in range(len(shape)))))
+        group.expect(tables)
         sizes = zip(tables, shape, strict=True)
         prior = FixedPrior(tuple(_read_table(group, name, size, L) for name, size in sizes))
     return Model(
@@ -172,9 +172,10 @@ def _check_draws(group: Stored, trace: Trace) -> None:
     cells = math.prod(octets.shape[1] for octets in trace.factors)
     if trace.confusion.min() < 0 or trace.confusion.max() > min(cells, 2**60):
         raise group.refuse("confusion holds counts below 0 or above the number of cells")
-    observed = trace.confusion.sum(axis=1)
-    if not 1 <= observed[0] <= cells or np.any(observed != observed[0]):
-        raise group.refuse("confusion holds counts that do not add up to one number of observed cells")
+    tp, fp, fn, tn = trace.confusion.T
+    observed, ones = tp + fp + fn + tn, tp + fn
+    if not 1 <= observed[0] <= cells or np.ptp(observed) or np.ptp(ones):
+        raise group.refuse("confusion holds counts that do not add up to the same data in all draws")
 
 
 def _positive(group: Stored, attribute: str) -> float:

@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.kernels.philox import uniforms
-from tensorm.kernels.rows import count_ones
-from tensorm.model import Confusion
 from tensorm.sampler.noise import START as START_NOISE
 from tensorm.sampler.noise import NoiseModel
 from tensorm.sampler.prior import FactorPrior
 from tensorm.sampler.state import NOISE, ORDER, START, State, SweepInfo
-from tensorm.tensors.bits import Bits, Words, pack
+from tensorm.tensors.bits import Bits, pack
 from tensorm.tensors.seam import METROPOLIS, Rule, Stream, Tensor
 
 
@@ -53,12 +51,26 @@ class Model:
         return np.argsort(uniforms(self.stream(chain, sweep, ORDER), 0, self.n_components))
 
 
-def log_posterior(model: Model, factors: Sequence[Words], confusion: Confusion) -> float:
-    """Return the log posterior of the factors, noise rates and densities integrated out, up to a constant."""
-    value = float(model.noise.log_marginal(*confusion))
+def log_posterior(
+    model: Model, factors: Sequence[npt.NDArray[np.unsignedinteger]], confusion: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Return the log posterior of factors, noise rates and densities integrated out, up to a constant.
+
+    Components that are empty in some mode explain nothing, and their other entries are free: they are left
+    out, as if there were fewer components.
+
+    Parameters
+    ----------
+    factors : arrays (S, N_k, M)
+        S draws of each mode's factor, as masks or octets of them.
+    confusion : array (S, 4)
+    """
+    present = np.bitwise_and.reduce([np.bitwise_or.reduce(masks, axis=1) for masks in factors])
+    active = np.bitwise_count(present).sum(axis=1, dtype=np.int64)
+    value = model.noise.log_marginal(*confusion.T)
     for mode, masks in enumerate(factors):
-        entries = len(masks) * model.n_components
-        value += float(model.prior.log_marginal(mode, count_ones(masks), entries))
+        ones = np.bitwise_count(masks & present[:, None]).sum(axis=(1, 2), dtype=np.int64)
+        value = value + model.prior.log_marginal(mode, ones, masks.shape[1] * active)
     return value
 
 

@@ -1,4 +1,4 @@
-"""Dense tensors: every cell is a bit, and a second plane of bits says which are observed if any is missing."""
+"""Dense tensors: every cell is a bit; a second plane of bits says which are observed if any is missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tensorm.tensors.memory import available_memory
 from tensorm.tensors.seam import Counts, Rule, Stream
 from tensorm.tensors.threads import share_rows
 
-WORTH_THREADS = 2**18  # cells below which a second thread costs more than it saves
+WORTH_THREADS = 2**26  # cells times components below which a second thread costs more than it saves
 
 
 class DenseTensor:
@@ -87,7 +87,7 @@ class DenseTensor:
         def update(start: int, stop: int) -> None:
             kernel.update_rows(factor, start, stop, packed, n_components, span, *plain)
 
-        share_rows(update, len(factor), self._threads())
+        share_rows(update, len(factor), self._threads(n_components))
         return factor
 
     def counts(
@@ -95,16 +95,14 @@ class DenseTensor:
     ) -> tuple[Counts, Counts]:
         """Return (pos, tot) of a mode's entries, two arrays (N_k, len(components)) (eq. 5)."""
         packed, span = self._packed(mode, factors, n_components)
-        factor, chosen = (
-            factors[mode],
-            np.arange(n_components) if components is None else np.array(components),
-        )
+        factor = factors[mode]
+        chosen = np.arange(n_components) if components is None else np.array(components)
         counts = np.empty((2, len(factor), len(chosen)), np.int64)
 
         def count(start: int, stop: int) -> None:
             kernel.count_entries(counts, factor, start, stop, packed, n_components, span, chosen)
 
-        share_rows(count, len(factor), self._threads())
+        share_rows(count, len(factor), self._threads(n_components))
         return counts[0], counts[1]
 
     def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
@@ -114,7 +112,7 @@ class DenseTensor:
         def count(start: int, stop: int) -> tuple[int, int]:
             return kernel.count_rows(factors[0], start, stop, packed, n_components, span)
 
-        shares = share_rows(count, self.shape[0], self._threads())
+        shares = share_rows(count, self.shape[0], self._threads(n_components))
         tp, covered = (sum(share) for share in zip(*shares, strict=True))
         fp, fn = covered - tp, self.n_ones - tp
         return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
@@ -125,10 +123,10 @@ class DenseTensor:
             return np.empty((0, len(self.shape)), np.intp)
         ranks = np.sort(rng.integers(self.n_ones, size=count))
         slices = np.searchsorted(self._ones_before, ranks, side="right") - 1
-        cells = np.empty((count, len(self.shape)), np.intp)
+        cells, layout = np.empty((count, len(self.shape)), np.intp), self._layouts[0]
         for n in np.unique(slices):
             here = slices == n
-            ones = np.flatnonzero(self._layouts[0].read(self._layouts[0].words, n, n + 1, self.shape))
+            ones = np.flatnonzero(layout.read(layout.words, 0, n, n + 1, self.shape))
             inside = ones[ranks[here] - self._ones_before[n]]
             cells[here] = np.stack(np.unravel_index(inside, (1, *self.shape[1:])), axis=1)
             cells[here, 0] = n
@@ -141,9 +139,9 @@ class DenseTensor:
         cells = np.empty([len(index) for index in indices], np.int8)
         seen = np.ones(cells.shape, np.bool_)
         for i, n in enumerate(first):
-            cells[i] = layout.read(layout.words, n, n + 1, self.shape)[0][inner]
+            cells[i] = layout.read(layout.words, 0, n, n + 1, self.shape)[0][inner]
             if layout.observed.size:
-                seen[i] = layout.read(layout.observed, n, n + 1, self.shape)[0][inner]
+                seen[i] = layout.read(layout.observed, 0, n, n + 1, self.shape)[0][inner]
         return DenseTensor(np.ma.array(cells, mask=~seen))
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
@@ -152,9 +150,9 @@ class DenseTensor:
         step = max(1, max_cells // math.prod(self.shape[1:]))
         for start in range(0, self.shape[0], step):
             stop = min(start + step, self.shape[0])
-            ones = layout.read(layout.words, start, stop, self.shape)
+            ones = layout.read(layout.words, 0, start, stop, self.shape)
             if layout.observed.size:
-                observed = layout.read(layout.observed, start, stop, self.shape)
+                observed = layout.read(layout.observed, 0, start, stop, self.shape)
             else:
                 observed = np.ones_like(ones)
             yield slice(start, stop), ones, observed
@@ -171,8 +169,8 @@ class DenseTensor:
         column_masks = combine([factors[k] for k in layout.packed], n_components)
         return tuple(kernel.Packed(*self._views[mode], row_masks, column_masks)), layout.span
 
-    def _threads(self) -> int:
-        return self._n_threads if math.prod(self.shape) >= WORTH_THREADS else 1
+    def _threads(self, n_components: int) -> int:
+        return self._n_threads if math.prod(self.shape) * n_components >= WORTH_THREADS else 1
 
 
 def check_memory(shape: Sequence[int], plans: set[tuple[int, ...]], available: int | None = None) -> None:
@@ -185,7 +183,7 @@ def check_memory(shape: Sequence[int], plans: set[tuple[int, ...]], available: i
     if need > room:
         raise InputError(
             f"X has {math.prod(shape):,} cells, which take {need / 2**30:,.1f} GB packed (twice that if some "
-            f"are missing), but this machine has {room / 2**30:,.1f} GB; give fewer cells, or a sparse tensor."
+            f"are missing), but this machine has {room / 2**30:,.1f} GB; give fewer cells or a sparse tensor."
         )
 
 
@@ -194,13 +192,14 @@ def _pack_cells(observations: Observations, packed: tuple[int, ...]) -> tuple[La
     layout = make_layout(observations.shape, packed)
     n_ones = n_observed = 0
     seen = NOTHING
-    for where, ones, observed in observations.blocks(axis=layout.rows[0]):
+    mode = max(layout.rows, key=lambda k: observations.shape[k])  # many small blocks along a long mode
+    for where, ones, observed in observations.blocks(axis=mode):
         n_ones += int(np.count_nonzero(ones))
         n_observed += ones.size if observed is None else int(np.count_nonzero(observed))
-        layout.write(layout.words, where.start, ones)
+        layout.write(layout.words, mode, where.start, ones)
         if observed is not None and not seen.size:  # the first missing cell
             seen = np.zeros_like(layout.words)
-            layout.write_ones(seen, where.start)
+            layout.write_ones(seen, mode, where.start)
         if seen.size:
-            layout.write(seen, where.start, np.ones_like(ones) if observed is None else observed)
+            layout.write(seen, mode, where.start, np.ones_like(ones) if observed is None else observed)
     return layout._replace(observed=seen), n_ones, n_observed

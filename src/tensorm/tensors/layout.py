@@ -43,28 +43,29 @@ class Layout(NamedTuple):
                 offsets = (offsets[:, None] + stride * np.arange(size)).ravel()
         return self.strides[self.rows.index(mode)], offsets
 
-    def write(self, words: Words, start: int, bits: Bits) -> None:
-        """Pack cells, a block that begins at index ``start`` of the first row mode, into their place."""
+    def write(self, words: Words, mode: int, start: int, bits: Bits) -> None:
+        """Pack cells, a block that begins at index ``start`` of a row mode, into their place."""
         turned = bits.transpose(self.rows + self.packed)
         flat = turned.reshape(*turned.shape[: len(self.rows)], -1)
-        self._grid(words, start, flat.shape[0])[...] = pack(flat)
+        self._grid(words, mode, start, bits.shape[mode])[...] = pack(flat)
 
-    def write_ones(self, words: Words, stop: int) -> None:
-        """Set every cell before index ``stop`` of the first row mode."""
-        self._grid(words, 0, stop)[...] = pack(np.ones(self.length, np.bool_))
+    def write_ones(self, words: Words, mode: int, stop: int) -> None:
+        """Set every cell before index ``stop`` of a row mode."""
+        self._grid(words, mode, 0, stop)[...] = pack(np.ones(self.length, np.bool_))
 
-    def read(self, words: Words, start: int, stop: int, shape: Sequence[int]) -> Bits:
-        """Undo ``write`` for the indices start:stop of the first row mode of a tensor of that shape."""
+    def read(self, words: Words, mode: int, start: int, stop: int, shape: Sequence[int]) -> Bits:
+        """Undo ``write`` for the indices start:stop of a row mode of a tensor of that shape."""
         order = self.rows + self.packed
-        flat = unpack(self._grid(words, start, stop - start), self.length)
-        turned = flat.reshape(stop - start, *(shape[k] for k in order[1:]))
+        flat = unpack(self._grid(words, mode, start, stop - start), self.length)
+        turned = flat.reshape([stop - start if k == mode else shape[k] for k in order])
         return turned.transpose(np.argsort(order))
 
-    def _grid(self, words: Words, start: int, count: int) -> Words:
-        """View a block of rows as an array (row modes..., width)."""
+    def _grid(self, words: Words, mode: int, start: int, count: int) -> Words:
+        """View rows as an array (row modes..., words of a row), with `count` indices of one mode."""
+        at = self.rows.index(mode)
+        block = (*self.sizes[:at], count, *self.sizes[at + 1 :], words_for(self.length))
         strides = tuple(8 * stride for stride in (*self.strides, 1))
-        block = (count, *self.sizes[1:], words_for(self.length))
-        return np.lib.stride_tricks.as_strided(words[start * self.strides[0] :], block, strides)
+        return np.lib.stride_tricks.as_strided(words[start * self.strides[at] :], block, strides)
 
 
 def packed_modes(shape: Sequence[int], mode: int) -> tuple[int, ...]:

@@ -51,8 +51,8 @@ class Tensor(Protocol):
     ) -> tuple[Counts, Counts]:
         """Return (pos, tot) of a mode's entries, two arrays (N_k, len(components)) (eq. 5).
 
-        All components by default. All other entries are held; ``tot`` counts the observed cells whose value hangs on the entry,
-        ``pos`` those of them that are 1. The entry's own value plays no part.
+        All components by default. All other entries are held; ``tot`` counts the observed cells whose
+        value hangs on the entry, ``pos`` those of them that are 1. The entry's own value plays no part.
         """
         ...
 

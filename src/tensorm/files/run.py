@@ -1,0 +1,106 @@
+"""A run in a folder: what it samples and from which cells, so that it can be taken up again without either.
+
+``run.nc`` is written once, before the first sweep; the chains' checkpoints lie beside it
+(sampler/checkpoint.py), and in the end the fit itself (fit.nc).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.errors import FileError
+from tensorm.files.fit import describe_file, read_modes, write_modes
+from tensorm.files.labels import read_labels
+from tensorm.files.settings import read_settings, write_settings
+from tensorm.netcdf import Stored, describe, put, reading, writing
+from tensorm.sampler.storage import read_model, write_model
+from tensorm.sampler.sweep import Model
+from tensorm.tensors import DenseTensor, Tensor
+from tensorm.tensors.bits import Bits
+
+FORMAT, FORMAT_VERSION = "tensorm run", 1
+RUN, FIT = "run.nc", "fit.nc"
+
+
+class Run(NamedTuple):
+    """What a run samples, and from which cells."""
+
+    settings: Mapping[str, Any]  # the parameters of the estimator
+    model: Model
+    tensor: Tensor
+
+
+def start_run(folder: str | os.PathLike[str], run: Run) -> Path:
+    """Write down what a run samples, in a folder that is made for it; return the folder."""
+    path = Path(folder)
+    if (path / RUN).exists():
+        raise FileError(f"{path} holds a run already; go on with tensorm.resume, or give another run_dir.")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{path} cannot be made: {error.strerror}; give another run_dir.") from error
+    tensor = run.tensor
+    with writing(path / RUN) as file:
+        describe_file(file, FORMAT, FORMAT_VERSION)
+        write_modes(file, tensor.shape, tensor.modes, tensor.labels)
+        write_settings(file.create_group("settings"), run.settings)
+        write_model(file.create_group("model"), run.model)
+        _write_cells(file.create_group("cells"), tensor)
+    return path
+
+
+def open_run(folder: str | os.PathLike[str], parameters: Sequence[str]) -> Run:
+    """Read what a run of an estimator with these parameters samples."""
+    path = Path(folder) / RUN
+    if not path.exists():
+        raise FileError(f"{folder} holds no run; give the run_dir of an earlier fit.")
+    with reading(path) as file:
+        file.word("format", [FORMAT])
+        file.integer("format_version", 1, FORMAT_VERSION)
+        modes = read_modes(file)
+        cells = file.group("cells")
+        shape = tuple(cells.integer(f"size_{k}", 1) for k in range(len(modes)))
+        labels = tuple(
+            read_labels(file, f"mode_{k}", mode["labels"], size)
+            for k, (mode, size) in enumerate(zip(modes, shape, strict=True))
+        )
+        tensor = _read_cells(cells, shape)
+        tensor.modes, tensor.labels = tuple(mode["name"] for mode in modes), labels
+        settings = read_settings(file.group("settings"), parameters)
+        return Run(settings, read_model(file.group("model"), shape), tensor)
+
+
+def _write_cells(group: Any, tensor: Tensor) -> None:
+    """Write the ones, and the observed cells if any is missing, eight to an octet."""
+    missing = tensor.n_observed < math.prod(tensor.shape)
+    sizes = {f"size_{k}": np.int64(size) for k, size in enumerate(tensor.shape)}
+    describe(group, missing=np.int8(missing), **sizes)
+    planes = zip(*((_octets(ones), _octets(observed)) for _, ones, observed in tensor.blocks()), strict=True)
+    ones, observed = (np.concatenate(plane) for plane in planes)
+    put(group, "ones", ("slice", "octet"), ones)
+    if missing:
+        put(group, "observed", ("slice", "octet"), observed)
+
+
+def _octets(bits: Bits) -> npt.NDArray[np.uint8]:
+    return np.packbits(bits.reshape(len(bits), -1), axis=1, bitorder="little")
+
+
+def _read_cells(group: Stored, shape: tuple[int, ...]) -> DenseTensor:
+    inner = math.prod(shape[1:])
+    stored = (shape[0], -(-inner // 8))
+    ones = group.array("ones", "u1", stored)
+    missing = group.integer("missing", 0, 1)
+    observed = group.array("observed", "u1", stored) if missing else None
+    cells = np.unpackbits(ones, axis=1, count=inner, bitorder="little").reshape(shape).astype(np.int8)
+    if observed is None:
+        return DenseTensor(cells)
+    seen = np.unpackbits(observed, axis=1, count=inner, bitorder="little").reshape(shape)
+    return DenseTensor(np.ma.array(cells, mask=seen == 0))

@@ -1,0 +1,161 @@
+"""Holding cells out: which observed cells to hide from a fit, and the same data without them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.errors import InputError
+from tensorm.inputs import check_generator, check_mask, check_mode, check_number, is_a
+from tensorm.tensors import Tensor, as_tensor
+
+Bits = npt.NDArray[np.bool_]
+AT_ONCE = 2**22  # cells that are chosen from at a time
+
+
+def train_test_mask(
+    X: Any,
+    test_size: float = 0.2,
+    random_state: Any = 0,
+    *,
+    stratify: bool = False,
+    symmetric: tuple[str | int, str | int] | None = None,
+) -> Bits:
+    """Choose observed cells to hold out.
+
+    Every index of every mode keeps an observed cell, or it would have nothing to be placed by: where all
+    cells of a slice were chosen, one of them is given back, and that many fewer are held out.
+
+    Parameters
+    ----------
+    X : array-like or tensor
+        Cells of 0, 1 and missing.
+    test_size : float, default 0.2
+        Share of the observed cells to hold out, above 0 and below 1.
+    random_state : int, numpy.random.Generator or None, default 0
+        Seed; the same one gives the same mask.
+    stratify : bool, default False
+        Whether to hold out the same share of the ones and of the zeros. Of use where ones are rare.
+    symmetric : pair of modes, optional
+        Two modes, by name or number, that stand for the same things, such as the two people of a contact.
+        Cells that mirror each other are then held out together, or each would give the other away.
+
+    Returns
+    -------
+    ndarray of bool
+        True for the cells that are held out; of the shape of X. ``hide`` takes them out.
+    """
+    share = check_number("test_size", test_size)
+    if not 0 < share < 1:
+        raise InputError(f"test_size is {test_size}; give a number above 0 and below 1.")
+    rng, tensor = check_generator(random_state), as_tensor(X)
+    mirrored = _check_symmetric(symmetric, tensor)
+    ones, observed = _read(tensor)
+    candidates = observed if mirrored is None else observed & _one_side(tensor.shape, *mirrored)
+    groups = [candidates & ones, candidates & ~ones] if stratify else [candidates]
+    mask = np.zeros(tensor.shape, np.bool_)
+    for group in groups:
+        _choose(mask, group, round(share * np.count_nonzero(group)), rng)
+    if mirrored is not None:
+        mask |= mask.swapaxes(*mirrored) & observed
+    _give_back(mask, observed, mirrored, rng)
+    if not mask.any():
+        raise InputError(
+            f"test_size is {test_size} and X has {tensor.n_observed:,} observed cells, which leaves none to "
+            "hold out; give more cells or a larger test_size."
+        )
+    return mask
+
+
+def hide(X: Any, mask: npt.ArrayLike) -> Any:
+    """Return X with some cells missing; X itself stays as it is.
+
+    Parameters
+    ----------
+    X : array-like
+        Cells of 0, 1 and missing: a list or array, a ``numpy.ma`` array, an ``xarray.DataArray`` or a wide
+        pandas table.
+    mask : array of bool
+        Which cells to hide; of the shape of X.
+
+    Returns
+    -------
+    A new object of the same kind
+        Hidden cells are masked in a ``numpy.ma`` array, NaN elsewhere; integers and Booleans become float32.
+    """
+    hidden = check_mask(mask, np.shape(X))
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.array(X.data.copy(), mask=np.ma.getmaskarray(X) | hidden)
+    if is_a(X, "xarray", "DataArray"):
+        return X.copy(data=_blank(X.values, hidden))
+    if is_a(X, "pandas", "DataFrame"):
+        return X.astype(np.float64).mask(hidden)
+    if not isinstance(X, (np.ndarray, list, tuple)):
+        raise InputError(
+            f"X is a {type(X).__name__}; hide cells of an array, numpy.ma, xarray or pandas table instead."
+        )
+    return _blank(np.asarray(X), hidden)
+
+
+def _blank(values: npt.NDArray[Any], hidden: Bits) -> npt.NDArray[Any]:
+    cells = values.astype(values.dtype if values.dtype.kind == "f" else np.float32)
+    cells[hidden] = np.nan
+    return cells
+
+
+def _read(tensor: Tensor) -> tuple[Bits, Bits]:
+    """Return which cells are 1 and which are observed."""
+    ones, observed = np.empty((2, *tensor.shape), np.bool_)
+    for where, *block in tensor.blocks():
+        ones[where], observed[where] = block
+    return ones, observed
+
+
+def _choose(mask: Bits, candidates: Bits, count: int, rng: np.random.Generator) -> None:
+    """Set so many random candidates in the mask; large tensors give in pieces, each its share."""
+    flat, chosen = candidates.reshape(-1), mask.reshape(-1)
+    total, seen, taken = np.count_nonzero(flat), 0, 0
+    for start in range(0, flat.size, AT_ONCE):
+        here = start + np.flatnonzero(flat[start : start + AT_ONCE])
+        seen += len(here)
+        now = round(count * seen / total) if total else 0
+        chosen[rng.choice(here, now - taken, replace=False, shuffle=False)] = True
+        taken = now
+
+
+def _give_back(
+    mask: Bits, observed: Bits, mirrored: tuple[int, int] | None, rng: np.random.Generator
+) -> None:
+    """Take one held-out cell, and its mirror image, out of the mask wherever a slice has lost all."""
+    for mode in range(mask.ndim):
+        others = tuple(k for k in range(mask.ndim) if k != mode)
+        lost = observed.any(axis=others) & ~(observed & ~mask).any(axis=others)
+        for n in np.flatnonzero(lost):
+            cells = np.argwhere(mask.take(n, axis=mode))
+            cell = np.insert(rng.choice(cells), mode, n)
+            mask[tuple(cell)] = False
+            if mirrored is not None:
+                i, j = mirrored
+                cell[[i, j]] = cell[[j, i]]
+                mask[tuple(cell)] = False
+
+
+def _one_side(shape: tuple[int, ...], i: int, j: int) -> Bits:
+    """Return the cells on one side of the diagonal, itself included, in a form that spreads to the shape."""
+    sizes = [size if k in (i, j) else 1 for k, size in enumerate(shape)]
+    rows, columns = np.indices(sizes, sparse=True)[i], np.indices(sizes, sparse=True)[j]
+    return np.asarray(rows <= columns)
+
+
+def _check_symmetric(symmetric: Any, tensor: Tensor) -> tuple[int, int] | None:
+    if symmetric is None:
+        return None
+    if not isinstance(symmetric, (tuple, list)) or len(symmetric) != 2:
+        raise InputError(f"symmetric is {symmetric!r}; give a pair of modes, or None.")
+    i, j = (check_mode(mode, tensor.modes, "symmetric") for mode in symmetric)
+    if i == j or tensor.shape[i] != tensor.shape[j]:
+        sizes = f"{tensor.shape[i]} and {tensor.shape[j]}"
+        raise InputError(f"symmetric is {symmetric!r}, of sizes {sizes}; give two modes of the same size.")
+    return i, j

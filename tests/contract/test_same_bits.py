@@ -1,0 +1,97 @@
+"""The same bits however the rows are shared out, and exact symmetry under permutation of what is given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from makers import Maker
+from problems import RULES, Problem, fast_update, make_problem, make_turn
+
+from tensorm.tensors import dense
+
+SHAPES = [(5, 6, 7), (70, 9), (1, 66, 3), (2, 3, 2, 70), (33, 600)]
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 8])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_any_number_of_threads(
+    make: Maker, shape: tuple[int, ...], n_threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense, "WORTH_THREADS", 0)
+    problem = make_problem(shape, 5, 0, 0.1, 0.5)
+    one = make(problem.ones, problem.observed)
+    many = one.with_threads(n_threads)
+    for mode in range(len(shape)):
+        for rule in RULES:
+            turn = make_turn(problem, mode, rule, mode)
+            alone = fast_update(one, problem, turn)
+            np.testing.assert_array_equal(fast_update(many, problem, turn), alone)
+            np.testing.assert_array_equal(fast_update(one, problem, turn), alone)  # and again
+        np.testing.assert_array_equal(many.counts(mode, problem.masks, 5), one.counts(mode, problem.masks, 5))
+    assert many.confusion(problem.masks, 5) == one.confusion(problem.masks, 5)
+
+
+def permute_rows(problem: Problem, orders: list[np.ndarray]) -> Problem:
+    index = np.ix_(*orders)
+    factors = [factor[order] for factor, order in zip(problem.factors, orders, strict=True)]
+    return Problem(problem.ones[index], problem.observed[index], factors)
+
+
+def permute_modes(problem: Problem, order: np.ndarray) -> Problem:
+    factors = [problem.factors[k] for k in order]
+    return Problem(problem.ones.transpose(order), problem.observed.transpose(order), factors)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_permuted_rows(make: Maker, shape: tuple[int, ...]) -> None:
+    """Greedy updates take no random numbers, which belong to rows; so they can be compared bit for bit."""
+    rng = np.random.default_rng(1)
+    problem, orders = make_problem(shape, 5, 1, 0.1, 0.5), [rng.permutation(N) for N in shape]
+    moved = permute_rows(problem, orders)
+    before, after = (make(p.ones, p.observed) for p in (problem, moved))
+    for mode, order in enumerate(orders):
+        turn = make_turn(problem, mode, "greedy", mode)._replace(prior=np.full((1, 1), 0.4))
+        np.testing.assert_array_equal(
+            fast_update(after, moved, turn), fast_update(before, problem, turn)[order]
+        )
+        for new, old in zip(
+            after.counts(mode, moved.masks, 5), before.counts(mode, problem.masks, 5), strict=True
+        ):
+            np.testing.assert_array_equal(new, old[order])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_permuted_modes(make: Maker, shape: tuple[int, ...]) -> None:
+    """Rows keep their random numbers, so every rule must give the same bits."""
+    problem = make_problem(shape, 5, 2, 0.1, 0.5)
+    tensor = make(problem.ones, problem.observed)
+    for order in (np.roll(np.arange(len(shape)), 1), np.arange(len(shape))[::-1]):
+        moved = permute_modes(problem, order)
+        turned = make(moved.ones, moved.observed)
+        for new, old in enumerate(order):
+            for rule in RULES:
+                turn = make_turn(problem, int(old), rule, new)
+                np.testing.assert_array_equal(
+                    fast_update(turned, moved, turn._replace(mode=new)), fast_update(tensor, problem, turn)
+                )
+        assert turned.confusion(moved.masks, 5) == tensor.confusion(problem.masks, 5)
+
+
+@pytest.mark.parametrize("L", [5, 70])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_permuted_components(make: Maker, shape: tuple[int, ...], L: int) -> None:
+    order = np.random.default_rng(3).permutation(L)
+    problem = make_problem(shape, L, 3, 0.1, 0.4)
+    moved = problem._replace(factors=[factor[:, order] for factor in problem.factors])
+    tensor = make(problem.ones, problem.observed)
+    for mode in range(len(shape)):
+        turn = make_turn(problem, mode, "greedy", mode)._replace(prior=np.full((1, 1), 0.4))
+        same_turns = turn._replace(order=np.argsort(order)[turn.order])
+        np.testing.assert_array_equal(
+            fast_update(tensor, moved, same_turns), fast_update(tensor, problem, turn)[:, order]
+        )
+        for new, old in zip(
+            tensor.counts(mode, moved.masks, L), tensor.counts(mode, problem.masks, L), strict=True
+        ):
+            np.testing.assert_array_equal(new, old[:, order])
+    assert tensor.confusion(moved.masks, L) == tensor.confusion(problem.masks, L)

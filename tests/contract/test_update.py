@@ -1,0 +1,115 @@
+"""The first verb, update_factor: the same bits as the element loops, whatever the shape, prior and order."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from makers import Maker
+from problems import (
+    AWKWARD,
+    RULES,
+    Problem,
+    Turn,
+    fast_update,
+    few,
+    knife_edge,
+    make_problem,
+    make_turn,
+    naive_update,
+    problems,
+    update_with,
+)
+
+from tensorm.model import Noise
+from tensorm.tensors import Stream
+
+
+@pytest.mark.parametrize("rule", RULES)
+@settings(few, max_examples=150)
+@given(problem=problems(), seed=st.integers(0, 2**32 - 1))
+def test_generated_cases(make: Maker, rule: str, problem: Problem, seed: int) -> None:
+    tensor = make(problem.ones, problem.observed)
+    for mode in range(problem.ones.ndim):
+        turn = make_turn(problem, mode, rule, seed + mode)
+        np.testing.assert_array_equal(fast_update(tensor, problem, turn), naive_update(problem, turn))
+
+
+@pytest.mark.parametrize("missing", [None, 0.3])
+@pytest.mark.parametrize(("shape", "L", "density"), AWKWARD)
+def test_awkward_shapes(
+    make: Maker, shape: tuple[int, ...], L: int, density: float, missing: float | None
+) -> None:
+    problem = make_problem(shape, L, 5, missing, density)
+    tensor = make(problem.ones, problem.observed)
+    changed = 0
+    for mode in range(len(shape)):
+        rules = RULES if shape[mode] <= 100 else ["metropolis"]  # for the slow loops' sake
+        for seed, rule in enumerate(rules):
+            turn = make_turn(problem, mode, rule, seed)
+            new = fast_update(tensor, problem, turn)
+            np.testing.assert_array_equal(new, naive_update(problem, turn))
+            changed += np.count_nonzero(new != problem.factors[mode])
+    assert changed > 0  # or nothing was put to the test
+
+
+@pytest.mark.parametrize("missing", [None, 0.3])
+@pytest.mark.parametrize(("shape", "L", "density"), AWKWARD)
+def test_decisions_on_a_knife_edge(
+    make: Maker, shape: tuple[int, ...], L: int, density: float, missing: float | None
+) -> None:
+    """Not a cell may be counted wrong: also with the components of the last mask word alone."""
+    problem = make_problem(shape, L, 9, missing, density)
+    tensor = make(problem.ones, problem.observed)
+    for mode, rule in zip(range(len(shape)), itertools.cycle(RULES)):
+        turn = make_turn(problem, mode, rule, mode)
+        for order in (np.arange(L)[::-1].copy(), np.arange((L - 1) // 64 * 64, L)):
+            turn = turn._replace(order=order)
+            log_odds, expected = knife_edge(problem, turn, mode)
+            np.testing.assert_array_equal(update_with(tensor, problem, turn, log_odds), expected)
+
+
+def test_components_left_out_of_the_order_stay(make: Maker) -> None:
+    problem = make_problem((6, 7, 8), 70, 0, 0.2, 0.3)
+    prior = np.full((1, 1), 0.5)
+    turn = Turn(1, Noise(0.8, 0.3), prior, np.array([69, 3]), "gibbs", Stream(np.uint64(1), 0, 0, 1))
+    new, old = fast_update(make(problem.ones, problem.observed), problem, turn), problem.factors[1]
+    others = np.setdiff1d(np.arange(70), turn.order)
+    np.testing.assert_array_equal(new[:, others], old[:, others])
+    assert (new[:, turn.order] != old[:, turn.order]).any()
+
+
+def test_nothing_given_is_changed(make: Maker) -> None:
+    problem = make_problem((6, 70, 8), 3, 0, 0.2, 0.5)
+    tensor, masks = make(problem.ones, problem.observed), problem.masks
+    before = [mask.copy() for mask in masks]
+    turn = make_turn(problem, 1, "gibbs", 0)._replace(prior=np.full((1, 1), 0.5))
+    problem.factors[1][...] = fast_update(tensor, problem, turn)
+    assert (problem.masks[1] != before[1]).any()
+    tensor.confusion(masks, 3)
+    tensor.counts(1, masks, 3)
+    np.testing.assert_array_equal(np.concatenate(masks), np.concatenate(before))
+
+
+@pytest.mark.parametrize("rule", ["gibbs", "metropolis"])
+@pytest.mark.parametrize("shape", [(4, 3, 2), (2, 70)])
+def test_with_every_cell_missing_the_prior_comes_back(make: Maker, shape: tuple[int, ...], rule: str) -> None:
+    rng = np.random.default_rng(3)
+    tensor = make(np.zeros(shape, bool), np.zeros(shape, bool))
+    problem = make_problem(shape, 3, 0, None, 0.5)
+    prior = rng.choice([0.0, 0.1, 0.3, 0.5, 0.8, 1.0], size=(shape[1], 3))
+    draws = []
+    for sweep in range(6000):
+        stream = Stream(np.uint64(8), 0, sweep, 1)
+        turn = Turn(1, Noise(0.9, 0.1), prior, rng.permutation(3), rule, stream)
+        problem.factors[1] = fast_update(tensor, problem, turn)
+        draws.append(problem.factors[1])
+    batches = np.array(draws).reshape(100, 60, *prior.shape).mean(axis=1)  # Metropolised flips are correlated
+    fixed = (prior == 0) | (prior == 1)
+    np.testing.assert_array_equal(batches[:, fixed], np.broadcast_to(prior[fixed], (100, fixed.sum())))
+    z = (batches.mean(axis=0) - prior)[~fixed] / (batches.std(axis=0, ddof=1)[~fixed] / 10)
+    assert np.abs(z).max() < 4.5
+    assert (~fixed).sum() > 1

@@ -1,0 +1,109 @@
+"""Burn-in lasts while the log-likelihood rises, and ends when it only wanders, freezes, or takes too long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from tensorm.model import Confusion, Noise
+from tensorm.sampler.burnin import MOST, STEP, WINDOW, BurnIn, steady
+from tensorm.sampler.noise import Asymmetric
+from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.state import State, SweepInfo
+from tensorm.sampler.sweep import Model
+from tensorm.tensors import DenseTensor
+
+WANDERING = np.random.default_rng(0).normal(size=MOST)
+TENSOR = DenseTensor(np.eye(4))
+MODEL = Model(2, Asymmetric(), LearnedPrior(), np.uint64(0))
+
+
+def ends(log_likelihoods: Sequence[float] | np.ndarray) -> bool:
+    """Whether burn-in may end after sweeps with these log-likelihoods."""
+    return steady(log_likelihoods, len(log_likelihoods))
+
+
+def sweeps_needed(log_likelihoods: Sequence[float] | np.ndarray) -> int | None:
+    """After how many sweeps the log-likelihood counts as steady; None if it never does."""
+    return next((n for n in range(1, MOST + 1) if ends(log_likelihoods[:n])), None)
+
+
+def test_a_rise_is_not_steady() -> None:
+    assert sweeps_needed(WANDERING + np.arange(MOST)) is None
+    assert sweeps_needed(np.arange(MOST) * 1e-9) is None  # however slow, if nothing else moves
+
+
+def test_wandering_is_steady_as_soon_as_there_are_two_windows() -> None:
+    assert sweeps_needed(WANDERING) == 2 * WINDOW
+
+
+def test_a_frozen_chain_is_steady() -> None:
+    assert sweeps_needed([-12.5] * MOST) == 2 * WINDOW
+
+
+def test_a_fall_is_steady() -> None:
+    assert sweeps_needed(-np.arange(MOST)) == 2 * WINDOW
+
+
+@pytest.mark.parametrize("rise", [60, 200, 900])
+def test_burn_in_ends_soon_after_the_rise(rise: int) -> None:
+    needed = sweeps_needed(WANDERING + 3.0 * np.minimum(np.arange(MOST), rise))
+    assert needed is not None
+    assert rise + WINDOW <= needed <= rise + 2 * WINDOW + STEP
+    assert needed % STEP == 0
+
+
+def test_the_rule_by_hand() -> None:
+    """The last window may exceed the one before by half its own standard deviation, and by no more."""
+    spread = np.tile([-1.0, 1.0], WINDOW)[:WINDOW]
+    for share, enough in [(0.49, True), (0.51, False)]:
+        last = spread - spread.mean() + share * spread.std()
+        assert ends([*np.linspace(-5, 5, WINDOW), *last]) is enough
+
+
+def test_it_is_looked_at_every_few_sweeps() -> None:
+    answers = [n for n in range(2 * WINDOW + 3 * STEP + 1) if ends([0.0] * n)]
+    assert answers == [2 * WINDOW + STEP * i for i in range(4)]
+
+
+def follow(burn_in: BurnIn, log_likelihoods: Sequence[float] | np.ndarray) -> State:
+    """Tell a burn-in of sweeps with these log-likelihoods until it is over."""
+    state = burn_in.start()
+    for value in log_likelihoods:
+        if burn_in.over(state):
+            break
+        rate = float(np.exp(value))
+        state = burn_in.after(
+            state._replace(sweep=state.sweep + 1), SweepInfo(Confusion(1, 0, 0, 0), Noise(rate, rate / 2))
+        )
+    return state
+
+
+START = [np.zeros((4, 2), np.bool_)] * 2
+RISE = np.linspace(-900, -1, MOST)
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 60, 2 * MOST])
+def test_a_number_of_sweeps_is_exactly_that_many(length: int) -> None:
+    for series in (RISE[-60:], np.full(60, -1.0)):
+        burn_in = BurnIn(TENSOR, MODEL, 0, START, length)
+        state = follow(burn_in, series)
+        assert state.sweep == min(length, 60)
+        assert burn_in.settled(state) is (length <= 60)
+
+
+def test_automatic_burn_in_ends_when_steady() -> None:
+    burn_in = BurnIn(TENSOR, MODEL, 0, START, None)
+    state = follow(burn_in, WANDERING[:500] / 100 - 5)
+    assert state.sweep == 2 * WINDOW
+    assert burn_in.settled(state)
+
+
+def test_automatic_burn_in_is_given_up_in_the_end() -> None:
+    burn_in = BurnIn(TENSOR, MODEL, 0, START, None)
+    state = follow(burn_in, np.linspace(-700, -1, 2 * MOST))
+    assert state.sweep == MOST
+    assert burn_in.over(state)
+    assert not burn_in.settled(state)

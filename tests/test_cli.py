@@ -1,0 +1,166 @@
+"""The command line: what it prints and writes, and how it refuses."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import subprocess
+import sys
+import warnings
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import tensorm
+from tensorm import InputError, cli
+from tensorm.cli import main
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def command():
+    """Add a command for the time of a test; returns a function that makes it."""
+    added = []
+
+    def add(function):
+        main.add_command(click.command("trial")(function))
+        added.append("trial")
+
+    yield add
+    for name in added:
+        main.commands.pop(name)
+
+
+def raising(error):
+    def function() -> None:
+        raise error
+
+    return function
+
+
+def test_version() -> None:
+    result = run("--version")
+    assert result.exit_code == 0
+    assert result.output == f"tensorm {tensorm.__version__}\n"
+
+
+def test_help_lists_the_commands() -> None:
+    result = run("-h")
+    assert result.exit_code == 0
+    assert "demo" in result.output
+    assert "--components" in run("demo", "--help").output
+
+
+def test_demo_says_and_draws_what_it_found(tmp_path) -> None:
+    out = tmp_path / "new" / "folder"
+    result = run("demo", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(
+        "Who met whom on an invented hospital ward: 13 hours x 75 people x 75 people"
+    )
+    assert "Component 0 - hour: " in result.stdout
+    assert " doctors" in result.stdout
+    assert "Inside the components 6" in result.stdout
+    assert "All 7 groups planted in these data were found: doctors' room (" in result.stdout
+    assert f"Picture of the factors: {out / 'factors.png'}" in result.stdout
+    assert (out / "factors.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_is_plain_text_when_piped_and_depends_on_its_seed_alone(tmp_path) -> None:
+    arguments = ("demo", "--out", tmp_path, "--components", 2, "--seed", 3)
+    first, second = (
+        [line for line in run(*arguments).stdout.splitlines() if " s:" not in line] for _ in "ab"
+    )
+    assert first == second
+    assert not any("\x1b" in line for line in first)
+    assert any(len(line) > 120 for line in first)  # lines are not broken for a terminal that is not there
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("demo", "--components", "0"), "--components"),
+        (("demo", "--components", "many"), "'many' is not a valid integer"),
+        (("demo", "--seed", "-1"), "--seed"),
+        (("demo", "--wrong"), "No such option"),
+        (("dmo",), "No such command 'dmo'"),
+    ],
+)
+def test_wrong_arguments(arguments, sentence) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+
+
+def test_demo_without_matplotlib_still_says_what_it_found(tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run("demo", "--out", tmp_path, "--components", 1)
+    assert result.exit_code == 2
+    assert "Component 0 - hour: " in result.stdout
+    assert result.stderr == "Error: Plots need matplotlib; get it by: pip install 'tensorm[plot]'\n"
+
+
+def test_a_folder_that_cannot_be_made(tmp_path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    result = run("demo", "--out", tmp_path / "file" / "folder")
+    assert result.exit_code == 2
+    assert result.stderr == f"Error: {tmp_path / 'file' / 'folder'}: Not a directory\n"
+    assert result.stdout == ""  # found out before any work was done
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (InputError("X is empty; give cells."), "Error: X is empty; give cells.\n"),
+        (PermissionError(errno.EACCES, "Permission denied", "/out"), "Error: /out: Permission denied\n"),
+        (OSError("The disk is gone."), "Error: The disk is gone.\n"),
+        (ImportError("Plots need matplotlib."), "Error: Plots need matplotlib.\n"),
+    ],
+)
+def test_what_a_user_can_put_right_is_one_sentence(command, error, sentence) -> None:
+    command(raising(error))
+    result = run("trial")
+    assert (result.exit_code, result.stderr) == (2, sentence)
+
+
+def test_our_own_mistakes_are_not_hidden(command) -> None:
+    command(raising(RuntimeError("a bug")))
+    result = run("trial")
+    assert result.exit_code == 1
+    assert isinstance(result.exception, RuntimeError)
+
+
+def test_a_reader_who_leaves_is_no_error(command) -> None:
+    command(raising(BrokenPipeError(errno.EPIPE, "Broken pipe")))
+    result = run("trial")
+    assert result.exit_code == 1
+    assert result.stderr == ""
+
+
+def test_notes_and_warnings_are_plain_lines(command) -> None:
+    def function() -> None:
+        logging.getLogger("tensorm").info("Compiling.")
+        warnings.simplefilter("always")
+        warnings.warn("This fit rests on 3 draws.", RuntimeWarning, stacklevel=1)
+
+    command(function)
+    result = run("trial")
+    assert result.exit_code == 0
+    assert result.stderr == "Compiling.\nNote: This fit rests on 3 draws.\n"
+    assert not any(isinstance(handler, cli._Echo) for handler in logging.getLogger("tensorm").handlers)
+
+
+def test_labels_are_never_taken_for_markup(capsys) -> None:
+    cli._say("Component 0 - gene: [bold]BRCA[/bold] [x]", bold=r"^Component \d+")
+    assert capsys.readouterr().out == "Component 0 - gene: [bold]BRCA[/bold] [x]\n"
+
+
+def test_the_installed_command_runs() -> None:
+    program = os.path.join(os.path.dirname(sys.executable), "tensorm")
+    result = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=120, check=True)
+    assert result.stdout == f"tensorm {tensorm.__version__}\n"

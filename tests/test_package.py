@@ -1,0 +1,57 @@
+"""What importing the package brings along, and what it offers."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import tensorm
+
+MODULES = [module.name for module in pkgutil.walk_packages(tensorm.__path__, "tensorm.")]
+
+
+def loaded_by(imports: str) -> set[str]:
+    """The packages that a fresh interpreter holds after these imports."""
+    code = f"import sys, {imports}; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stderr == ""
+    return set(done.stdout.split())
+
+
+def test_importing_it_brings_no_heavy_packages() -> None:
+    """scikit-learn itself loads pandas where there is one; nothing of that kind may come with tensorm."""
+    added = loaded_by("tensorm") - loaded_by("numba, sklearn.base")
+    heavy = {"altair", "arviz_base", "arviz_stats", "dask", "distributed", "h5netcdf", "h5py", "matplotlib"}
+    assert not added & (heavy | {"pandas", "polars", "pyarrow", "xarray", "jinja2", "pooch", "anndata"})
+    assert "tensorm" in added
+
+
+def test_public_names() -> None:
+    assert {"TensOrMachine", "DenseTensor", "InputError", "Posterior", "datasets"} <= set(tensorm.__all__)
+    for name in tensorm.__all__:
+        assert getattr(tensorm, name).__doc__, name
+    namespace: dict[str, object] = {}
+    exec("from tensorm import *", namespace)
+    assert set(tensorm.__all__) <= set(namespace)
+
+
+def test_the_version_is_the_installed_one() -> None:
+    assert tensorm.__version__ == importlib.metadata.version("tensorm")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is(name: str) -> None:
+    if name.endswith("__main__"):
+        pytest.skip("runs the command")
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("tensorm"):
+            raise
+        pytest.skip(f"needs {error.name}, an extra")
+    assert (module.__doc__ or "").strip()
