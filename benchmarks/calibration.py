@@ -204,8 +204,8 @@ def draw(results: dict[str, dict[str, np.ndarray]], n_draws: int, path: Path) ->
     import matplotlib.pyplot as plt
 
     widest = max(map(len, results.values()))
-    size = (1.35 * widest, 1.6 * len(results))
-    figure, axes = plt.subplots(len(results), widest, figsize=size, sharex=True, sharey=True, squeeze=False)
+    figure = plt.figure(figsize=(1.2 * widest + 0.6, 1.5 * len(results)), layout="constrained")
+    axes = figure.subplots(len(results), widest, sharex=True, sharey=True, squeeze=False)
     z = np.arange(1, n_draws + 1) / (n_draws + 1)
     for row, (case, ranks) in zip(axes, results.items(), strict=True):
         n_ranks = len(next(iter(ranks.values())))
@@ -222,7 +222,6 @@ def draw(results: dict[str, dict[str, np.ndarray]], n_draws: int, path: Path) ->
         row[0].set_ylabel(case.replace(", ", ",\n"), fontsize=7)
     figure.supxlabel("rank of the true value / number of draws", fontsize=8)
     figure.supylabel("distribution function - diagonal", fontsize=8)
-    figure.tight_layout()
     figure.savefig(path, dpi=130)
     plt.close(figure)
 

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +40,10 @@ from tensorm.tensors.bits import pack
 
 DENSITY, NOISE = 0.2, 0.1
 THREADS = (1, 2)
+ROUNDS = 100
 TURN = 0.01  # seconds that each gets in a round, if one sweep takes no longer
-FEWEST, MOST = 3, 100  # rounds
 PATIENCE = 5.0  # seconds after which a slow one sits out
-
-MILLISECONDS = {"1": "1 thread, ms", "2": "2 threads", "loops": "Algorithm 1"}
+PROCESSES = 3  # fresh ones, of which the best counts
 
 FIRST_FIT = """
 import json, time
@@ -77,9 +76,9 @@ def alternate(steps: dict[str, Callable[[], Any]]) -> dict[str, float]:
     turns: dict[str, list[float]] = {name: [] for name in steps}
     for step in steps.values():
         step()  # compiles
-    for _ in range(MOST):
+    for _ in range(ROUNDS):
         for name, step in steps.items():
-            if len(turns[name]) < FEWEST or len(turns[name]) * turns[name][-1] < PATIENCE:
+            if sum(turns[name]) < PATIENCE:
                 turns[name].append(repeat(step))
     return {name: min(taken) for name, taken in turns.items()}
 
@@ -141,7 +140,7 @@ def measure_first_fit() -> dict[str, Any]:
     """Time fits of the ward in fresh processes, the first of them with nothing compiled."""
     with tempfile.TemporaryDirectory() as cache:
         runs = []
-        for _ in range(1 + FEWEST):
+        for _ in range(1 + PROCESSES):
             printed, seconds = run_python(FIRST_FIT, NUMBA_CACHE_DIR=cache)
             runs.append(json.loads(printed) | {"process": seconds})
     cold, *warm = runs
@@ -150,18 +149,15 @@ def measure_first_fit() -> dict[str, Any]:
 
 def measure_import() -> float:
     """Return the seconds that `import tensorm` adds to importing numba and sklearn.base."""
-    return min(float(run_python(IMPORT)[0]) for _ in range(1 + FEWEST))
+    return min(float(run_python(IMPORT)[0]) for _ in range(PROCESSES))
 
 
 def machine() -> dict[str, Any]:
-    cpuinfo = Path("/proc/cpuinfo")
-    names = (
-        [line for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        if cpuinfo.exists()
-        else []
-    )
+    """Return what the figures depend on; `load` above 0 means that others were at work."""
+    cpuinfo = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    names = [line.partition(":")[2].strip() for line in cpuinfo.splitlines() if "model name" in line]
     return {
-        "cpu": names[0].partition(":")[2].strip() if names else platform.processor(),
+        "cpu": names[0] if names else platform.processor(),
         "llvm_cpu": get_host_cpu_name(),
         "cores": os.cpu_count(),
         "load": os.getloadavg()[0],
@@ -171,53 +167,59 @@ def machine() -> dict[str, Any]:
     }
 
 
-def table(title: str, *columns: str) -> Table:
-    out = Table(title=title, title_justify="left")
+def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    table = Table(title=title, title_justify="left")
     for column in columns:
-        out.add_column(column, justify="right")
-    return out
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def show_sweeps(found: Sequence[dict[str, Any]]) -> None:
+    columns = "cells", "L", "1 thread", "2 threads", "loops", "ns/cell", "loops", "faster", "scaling"
+    rows = []
+    for row in found:
+        times = (f"{1e3 * row['seconds'][name]:.4g}" for name in ("1", "2", "loops"))
+        per_cell = (f"{row['ns_per_cell'][name]:.3g}" for name in ("1", "loops"))
+        ratios = f"{row['times_faster']:.1f}", f"{row['thread_scaling']:.2f}"
+        rows.append([f"{row['size']}^3", f"{row['rank']}", *times, *per_cell, *ratios])
+    show("One sweep: ms, and ns per cell of one thread, beside the loops of Algorithm 1", columns, rows)
+
+
+def show_memory(found: Sequence[dict[str, Any]]) -> None:
+    parts = "input", "held", "peak_beside"
+    rows = [
+        [f"{row['size']}^3", f"{row['missing']:.0%}", *(f"{row[name]:.3f}" for name in parts)]
+        for row in found
+    ]
+    show("Memory, bytes per cell", ("cells", "missing", "input", "held", "peak beside both"), rows)
+
+
+def show_first_fit(found: dict[str, dict[str, float]]) -> None:
+    rows = [
+        [name, *(f"{run[part]:.2f}" for part in ("import", "fit", "process"))] for name, run in found.items()
+    ]
+    show("A fresh process fits the ward, seconds", ("numba's cache", "import", "fit", "all of it"), rows)
 
 
 @click.command(help=__doc__.partition("\n")[0])
 @click.option("--quick", is_flag=True, help="Only the sizes and the rank that have a target.")
 @click.option("--json", "path", type=click.Path(path_type=Path), help="Write the figures here.")
 def main(quick: bool, path: Path | None) -> None:
-    console = Console()
-    sizes, ranks, heavy = (
-        ((20, 100, 300), (10,), 300) if quick else ((20, 100, 300, 500, 600), (10, 25, 70), 500)
-    )
-    found: dict[str, Any] = {"machine": machine(), "sweep": [], "memory": []}
-    console.print(found["machine"])
-
-    shown = table("One sweep", "cells", "L", *MILLISECONDS.values(), "ns/cell", "loops'", "faster", "scaling")
-    for rank in ranks:
-        for size in sizes:
-            row = measure_sweep(size, rank)
-            found["sweep"].append(row)
-            times = (f"{1e3 * row['seconds'][name]:.4g}" for name in MILLISECONDS)
-            per_cell = (f"{row['ns_per_cell'][name]:.3g}" for name in ("1", "loops"))
-            ratios = f"{row['times_faster']:.1f}", f"{row['thread_scaling']:.2f}"
-            shown.add_row(f"{size}^3", f"{rank}", *times, *per_cell, *ratios)
-    console.print(shown)
-
-    shown = table("Memory, bytes per cell", "cells", "missing", "input", "held", "peak beside both")
-    for missing in (0.0, 0.1):
-        row = measure_memory(heavy, missing)
-        found["memory"].append(row)
-        shown.add_row(
-            f"{heavy}^3", f"{missing:.0%}", *(f"{row[name]:.3f}" for name in ("input", "held", "peak_beside"))
-        )
-    console.print(shown)
-
-    found["first_fit"], found["import"] = measure_first_fit(), measure_import()
-    shown = table("A fresh process fits the ward, seconds", "numba's cache", "import", "fit", "all of it")
-    for name, run in found["first_fit"].items():
-        shown.add_row(name, *(f"{run[part]:.2f}" for part in ("import", "fit", "process")))
-    console.print(shown)
-    console.print(f"import tensorm adds {found['import']:.2f} s to importing numba and sklearn.base")
-
+    sizes, ranks = ((20, 100, 300), (10,)) if quick else ((20, 100, 300, 500, 600), (10, 25, 70))
+    found: dict[str, Any] = {"machine": machine()}
+    Console().print(found["machine"])
+    found["sweep"] = [measure_sweep(size, rank) for rank in ranks for size in sizes]
+    show_sweeps(found["sweep"])
+    found["memory"] = [measure_memory(300 if quick else 500, missing) for missing in (0.0, 0.1)]
+    show_memory(found["memory"])
+    found["first_fit"] = measure_first_fit()
+    show_first_fit(found["first_fit"])
+    found["import"] = measure_import()
+    Console().print(f"import tensorm adds {found['import']:.2f} s to importing numba and sklearn.base")
     if path is None:
-        console.print_json(data=found)
+        Console().print_json(data=found)
     else:
         path.write_text(json.dumps(found, indent=1))
 

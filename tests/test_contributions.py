@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 
 import numpy as np
@@ -130,16 +129,14 @@ def test_a_fit_orders_its_components_by_what_their_removal_costs() -> None:
 
 
 def test_contributions_are_those_of_the_best_draw_of_the_chains_kept() -> None:
-    """A lucky draw of a chain that is left out does not count, and the table is in the order of the factors."""
+    """A lucky draw of a chain that is left out does not count; the table has the order of the factors."""
     ones, observed, factors = problem((8, 7, 6), 3, seed=3)
     tensor = DenseTensor(np.where(observed, ones, np.nan))
     worst_first = strongest_first(tensor, [pack(factor) for factor in factors], NOISE, 3)[::-1]
     good = [factor[:, worst_first] for factor in factors]
     bad = [~factor for factor in factors]
-    kept = dataclasses.replace(
-        make_trace([bad, good, good], NOISE, 0.8), log_posterior=np.array([-3, -1, -2.0])
-    )
-    stuck = dataclasses.replace(make_trace([bad] * 3, NOISE, 0.8), log_posterior=np.array([-90, 50, -90.0]))
+    kept, stuck = make_trace([bad, good, good], NOISE, 0.8), make_trace([bad] * 3, NOISE, 0.8)
+    kept.log_posterior[:], stuck.log_posterior[:] = (-3, -1, -2), (-90, 50, -90)
     found = Posterior.from_traces([stuck, kept], tensor)
     assert found.kept == (False, True)
     for mine, factor in zip(found.best_factors, factors, strict=True):

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from posteriors import make_trace
 from tensorm.diagnostics import NEGLIGIBLE, align, factor_means, match, similarity, summarise, worse
-from tensorm.model import Confusion, Noise
-from tensorm.sampler.state import Recorder, State, SweepInfo, Trace
-from tensorm.tensors.bits import pack
+from tensorm.sampler.state import Trace
 
 SHAPE = (7, 6, 5)
 
 
 def trace_of(draws: Sequence[Sequence[np.ndarray]], *log_posteriors: float) -> Trace:
     """A chain with these factors, and their log posteriors one after another, or one for all."""
-    recorder = Recorder(draws[0][0].shape[1])
-    for factors, log_posterior in zip(draws, itertools.cycle(log_posteriors or (0.0,)), strict=False):
-        state = State(tuple(pack(factor) for factor in factors), Noise(0.9, 0.1), (0.5,) * len(factors), 0)
-        recorder.record(state, SweepInfo(Confusion(6, 1, 2, 1), state.noise), log_posterior)
-    return recorder.trace(burn_in=9)
+    S = len(draws)
+    return replace(
+        make_trace(draws, (0.9, 0.1), 1),
+        confusion=np.tile([6, 1, 2, 1], (S, 1)),
+        log_posterior=np.array(list(itertools.islice(itertools.cycle(log_posteriors or (0.0,)), S)), float),
+        burn_in=9,
+    )
 
 
 def random_draws(seed: int, n_draws: int, L: int, shape: Sequence[int] = SHAPE) -> list[list[np.ndarray]]:

@@ -73,6 +73,9 @@ def test_no_slice_loses_all_its_cells(seed, symmetric) -> None:
     for mode in range(3):
         others = tuple(k for k in range(3) if k != mode)
         np.testing.assert_array_equal((observed & ~mask).any(axis=others), observed.any(axis=others))
+    if symmetric:
+        both = observed & observed.swapaxes(1, 2)
+        np.testing.assert_array_equal(mask[both], mask.swapaxes(1, 2)[both])
 
 
 def test_mirror_images_are_held_out_together() -> None:
@@ -81,6 +84,8 @@ def test_mirror_images_are_held_out_together() -> None:
     np.testing.assert_array_equal(mask, mask.swapaxes(1, 2))
     assert mask.mean() == pytest.approx(0.2 * 74 / 75, rel=0.001)
     assert not mask[:, range(75), range(75)].any()  # the diagonal is missing
+    square = train_test_mask(np.eye(40), 0.3, symmetric=(0, 1))
+    assert 0 < np.trace(square) < 40  # where it is not, it may be held out
     alone = train_test_mask(X, 0.2)
     assert (alone & alone.swapaxes(1, 2)).sum() < 0.3 * alone.sum()
 

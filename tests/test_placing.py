@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.special import expit, logit
 
 import naive
+from posteriors import make_trace
 from tensorm import placing
-from tensorm.model import Confusion, Noise
+from tensorm.model import Noise
 from tensorm.placing import place_slices
 from tensorm.posterior import Posterior
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
-from tensorm.sampler.state import Recorder, State, SweepInfo
 from tensorm.sampler.sweep import Model
 from tensorm.tensors import DenseTensor
-from tensorm.tensors.bits import pack
 
 L, SHAPE = 3, (5, 4, 3)
 RNG = np.random.default_rng(0)
@@ -32,12 +32,13 @@ SLICES[3] = np.nan  # of which nothing is known
 
 def make_posterior(n_times: int) -> Posterior:
     """The draws above, again and again."""
-    recorder = Recorder(L)
-    for factors, noise, density in list(zip(DRAWS, NOISES, DENSITIES, strict=True)) * n_times:
-        state = State(tuple(map(pack, factors)), noise, density, 0)
-        recorder.record(state, SweepInfo(Confusion(1, 1, 1, 1), noise), 0.0)
+    trace = replace(
+        make_trace(DRAWS * n_times, (0.5, 0.5), 1),
+        noise=np.array(NOISES * n_times),
+        density=np.array(DENSITIES * n_times),
+    )
     return Posterior(
-        chains=(recorder.trace(burn_in=0),),
+        chains=(trace,),
         kept=(True,),
         shape=SHAPE,
         modes=("a", "b", "c"),

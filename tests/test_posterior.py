@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import naive
+import posteriors
 from tensorm import posterior as posterior_module
 from tensorm import prediction as prediction_module
 from tensorm.errors import InputError
-from tensorm.model import Confusion, Noise
+from tensorm.model import Noise
 from tensorm.posterior import METHODS, Posterior, check_room
-from tensorm.sampler.state import Recorder, State, SweepInfo, Trace
+from tensorm.sampler.state import Trace
 from tensorm.tensors import DenseTensor
-from tensorm.tensors.bits import pack
 
 Draws = list[tuple[list[np.ndarray], Noise]]
 
@@ -36,11 +36,14 @@ def make_draws(shape: Sequence[int], L: int, n_draws: int, seed: int = 0) -> Dra
 
 
 def make_trace(draws: Draws) -> Trace:
-    recorder = Recorder(draws[0][0][0].shape[1])
-    for sweep, (factors, noise) in enumerate(draws):
-        state = State(tuple(map(pack, factors)), noise, (0.5,) * len(factors), sweep)
-        recorder.record(state, SweepInfo(Confusion(3, 1, sweep, 4), noise), float(sweep))
-    return recorder.trace(burn_in=0)
+    """A chain with these draws; errors and log posterior grow from draw to draw."""
+    S = range(len(draws))
+    return replace(
+        posteriors.make_trace([factors for factors, _ in draws], (0.5, 0.5), 1),
+        noise=np.array([noise for _, noise in draws]),
+        confusion=np.array([(3, 1, sweep, 4) for sweep in S]),
+        log_posterior=np.array(S, float),
+    )
 
 
 def make_posterior(*chains: Draws, kept: Sequence[bool] | None = None) -> Posterior:

@@ -133,7 +133,8 @@ def test_a_slice_by_its_label() -> None:
     np.testing.assert_array_equal(named.predict_slice(1, "b"), cells[:, 1])
     np.testing.assert_array_equal(named.predict_slice("mode 1", np.str_("c")), cells[:, 2])
     np.testing.assert_array_equal(named.predict_slice(0, np.int64(2)), cells[2])  # integers are never labels
-    np.testing.assert_array_equal(named.predict_slice(2, dates.tolist()[1]), cells[..., 1])
+    for date in (dates[1], dates.tolist()[1], "2024-01-02"):
+        np.testing.assert_array_equal(named.predict_slice(2, date), cells[..., 1])
     with pytest.raises(
         InputError, match="index is 'z'; 'mode 1' has 3 indices: give a number from 0 to 2 or"
     ):

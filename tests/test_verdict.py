@@ -99,6 +99,16 @@ def test_every_verdict_is_explained_on_its_page_in_this_order() -> None:
         assert re.match(pattern.replace("...", ".*"), diagnose(make()).verdict), row
 
 
+def test_the_gravest_comes_first() -> None:
+    apart = posterior(apart=1.0)
+    assert "not mixed" in diagnose(apart).verdict
+    assert "burn-in ended" in diagnose(change(apart, 1, settled=False)).verdict
+    lagging = posterior(2, n_draws=1500, lag=0.95, seed=5)
+    disputed = change(lagging, 0, factors=posterior(1, 1500, [~BLOCK[0], BLOCK[1]]).chains[0].factors)
+    assert "worth only" in diagnose(lagging).verdict
+    assert "different components" in diagnose(disputed).verdict
+
+
 def test_one_chain() -> None:
     assert diagnose(posterior(1)).verdict == (
         "One chain cannot be compared with others: give n_chains at least 2 to see whether they agree."

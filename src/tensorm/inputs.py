@@ -352,11 +352,12 @@ def check_index(index: Any, mode: str, size: int, labels: npt.NDArray[Any] | Non
         if 0 <= index < size:
             return int(index)
     elif labels is not None:
-        found = [n for n, label in enumerate(labels.tolist()) if label == index]
-        if found:
-            return found[0]
-    wanted = f"a number from 0 to {size - 1}" + ("" if labels is None else " or a label")
-    raise InputError(f"index is {_short(index)}; {mode!r} has {size} indices: give {wanted}.")
+        wanted = str(index)  # labels are known to people by their text
+        found = next((n for n, label in enumerate(labels) if str(label) == wanted), None)
+        if found is not None:
+            return found
+    remedy = f"give a number from 0 to {size - 1}" + ("" if labels is None else " or a label")
+    raise InputError(f"index is {_short(index)}; {mode!r} has {size} indices: {remedy}.")
 
 
 def check_generator(random_state: Any) -> np.random.Generator:

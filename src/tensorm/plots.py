@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from tensorm.choice.result import Selection
     from tensorm.estimator import TensOrMachine
     from tensorm.posterior import Posterior
 
@@ -135,6 +136,35 @@ def plot_calibration(curve: Calibration | ScoredCells, ax: Axes | None = None) -
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     ax.set_xlabel("predicted probability", fontsize=POINTS)
     ax.set_ylabel("share of ones", fontsize=POINTS)
+    ax.tick_params(labelsize=POINTS)
+    return ax
+
+
+def plot_selection(selection: Selection, ax: Axes | None = None) -> Axes:
+    """Draw the score of every number of components that was tried, and mark the one chosen.
+
+    Parameters
+    ----------
+    selection : Selection
+        From ``select_components``.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        Dots are single repeats, bars one standard error.
+    """
+    pyplot = _pyplot()
+    if ax is None:
+        _, ax = pyplot.subplots(layout="constrained")
+    n, scores, errors = (np.array(part, float) for part in zip(*selection.candidates, strict=True))
+    ax.axvline(selection.best, color=LINE, linewidth=5)
+    ax.plot(*zip(*(row[::2] for row in selection.table), strict=True), ".", color=COLOURS[1], markersize=4)
+    ax.errorbar(n, scores, np.nan_to_num(errors), color=COLOURS[2], marker="o", markersize=4, linewidth=1)
+    ax.locator_params(axis="x", integer=True)
+    ax.set_xlabel("components", fontsize=POINTS)
+    ax.set_ylabel(selection.score_name, fontsize=POINTS)
     ax.tick_params(labelsize=POINTS)
     return ax
 

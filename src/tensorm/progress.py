@@ -60,6 +60,24 @@ def watching(n_chains: int, shown: bool) -> Iterator[Callable[[Step], None]]:
 
 
 @contextmanager
+def ticking(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
+    """Show one bar for so many things to do while the block runs; yields the function to call after each."""
+    console = _terminal() if shown else None
+    if console is None:
+        yield lambda: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, refresh_per_second=5) as progress:
+        bar = progress.add_task(what, total=total)
+        yield lambda: progress.advance(bar)
+
+
+@contextmanager
 def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
     """Say that kernels are being compiled if the block takes longer than so many seconds."""
     console = _terminal() if shown else None

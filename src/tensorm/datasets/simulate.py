@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.errors import InputError
-from tensorm.inputs import check_count, check_probability
+from tensorm.inputs import check_count, check_generator, check_number
 from tensorm.model import boolean_product, factor_density
 
 BLOCK_CELLS = 2**20
@@ -75,11 +75,11 @@ def simulate(
     """
     sizes = _check_shape(shape)
     rank = check_count("rank", rank, 1)
-    density = _check_number("density", density)
-    noise = _check_number("noise", noise)
-    missing = _check_number("missing", missing)
-    flip_zero = noise if false_ones is None else _check_number("false_ones", false_ones)
-    flip_one = noise if false_zeros is None else _check_number("false_zeros", false_zeros)
+    density = check_number("density", density)
+    noise = check_number("noise", noise)
+    missing = check_number("missing", missing)
+    flip_zero = noise if false_ones is None else check_number("false_ones", false_ones)
+    flip_one = noise if false_zeros is None else check_number("false_zeros", false_zeros)
     # A stream each, so that the factors of a seed stay the same when the noise is changed.
     for_factors, for_noise, for_missing = _streams(random_state, 3)
 
@@ -105,17 +105,6 @@ def _check_shape(shape: Any) -> tuple[int, ...]:
     return tuple(check_count(f"shape[{k}]", N, 1) for k, N in enumerate(sizes))
 
 
-def _check_number(name: str, value: Any) -> float:
-    number = check_probability(name, value)
-    if not isinstance(number, float):
-        raise InputError(f"{name} is an array of shape {number.shape}; give one number between 0 and 1.")
-    return number
-
-
 def _streams(random_state: Any, number: int) -> list[np.random.Generator]:
-    try:
-        rng = np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        wanted = "a non-negative integer, a numpy Generator or None"
-        raise InputError(f"random_state is {random_state!r}; give {wanted}.") from error
+    rng = check_generator(random_state)
     return [np.random.default_rng(seed) for seed in rng.integers(2**63, size=number)]

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def read_fit(path: str | os.PathLike[str], parameters: Sequence[str]) -> Fit:
     """
     with reading(path) as file:
         check_format(file, FORMAT, FORMAT_VERSION)
-        n_chains, L = file.integer("n_chains", 1, 2**20), file.integer("n_components", 1)
+        n_chains, L = file.integer("n_chains", 1, len(file.names())), file.integer("n_components", 1)
         modes = read_modes(file)
         chains = [f"chain_{number}" for number in range(n_chains)]
         dimensions = [f"mode_{k}" for k in range(len(modes))]
@@ -193,7 +193,7 @@ def _read_contributions(group: Stored, n_components: int, trace: Trace) -> tuple
 
 
 def _column_type(name: str) -> str:
-    return "f8" if get_type_hints(Contribution)[name] is float else "i8"
+    return "f8" if name in ("accuracy_lost", "log_likelihood_lost") else "i8"
 
 
 def _check_memory(file: Stored, posterior: Posterior) -> None:

@@ -117,9 +117,9 @@ def run_chain(
     chain = Chain(tensor, plan, number, checkpoints.read(number) if checkpoints else None)
     while not chain.done and not stop():
         watch(chain.step())
-        if checkpoints and (chain.done or checkpoints.due(number)):
+        if checkpoints and checkpoints.due(number):
             checkpoints.write(number, chain.snapshot())
-    if checkpoints and not chain.done:
+    if checkpoints:
         checkpoints.write(number, chain.snapshot())
     return chain.trace()
 

@@ -58,10 +58,13 @@ class FixedPrior(NamedTuple):
         return (math.nan,) * len(factors)
 
     def log_marginal(self, mode: int, ones: Counts, entries: Counts) -> Floats:
-        """Return the log probability, up to a constant, with the mean of the mode's finite log-odds."""
+        """Return the log probability of one set of so many ones, with the mean of the mode's log-odds."""
         table = self.tables[mode]
         free = table[np.isfinite(table)]
-        return np.asarray(ones * (free.mean() if free.size else 0.0))
+        if not free.size:
+            return np.zeros(np.broadcast_shapes(np.shape(ones), np.shape(entries)))
+        mean = free.mean()
+        return np.asarray(ones * mean - entries * np.logaddexp(0.0, mean))
 
     def allow(self, mode: int, component: int, column: Bits) -> Bits:
         """Return a component's entries with those that the prior fixes set right."""

@@ -203,7 +203,7 @@ def split(rates: Floats) -> Bits:
     head = np.cumsum(ranked, axis=0)
     gap = head[:-1] / size - (head[-1] - head[:-1]) / (n - size)
     cut = np.argmax(size * (n - size) * gap**2, axis=0)
-    return rates >= np.take_along_axis(ranked, cut[None], axis=0)
+    return np.asarray(rates >= np.take_along_axis(ranked, cut[None], axis=0))
 
 
 def begin(tensor: Tensor, model: Model, rng: np.random.Generator) -> Ground:
@@ -267,7 +267,7 @@ def covered(ground: Ground, cells: Cells) -> Bits:
     shared = ground.factors[0][cells[:, 0]]
     for masks, index in zip(ground.factors[1:], cells.T[1:], strict=True):
         shared = shared & masks[index]
-    return shared.any(axis=1)
+    return np.asarray(shared.any(axis=1))
 
 
 def losses(ground: Ground) -> Floats:

@@ -1,0 +1,6 @@
+"""How many components: what a choice says, and the choices that need no more than the sampler."""
+
+from tensorm.choice.chains import choose_by_occam, choose_by_posterior
+from tensorm.choice.result import Candidate, Selection, Trial
+
+__all__ = ["Candidate", "Selection", "Trial", "choose_by_occam", "choose_by_posterior"]

@@ -1,0 +1,109 @@
+"""What a choice of the number of components says: the number, why, and all that was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from tensorm.plots import plot_selection
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+class Trial(NamedTuple):
+    """One number of components, tried once.
+
+    Attributes
+    ----------
+    n_components : int
+    repeat : int
+        Which split of the cells (cross-validation) or which chain.
+    score : float
+        What the choice is made by; ``Selection.score_name`` says what it is.
+    measures : mapping
+        What else was measured.
+    """
+
+    n_components: int
+    repeat: int
+    score: float
+    measures: Mapping[str, float]
+
+
+class Candidate(NamedTuple):
+    """One number of components, all repeats together.
+
+    Attributes
+    ----------
+    n_components : int
+    score : float
+    error : float
+        Standard error of the score; NaN where there is none.
+    """
+
+    n_components: int
+    score: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """How many components, and why; as text, a table and the reason.
+
+    Attributes
+    ----------
+    method : str
+        "posterior", "occam", "cv" or "mdl".
+    best : int
+        The number of components to take, at least 1.
+    reason : str
+        Why, in a sentence or two.
+    table : tuple of Trial
+        Every number that was tried, with every repeat.
+    candidates : tuple of Candidate
+        The same with repeats brought together.
+    score_name : str
+        What the scores are.
+    """
+
+    method: str
+    best: int
+    reason: str
+    table: tuple[Trial, ...]
+    candidates: tuple[Candidate, ...]
+    score_name: str
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return the table of trials as a pandas table."""
+        import pandas as pd
+
+        return pd.DataFrame([{**row._asdict(), **row.measures} for row in self.table]).drop(columns="measures")
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the scores of all numbers of components and mark the one chosen.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_selection(self, ax)
+
+    def __str__(self) -> str:
+        rows = [f"components  {self.score_name}"]
+        for n, score, error in self.candidates:
+            spread = "" if error != error else f" ± {_number(error)}"
+            chosen = "   chosen" if n == self.best else ""
+            rows.append(f"{n:10d}  {_number(score)}{spread}{chosen}")
+        return "\n".join([*rows, self.reason])
+
+
+def _number(value: float) -> str:
+    return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.4f}"

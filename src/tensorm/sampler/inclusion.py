@@ -1,0 +1,207 @@
+"""Components that come and go: their number is drawn along with everything else.
+
+Any number from 0 to ``most`` is as probable as another beforehand, and the entries of each component come
+from the factor prior. A *birth* draws columns c from a proposal q and accepts them with the likelihood ratio
+times prior(c) / q(c); a *death* takes a random component out, with the inverse. (A new component may take
+any of n + 1 places and any of n + 1 may die, which cancels.) Between sweeps these moves leave the posterior
+as it is, so the share of draws with n components is the posterior probability of n.
+
+The proposal is one half the prior, which finds small components, and one half components much like those
+that a chain had seen before the first draw: real ones that are in doubt come and go by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logsumexp
+
+from tensorm.kernels.philox import uniforms
+from tensorm.model import Confusion
+from tensorm.sampler.chains import Step
+from tensorm.sampler.occam import Found, log_evidence
+from tensorm.sampler.seeding import Ground
+from tensorm.sampler.state import NOISE, State, SweepInfo
+from tensorm.sampler.sweep import Model, sweep
+from tensorm.tensors.bits import Bits, Words, pack, unpack
+from tensorm.tensors.seam import Tensor
+
+Floats = npt.NDArray[np.float64]
+
+FROM_PRIOR = 0.5  # share of proposals drawn from the prior
+BLUR = 0.03  # a proposal's entry differs from what was always seen this often
+MOVES = 16  # births and deaths tried between two sweeps
+COUNTING = "counting"
+
+
+class Numbers(NamedTuple):
+    """Draws of the number of components, and the log evidence of each draw's factors."""
+
+    counts: npt.NDArray[np.int64]
+    evidence: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Where new components come from.
+
+    Attributes
+    ----------
+    seen : tuple of ndarray (J, N_k)
+        For each mode how often its indices were members of components seen before.
+    """
+
+    seen: tuple[Floats, ...]
+
+    def draw(self, rng: np.random.Generator, count: int, density: Sequence[float]) -> list[Bits]:
+        """Return the columns (N_k, count) of new components."""
+        J = len(self.seen[0])
+        like = rng.integers(J, size=count) if J else np.zeros(count, np.intp)
+        from_prior = rng.random(count) < FROM_PRIOR if J else np.ones(count, np.bool_)
+        columns = []
+        for blurred, p in zip(self._blurred, density, strict=True):
+            rates = np.full((blurred.shape[1], count), p)
+            rates[:, ~from_prior] = blurred[like[~from_prior]].T
+            columns.append(rng.random(rates.shape) < rates)
+        return columns
+
+    def log_ratios(self, columns: Sequence[Bits], density: Sequence[float]) -> Floats:
+        """Return log prior(c) / q(c) of components."""
+        prior = sum(_log_bernoulli(column, np.full((1, len(column)), p))[0] for column, p in zip(columns, density, strict=True))
+        if not len(self.seen[0]):
+            return np.zeros_like(prior)
+        like = sum(map(_log_bernoulli, columns, self._blurred)) - np.log(len(self.seen[0]))
+        both = np.log(FROM_PRIOR) + prior, np.log1p(-FROM_PRIOR) + logsumexp(like, axis=0)
+        return np.asarray(prior - np.logaddexp(*both))
+
+    @property
+    def _blurred(self) -> list[Floats]:
+        return [np.clip(shares, BLUR, 1 - BLUR) for shares in self.seen]
+
+
+def count_components(
+    tensor: Tensor,
+    found: Found,
+    model: Model,
+    proposal: Proposal,
+    chain: int,
+    n_draws: int,
+    watch: Callable[[Step], None] = lambda step: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Numbers:
+    """Draw the number of components, from 0 to ``model.n_components``, in a chain that starts as found.
+
+    A third as many sweeps come before the first draw.
+    """
+    most, rng = model.n_components, np.random.default_rng([int(model.seed), chain, 2])
+    state, model = _begin(tensor, found, model)
+    warm = n_draws // 3
+    counts, evidence = [], []
+    for number in range(-warm, n_draws):
+        if stop():
+            break
+        state, model = visit(tensor, state, model, proposal, most, rng)
+        state, info = sweep_some(tensor, state, model, chain)
+        if number >= 0:
+            counts.append(model.n_components)
+            evidence.append(log_evidence(_ground(tensor, state, model)))
+        watch(Step(chain, COUNTING, number + warm + 1, n_draws + warm, info))
+    return Numbers(np.array(counts, np.int64), np.array(evidence))
+
+
+def visit(
+    tensor: Tensor, state: State, model: Model, proposal: Proposal, most: int, rng: np.random.Generator
+) -> tuple[State, Model]:
+    """Try some births and deaths, at the noise and the densities as they are.
+
+    The odds of all moves to come are worked out together; they hold until one is accepted.
+    """
+    births, left = rng.random(MOVES) < 0.5, MOVES
+    density = [float(expit(model.prior.log_odds(k, state.density)).item()) for k in range(len(tensor.shape))]
+    bits = [unpack(masks, model.n_components) for masks in state.factors]
+    while left:
+        n = bits[0].shape[1]
+        new = proposal.draw(rng, int(np.count_nonzero(births[-left:])), density)
+        rises = _gains(tensor, state, bits, new) + proposal.log_ratios(new, density)
+        falls = -_losses(tensor, state, bits) - proposal.log_ratios(bits, density)
+        chances, tried = np.log(rng.random(left)), 0
+        for birth, chance in zip(births[-left:], chances, strict=True):
+            left -= 1
+            if birth:
+                tried += 1
+                if n < most and chance < rises[tried - 1]:
+                    bits = [np.hstack([b, c[:, tried - 1 : tried]]) for b, c in zip(bits, new, strict=True)]
+                    break
+            elif n:
+                l = int(rng.integers(n))
+                if chance < falls[l]:
+                    bits = [np.delete(b, l, axis=1) for b in bits]
+                    break
+    factors = tuple(pack(b) for b in bits)
+    return state._replace(factors=factors), replace(model, n_components=bits[0].shape[1])
+
+
+def sweep_some(tensor: Tensor, state: State, model: Model, chain: int) -> tuple[State, SweepInfo]:
+    """Make a sweep with however many components there are; with none, over noise and densities only."""
+    if model.n_components:
+        return sweep(tensor, state, model, chain)
+    u = uniforms(model.stream(chain, state.sweep, NOISE), 0, 2 + len(tensor.shape))
+    confusion = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)
+    noise = model.noise.update(confusion, state.noise, u)
+    density = model.prior.update(state.factors, 0, u[2:])
+    return State(state.factors, noise, density, state.sweep + 1), SweepInfo(confusion, noise)
+
+
+def _begin(tensor: Tensor, found: Found, model: Model) -> tuple[State, Model]:
+    L = found.n_components
+    ground = Ground(tensor, replace(model, n_components=max(L, 1)), found.factors)
+    factors = tuple(pack(bits[:, :L]) for bits in ground.bits)
+    return ground.state(sweep=0)._replace(factors=factors), replace(model, n_components=L)
+
+
+def _ground(tensor: Tensor, state: State, model: Model) -> Ground:
+    L = model.n_components
+    return Ground(tensor, replace(model, n_components=max(L, 1)), _masks(state.factors, L))
+
+
+def _masks(factors: Sequence[Words], n_components: int) -> tuple[Words, ...]:
+    """Kernels know of no tensor without components: none at all are one that is empty."""
+    if n_components:
+        return tuple(factors)
+    return tuple(np.zeros((len(masks), 1), np.uint64) for masks in factors)
+
+
+def _gains(tensor: Tensor, state: State, bits: Sequence[Bits], new: Sequence[Bits]) -> Floats:
+    """Return by how much the log-likelihood would rise with each of the new components."""
+    count = new[0].shape[1]
+    if not count:
+        return np.zeros(0)
+    masks = _masks([pack(b) for b in bits], bits[0].shape[1])
+    offset = 64 * masks[0].shape[1]  # new ones begin with a word of their own
+    blocks = [pack(c) for c in new]
+    blocks[0] = np.zeros_like(blocks[0])  # so that none covers another
+    both = [np.hstack(pair) for pair in zip(masks, blocks, strict=True)]
+    counts = tensor.counts(0, both, offset + count, range(offset, offset + count))
+    return _weigh(state, counts, new[0])
+
+
+def _losses(tensor: Tensor, state: State, bits: Sequence[Bits]) -> Floats:
+    """Return by how much the log-likelihood would fall without each of the components."""
+    if not bits[0].shape[1]:
+        return np.zeros(0)
+    return _weigh(state, tensor.counts(0, [pack(b) for b in bits], bits[0].shape[1]), bits[0])
+
+
+def _weigh(state: State, counts: tuple[npt.NDArray[np.int64], ...], members: Bits) -> Floats:
+    pos, tot = (np.where(members, count, 0).sum(axis=0) for count in counts)
+    gain, loss = state.noise.weights
+    return np.asarray(gain * pos - loss * (tot - pos))
+
+
+def _log_bernoulli(column: Bits, rates: Floats) -> Floats:
+    """Return the log probability (J, count) of columns (N, count) under each of the rates (J, N)."""
+    return np.log(rates) @ column + np.log1p(-rates) @ ~column

@@ -1,0 +1,47 @@
+"""Fits along the candidates, each starting from the components of the one before and some found anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tensorm.sampler.burnin import BurnIn
+from tensorm.sampler.occam import widen
+from tensorm.sampler.seeding import LOOKED_AT, PURITIES, Ground, begin, fill
+from tensorm.sampler.state import State
+from tensorm.sampler.sweep import Model, sweep
+from tensorm.tensors.bits import Words
+from tensorm.tensors.seam import Tensor
+
+
+def settle(
+    tensor: Tensor, model: Model, before: Sequence[Words] | None, n_before: int, chain: int, stop: Callable[[], bool]
+) -> State:
+    """Return the state of a chain after burn-in.
+
+    Parameters
+    ----------
+    tensor, model, chain
+        What is sampled.
+    before : masks, or None
+        The factors of a fit with fewer components.
+    n_before : int
+        Their number.
+    stop : callable
+        Once it returns True, burn-in is cut short.
+    """
+    rng = np.random.default_rng([int(model.seed), chain, model.n_components])
+    ground = begin(tensor, model, rng)
+    if before is not None:
+        old = Ground(tensor, replace(model, n_components=n_before), tuple(before))
+        wider, cells = widen(old, model.n_components - n_before), tensor.sample_ones(rng, LOOKED_AT)
+        grown = (fill(wider, cells, purity).polished() for purity in PURITIES)
+        ground = max((ground, *grown), key=lambda one: one.score)
+    burn_in = BurnIn(tensor, model, chain, "data", None)
+    state = ground.state(sweep=0)
+    while not burn_in.over(state) and not stop():
+        state, info = sweep(tensor, state, model, chain)
+        state = burn_in.after(state, info)
+    return state

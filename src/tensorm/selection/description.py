@@ -1,0 +1,72 @@
+"""Minimum description length: the number of components whose factors and errors take the fewest bits.
+
+The code is that of Erdos and Miettinen (2013), after Miettinen and Vreeken's for matrices, for tensors with
+K modes: first the factors, then where the product is wrong ("typed XOR": ones that it misses and zeros
+that it covers are told separately).
+
+- the number of components L, by the universal code for integers;
+- for each column of each factor the number of its members, log2(N + 1) bits, and which of the columns with
+  so many it is, log2 binomial(N, members) bits;
+- for the cells inside the product the number of zeros among them, and which they are; the same for the ones
+  outside. Only observed cells are told.
+
+The sizes of the modes are the same for all L and left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betaln
+
+from tensorm.model import Confusion
+from tensorm.sampler.seeding import Ground
+from tensorm.tensors.bits import Bits
+
+
+class Length(NamedTuple):
+    """A description in bits."""
+
+    factors: float
+    errors: float
+
+    @property
+    def total(self) -> float:
+        """Bits for factors and errors."""
+        return self.factors + self.errors
+
+
+def describe_length(factors: Sequence[Bits], confusion: Confusion) -> Length:
+    """Return how many bits it takes to tell the factors, and with them the observed cells.
+
+    Parameters
+    ----------
+    factors : list of K Boolean arrays (N_k, L)
+    confusion : Confusion
+        Observed cells by the value of the factors' product and their own.
+    """
+    told = universal(factors[0].shape[1])
+    told += sum(float(choose(len(factor), factor.sum(axis=0)).sum()) for factor in factors)
+    tp, fp, fn, tn = confusion
+    return Length(told, float(choose(tp + fp, fp) + choose(fn + tn, fn)))
+
+
+def choose(n: int, ones: int | np.ndarray) -> np.ndarray:
+    """Return the bits that tell one subset of n things: its size, then which one of that size it is."""
+    return -betaln(1 + np.asarray(ones), 1 + n - np.asarray(ones)) / math.log(2)  # (n + 1) * binomial(n, ones)
+
+
+def universal(n: int) -> float:
+    """Return the length of Rissanen's universal code for an integer n >= 1."""
+    bits, rest = math.log2(2.865064), math.log2(n)
+    while rest > 0:
+        bits, rest = bits + rest, math.log2(rest)
+    return bits
+
+
+def shortest(grounds: Sequence[Ground]) -> Length:
+    """Return the shortest description among several sets of components."""
+    return min((describe_length(one.bits, one.confusion) for one in grounds), key=lambda one: one.total)

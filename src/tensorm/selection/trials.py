@@ -1,0 +1,148 @@
+"""Choices by trying every candidate: cross-validation and description length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorm.choice import Candidate, Selection, Trial
+from tensorm.choice.members import to_masks, to_members
+from tensorm.choice.teams import Stop, Team
+from tensorm.progress import ticking
+from tensorm.sampler.seeding import Ground
+from tensorm.sampler.state import State
+from tensorm.sampler.sweep import Model, sweep
+from tensorm.selection.climb import settle
+from tensorm.selection.description import shortest
+from tensorm.selection.validation import (
+    Split,
+    fewest_within_error,
+    predict_held_out,
+    score_held_out,
+    split_cells,
+    standard_errors,
+)
+from tensorm.tensors.seam import Tensor
+
+LOOKS = 10  # sweeps after burn-in among which the shortest description is looked for
+NAMES = {"log_likelihood": "log-likelihood per held-out cell", "accuracy": "accuracy on held-out cells"}
+Measure = Callable[[State, Model, int, Stop], dict[str, float]]  # (state after burn-in, model, repeat, stop)
+
+
+class Holdout(NamedTuple):
+    """How cells are held out."""
+
+    test_size: float
+    symmetric: Any
+    scoring: str
+
+
+def choose_by_validation(
+    tensor: Tensor, model: Model, team: Team, candidates: Sequence[int], holdout: Holdout
+) -> Selection:
+    """Take the fewest components whose predictions of hidden cells are within one error of the best."""
+
+    @cache
+    def split(repeat: int) -> Split:
+        rng = np.random.default_rng([int(model.seed), repeat, 3])
+        return split_cells(tensor, holdout.test_size, holdout.symmetric, rng)
+
+    def measure(state: State, model: Model, repeat: int, stop: Stop) -> dict[str, float]:
+        p = predict_held_out(split(repeat), state, model, repeat, stop)
+        return score_held_out(split(repeat).ones, p)
+
+    rows = _try_all(lambda repeat: split(repeat).train, model, team, candidates, measure, "cv")
+    table = tuple(
+        Trial(L, repeat, found[holdout.scoring], found)
+        for repeat, row in enumerate(rows)
+        for L, found in zip(candidates, row, strict=True)
+    )
+    scores = np.array([[found[holdout.scoring] for found in row] for row in rows])
+    errors = standard_errors(scores, holdout.test_size)
+    means = scores.mean(axis=0)
+    best, chosen = fewest_within_error(scores, holdout.test_size, candidates)
+    at = candidates.index(best)
+    top = f"{means[at]:.4f}" + (f" ± {errors[at]:.4f}" if len(rows) > 1 else "")
+    name = NAMES[holdout.scoring]
+    if chosen == best:
+        reason = f"{best} has the best {name}, {top}, and no fewer components come within one standard error."
+    else:
+        reason = (
+            f"{chosen} is the fewest within one standard error of the best {name}, {top} with {best} components."
+        )
+    if chosen == candidates[-1] and len(candidates) > 1:
+        reason += f" That is the largest candidate; more may be needed: try candidates beyond {chosen}."
+    together = zip(candidates, means.tolist(), errors.tolist(), strict=True)
+    return Selection("cv", chosen, reason, table, tuple(Candidate(*one) for one in together), name)
+
+
+def choose_by_description(tensor: Tensor, model: Model, team: Team, candidates: Sequence[int]) -> Selection:
+    """Take the number of components that gives the shortest description."""
+
+    def measure(state: State, model: Model, repeat: int, stop: Stop) -> dict[str, float]:
+        grounds = [Ground(tensor, model, state.factors).polished()]
+        for _ in range(LOOKS):
+            state, _ = sweep(tensor, state, model, repeat)
+            grounds.append(Ground(tensor, model, state.factors).polished())
+        length = shortest(grounds)
+        return {"bits": length.total, "bits for factors": length.factors, "bits for errors": length.errors}
+
+    shared = team.share(tensor)
+    rows = _try_all(lambda repeat: shared, model, team, candidates, measure, "mdl")
+    table = tuple(
+        Trial(L, repeat, found["bits"], found)
+        for repeat, row in enumerate(rows)
+        for L, found in zip(candidates, row, strict=True)
+    )
+    best = [min((row[i] for row in rows), key=lambda found: found["bits"]) for i in range(len(candidates))]
+    order = np.argsort([found["bits"] for found in best], kind="stable")
+    chosen, bits = candidates[order[0]], best[order[0]]
+    reason = (
+        f"{chosen} component{'s' * (chosen != 1)} give{'s' * (chosen == 1)} the shortest description: "
+        f"{bits['bits']:,.0f} bits, {bits['bits for factors']:,.0f} of them for the factors"
+    )
+    if len(candidates) > 1:
+        second = order[1]
+        reason += f"; the next shortest, with {candidates[second]}, takes {best[second]['bits']:,.0f}"
+    rows_together = tuple(
+        Candidate(L, found["bits"], math.nan) for L, found in zip(candidates, best, strict=True)
+    )
+    return Selection("mdl", chosen, reason + ".", table, rows_together, "description length in bits")
+
+
+def _try_all(
+    tensor_of: Callable[[int], Tensor],
+    model: Model,
+    team: Team,
+    candidates: Sequence[int],
+    measure: Measure,
+    method: str,
+) -> list[list[dict[str, float]]]:
+    """Fit every candidate in every repeat, one after the other along the candidates; return the measures."""
+    with ticking(f"{method}: fits", team.n_repeats * len(candidates), team.progress) as tick:
+
+        def climb(repeat: int, stop: Stop) -> list[dict[str, float]]:
+            found, before = [], None
+            for L in candidates:
+
+                def make(L: int = L, before: Any = before) -> tuple[dict[str, float], State]:
+                    tensor, mine = tensor_of(repeat), replace(model, n_components=L)
+                    masks = None if before is None else to_masks(before, tensor.shape)
+                    state = settle(tensor, mine, masks, 0 if before is None else len(before[0]), repeat, stop)
+                    return measure(state, mine, repeat, stop), state
+
+                def encode(made: tuple[dict[str, float], State], L: int = L) -> Any:
+                    return {"measures": made[0], "members": to_members(made[1].factors, L)}
+
+                form = team.remember(f"{method}-{L}-{repeat}", make, encode, stop)
+                before = form["members"]
+                found.append(form["measures"])
+                tick()
+            return found
+
+        return team.run(climb)

@@ -1,0 +1,90 @@
+"""Cross-validation: hide some of the observed cells, fit the rest, and score what is predicted for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.holdout import train_test_mask
+from tensorm.prediction import multiply_cells
+from tensorm.sampler.seeding import sample_part
+from tensorm.sampler.state import State
+from tensorm.sampler.sweep import Model, sweep
+from tensorm.tensors import DenseTensor, Tensor
+from tensorm.tensors.bits import Bits
+
+Floats = npt.NDArray[np.float64]
+
+LARGEST = 2**27  # cells of a tensor that is split as a whole; of a larger one a part is
+N_DRAWS = 100
+
+
+class Split(NamedTuple):
+    """A tensor in two parts: cells to fit, and cells to predict."""
+
+    train: Tensor
+    cells: tuple[npt.NDArray[np.intp], ...]  # K index arrays
+    ones: Bits  # their values
+
+
+def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random.Generator) -> Split:
+    """Hold out a share of the observed cells; every index of every mode keeps one (holdout.py)."""
+    if math.prod(tensor.shape) > LARGEST:
+        part = sample_part(tensor, rng)
+        tensor = tensor if part is None else tensor.take(part)
+    mask = train_test_mask(tensor, test_size, rng, symmetric=symmetric)
+    ones, observed = np.empty((2, *tensor.shape), np.bool_)
+    for where, *block in tensor.blocks():
+        ones[where], observed[where] = block
+    train = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
+    return Split(train, np.nonzero(mask), ones[mask])
+
+
+def predict_held_out(
+    split: Split, state: State, model: Model, chain: int, stop: Callable[[], bool], n_draws: int = N_DRAWS
+) -> Floats:
+    """Return P(x = 1) of the cells held out, averaged over draws that go on from a state (eq. 7)."""
+    p = np.zeros(len(split.ones))
+    for _ in range(n_draws):
+        if stop():
+            break
+        state, info = sweep(split.train, state, model, chain)
+        hit, false_alarm = info.noise
+        p += np.where(multiply_cells(state.factors, split.cells), hit, false_alarm) / n_draws
+    return p
+
+
+def score_held_out(ones: Bits, p: Floats) -> dict[str, float]:
+    """Return log-likelihood and accuracy per cell held out, and those of the constant predictor."""
+    chance = np.clip(np.where(ones, p, 1 - p), 1e-12, 1)
+    return {"log_likelihood": float(np.log(chance).mean()), "accuracy": float(((p > 0.5) == ones).mean())}
+
+
+def paired_errors(scores: Floats, best: int, test_size: float) -> Floats:
+    """Return the standard errors of the differences to the best candidate, from scores (repeats, candidates).
+
+    Repeats share cells, so their spread alone would make the errors too small: Nadeau and Bengio's
+    correction adds the ratio of the cells held out to the cells fitted.
+    """
+    return standard_errors(scores[:, [best]] - scores, test_size)
+
+
+def standard_errors(scores: Floats, test_size: float) -> Floats:
+    """Return the standard errors of means over repeats, corrected for the cells that repeats share."""
+    repeats = len(scores)
+    if repeats < 2:
+        return np.full(scores.shape[1], np.nan)
+    return np.std(scores, axis=0, ddof=1) * math.sqrt(1 / repeats + test_size / (1 - test_size))
+
+
+def fewest_within_error(scores: Floats, test_size: float, candidates: Sequence[int]) -> tuple[int, int]:
+    """Return the best candidate by its mean, and the smallest one within one standard error of it."""
+    means = scores.mean(axis=0)
+    best = int(means.argmax())
+    behind = means[best] - means
+    close = behind <= np.nan_to_num(paired_errors(scores, best, test_size))
+    return candidates[best], candidates[int(np.argmax(close))]

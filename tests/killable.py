@@ -1,0 +1,24 @@
+"""A run that the tests kill, imported by a server that forks: its children start at once, compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tensorm
+from tensorm.sampler.checkpoint import Checkpoints
+
+SETTINGS = {"n_components": 4, "n_chains": 2, "n_draws": 25, "random_state": 5, "progress": False}
+X = tensorm.datasets.simulate((15, 15, 15), rank=4, density=0.2, noise=0.2, random_state=1).observed
+
+
+def run(folder: Path) -> None:
+    """Begin or go on with the run, and write checkpoints far more often than is usual."""
+    due = Checkpoints.due
+    Checkpoints.due = lambda self, number: vars(self).update(every=0.05) or due(self, number)
+    if (folder / "run.nc").exists():
+        tensorm.resume(folder, progress=False)
+    else:
+        tensorm.TensOrMachine(**SETTINGS).fit(X, run_dir=folder)
+
+
+tensorm.TensOrMachine(**SETTINGS | {"n_draws": 2, "n_jobs": 1}).fit(X)
