@@ -95,9 +95,7 @@ def in_use(factors: list[np.ndarray]) -> list[np.ndarray]:
     return [factor[:, used] for factor in factors]
 
 
-def run(
-    cells: Sequence[Cell], tensors: int, others: Sequence[str], **kind: Any
-) -> list[dict[str, Any]]:
+def run(cells: Sequence[Cell], tensors: int, others: Sequence[str], **kind: Any) -> list[dict[str, Any]]:
     """Measure every tensor of every cell, in two processes; return the means of each cell."""
     jobs = [(cell, number) for cell in cells for number in range(tensors)]
     results = Parallel(n_jobs=2, verbose=1)(delayed(measure)(*job, others, **kind) for job in jobs)
@@ -155,7 +153,12 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.2), sharey=True, layout="constrained")
-    lines = {"told": "told the answer", "predictive": "tensorm", "plain": "plain Gibbs", "constant": "constant"}
+    lines = {
+        "told": "told the answer",
+        "predictive": "tensorm",
+        "plain": "plain Gibbs",
+        "constant": "constant",
+    }
     for ax, over in zip(axes, ("noise", "density", "rank"), strict=True):
         values = sorted({row[over] for row in rows})
         for name, label in lines.items():
@@ -170,7 +173,11 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 TABLES: dict[str, tuple[list[Cell], tuple[str, ...], dict[str, float]]] = {
     "grid": ([Cell((20,) * 3, *x) for x in itertools.product(RANKS, DENSITIES, NOISES)], tuple(METHODS), {}),
     "ways": (
-        [Cell(s, *x) for s in ((40, 40), (10,) * 4) for x in itertools.product((3, 5), (0.1, 0.3), (0.0, 0.1, 0.2, 0.3))],
+        [
+            Cell(s, *x)
+            for s in ((40, 40), (10,) * 4)
+            for x in itertools.product((3, 5), (0.1, 0.3), (0.0, 0.1, 0.2, 0.3))
+        ],
         tuple(METHODS),
         {},
     ),

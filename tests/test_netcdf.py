@@ -93,6 +93,15 @@ def test_a_new_file_has_ordinary_permissions_and_an_old_one_keeps_its_own(tmp_pa
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.nc"
+    link.symlink_to(path)
+    write(link, number=8)
+    assert link.is_symlink()
+    with reading(path) as file:
+        assert file.integer("number", 0) == 8
+
+
 def _write_half(file: Any) -> None:
     put(file, "half", ("n",), NUMBERS[0])
     raise RuntimeError("midway")
@@ -134,7 +143,7 @@ def test_a_disk_that_fails_at_the_last_moment(path: Path, monkeypatch: pytest.Mo
         assert os.listdir(path.parent) == ["file.nc"]
 
 
-def test_folders_that_are_not_there_or_closed(tmp_path: Path) -> None:
+def test_folders_that_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
@@ -148,10 +157,22 @@ def test_folders_that_are_not_there_or_closed(tmp_path: Path) -> None:
         write(tmp_path / ("n" * 300))
     with pytest.raises(FileError, match="cannot be written"):
         replace_file(tmp_path / "a\0b", b"")
-    if getattr(os, "geteuid", lambda: 0)() != 0:  # nothing is closed to root
-        with pytest.raises(FileError, match="cannot be written: permission denied"):
-            write(closed / "file.nc")
     assert sorted(os.listdir(tmp_path)) == ["closed", "file"]
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="permissions are another matter here")
+def test_a_folder_that_is_closed_to_us(path: Path) -> None:
+    me = os.geteuid()
+    path.parent.chmod(0o500)
+    if me == 0:
+        os.seteuid(65534)  # nothing is closed to root
+    try:
+        with pytest.raises(FileError, match=r"new\.nc cannot be written: permission denied\.$"):
+            write(path.with_name("new.nc"))
+    finally:
+        os.seteuid(me)
+        path.parent.chmod(0o700)
+    assert os.listdir(path.parent) == ["file.nc"]
 
 
 @pytest.mark.parametrize("path", [None, 3, ["file.nc"]])

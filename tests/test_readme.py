@@ -32,7 +32,12 @@ def test_it_is_short() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{p}" for p in ("architecture.md", "notation.md", "tutorial.md", "diagnostics.md"))]
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        *(f"docs/{p}" for p in ("architecture.md", "notation.md", "tutorial.md", "diagnostics.md")),
+    ],
 )
 def test_links_lead_somewhere(page) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")

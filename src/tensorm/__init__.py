@@ -6,6 +6,7 @@ from tensorm.estimator import TensOrMachine, load, resume
 from tensorm.holdout import hide, train_test_mask
 from tensorm.posterior import Posterior
 from tensorm.scores import score_cells
+from tensorm.selection import select_components
 from tensorm.tensors import DenseTensor
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "load",
     "resume",
     "score_cells",
+    "select_components",
     "train_test_mask",
 ]
 __version__ = "0.1.0"

@@ -15,6 +15,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from tensorm.choice import Team, choose_by_posterior
+from tensorm.choice.chains import N_CHAINS
 from tensorm.contributions import Contribution
 from tensorm.errors import FileError, InputError
 from tensorm.files import FIT, Run, open_run, read_fit, start_run
@@ -43,6 +45,7 @@ from tensorm.tensors import GIBBS, METROPOLIS, Tensor, as_tensor
 from tensorm.verdict import Diagnostics, diagnose
 
 Floats = npt.NDArray[np.float64]
+AUTO = "auto"
 FLIPS = {"gibbs": GIBBS, "metropolis": METROPOLIS}
 MOST_JOBS = 4096  # in a file
 
@@ -55,8 +58,8 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, default 5
-        Number of components L.
+    n_components : int or "auto", default 5
+        Number of components L. "auto" takes the most probable one, as ``select_components`` does by default.
     n_chains : int, default 4
         Independent chains; their components are matched afterwards.
     n_draws : int, default 250
@@ -102,6 +105,10 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         How the chains compare, R-hat, effective sample sizes, and a verdict.
     modes_, labels_ : tuple
         Names of the modes, and of their indices where the input had any.
+    n_components_ : int
+        Number of components L.
+    selection_ : Selection
+        With ``n_components="auto"``: how their number was chosen. Not kept in a file.
     n_features_in_ : int
         Size of mode 1.
 
@@ -116,7 +123,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 5,
+        n_components: int | Literal["auto"] = 5,
         *,
         n_chains: int = 4,
         n_draws: int = 250,
@@ -175,10 +182,22 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         """
         tensor = as_tensor(X)
         plan = self._plan(tensor)
+        self.__dict__.pop("selection_", None)
+        if self._is_auto():
+            plan = self._choose(tensor, plan)
         if run_dir is None:
             return self._sample(tensor, plan)
         folder = start_run(run_dir, Run(self.get_params(deep=False), plan.model, tensor))
         return self._sample(tensor, plan, folder)
+
+    def _choose(self, tensor: Tensor, plan: Plan) -> Plan:
+        """Return the plan with the most probable number of components."""
+        with announcing_compilation(self.progress):
+            warm_up(tensor, plan.model)
+        team = Team(N_CHAINS, self._threads(), self.progress)
+        self.selection_ = choose_by_posterior(tensor, plan.model, team)
+        check_room(tensor.shape, self.selection_.best, self.n_chains, self.n_draws)
+        return replace(plan, model=replace(plan.model, n_components=self.selection_.best))
 
     def _sample(self, tensor: Tensor, plan: Plan, folder: Path | None = None) -> Self:
         """Run the chains, from their last checkpoints if there are any, and keep what they found."""
@@ -304,6 +323,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         """Set the fitted attributes."""
         self.factors_, self.noise_, self.posterior_ = posterior.factors, posterior.noise, posterior
         self.modes_, self.labels_ = posterior.modes, posterior.labels
+        self.n_components_ = posterior.n_components
         self.n_features_in_ = posterior.shape[1]
         self._model = model
 
@@ -327,7 +347,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
 
     def _plan(self, tensor: Tensor) -> Plan:
         """Check every setting and say how chains are to be run."""
-        L = check_count("n_components", self.n_components, 1)
+        L = 1 if self._is_auto() else check_count("n_components", self.n_components, 1, ", or 'auto'")
         n_chains, n_draws = (check_count(name, getattr(self, name), 1) for name in ("n_chains", "n_draws"))
         check_choice("noise", self.noise, ("symmetric", "asymmetric"))
         check_choice("noise_update", self.noise_update, ("sample", "map"))
@@ -338,7 +358,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         model = Model(
             n_components=L,
             noise=MODELS[self.noise, self.noise_update](*check_beta("noise_prior", self.noise_prior)),
-            prior=self._factor_prior(tensor),
+            prior=self._factor_prior(tensor, L),
             seed=_seed(self.random_state),
             flips=FLIPS[self.flips],
             shuffle=self.order == "random",
@@ -347,20 +367,32 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
             model=model,
             n_draws=n_draws,
             burn_in=self._burn_in(),
-            init=self._init(tensor),
+            init=self._init(tensor, L),
         )
+
+    def _is_auto(self) -> bool:
+        """Whether the number of components is to be chosen; whatever depends on it cannot be given then."""
+        if not (isinstance(self.n_components, str) and self.n_components == AUTO):
+            return False
+        for name, value in (("init", self.init), ("factor_prior", self.factor_prior)):
+            parts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+            if any(np.ndim(part) for part in parts):
+                raise InputError(
+                    f"{name} has a column for each component, but n_components is 'auto'; give their number."
+                )
+        return True
 
     def _burn_in(self) -> int | None:
         if isinstance(self.burn_in, str) and self.burn_in == "auto":
             return None
         return check_count("burn_in", self.burn_in, 0, ", or 'auto'")
 
-    def _init(self, tensor: Tensor) -> Any:
+    def _init(self, tensor: Tensor, L: int) -> Any:
         if isinstance(self.init, str):
             return check_choice("init", self.init, ("data", "random"))
-        return check_factors("init", self.init, tensor.shape, self.n_components)
+        return check_factors("init", self.init, tensor.shape, L)
 
-    def _factor_prior(self, tensor: Tensor) -> FactorPrior:
+    def _factor_prior(self, tensor: Tensor, L: int) -> FactorPrior:
         if isinstance(self.factor_prior, str):
             check_choice("factor_prior", self.factor_prior, ("learned",))
             return LearnedPrior()
@@ -368,7 +400,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
             return FixedPrior.from_probabilities(
                 [check_probability("factor_prior", self.factor_prior)] * len(tensor.shape)
             )
-        tables = check_probability_tables("factor_prior", self.factor_prior, tensor.shape, self.n_components)
+        tables = check_probability_tables("factor_prior", self.factor_prior, tensor.shape, L)
         return FixedPrior.from_probabilities(tables)
 
 

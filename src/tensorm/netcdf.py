@@ -83,16 +83,17 @@ def replace_file(path: Path, content: Any) -> None:
     """Put a file in the place of ``path``, whole and on the disk, or raise and leave what was there."""
     temporary = None
     try:
-        start = f".{path.name[:100]}."
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=start, suffix=".part")
+        target = Path(os.path.realpath(path))  # a link stays one
+        start = f".{target.name[:100]}."
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=start, suffix=".part")
         with open(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _permissions(path))
-        os.replace(temporary, path)
+        os.chmod(temporary, _permissions(target))
+        os.replace(temporary, target)
         temporary = None
-        _sync_folder(path.parent)
+        _sync_folder(target.parent)
     except (OSError, ValueError) as error:
         raise FileError(f"{path} cannot be written: {_reason(error)}.") from error
     finally:

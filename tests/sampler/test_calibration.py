@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from benchmarks.calibration import CASES, L, Length, calibrate, chi_square, compare, p_value
 
 SHORT = Length(burn_in=60, n_draws=19, thin=18)

@@ -2,5 +2,6 @@
 
 from tensorm.choice.chains import choose_by_occam, choose_by_posterior
 from tensorm.choice.result import Candidate, Selection, Trial
+from tensorm.choice.teams import Team
 
-__all__ = ["Candidate", "Selection", "Trial", "choose_by_occam", "choose_by_posterior"]
+__all__ = ["Candidate", "Selection", "Team", "Trial", "choose_by_occam", "choose_by_posterior"]

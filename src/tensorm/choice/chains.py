@@ -53,10 +53,9 @@ def choose_by_occam(
         for stage in one.stages
     ]
     if n:
-        least = next(stage.least for stage in reversed(best.stages) if stage.n_components == n)
         reason = (
             f"{_components(n, 'contributes', 'contribute')}: without the weakest the log evidence would fall "
-            f"by {least:.1f}, and nothing better was found."
+            f"by {best.least:.1f}, and nothing better was found."
         )
     else:
         reason = NONE
@@ -85,7 +84,7 @@ def choose_by_posterior(
             def make() -> Numbers:
                 return count_components(shared, found[chain], large, proposal, chain, n_draws, watch, stop)
 
-            form = team.remember(f"counts-{most}-{chain}", make, lambda made: [x.tolist() for x in made], stop)
+            form = team.remember(f"counts-{most}-{chain}", make, _plain, stop)
             return Numbers(np.array(form[0], np.int64), np.array(form[1]))
 
         numbers = team.run(count)
@@ -97,7 +96,7 @@ def choose_by_posterior(
     table = [
         Trial(number, chain, float(shares[chain, number]), {"kept": float(kept[chain])})
         for chain in range(len(numbers))
-        for number in np.flatnonzero(shares[chain])
+        for number in np.flatnonzero(shares[chain]).tolist()
     ]
     errors = _errors([one.counts for one, keep in zip(numbers, kept, strict=True) if keep], most)
     seen = np.flatnonzero(mean)
@@ -142,14 +141,19 @@ def _encode(found: Found) -> Any:
     """Return what a chain found as lists and numbers, as JSON holds them."""
     members = to_members(found.factors, max(found.n_components, 1))
     seen = [shares.tolist() for shares in found.seen]
-    return [members, found.n_components, found.evidence, [list(stage) for stage in found.stages], seen]
+    stages = [list(stage) for stage in found.stages]
+    return [members, found.n_components, found.evidence, found.least, stages, seen]
 
 
 def _decode(form: Any, shape: Sequence[int]) -> Found:
-    members, n_components, evidence, stages, seen = form
+    members, n_components, evidence, least, stages, seen = form
     shares = tuple(np.array(part, np.float64) for part in seen)
     stages = tuple(Stage(*stage) for stage in stages)
-    return Found(to_masks(members, shape), n_components, evidence, stages, shares)
+    return Found(to_masks(members, shape), n_components, evidence, least, stages, shares)
+
+
+def _plain(numbers: Numbers) -> Any:
+    return [numbers.counts.tolist(), numbers.evidence.tolist()]
 
 
 def _kept(numbers: Sequence[Numbers]) -> npt.NDArray[np.bool_]:

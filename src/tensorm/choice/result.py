@@ -80,7 +80,9 @@ class Selection:
         """Return the table of trials as a pandas table."""
         import pandas as pd
 
-        return pd.DataFrame([{**row._asdict(), **row.measures} for row in self.table]).drop(columns="measures")
+        return pd.DataFrame([{**row._asdict(), **row.measures} for row in self.table]).drop(
+            columns="measures"
+        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the scores of all numbers of components and mark the one chosen.

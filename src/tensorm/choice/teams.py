@@ -43,7 +43,7 @@ class Team(NamedTuple):
         return self.memo(name, finish)
 
     def run(self, work: Callable[[int, Stop], T]) -> list[T]:
-        """Call ``work(repeat, stop)`` for every repeat; ``stop()`` is true after Ctrl-C or another's error."""
+        """Call ``work(repeat, stop)`` for every repeat; ``stop()`` turns true on Ctrl-C or an error."""
         stopped = threading.Event()
         with ThreadPoolExecutor(self.at_once, thread_name_prefix="tensorm-choice") as pool:
             try:
@@ -57,4 +57,3 @@ class Team(NamedTuple):
                 stopped.set()
                 raise failed[0]
         return [future.result() for future in futures]
-

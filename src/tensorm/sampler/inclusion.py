@@ -24,6 +24,7 @@ from tensorm.kernels.philox import uniforms
 from tensorm.model import Confusion
 from tensorm.sampler.chains import Step
 from tensorm.sampler.occam import Found, log_evidence
+from tensorm.sampler.prior import EDGE
 from tensorm.sampler.seeding import Ground
 from tensorm.sampler.state import NOISE, State, SweepInfo
 from tensorm.sampler.sweep import Model, sweep
@@ -71,7 +72,10 @@ class Proposal:
 
     def log_ratios(self, columns: Sequence[Bits], density: Sequence[float]) -> Floats:
         """Return log prior(c) / q(c) of components."""
-        prior = sum(_log_bernoulli(column, np.full((1, len(column)), p))[0] for column, p in zip(columns, density, strict=True))
+        prior = sum(
+            _log_bernoulli(column, np.full((1, len(column)), p))[0]
+            for column, p in zip(columns, density, strict=True)
+        )
         if not len(self.seen[0]):
             return np.zeros_like(prior)
         like = sum(map(_log_bernoulli, columns, self._blurred)) - np.log(len(self.seen[0]))
@@ -121,7 +125,7 @@ def visit(
     The odds of all moves to come are worked out together; they hold until one is accepted.
     """
     births, left = rng.random(MOVES) < 0.5, MOVES
-    density = [float(expit(model.prior.log_odds(k, state.density)).item()) for k in range(len(tensor.shape))]
+    density = [_density(model, state, mode) for mode in range(len(tensor.shape))]
     bits = [unpack(masks, model.n_components) for masks in state.factors]
     while left:
         n = bits[0].shape[1]
@@ -154,6 +158,11 @@ def sweep_some(tensor: Tensor, state: State, model: Model, chain: int) -> tuple[
     noise = model.noise.update(confusion, state.noise, u)
     density = model.prior.update(state.factors, 0, u[2:])
     return State(state.factors, noise, density, state.sweep + 1), SweepInfo(confusion, noise)
+
+
+def _density(model: Model, state: State, mode: int) -> float:
+    """Return the prior probability of a mode's entries, which all entries share."""
+    return float(np.clip(expit(model.prior.log_odds(mode, state.density)), EDGE, 1 - EDGE).item())
 
 
 def _begin(tensor: Tensor, found: Found, model: Model) -> tuple[State, Model]:

@@ -38,7 +38,7 @@ BURN_IN, SHAVING = "burn-in", "shaving"
 
 
 class Stage(NamedTuple):
-    """A number of components on the way down, averaged over a few sweeps."""
+    """A number of components on the way down from many to one, the weakest taken out at each step."""
 
     n_components: int
     evidence: float
@@ -56,8 +56,10 @@ class Found(NamedTuple):
         Their number; 0 if none contributes, and then the factors are one empty component.
     evidence : float
         Log evidence of the factors, each entry at its more probable value.
+    least : float
+        Worth of the component that contributes least, averaged over sweeps; 0 if none contributes.
     stages : tuple of Stage
-        From many components to few.
+        From the many components of the start, and from those that contribute, down to one.
     seen : tuple of ndarray (J, N_k)
         For each mode how often its indices were members of J components, kept ones and others.
     """
@@ -65,6 +67,7 @@ class Found(NamedTuple):
     factors: tuple[Words, ...]
     n_components: int
     evidence: float
+    least: float
     stages: tuple[Stage, ...]
     seen: tuple[Floats, ...]
 
@@ -74,7 +77,6 @@ class Followed(NamedTuple):
 
     state: State
     worth: Floats  # (L,)
-    evidence: float
     shares: list[Floats]  # for each mode (L, N_k), how often an index was a member
 
 
@@ -111,7 +113,7 @@ def shave(
         in_vain = in_vain + 1 if better is None else 0
         if better is not None:
             state, model = razor.remove(better.state(state.sweep), better.model)
-    return razor.sum_up(state, model)
+    return razor.sum_up(*razor.remove(state, model))
 
 
 class Razor:
@@ -121,7 +123,7 @@ class Razor:
         self, tensor: Tensor, chain: int, watch: Callable[[Step], None], stop: Callable[[], bool]
     ) -> None:
         self.tensor, self.chain, self.watch, self.stop = tensor, chain, watch, stop
-        self.stages: list[Stage] = []
+        self.high: list[Stage] = []  # on the way down from where the chain settled
         self.seen: list[list[Floats]] = []
 
     def sweep(self, state: State, model: Model, phase: str, done: int, total: int | None) -> State:
@@ -138,27 +140,25 @@ class Razor:
             state, info = sweep(self.tensor, state, model, self.chain)
             state = burn_in.after(state, info)
             self.watch(Step(self.chain, BURN_IN, state.sweep, None, info))
+        self.high = go_down(Ground(self.tensor, model, state.factors))
         return state, model
 
     def follow(self, state: State, model: Model, sweeps: int = AVERAGED) -> Followed:
         """Average what components contribute, and their members, over a few sweeps."""
-        worth, evidence = np.zeros(model.n_components), 0.0
+        worth = np.zeros(model.n_components)
         shares = [np.zeros((model.n_components, size)) for size in self.tensor.shape]
         for number in range(sweeps):
             ground = Ground(self.tensor, model, state.factors)
             worth += worths(ground) / sweeps
-            evidence += log_evidence(ground) / sweeps
             for share, bits in zip(shares, ground.bits, strict=True):
                 share += bits.T / sweeps
             state = self.sweep(state, model, SHAVING, number + 1, sweeps)
-        return Followed(state, worth, evidence, shares)
+        return Followed(state, worth, shares)
 
     def remove(self, state: State, model: Model) -> tuple[State, Model]:
         """Take components out until each that is left contributes; one always stays."""
         while True:
             followed = self.follow(state, model)
-            least = float(followed.worth.min())
-            self.stages.append(Stage(model.n_components, followed.evidence, least))
             idle = np.flatnonzero(followed.worth < 0)
             ground = Ground(self.tensor, model, followed.state.factors)
             kept = drop(ground, idle[np.argsort(followed.worth[idle])])
@@ -175,10 +175,11 @@ class Razor:
         best = Ground(self.tensor, model, state.factors).polished()
         shares = zip(*self.seen, followed.shares, strict=True)
         seen = tuple(np.concatenate(parts) for parts in shares)
-        n_components = model.n_components
-        if n_components == 1 and followed.worth[0] < 0:  # the rate of ones alone says as much
-            best, n_components = best.emptied([0]), 0
-        return Found(best.factors, n_components, log_evidence(best), tuple(self.stages), seen)
+        n_components, least, low = model.n_components, float(followed.worth.min()), go_down(best)
+        stages = (*(stage for stage in self.high if stage.n_components > n_components), *low)
+        if n_components == 1 and least < 0:  # the rate of ones alone says as much
+            best, n_components, least = best.emptied([0]), 0, 0.0
+        return Found(best.factors, n_components, log_evidence(best), least, stages, seen)
 
 
 def keep(ground: Ground, components: npt.NDArray[np.intp]) -> Ground:
@@ -190,7 +191,7 @@ def keep(ground: Ground, components: npt.NDArray[np.intp]) -> Ground:
 def drop(ground: Ground, candidates: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Take candidates out in their order, where that still raises the evidence; return what is left.
 
-    Two that explain the same cells contribute nothing each, but one of them does as soon as the other is gone.
+    Two that explain the same cells contribute nothing each, but one does as soon as the other is gone.
     """
     kept = np.arange(ground.model.n_components)
     for component in candidates:
@@ -199,6 +200,19 @@ def drop(ground: Ground, candidates: npt.NDArray[np.intp]) -> npt.NDArray[np.int
             rest = np.delete(np.arange(len(kept)), here)
             ground, kept = keep(ground, rest), kept[rest]
     return kept
+
+
+def go_down(ground: Ground) -> list[Stage]:
+    """Return the stages from the components that are used down to the last one."""
+    ground = keep(ground, np.setdiff1d(np.arange(ground.model.n_components), ground.unused))
+    stages = []
+    while n := ground.model.n_components:
+        worth = worths(ground)
+        stages.append(Stage(n, log_evidence(ground), float(worth.min())))
+        if n == 1:
+            break
+        ground = keep(ground, np.delete(np.arange(n), worth.argmin()))
+    return stages
 
 
 def prune(ground: Ground) -> Ground:

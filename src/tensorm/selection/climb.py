@@ -17,7 +17,12 @@ from tensorm.tensors.seam import Tensor
 
 
 def settle(
-    tensor: Tensor, model: Model, before: Sequence[Words] | None, n_before: int, chain: int, stop: Callable[[], bool]
+    tensor: Tensor,
+    model: Model,
+    before: Sequence[Words] | None,
+    n_before: int,
+    chain: int,
+    stop: Callable[[], bool],
 ) -> State:
     """Return the state of a chain after burn-in.
 

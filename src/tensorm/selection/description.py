@@ -56,7 +56,9 @@ def describe_length(factors: Sequence[Bits], confusion: Confusion) -> Length:
 
 def choose(n: int, ones: int | np.ndarray) -> np.ndarray:
     """Return the bits that tell one subset of n things: its size, then which one of that size it is."""
-    return -betaln(1 + np.asarray(ones), 1 + n - np.asarray(ones)) / math.log(2)  # (n + 1) * binomial(n, ones)
+    return -betaln(1 + np.asarray(ones), 1 + n - np.asarray(ones)) / math.log(
+        2
+    )  # (n + 1) * binomial(n, ones)
 
 
 def universal(n: int) -> float:

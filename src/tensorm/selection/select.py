@@ -106,8 +106,8 @@ def select_components(
     repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)
     holdout = Holdout(check_number("test_size", test_size), symmetric, scoring)
     settings = clone(estimator) if estimator is not None else TensOrMachine()
-    settings.set_params(n_jobs=n_jobs, random_state=random_state)
-    model = settings._model(tensor, 1)
+    settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
+    model = settings._plan(tensor).model
     team = Team(repeats, settings._threads(), bool(progress))
     if run_dir is not None:
         seed = read_seed(run_dir) if random_state is None else None
