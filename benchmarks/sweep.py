@@ -71,29 +71,32 @@ def sweeps(tensor: DenseTensor, factors: list[Any]) -> Iterator[Any]:
     return sample(tensor, State(masks, Noise.symmetric(1 - NOISE), (density,) * len(factors), 0), model)
 
 
-def alternate(steps: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Time steps in turn, each for a while, and return the best of each; one sits out when its time is up."""
-    turns: dict[str, list[float]] = {name: [] for name in steps}
+def alternate(steps: dict[str, Callable[[], Any]]) -> dict[str, tuple[float, float]]:
+    """Time steps in turn, each for a while; return the best of each, by the clock and of processor time."""
+    turns: dict[str, list[tuple[float, float]]] = {name: [] for name in steps}
     for step in steps.values():
         step()  # compiles
     for _ in range(ROUNDS):
         for name, step in steps.items():
-            if sum(turns[name]) < PATIENCE:
+            if sum(clock for clock, _ in turns[name]) < PATIENCE:
                 turns[name].append(repeat(step))
-    return {name: min(taken) for name, taken in turns.items()}
+    return {name: (min(x[0] for x in taken), min(x[1] for x in taken)) for name, taken in turns.items()}
 
 
-def repeat(step: Callable[[], Any]) -> float:
-    """Return the mean time of a step, repeated for as long as caches take to forget what ran before."""
-    started, count = time.perf_counter(), 0
+def repeat(step: Callable[[], Any]) -> tuple[float, float]:
+    """Return the mean times of a step, repeated for as long as caches take to forget what ran before."""
+    started, spent, count = time.perf_counter(), time.process_time(), 0
     while count == 0 or time.perf_counter() < started + TURN:
         step()
         count += 1
-    return (time.perf_counter() - started) / count
+    return (time.perf_counter() - started) / count, (time.process_time() - spent) / count
 
 
 def measure_sweep(size: int, rank: int) -> dict[str, Any]:
-    """Time a sweep of a cube, for each number of threads and for Algorithm 1."""
+    """Time a sweep of a cube, for each number of threads and for Algorithm 1.
+
+    What one thread does is compared by processor time, for the clock also runs while others compute.
+    """
     sim = datasets.simulate((size,) * 3, rank, DENSITY, NOISE, random_state=0)
     tensor, loops = DenseTensor(sim.observed), Algorithm1(sim.observed, sim.factors, 1 - NOISE)
     chains = {str(n): sweeps(tensor.with_threads(n), sim.factors) for n in THREADS}
@@ -101,10 +104,10 @@ def measure_sweep(size: int, rank: int) -> dict[str, Any]:
     return {
         "size": size,
         "rank": rank,
-        "seconds": best,
-        "ns_per_cell": {name: 1e9 * seconds / size**3 for name, seconds in best.items()},
-        "times_faster": best["loops"] / best["1"],
-        "thread_scaling": best["1"] / best["2"],
+        "seconds": {name: clock for name, (clock, _) in best.items()},
+        "ns_per_cell": {name: 1e9 * best[name][1] / size**3 for name in ("1", "loops")},
+        "times_faster": best["loops"][1] / best["1"][1],
+        "thread_scaling": best["1"][0] / best["2"][0],
     }
 
 
@@ -173,15 +176,15 @@ def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> N
         table.add_column(column, justify="right")
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    Console(width=100).print(table)
 
 
 def show_sweeps(found: Sequence[dict[str, Any]]) -> None:
     columns = "cells", "L", "1 thread", "2 threads", "loops", "ns/cell", "loops", "faster", "scaling"
     rows = []
     for row in found:
-        times = (f"{1e3 * row['seconds'][name]:.4g}" for name in ("1", "2", "loops"))
-        per_cell = (f"{row['ns_per_cell'][name]:.3g}" for name in ("1", "loops"))
+        times = (f"{1e3 * row['seconds'][name]:.3f}" for name in ("1", "2", "loops"))
+        per_cell = (f"{row['ns_per_cell'][name]:.3f}" for name in ("1", "loops"))
         ratios = f"{row['times_faster']:.1f}", f"{row['thread_scaling']:.2f}"
         rows.append([f"{row['size']}^3", f"{row['rank']}", *times, *per_cell, *ratios])
     show("One sweep: ms, and ns per cell of one thread, beside the loops of Algorithm 1", columns, rows)

@@ -129,9 +129,9 @@ INTEGERS = [0, -1, 2.5, 2.0, "x", "3", True, None, NAN, [2], np.array([1, 2]), 1
 @pytest.mark.parametrize("name", ["n_components", "n_chains", "n_draws"])
 @pytest.mark.parametrize("value", INTEGERS, ids=repr)
 def test_counts(name: str, value: Any) -> None:
-    check_fit_refuses(
-        X, rf"{name} is {re.escape(repr(value))}; give an integer of at least 1\.$", **{name: value}
-    )
+    otherwise = ", or 'auto'" if name == "n_components" else ""
+    message = rf"{name} is {re.escape(repr(value))}; give an integer of at least 1{otherwise}\.$"
+    check_fit_refuses(X, message, **{name: value})
 
 
 @pytest.mark.parametrize(

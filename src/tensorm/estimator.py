@@ -470,13 +470,13 @@ def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
     if interrupted:
         made = f"{sum(map(len, traces))} draws from {len(traces)} of {n_chains} chains"
         unsure = ", made before burn-in was over" if unsettled else ""
-        warnings.warn(f"Stopped by Ctrl-C: this fit rests on {made}{unsure}.", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"Stopped by Ctrl-C: this fit rests on {made}{unsure}.", RuntimeWarning, stacklevel=4)
     elif unsettled:
         warnings.warn(
             f"The log-likelihood of {len(unsettled)} of {n_chains} chains was still rising after "
             f"{unsettled[0].burn_in} sweeps of burn-in; give burn_in a larger number.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

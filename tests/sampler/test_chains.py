@@ -144,12 +144,12 @@ def test_stopped_during_draws_keeps_those_made() -> None:
     np.testing.assert_array_equal(trace.factors[0], alone(0).factors[0][:4])
 
 
-def test_stopped_during_burn_in_leaves_the_last_state() -> None:
+def test_stopped_during_burn_in_leaves_what_the_next_sweep_gives() -> None:
     trace = run_chain(TENSOR, PLAN, 0, stop=stop_after(3))
     assert trace is not None
     assert (len(trace), trace.burn_in, trace.settled) == (1, 3, False)
     whole = alone(0, Plan(MODEL, 12, 0, PLAN.init))
-    np.testing.assert_array_equal(trace.factors[0][0], whole.factors[0][2])
+    np.testing.assert_array_equal(trace.factors[0][0], whole.factors[0][3])
 
 
 def test_stopped_before_the_first_sweep_leaves_nothing() -> None:
