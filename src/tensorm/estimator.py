@@ -19,7 +19,7 @@ from tensorm.choice import Team, choose_by_posterior
 from tensorm.choice.chains import N_CHAINS
 from tensorm.contributions import Contribution
 from tensorm.errors import FileError, InputError
-from tensorm.files import FIT, Run, open_run, read_fit, start_run
+from tensorm.files import FIT, Run, check_folder, open_run, read_fit, start_run
 from tensorm.inputs import (
     check_beta,
     check_choice,
@@ -66,9 +66,13 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         Draws kept from each chain.
     burn_in : "auto" or int, default "auto"
         Sweeps before the first draw. "auto" goes on until the log-likelihood stops rising: the mean of the
-        last 25 sweeps exceeds that of the 25 before by no more than half their standard deviation.
+        last 25 sweeps exceeds that of the 25 before by no more than half their standard deviation; and until
+        chains that start from the data are mended no more. It gives up after 2,000 sweeps.
     init : "data", "random" or list of arrays (N_k, L), default "data"
-        Where chains start: from the data, from fair coins, or from given factors.
+        Where chains start: from components found in the data, from fair coins, or from given factors. Chains
+        that start from the data are also mended every five sweeps: components that do not pay, and one or
+        two others, are looked for again. That keeps no detailed balance, so it ends with burn-in; the draws
+        are of the exact sampler. Chains from other starts are not mended.
     noise : "asymmetric" or "symmetric", default "asymmetric"
         Two rates of ones, inside and outside the components, or the paper's one rate of errors.
     noise_update : "sample" or "map", default "sample"
@@ -183,6 +187,8 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         tensor = as_tensor(X)
         plan = self._plan(tensor)
         self.__dict__.pop("selection_", None)
+        if run_dir is not None:
+            check_folder(run_dir)
         if self._is_auto():
             plan = self._choose(tensor, plan)
         if run_dir is None:

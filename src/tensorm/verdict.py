@@ -85,7 +85,8 @@ def diagnose(model: TensOrMachine | Posterior) -> Diagnostics:
     rows = summarise(posterior.chains)
     quantities, entries = assess(posterior.traces), assess_entries(posterior.traces)
     length = min(len(trace) for trace in posterior.traces)
-    verdict = _judge_chains(rows) or _judge_mixing(quantities, length) or _judge_entries(entries)
+    verdict = _judge_chains(rows) or _judge_mixing(quantities, length)
+    verdict = verdict or _judge_components(rows) or _judge_entries(entries)
     return Diagnostics(verdict or f"All {len(rows)} chains agree.", tuple(rows), quantities, entries)
 
 
@@ -98,7 +99,7 @@ def largest_rhat(length: int) -> float:
 
 
 def _judge_chains(rows: Sequence[ChainSummary]) -> str | None:
-    """Say if chains ended in different explanations of the data, or before their time."""
+    """Say if chains ended in worse explanations of the data, or before their time."""
     if len(rows) == 1:
         return "One chain cannot be compared with others: give n_chains at least 2 to see whether they agree."
     stuck = [row for row in rows if not row.kept]
@@ -110,12 +111,17 @@ def _judge_chains(rows: Sequence[ChainSummary]) -> str | None:
         )
     if any(not row.settled for row in rows):
         return "Some chains were still improving when burn-in ended: give burn_in a larger number."
-    if min(row.agreement for row in rows) < SAME:
-        return (
-            "The chains explain the data equally well by different components: believe predictions rather "
-            "than single components, or try fewer components."
-        )
     return None
+
+
+def _judge_components(rows: Sequence[ChainSummary]) -> str | None:
+    """Say if chains that fit equally well found different components."""
+    if min(row.agreement for row in rows) >= SAME:
+        return None
+    return (
+        "The chains explain the data equally well by different components: believe predictions rather "
+        "than single components, or try fewer components."
+    )
 
 
 def _judge_mixing(quantities: Sequence[Mixing], length: int) -> str | None:

@@ -11,7 +11,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
@@ -31,6 +31,14 @@ L = 3
 MODEL = Model(L, Asymmetric(), LearnedPrior(), np.uint64(7))
 TENSOR = DenseTensor(simulate((9, 8, 7), rank=L, missing=0.1, random_state=0).observed)
 FOREVER = 2 * 10**4  # long enough to be stopped, short enough to fail
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C works in the tests also where they run as a shell's background job, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def coins(shape: tuple[int, ...]) -> list[np.ndarray]:
@@ -257,9 +265,11 @@ def test_ctrl_c_while_chains_are_being_started(monkeypatch: pytest.MonkeyPatch) 
 
 
 SCRIPT = """
-import contextlib, json, sys, time, warnings
+import contextlib, json, signal, sys, time, warnings
 import tensorm.estimator
 from tensorm import TensOrMachine, datasets
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin without
 
 @contextlib.contextmanager
 def watching(n_chains, shown):

@@ -23,7 +23,7 @@ NOWHERE = tuple(np.zeros((0, size)) for size in X.shape)
 
 
 def exact_probabilities(log_noise, log_prior) -> np.ndarray:
-    """P(n | X) for n = 0..MOST, by adding up every state; a priori all n are alike."""
+    """P(n | X) for n = 0..MOST, by adding up every state; each n is half as probable a priori as the last."""
     observed, ones = ~np.isnan(X), X == 1
     totals = []
     for n in range(MOST + 1):
@@ -34,7 +34,7 @@ def exact_probabilities(log_noise, log_prior) -> np.ndarray:
         inside = np.einsum("sal,sbl->sab", *(factor.astype(int) for factor in factors)) > 0
         cells = (inside & ones, inside & ~ones, ~inside & ones, ~inside & ~ones)
         counts = np.array([(these & observed).sum(axis=(1, 2)) for these in cells])
-        totals.append(logsumexp(log_noise(counts) + log_prior(factors)))
+        totals.append(logsumexp(log_noise(counts) + log_prior(factors)) + n * np.log(0.5))
     return np.exp(totals - logsumexp(totals))
 
 

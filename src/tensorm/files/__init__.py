@@ -1,6 +1,16 @@
 """Files: one fit in one netCDF file, and runs that can be taken up again, as docs/files.md lays them out."""
 
 from tensorm.files.fit import FORMAT_VERSION, Fit, read_fit, write_fit
-from tensorm.files.run import FIT, Run, open_run, start_run
+from tensorm.files.run import FIT, Run, check_folder, open_run, start_run
 
-__all__ = ["FIT", "FORMAT_VERSION", "Fit", "Run", "open_run", "read_fit", "start_run", "write_fit"]
+__all__ = [
+    "FIT",
+    "FORMAT_VERSION",
+    "Fit",
+    "Run",
+    "check_folder",
+    "open_run",
+    "read_fit",
+    "start_run",
+    "write_fit",
+]

@@ -39,6 +39,18 @@ class Run(NamedTuple):
 
 def start_run(folder: str | os.PathLike[str], run: Run) -> Path:
     """Write down what a run samples, in a folder that is made for it; return the folder."""
+    path, tensor = check_folder(folder), run.tensor
+    with writing(path / RUN) as file:
+        describe_file(file, FORMAT, FORMAT_VERSION)
+        write_modes(file, tensor.shape, tensor.modes, tensor.labels)
+        write_settings(file.create_group("settings"), run.settings)
+        write_model(file.create_group("model"), run.model)
+        _write_cells(file.create_group("cells"), tensor)
+    return path
+
+
+def check_folder(folder: str | os.PathLike[str]) -> Path:
+    """Make a folder for a new run, or raise if that cannot be or it holds a run already."""
     path = Path(folder)
     if (path / RUN).exists():
         raise FileError(f"{path} holds a run already; go on with tensorm.resume, or give another run_dir.")
@@ -46,13 +58,6 @@ def start_run(folder: str | os.PathLike[str], run: Run) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{path} cannot be made: {error.strerror}; give another run_dir.") from error
-    tensor = run.tensor
-    with writing(path / RUN) as file:
-        describe_file(file, FORMAT, FORMAT_VERSION)
-        write_modes(file, tensor.shape, tensor.modes, tensor.labels)
-        write_settings(file.create_group("settings"), run.settings)
-        write_model(file.create_group("model"), run.model)
-        _write_cells(file.create_group("cells"), tensor)
     return path
 
 

@@ -1,4 +1,4 @@
-"""Chains: burn-in, draws, and several of them side by side in threads or processes."""
+"""Chains: burn-in, draws, and several of them side by side in threads."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ def run_chain(
 def warm_up(tensor: Tensor, model: Model) -> None:
     """Compile what the sampler calls, on factors that are empty and so cost no time."""
     nothing = [np.zeros((size, model.n_components), np.bool_) for size in tensor.shape]
-    sweep(tensor, start(nothing), model, chain=0)
+    state, _ = sweep(tensor, start(nothing), model, chain=0)
+    tensor.counts(0, state.factors, model.n_components)
 
 
 def run_chains(

@@ -1,10 +1,13 @@
 """Components that come and go: their number is drawn along with everything else.
 
-Any number from 0 to ``most`` is as probable as another beforehand, and the entries of each component come
-from the factor prior. A *birth* draws columns c from a proposal q and accepts them with the likelihood ratio
-times prior(c) / q(c); a *death* takes a random component out, with the inverse. (A new component may take
-any of n + 1 places and any of n + 1 may die, which cancels.) Between sweeps these moves leave the posterior
-as it is, so the share of draws with n components is the posterior probability of n.
+Beforehand each number of components is half as probable as the one before it, from 0 to ``most``: else data
+without any pattern would leave all numbers open, for a component that explains nothing costs next to nothing.
+The entries of each component come from the factor prior.
+
+A *birth* draws columns c from a proposal q and accepts them with the likelihood ratio times 1/2 times
+prior(c) / q(c); a *death* takes a random component out, with the inverse. (A new component may take any of
+n + 1 places and any of n + 1 may die, which cancels.) Between sweeps these moves leave the posterior as it
+is, so the share of draws with n components is the posterior probability of n.
 
 The proposal is one half the prior, which finds small components, and one half components much like those
 that a chain had seen before the first draw: real ones that are in doubt come and go by it.
@@ -12,6 +15,7 @@ that a chain had seen before the first draw: real ones that are in doubt come an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -35,6 +39,7 @@ Floats = npt.NDArray[np.float64]
 
 FROM_PRIOR = 0.5  # share of proposals drawn from the prior
 BLUR = 0.03  # a proposal's entry differs from what was always seen this often
+LOG_HALF = math.log(0.5)  # prior log-odds of n + 1 components against n
 MOVES = 16  # births and deaths tried between two sweeps
 COUNTING = "counting"
 
@@ -130,8 +135,8 @@ def visit(
     while left:
         n = bits[0].shape[1]
         new = proposal.draw(rng, int(np.count_nonzero(births[-left:])), density)
-        rises = _gains(tensor, state, bits, new) + proposal.log_ratios(new, density)
-        falls = -_losses(tensor, state, bits) - proposal.log_ratios(bits, density)
+        rises = LOG_HALF + _gains(tensor, state, bits, new) + proposal.log_ratios(new, density)
+        falls = -LOG_HALF - _losses(tensor, state, bits) - proposal.log_ratios(bits, density)
         chances, tried = np.log(rng.random(left)), 0
         for birth, chance in zip(births[-left:], chances, strict=True):
             left -= 1

@@ -61,6 +61,12 @@ class Ground:
         return self.model.noise.estimate(self.confusion)
 
     @property
+    def purity(self) -> float:
+        """Rate of ones inside the components, above the rate outside."""
+        hit, false_alarm = self.noise
+        return (hit - false_alarm) / (1 - false_alarm)
+
+    @property
     def density(self) -> tuple[float, ...]:
         """Shares of ones in the factors, smoothed."""
         return tuple(float((bits.sum() + 1) / (bits.size + 2)) for bits in self.bits)
@@ -213,9 +219,12 @@ def begin(tensor: Tensor, model: Model, rng: np.random.Generator) -> Ground:
     nothing = tuple(pack(np.zeros((size, model.n_components), np.bool_)) for size in small.shape)
     ground = Ground(small, model, nothing)
     cells = small.sample_ones(rng, LOOKED_AT)
-    best = max(
-        (fill(ground, cells, purity).polished() for purity in PURITIES), key=lambda ground: ground.score
-    )
+    best = ground
+    for purity, next_purity in zip(PURITIES, (*PURITIES[1:], 0.0), strict=True):
+        found = fill(ground, cells, purity).polished()
+        best = max(best, found, key=lambda ground: ground.score)
+        if found.used == model.n_components and found.purity > (purity + next_purity) / 2:
+            break  # as pure as was looked for: the next purity would find nothing better
     return best if part is None else spread(best, tensor, part)
 
 
@@ -295,7 +304,6 @@ def repair(ground: Ground, rng: np.random.Generator, n_out: int) -> tuple[Ground
     idle = losses(ground) <= 0
     busy = rng.permutation(np.flatnonzero(~idle))[:n_out]
     bare = ground.emptied([int(l) for l in (*np.flatnonzero(idle), *busy)])
-    hit, false_alarm = ground.noise
-    purity = rng.choice([*PURITIES, (hit - false_alarm) / (1 - false_alarm)])
+    purity = rng.choice([*PURITIES, ground.purity])
     new = fill(bare, ground.tensor.sample_ones(rng, LOOKED_AT), purity).polished()
     return (new, True) if new.score > ground.polished().score + 1e-6 else (ground, False)

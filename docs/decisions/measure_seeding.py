@@ -1,0 +1,64 @@
+"""Prints which share of burn-in goes into finding and mending components (note 6), and what purities find.
+
+Run as ``python docs/decisions/measure_seeding.py``.
+"""
+
+import time
+
+import numpy as np
+
+from tensorm.datasets import simulate
+from tensorm.model import boolean_product
+from tensorm.sampler import burnin, seeding
+from tensorm.sampler.burnin import BurnIn
+from tensorm.sampler.chains import warm_up
+from tensorm.sampler.noise import Asymmetric
+from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sweep import Model, sweep
+from tensorm.tensors import DenseTensor
+
+
+def burn_in(size: int, rank: int, noise: float) -> tuple[float, float, float]:
+    """Seconds to begin, to mend, and for all of one chain's burn-in."""
+    sim = simulate((size,) * 3, rank=rank, density=0.2, noise=noise, random_state=0)
+    tensor, model = DenseTensor(sim.observed), Model(rank, Asymmetric(), LearnedPrior(), np.uint64(1))
+    warm_up(tensor, model)
+    seeding.begin(tensor, model, np.random.default_rng(0))
+    spent = {"begin": 0.0, "repair": 0.0}
+
+    def timed(name):
+        def call(*arguments, **named):
+            start = time.perf_counter()
+            result = getattr(seeding, name)(*arguments, **named)
+            spent[name] += time.perf_counter() - start
+            return result
+
+        return call
+
+    burnin.begin, burnin.repair = timed("begin"), timed("repair")
+    start, chain = time.perf_counter(), BurnIn(tensor, model, 0, "data", None)
+    state = chain.start()
+    while not chain.over(state):
+        state = chain.after(*sweep(tensor, state, model, 0))
+    return spent["begin"], spent["repair"], time.perf_counter() - start
+
+
+def found(purities: tuple[float, ...], tensors: int = 8) -> float:
+    """Accuracy of the start alone on matrices without noise, the hardest for it."""
+    seeding.PURITIES, right = purities, []
+    for number in range(tensors):
+        sim = simulate((40, 40), rank=3, density=0.1, noise=0.0, random_state=number)
+        model = Model(3, Asymmetric(), LearnedPrior(), np.uint64(1))
+        ground = seeding.begin(DenseTensor(sim.observed), model, np.random.default_rng(number))
+        right.append((boolean_product(ground.bits) == sim.noise_free).mean())
+    return float(np.mean(right))
+
+
+if __name__ == "__main__":
+    print("cells  L   noise  begin s  mend s  burn-in s  share")
+    for size, rank, noise in ((20, 10, 0.1), (20, 10, 0.3), (100, 20, 0.1), (300, 20, 0.1)):
+        begin, mend, whole = burn_in(size, rank, noise)
+        share = f"{100 * (begin + mend) / whole:.0f}%"
+        print(f"{size}^3  {rank:3}  {noise:5}  {begin:7.3f}  {mend:6.3f}  {whole:9.3f}  {share:>5}")
+    for purities in ((0.75,), (0.99,), (0.3,), (0.99, 0.75, 0.3)):
+        print(f"purities {purities}: {found(purities):.4f}")
