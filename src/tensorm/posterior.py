@@ -67,6 +67,10 @@ class Posterior:
         chains = tuple(trace.reorder(order) for trace in aligned)
         return cls(chains, tensor.shape, tensor.modes, tensor.labels, kept, found)
 
+    def __repr__(self) -> str:
+        chains = f"{len(self.chains)} chains, {sum(self.kept)} kept"
+        return f"Posterior(shape={self.shape}, n_components={self.n_components}, {chains}, n_draws={self.n_draws})"
+
     @property
     def traces(self) -> tuple[Trace, ...]:
         """The draws of the chains that count."""

@@ -173,8 +173,8 @@ def _describe_entries(entries: EntryMixing) -> str:
     if entries.rhat is not None and entries.ess is not None:
         which = "" if entries.examined == moving else f" {entries.examined:,} of"
         text += (
-            f"; for{which} the other {moving:,} R-hat is at most {_rhat(entries.rhat)} "
-            f"and ESS at least {entries.ess:.0f}"
+            f"; for{which} the other {moving:,} the largest R-hat is {_rhat(entries.rhat)} "
+            f"and the least ESS {entries.ess:.0f}"
         )
     return text + "."
 

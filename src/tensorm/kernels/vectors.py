@@ -122,19 +122,6 @@ def add(typing, x, y):
 
 
 @intrinsic
-def scale(typing, x, count):
-    """Every word of x times an integer."""
-
-    def codegen(context, builder, sig, args):
-        vector, i32 = _llvm(sig.args[0]), ir.IntType(32)
-        first = builder.insert_element(ir.Constant(vector, ir.Undefined), args[1], ir.Constant(i32, 0))
-        spread = ir.Constant(ir.VectorType(i32, vector.count), [0] * vector.count)
-        return builder.mul(args[0], builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), spread))
-
-    return x(x, types.int64), codegen
-
-
-@intrinsic
 def popcount(typing, x):
     """Set bits of each word."""
     name = f"llvm.ctpop.v{x.lanes}i64"

@@ -64,6 +64,9 @@ class DenseTensor:
         ones = [bits.reshape(len(bits), -1).sum(axis=1) for _, bits, _ in self.blocks()]
         return np.concatenate([[0], np.cumsum(np.concatenate(ones))[:-1]])
 
+    def __repr__(self) -> str:
+        return f"DenseTensor(shape={self.shape}, n_observed={self.n_observed}, n_ones={self.n_ones})"
+
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
