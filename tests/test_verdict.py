@@ -234,3 +234,11 @@ def test_independent_draws_are_hardly_ever_called_unmixed(n_draws) -> None:
     verdicts = [diagnose(posterior(2, n_draws, seed=seed)).verdict for seed in range(60)]
     assert sum("not mixed" in verdict for verdict in verdicts) <= 2
     assert sum("not mixed" in diagnose(posterior(2, 60, apart=2.0, seed=s)).verdict for s in range(5)) == 5
+
+
+def test_chains_that_fit_differently_are_not_said_to_fit_equally_well() -> None:
+    """Cut short at once, chains from random starts differ in components and in fit."""
+    X = datasets.simulate((12, 12, 12), rank=4, density=0.3, noise=0.1, random_state=0).observed
+    model = TensOrMachine(4, init="random", burn_in=0, n_draws=6, random_state=0, progress=False).fit(X)
+    assert min(row.agreement for row in model.diagnostics_.chains if row.kept) < 0.7
+    assert "equally well" not in model.diagnostics_.verdict

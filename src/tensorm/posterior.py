@@ -68,8 +68,8 @@ class Posterior:
         return cls(chains, tensor.shape, tensor.modes, tensor.labels, kept, found)
 
     def __repr__(self) -> str:
-        chains = f"{len(self.chains)} chains, {sum(self.kept)} kept"
-        return f"Posterior(shape={self.shape}, n_components={self.n_components}, {chains}, n_draws={self.n_draws})"
+        draws = f"{self.n_draws} draws of {sum(self.kept)} of {len(self.chains)} chains"
+        return f"Posterior(shape={self.shape}, n_components={self.n_components}, {draws})"
 
     @property
     def traces(self) -> tuple[Trace, ...]:

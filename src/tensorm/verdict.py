@@ -85,8 +85,8 @@ def diagnose(model: TensOrMachine | Posterior) -> Diagnostics:
     rows = summarise(posterior.chains)
     quantities, entries = assess(posterior.traces), assess_entries(posterior.traces)
     length = min(len(trace) for trace in posterior.traces)
-    verdict = _judge_chains(rows) or _judge_mixing(quantities, length)
-    verdict = verdict or _judge_components(rows) or _judge_entries(entries)
+    verdict = _judge_chains(rows) or _judge_components(rows, quantities, length)
+    verdict = verdict or _judge_mixing(quantities, length) or _judge_entries(entries)
     return Diagnostics(verdict or f"All {len(rows)} chains agree.", tuple(rows), quantities, entries)
 
 
@@ -114,9 +114,10 @@ def _judge_chains(rows: Sequence[ChainSummary]) -> str | None:
     return None
 
 
-def _judge_components(rows: Sequence[ChainSummary]) -> str | None:
+def _judge_components(rows: Sequence[ChainSummary], quantities: Sequence[Mixing], length: int) -> str | None:
     """Say if chains that fit equally well found different components."""
-    if min(row.agreement for row in rows) >= SAME:
+    apart = any((row.rhat or 0) > largest_rhat(length) for row in quantities)
+    if apart or min(row.agreement for row in rows) >= SAME:
         return None
     return (
         "The chains explain the data equally well by different components: believe predictions rather "
