@@ -21,6 +21,8 @@ from tensorm.convergence import (
     assess_entries,
 )
 from tensorm.diagnostics import SAME, ChainSummary, summarise
+
+FEW = 20  # draws of a chain below which nothing is said of how its fit compares
 from tensorm.modes import posterior_of
 from tensorm.posterior import Posterior
 
@@ -116,8 +118,8 @@ def _judge_chains(rows: Sequence[ChainSummary]) -> str | None:
 
 def _judge_components(rows: Sequence[ChainSummary], quantities: Sequence[Mixing], length: int) -> str | None:
     """Say if chains that fit equally well found different components."""
-    apart = any((row.rhat or 0) > largest_rhat(length) for row in quantities)
-    if apart or min(row.agreement for row in rows) >= SAME:
+    unknown = length < FEW or any((row.rhat or 0) > largest_rhat(length) for row in quantities)
+    if unknown or min(row.agreement for row in rows) >= SAME:
         return None
     return (
         "The chains explain the data equally well by different components: believe predictions rather "
