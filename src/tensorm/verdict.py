@@ -21,14 +21,13 @@ from tensorm.convergence import (
     assess_entries,
 )
 from tensorm.diagnostics import SAME, ChainSummary, summarise
-
-FEW = 20  # draws of a chain below which nothing is said of how its fit compares
 from tensorm.modes import posterior_of
 from tensorm.posterior import Posterior
 
 if TYPE_CHECKING:
     from tensorm.estimator import TensOrMachine
 
+FEW = 20  # draws of a chain below which nothing is said of how its fit compares
 SMALLEST_ESS = 100
 DISPUTED = 0.05  # share of entries that chains may disagree on before the verdict says so
 IN_WORDS = {
