@@ -83,7 +83,8 @@ def other_rules(selection: Selection) -> dict[str, int]:
     """What the same held-out cells say by accuracy: within one error, and the paper's rule, the best."""
     repeats = 1 + max(trial.repeat for trial in selection.table)
     accuracy = np.array([trial.measures["accuracy"] for trial in selection.table]).reshape(repeats, -1)
-    best, fewest = fewest_within_error(accuracy, 0.2, CANDIDATES)
+    cells = selection.table[0].measures["cells"]
+    best, fewest = fewest_within_error(accuracy, 0.2, cells, CANDIDATES)
     return {"cv accuracy": fewest, "cv best accuracy": best}
 
 

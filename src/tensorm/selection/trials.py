@@ -65,7 +65,8 @@ def choose_by_validation(
     scores = np.array([[found[holdout.scoring] for found in row] for row in rows])
     errors = standard_errors(scores, holdout.test_size)
     means = scores.mean(axis=0)
-    best, chosen = fewest_within_error(scores, holdout.test_size, candidates)
+    cells = min(found["cells"] for row in rows for found in row)
+    best, chosen = fewest_within_error(scores, holdout.test_size, cells, candidates)
     at = candidates.index(best)
     top = f"{means[at]:.4f}" + (f" ± {errors[at]:.4f}" if len(rows) > 1 else "")
     name = NAMES[holdout.scoring]

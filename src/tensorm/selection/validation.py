@@ -59,9 +59,13 @@ def predict_held_out(
 
 
 def score_held_out(ones: Bits, p: Floats) -> dict[str, float]:
-    """Return log-likelihood and accuracy per cell held out, and those of the constant predictor."""
+    """Return log-likelihood and accuracy per cell held out, and the number of these cells."""
     chance = np.clip(np.where(ones, p, 1 - p), 1e-12, 1)
-    return {"log_likelihood": float(np.log(chance).mean()), "accuracy": float(((p > 0.5) == ones).mean())}
+    return {
+        "log_likelihood": float(np.log(chance).mean()),
+        "accuracy": float(((p > 0.5) == ones).mean()),
+        "cells": float(len(ones)),
+    }
 
 
 def paired_errors(scores: Floats, best: int, test_size: float) -> Floats:
@@ -81,10 +85,26 @@ def standard_errors(scores: Floats, test_size: float) -> Floats:
     return np.std(scores, axis=0, ddof=1) * math.sqrt(1 / repeats + test_size / (1 - test_size))
 
 
-def fewest_within_error(scores: Floats, test_size: float, candidates: Sequence[int]) -> tuple[int, int]:
-    """Return the best candidate by its mean, and the smallest one within one standard error of it."""
+def fewest_within_error(
+    scores: Floats, test_size: float, cells: float, candidates: Sequence[int]
+) -> tuple[int, int]:
+    """Return the best candidate by its mean score, and the smallest one that is as good.
+
+    As good is within one standard error of the difference, or within one unit of log-likelihood (one cell of
+    accuracy) over all cells held out: candidates that start from each other may differ by next to nothing,
+    and by the same in every split.
+
+    Parameters
+    ----------
+    scores : ndarray (repeats, candidates)
+        Per cell held out.
+    test_size : float
+        Share of the cells held out.
+    cells : float
+        Their number.
+    candidates : sequence of int
+    """
     means = scores.mean(axis=0)
     best = int(means.argmax())
-    behind = means[best] - means
-    close = behind <= np.nan_to_num(paired_errors(scores, best, test_size))
-    return candidates[best], candidates[int(np.argmax(close))]
+    room = np.maximum(np.nan_to_num(paired_errors(scores, best, test_size)), 1 / cells)
+    return candidates[best], candidates[int(np.argmax(means[best] - means <= room))]
