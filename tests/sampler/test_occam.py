@@ -10,7 +10,7 @@ from scipy.special import betaln
 
 from tensorm import datasets
 from tensorm.sampler.noise import Asymmetric
-from tensorm.sampler.occam import drop, go_down, keep, log_evidence, prune, shave, make_room, worths
+from tensorm.sampler.occam import drop, go_down, keep, log_evidence, make_room, prune, shave, worths
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.seeding import Ground
 from tensorm.sampler.sweep import Model

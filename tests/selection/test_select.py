@@ -1,4 +1,4 @@
-"""Every method finds the planted number; what was asked wrongly is refused; what was done is not done again."""
+"""Every method finds the planted number, bad input is refused, and a stopped selection goes on."""
 
 from __future__ import annotations
 
