@@ -17,10 +17,8 @@ trials are kept in benchmarks/out and not made again; --fresh forgets them.
 from __future__ import annotations
 
 import csv
-import gzip
 import itertools
 import json
-import os
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -33,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.accuracy import Cell
-from tensorm import TensOrMachine, hide, select_components, train_test_mask
+from tensorm import TensOrMachine, datasets, hide, select_components, train_test_mask
 from tensorm.choice import Selection
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.occam import prune, worths
@@ -231,24 +229,9 @@ def draw(tensors: list[dict[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def hospital() -> np.ndarray:
-    """Who was near whom, in 13 windows of the day: hourly from 8 to 20, and the night; 75 people."""
-    path = Path(os.environ["TENSORM_DATA"]) / "hospital" / "hospital_lyon_contacts.dat.gz"
-    with gzip.open(path, "rt") as file:
-        t, i, j = np.array([line.split("\t")[:3] for line in file], dtype=int).T
-    people, index = np.unique([i, j], return_inverse=True)
-    i, j = index.reshape(2, -1)
-    hour = ((t - 20) // 3600 + 13) % 24  # the clock starts on a Monday at 13; t ends a window of 20 seconds
-    window = np.where((hour >= 8) & (hour < 20), hour - 8, 12)
-    X = np.zeros((13, len(people), len(people)), np.float32)
-    X[window, i, j] = X[window, j, i] = 1
-    X[:, range(len(people)), range(len(people))] = np.nan
-    return X
-
-
 def check_hospital() -> list[dict[str, Any]]:
     """Choose a number for the real contacts, and score it and others on pairs that were held out."""
-    X = hospital()
+    X = datasets.hospital().values
     mask = train_test_mask(X, 0.2, random_state=0, symmetric=(1, 2))
     train = hide(X, mask)
     once = np.where(np.tri(X.shape[1], dtype=bool), np.nan, train)  # mirrored cells say the same

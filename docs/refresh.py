@@ -1,4 +1,4 @@
-"""Run the tutorial and write what it prints into it, and its figure: after a change that alters draws.
+"""Run the code on all pages and write what it prints into them: after a change that alters draws.
 
     python docs/refresh.py
 
@@ -37,5 +37,7 @@ if __name__ == "__main__":
     matplotlib.use("Agg")
     from tensorm.plots import plot_calibration
 
+    for page in DOCS.glob("how-to/*.md"):
+        refresh(page)
     made = refresh(DOCS / "tutorial.md")
     plot_calibration(made["few"]).figure.savefig(DOCS / "figures" / "calibration.png", dpi=110)

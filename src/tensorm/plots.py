@@ -162,6 +162,9 @@ def plot_selection(selection: Selection, ax: Axes | None = None) -> Axes:
     ax.axvline(selection.best, color=LINE, linewidth=5)
     ax.plot(*zip(*(row[::2] for row in selection.table), strict=True), ".", color=COLOURS[1], markersize=4)
     ax.errorbar(n, scores, np.nan_to_num(errors), color=COLOURS[2], marker="o", markersize=4, linewidth=1)
+    ax.set_xlim(min(n) - 1.5, max(n) + 1.5)
+    if selection.method == "posterior":
+        ax.set_ylim(0, 1.05)
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("components", fontsize=POINTS)
     ax.set_ylabel(selection.score_name, fontsize=POINTS)

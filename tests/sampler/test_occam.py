@@ -10,7 +10,7 @@ from scipy.special import betaln
 
 from tensorm import datasets
 from tensorm.sampler.noise import Asymmetric
-from tensorm.sampler.occam import drop, go_down, keep, log_evidence, prune, shave, widen, worths
+from tensorm.sampler.occam import drop, go_down, keep, log_evidence, make_room, prune, shave, worths
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.seeding import Ground
 from tensorm.sampler.sweep import Model
@@ -63,14 +63,14 @@ def test_only_one_of_two_alike_is_taken_out():
 
 def test_the_evidence_peaks_at_the_planted_number_on_the_way_down():
     junk = [np.arange(size) < 1 for size in SIM.noise_free.shape]
-    stages = go_down(widen(ground(with_columns(SIM.factors, junk)), 2))
+    stages = go_down(make_room(ground(with_columns(SIM.factors, junk)), 2))
     assert [stage.n_components for stage in stages] == [4, 3, 2, 1]  # empty ones are left out at once
     assert max(stages, key=lambda stage: stage.evidence).n_components == 3
     assert [stage.least > 0 for stage in stages] == [False, True, True, True]
 
 
 def test_keep_and_widen_keep_the_columns():
-    wide = widen(ground(SIM.factors), 2)
+    wide = make_room(ground(SIM.factors), 2)
     assert wide.model.n_components == 5
     assert wide.unused.tolist() == [3, 4]
     back = keep(wide, np.array([2, 0]))

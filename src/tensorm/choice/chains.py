@@ -55,7 +55,7 @@ def choose_by_occam(
     if n:
         reason = (
             f"{_components(n, 'contributes', 'contribute')}: without the weakest the log evidence would fall "
-            f"by {best.least:,.{1 if best.least < 100 else 0}f}, and nothing better was found."
+            f"by {max(best.least, 0):,.{1 if best.least < 100 else 0}f}, and nothing better was found."
         )
     else:
         reason = NONE

@@ -1,6 +1,21 @@
-"""Data to try things on: random tensors as in the paper, and an invented hospital ward."""
+"""Data to try things on: simulated, invented, and public (downloaded on first use)."""
 
+from tensorm.datasets.cancer import cancer, kegg
+from tensorm.datasets.hospital import hospital
+from tensorm.datasets.nations import nations
 from tensorm.datasets.simulate import Simulation, simulate
+from tensorm.datasets.students import students
 from tensorm.datasets.ward import WardTruth, ward, ward_truth
 
-__all__ = ["Simulation", "WardTruth", "simulate", "ward", "ward_truth"]
+__all__ = [
+    "Simulation",
+    "WardTruth",
+    "cancer",
+    "hospital",
+    "kegg",
+    "nations",
+    "simulate",
+    "students",
+    "ward",
+    "ward_truth",
+]

@@ -223,14 +223,14 @@ def prune(ground: Ground) -> Ground:
 def look(ground: Ground, rng: np.random.Generator, n_out: int, most: int) -> Ground | None:
     """Look for a better set of components, with a few taken out and a few more than before."""
     out = rng.permutation(ground.model.n_components)[:n_out]
-    wider = widen(ground.emptied([int(l) for l in out]), min(EXTRA, most - ground.model.n_components))
+    wider = make_room(ground.emptied([int(l) for l in out]), min(EXTRA, most - ground.model.n_components))
     hit, false_alarm = ground.noise
     purity = rng.choice([*PURITIES, (hit - false_alarm) / (1 - false_alarm)])
     new = prune(fill(wider, ground.tensor.sample_ones(rng, LOOKED_AT), purity).polished())
     return new if log_evidence(new) > log_evidence(prune(ground.polished())) + 1e-6 else None
 
 
-def widen(ground: Ground, extra: int) -> Ground:
+def make_room(ground: Ground, extra: int) -> Ground:
     """Return the ground with so many more components, all empty."""
     model = replace(ground.model, n_components=ground.model.n_components + extra)
     factors = (np.pad(bits, ((0, 0), (0, extra))) for bits in ground.bits)

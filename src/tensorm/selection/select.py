@@ -105,7 +105,9 @@ def select_components(
     repeats = N_SPLITS if method == "cv" else N_CHAINS
     repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)
     holdout = Holdout(check_number("test_size", test_size), symmetric, scoring)
-    settings = clone(estimator) if estimator is not None else TensOrMachine()
+    if not isinstance(estimator, TensOrMachine | None):
+        raise InputError(f"estimator is {estimator!r}; give a TensOrMachine, or leave it out.")
+    settings = TensOrMachine() if estimator is None else clone(estimator)
     settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
     model = settings._plan(tensor).model
     team = Team(repeats, settings._threads(), bool(progress))
@@ -140,8 +142,9 @@ def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:
     most = max(tensor.n_ones, 1)
     if numbers[-1] > most:
         raise InputError(
-            f"candidates goes up to {numbers[-1]:,}, but X has only {most:,} cells that are 1, and every "
-            f"component explains one at least; give numbers up to {most:,}."
+            f"candidates goes up to {numbers[-1]:,}, but X has only {tensor.n_ones:,} "
+            f"{'cell that is' if tensor.n_ones == 1 else 'cells that are'} 1, and every component explains "
+            f"one at least; give numbers up to {most:,}."
         )
     return numbers
 

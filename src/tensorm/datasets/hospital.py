@@ -1,0 +1,69 @@
+"""Contacts on a hospital ward in Lyon, measured by badges (SocioPatterns)."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tensorm.datasets.sources import locate
+from tensorm.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray
+
+START = 13  # o'clock, on a Monday, when the clock of the badges starts
+SECONDS = 20  # a contact seen at t was active in the seconds before
+ROLES = {"MED": "doctor", "NUR": "nurse", "PAT": "patient", "ADM": "administrator"}
+
+
+def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
+    """Return who was near whom in which hour of the day on a hospital ward: 75 people, four days.
+
+    Parameters
+    ----------
+    hours : increasing sequence of int, default 8, ..., 19
+        Hours of the day that are windows of their own; all others are one window, "night".
+
+    Returns
+    -------
+    xarray.DataArray
+        float32, dimensions "hour" (one for each of ``hours``, and the night), "person" and "met" (75), with
+        a coordinate "role" along "person". NaN on the diagonal.
+
+    Raises
+    ------
+    FileError
+        When the file is not there and cannot be downloaded.
+    """
+    import xarray
+
+    windows = list(hours)
+    if windows != sorted(set(windows)) or not set(windows) <= set(range(24)):
+        raise InputError(f"hours is {windows}; give increasing hours of the day between 0 and 23.")
+    with gzip.open(locate("hospital"), "rt") as file:
+        table = np.array([line.split("\t") for line in file.read().splitlines()])
+    t, pair, role = table[:, 0].astype(int), table[:, 1:3].astype(int), table[:, 3:5]
+    people, index = np.unique(pair, return_inverse=True)
+    i, j = index.reshape(pair.shape).T
+    hour = (START + (t - SECONDS) // 3600) % 24
+    window = np.full(24, len(windows))
+    window[windows] = np.arange(len(windows))
+    X = np.zeros((len(windows) + 1, len(people), len(people)), np.float32)
+    X[window[hour], i, j] = X[window[hour], j, i] = 1
+    X[:, range(len(people)), range(len(people))] = np.nan
+    roles = dict(zip(pair.ravel().tolist(), role.ravel().tolist(), strict=True))
+    names = [str(person) for person in people]
+    return xarray.DataArray(
+        X,
+        dims=("hour", "person", "met"),
+        coords={
+            "hour": [*(f"{hour:02d}-{(hour + 1) % 24:02d}" for hour in windows), "night"],
+            "person": names,
+            "met": names,
+            "role": ("person", [ROLES[roles[person]] for person in people.tolist()]),
+        },
+        name="contact",
+    )

@@ -1,0 +1,73 @@
+"""Where students sat in each week of a course (StudentLife)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tensorm.datasets.sources import locate
+from tensorm.errors import FileError
+
+if TYPE_CHECKING:
+    import xarray
+
+FIRST_WEEK = 1364184000  # midnight to Monday 25 March 2013; the scans' clock is four hours ahead
+WEEK, SEATS, RANGES = 7 * 86400, 84, 6
+
+
+def students() -> xarray.DataArray:
+    """Return in which part of the lecture room each student sat in each week.
+
+    The map from seat numbers to parts of the room is not public as data. In its stead stand six equal ranges
+    of seat numbers, which are no real places, and "?" for scans that name no seat.
+
+    Returns
+    -------
+    xarray.DataArray
+        float32, dimensions "week", "region" (7) and "student"; 1 where a student scanned a seat of the region
+        in the week. Students without a scan in the weeks of the course are left out.
+
+    Raises
+    ------
+    FileError
+        When the files are not there.
+    """
+    import xarray
+
+    folder = locate("students")
+    scans = []
+    for path in sorted(folder.glob("QR_u*.json")):
+        try:
+            scans += [
+                (path.stem[3:], str(row["qr_code"]), int(row["resp_time"]))
+                for row in json.loads(path.read_bytes())
+            ]
+        except (ValueError, KeyError, TypeError) as error:
+            raise FileError(f"{path} is not a list of scans; download the data again.") from error
+    if not scans:
+        raise FileError(f"{folder} has no files QR_u*.json; put the folder QR_Code of the data there.")
+    seats, size = [_seat(code) for _, code, _ in scans], SEATS // RANGES
+    week = np.array([(time - FIRST_WEEK) // WEEK for *_, time in scans])
+    inside = week >= 0
+    names, student = np.unique([name for name, *_ in scans], return_inverse=True)
+    region = np.array([RANGES if seat is None else (seat - 1) // size for seat in seats])
+    X = np.zeros((week.max() + 1, RANGES + 1, len(names)), np.float32)
+    X[week[inside], region[inside], student[inside]] = 1
+    seen = X.any(axis=(0, 1))
+    ranges = [f"seats {size * i + 1}-{size * (i + 1)}" for i in range(RANGES)]
+    return xarray.DataArray(
+        X[:, :, seen],
+        dims=("week", "region", "student"),
+        coords={
+            "week": [f"week {i + 1}" for i in range(len(X))],
+            "region": [*ranges, "?"],
+            "student": names[seen],
+        },
+        name="seat",
+    )
+
+
+def _seat(code: str) -> int | None:
+    return int(code) if code.isdigit() and 1 <= int(code) <= SEATS else None
