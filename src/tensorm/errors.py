@@ -1,4 +1,4 @@
-"""The exceptions users meet by their own doing: an argument or a file that cannot be used as it is."""
+"""The exceptions users meet: an argument or a file that cannot be used as it is, a cluster that is gone."""
 
 
 class InputError(ValueError):
@@ -7,3 +7,7 @@ class InputError(ValueError):
 
 class FileError(InputError):
     """A file cannot be read or written; the message names it and says what is wrong with it."""
+
+
+class ClusterError(RuntimeError):
+    """A cluster does not answer; the message says which and how to go on."""

@@ -34,9 +34,9 @@ def philox(c0, c1, c2, c3, k0, k1):
 @njit(inline="always")
 def uniform(stream, row, component):
     """A number in (0, 1) for one decision; `stream` is a tensors.seam.Stream."""
-    seed, chain, sweep, purpose, by_row = stream
+    seed, chain, sweep, purpose, by_row, first = stream
     c0, c1, _, _ = philox(
-        uint32(row * by_row),
+        uint32((row + first) * by_row),
         uint32(uint32(component) | uint32(purpose) << uint32(24)),
         uint32(sweep),
         uint32(chain),

@@ -18,7 +18,7 @@ from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words, combine, words_for
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
 from tensorm.tensors.memory import available_memory
-from tensorm.tensors.seam import Counts, Rows, Rule, Stream
+from tensorm.tensors.seam import Counts, Rows, Rule, Stream, draw_ones
 from tensorm.tensors.threads import share_rows
 
 WORTH_THREADS = 2**26  # cells times components below which a second thread costs more than it saves
@@ -136,18 +136,19 @@ class DenseTensor:
 
     def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
         """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
-        if self.n_ones == 0:
-            return np.empty((0, len(self.shape)), np.intp)
-        ranks = np.sort(rng.integers(self.n_ones, size=count))
+        return draw_ones(self, rng, count)
+
+    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Return the indices (n, K) of ones by their ranks, sorted, among all ones in the order of indices."""
         slices = np.searchsorted(self._ones_before, ranks, side="right") - 1
-        cells, layout = np.empty((count, len(self.shape)), np.intp), self._layouts[0]
+        cells, layout = np.empty((len(ranks), len(self.shape)), np.intp), self._layouts[0]
         for n in np.unique(slices):
             here = slices == n
             ones = np.flatnonzero(layout.read(layout.words, 0, n, n + 1, self.shape))
             inside = ones[ranks[here] - self._ones_before[n]]
             cells[here] = np.stack(np.unravel_index(inside, (1, *self.shape[1:])), axis=1)
             cells[here, 0] = n
-        return rng.permutation(cells)
+        return cells
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
         """Return a tensor of the cells with these indices along each mode."""

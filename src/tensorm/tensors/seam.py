@@ -16,7 +16,7 @@ from tensorm.kernels.rows import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 
-__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Counts", "Rows", "Rule", "Stream", "Tensor"]
+__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Counts", "Rows", "Rule", "Stream", "Tensor", "draw_ones"]
 
 Counts = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]  # numbers of some rows of a factor, each once
@@ -30,6 +30,7 @@ class Stream(NamedTuple):
     sweep: int
     purpose: int  # the mode whose factor is updated, or one of the numbers above 200 of sampler/state.py
     by_row: int = 1  # 0: all rows share their numbers
+    first: int = 0  # number of the first row, for a part of a factor that uses the numbers of the whole
 
 
 class Tensor(Protocol):
@@ -79,6 +80,10 @@ class Tensor(Protocol):
         """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
         ...
 
+    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Return the indices (n, K) of ones by their ranks, sorted, among all ones in the order of indices."""
+        ...
+
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
         """Return a small tensor of the cells with these indices along each mode."""
         ...
@@ -90,3 +95,10 @@ class Tensor(Protocol):
     def with_threads(self, n_threads: int) -> Self:
         """Return the same tensor, using so many threads."""
         ...
+
+
+def draw_ones(tensor: Tensor, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
+    """Sample ones by their ranks: the same cells for the same generator, however they are stored."""
+    if tensor.n_ones == 0:
+        return np.empty((0, len(tensor.shape)), np.intp)
+    return rng.permutation(tensor.ones_at(np.sort(rng.integers(tensor.n_ones, size=count))))

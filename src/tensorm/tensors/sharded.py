@@ -1,0 +1,366 @@
+"""Sharded tensors: consecutive slices of mode 0 in several places, which together are one tensor.
+
+A shard answers for its cells, and only factors and counts travel. Mode 0 is updated where its rows live. The
+rows of other modes run through all shards: every shard counts, the counts are added up, and each entry is
+decided once, here. One round of counts serves all components of a row until an entry flips; then only rows
+with decisions still open that hang on the flipped entry are counted again (kernels/decisions.py).
+
+Nothing here knows where the shards are: a ``Crew`` carries questions to them (distributed.py).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.errors import InputError
+from tensorm.inputs import Labels
+from tensorm.kernels.decisions import decide_rows, find_company
+from tensorm.model import Confusion
+from tensorm.tensors.bits import Bits, Words
+from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.seam import Counts, Rows, Rule, Stream, Tensor, draw_ones
+
+Octets = npt.NDArray[np.uint8]
+Planes = tuple[Octets, Octets | None]  # ones and, if any cell is missing, observed cells, eight to an octet
+
+
+class Facts(NamedTuple):
+    """What a shard says of itself when it is loaded."""
+
+    shape: tuple[int, ...]
+    modes: tuple[str, ...]
+    labels: Labels
+    n_ones: int
+    n_observed: int
+    nbytes: int
+
+
+class Shard:
+    """Some slices of mode 0, as any tensor; the verbs of the seam, worded for a journey."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    def describe(self) -> Facts:
+        """Return what is known of the cells without looking at them."""
+        tensor = self.tensor
+        nbytes = getattr(tensor, "nbytes", 0)
+        return Facts(tensor.shape, tensor.modes, tensor.labels, tensor.n_ones, tensor.n_observed, nbytes)
+
+    def update(
+        self, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream, rows: Rows
+    ) -> Words:
+        """Return these rows of mode 0, decided anew."""
+        return self.tensor.update_factor(0, factors, n_components, rule, stream, rows)[rows]
+
+    def counts(
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        components: Sequence[int],
+        rows: Rows,
+        confused: bool = False,
+    ) -> tuple[npt.NDArray[np.integer], Confusion | None]:
+        """Return (pos, tot) as one array (2, rows, components), and the confusion if asked for.
+
+        Four octets hold a count unless a slice has more cells than that.
+        """
+        counts = np.stack(self.tensor.counts(mode, factors, n_components, components, rows))
+        slice_size = math.prod(self.tensor.shape) // self.tensor.shape[mode]
+        small = counts.astype(np.uint32) if slice_size < 2**32 else counts
+        return small, self.tensor.confusion(factors, n_components) if confused else None
+
+    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+        """Count the observed cells by the value of the Boolean product and their own."""
+        return self.tensor.confusion(factors, n_components)
+
+    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Return the indices of ones by their ranks."""
+        return self.tensor.ones_at(ranks)
+
+    def cells(self, indices: Sequence[Rows]) -> Planes:
+        """Return the cells with these indices along each mode, packed."""
+        size = math.prod(map(len, indices))
+        ((_, ones, observed),) = self.tensor.take(indices).blocks(max_cells=size)
+        return np.packbits(ones), None if observed.all() else np.packbits(observed)
+
+
+class Crew(Protocol):
+    """Shards wherever they are, in the order of their slices."""
+
+    def ask(self, verb: str, calls: Sequence[tuple[Any, ...] | None]) -> list[Any]:
+        """Call a method of every shard, side by side; one whose arguments are None is left out."""
+        ...
+
+
+class ShardedTensor:
+    """Observations in several places, each holding consecutive slices of mode 0.
+
+    Parameters
+    ----------
+    crew : Crew
+    facts : sequence of Facts
+        What each shard says of itself.
+    modes : sequence of str, optional
+        Names of the modes; those of the first shard by default.
+    labels : sequence of array or None, optional
+        For each mode the names of its indices, or None; those of the shards by default.
+
+    Attributes
+    ----------
+    shape, modes, labels, n_observed, n_ones, nbytes
+        As of any other tensor; the memory is that of all shards together.
+    n_shards : int
+    """
+
+    def __init__(
+        self,
+        crew: Crew,
+        facts: Sequence[Facts],
+        modes: Sequence[str] | None = None,
+        labels: Sequence[Any] | None = None,
+    ) -> None:
+        self._crew = crew
+        first = facts[0]
+        for number, fact in enumerate(facts):
+            if fact.shape[1:] != first.shape[1:]:
+                raise InputError(
+                    f"part {number} has shape {fact.shape} and part 0 {first.shape}; parts may differ along "
+                    "mode 0 only."
+                )
+        self._edges = np.concatenate([[0], np.cumsum([fact.shape[0] for fact in facts])])
+        self._ones_before = np.concatenate([[0], np.cumsum([fact.n_ones for fact in facts])])
+        self.shape = (int(self._edges[-1]), *first.shape[1:])
+        self.modes = first.modes if modes is None else tuple(str(mode) for mode in modes)
+        self.labels = _join_labels(facts) if labels is None else _as_labels(labels, self.shape)
+        if len(self.modes) != len(self.shape):
+            raise InputError(f"modes is {self.modes}; give {len(self.shape)} names.")
+        self.n_ones, self.n_observed, self.nbytes = (
+            sum(getattr(fact, name) for fact in facts) for name in ("n_ones", "n_observed", "nbytes")
+        )
+        self.n_shards = len(facts)
+        self._last = threading.local()  # the last factors of each chain whose confusion is known
+
+    def __repr__(self) -> str:
+        counts = f"n_observed={self.n_observed}, n_ones={self.n_ones}, n_shards={self.n_shards}"
+        return f"{type(self).__name__}(shape={self.shape}, {counts})"
+
+    def with_threads(self, n_threads: int) -> Self:
+        """Return the same tensor: shards use the threads of the place they are in."""
+        return self
+
+    def update_factor(
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        rule: Rule,
+        stream: Stream,
+        rows: Rows | None = None,
+    ) -> Words:
+        """Return a new factor for ``mode``, every entry of these rows decided in turn (eq. 4)."""
+        chosen = np.arange(len(factors[mode])) if rows is None else rows
+        if mode == 0:
+            return self._update_there(factors, n_components, rule, stream, chosen)
+        return self._update_here(mode, factors, n_components, rule, stream, chosen)
+
+    def counts(
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        components: Sequence[int] | None = None,
+        rows: Rows | None = None,
+    ) -> tuple[Counts, Counts]:
+        """Return (pos, tot) of a mode's entries, two arrays (rows, len(components)) (eq. 5)."""
+        chosen = np.arange(n_components) if components is None else np.array(components)
+        where = np.arange(len(factors[mode])) if rows is None else rows
+        counts, _ = self._count(mode, factors, n_components, chosen, where)
+        return counts[0], counts[1]
+
+    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+        """Count the observed cells by the value of the Boolean product and their own."""
+        known = getattr(self._last, "known", None)
+        if known is not None and known[1] == n_components and _same(known[0], factors):
+            return Confusion(*known[2])
+        calls = [(own, n_components) for own in self._split_factors(factors)]
+        return _total(self._crew.ask("confusion", calls))
+
+    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
+        """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
+        return draw_ones(self, rng, count)
+
+    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Return the indices (n, K) of ones by their ranks, sorted, among all ones in the order of indices."""
+        places = self._split(ranks, self._ones_before)
+        calls = [
+            (ranks[place] - before,) if len(place) else None
+            for place, before in zip(places, self._ones_before, strict=False)
+        ]
+        cells = np.empty((len(ranks), len(self.shape)), np.intp)
+        for place, found, start in zip(places, self._crew.ask("ones_at", calls), self._edges, strict=False):
+            if found is not None:
+                cells[place] = found
+                cells[place, 0] += start
+        return cells
+
+    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
+        """Return a local tensor of the cells with these indices along each mode."""
+        ones, observed = self._cells(indices)
+        return DenseTensor(np.ma.array(ones.astype(np.int8), mask=~observed))
+
+    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
+        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
+        step = max(1, max_cells // math.prod(self.shape[1:]))
+        others = [np.arange(size) for size in self.shape[1:]]
+        for start in range(0, self.shape[0], step):
+            stop = min(start + step, self.shape[0])
+            yield slice(start, stop), *self._cells([np.arange(start, stop), *others])
+
+    def _update_there(
+        self, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream, rows: Rows
+    ) -> Words:
+        """Mode 0: each shard decides its own rows, with the numbers that they have in the whole."""
+        places = self._split(rows, self._edges)
+        calls: list[tuple[Any, ...] | None] = []
+        for place, own, start in zip(places, self._split_factors(factors), self._edges, strict=False):
+            prior = rule.prior[start : start + len(own[0])] if len(rule.prior) > 1 else rule.prior
+            there = stream._replace(first=stream.first + int(start))
+            question = (own, n_components, rule._replace(prior=prior), there, rows[place] - start)
+            calls.append(question if len(place) else None)
+        factor = factors[0].copy()
+        for place, new in zip(places, self._crew.ask("update", calls), strict=True):
+            if new is not None:
+                factor[rows[place]] = new
+        return factor
+
+    def _update_here(
+        self, mode: int, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream, rows: Rows
+    ) -> Words:
+        """Other modes: shards count, and entries are decided here; rows are counted again as they flip.
+
+        After the last mode of a sweep somebody will ask for the confusion. The first round brings that of the
+        factors as they were, and every flip says by its own counts what it changes.
+        """
+        state, factor = list(factors), factors[mode].copy()
+        state[mode] = factor
+        others = [masks for k, masks in enumerate(factors) if k != mode]
+        company = reduce(np.bitwise_and, [find_company(masks, n_components) for masks in others])
+        turns = np.zeros(len(rows), np.int64)
+        confusion: Confusion | None = None
+        wanted = mode == len(factors) - 1
+        while len(rows) and len(rule.order):
+            first = int(turns.min())
+            counts, found = self._count(mode, state, n_components, rule.order[first:], rows, wanted)
+            confusion, wanted = found or confusion, False
+            hits, cover = decide_rows(factor, rows, turns, counts, first, company, tuple(rule), tuple(stream))
+            if confusion is not None:
+                tp, fp, fn, tn = confusion
+                confusion = Confusion(tp + hits, fp + cover - hits, fn - hits, tn - cover + hits)
+            open_ = turns < len(rule.order)
+            rows, turns = rows[open_], turns[open_]
+        if confusion is not None:
+            self._last.known = [masks.copy() for masks in state], n_components, confusion
+        return factor
+
+    def _count(
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        components: npt.NDArray[np.integer],
+        rows: Rows,
+        confused: bool = False,
+    ) -> tuple[Counts, Confusion | None]:
+        """Return (pos, tot) as one array (2, rows, components), added up or put together over the shards."""
+        if mode == 0:
+            places = self._split(rows, self._edges)
+            wanted = [rows[place] - start for place, start in zip(places, self._edges, strict=False)]
+        else:
+            wanted = [rows] * self.n_shards
+        calls = [
+            (mode, own, n_components, components, some, confused) if len(some) else None
+            for own, some in zip(self._split_factors(factors), wanted, strict=True)
+        ]
+        counts = np.zeros((2, len(rows), len(components)), np.int64)
+        confusions = []
+        for number, answer in enumerate(self._crew.ask("counts", calls)):
+            if answer is None:
+                continue
+            if mode == 0:
+                counts[:, places[number]] = answer[0]
+            else:
+                counts += answer[0]
+            confusions.append(answer[1])
+        return counts, _total(confusions) if confused else None
+
+    def _cells(self, indices: Sequence[Rows]) -> tuple[Bits, Bits]:
+        """Return (ones, observed) of the cells with these indices along each mode."""
+        places = self._split(indices[0], self._edges)
+        calls = [
+            ([indices[0][place] - start, *indices[1:]],) if len(place) else None
+            for place, start in zip(places, self._edges, strict=False)
+        ]
+        ones = np.empty([len(index) for index in indices], np.bool_)
+        observed = np.ones_like(ones)
+        for place, planes in zip(places, self._crew.ask("cells", calls), strict=True):
+            if planes is not None:
+                shape = (len(place), *ones.shape[1:])
+                for bits, octets in zip((ones, observed), planes, strict=True):
+                    if octets is not None:
+                        bits[place] = np.unpackbits(octets, count=math.prod(shape)).reshape(shape)
+        return ones, observed
+
+    def _split(self, numbers: npt.NDArray[Any], edges: npt.NDArray[np.int64]) -> list[Rows]:
+        """Return for each shard where the numbers stand that lie between its edges."""
+        owners = np.searchsorted(edges, numbers, side="right") - 1
+        return [np.flatnonzero(owners == number) for number in range(self.n_shards)]
+
+    def _split_factors(self, factors: Sequence[Words]) -> list[list[Words]]:
+        """Return for each shard the factors, with its own rows of mode 0."""
+        return [[own, *factors[1:]] for own in np.split(factors[0], self._edges[1:-1])]
+
+
+def fingerprint(tensor: Tensor) -> list[tuple[Counts, Counts]]:
+    """Return the ones and the observed cells of every index of every mode, by which cells can be known again."""
+    everything = [np.ones((size, 1), np.uint64) for size in tensor.shape]
+    return [tensor.counts(mode, everything, 1) for mode in range(len(tensor.shape))]
+
+
+def _same(known: Sequence[Words], factors: Sequence[Words]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(known, factors, strict=True))
+
+
+def _total(confusions: Sequence[Confusion]) -> Confusion:
+    return Confusion(*(sum(counts) for counts in zip(*confusions, strict=True)))
+
+
+def _join_labels(facts: Sequence[Facts]) -> Labels:
+    """Return the labels of the first shard; those of mode 0 from all of them."""
+    first, *others = facts[0].labels
+    for number, fact in enumerate(facts):
+        for k, (labels, wanted) in enumerate(zip(fact.labels[1:], others, strict=True), start=1):
+            if not (labels is wanted or np.array_equal(np.asarray(labels), np.asarray(wanted))):
+                raise InputError(
+                    f"part {number} has other labels of {fact.modes[k]!r} than part 0; put them in one order."
+                )
+    parts = [fact.labels[0] for fact in facts]
+    known = [part for part in parts if part is not None]
+    return (np.concatenate(known) if len(known) == len(parts) else None, *others)
+
+
+def _as_labels(labels: Sequence[Any], shape: Sequence[int]) -> Labels:
+    arrays = tuple(None if names is None else np.asarray(names) for names in labels)
+    if len(arrays) != len(shape) or any(
+        names is not None and names.shape != (size,) for names, size in zip(arrays, shape, strict=True)
+    ):
+        raise InputError(f"labels do not fit the shape {tuple(shape)}; give one array or None for each mode.")
+    return arrays
