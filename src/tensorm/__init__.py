@@ -1,15 +1,17 @@
 """Find interpretable patterns in multi-way yes/no data: Bayesian Boolean tensor decomposition."""
 
 from tensorm import datasets
-from tensorm.errors import FileError, InputError
+from tensorm.errors import ClusterError, FileError, InputError
 from tensorm.estimator import TensOrMachine, load, resume
 from tensorm.holdout import hide, train_test_mask
 from tensorm.posterior import Posterior
 from tensorm.scores import score_cells
 from tensorm.selection import select_components
-from tensorm.tensors import DenseTensor
+from tensorm.tensors import DaskTensor, DenseTensor
 
 __all__ = [
+    "ClusterError",
+    "DaskTensor",
     "DenseTensor",
     "FileError",
     "InputError",

@@ -437,13 +437,15 @@ def load(path: str | os.PathLike[str]) -> TensOrMachine:
     return model
 
 
-def resume(run_dir: str | os.PathLike[str], *, progress: bool = True) -> TensOrMachine:
+def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = True) -> TensOrMachine:
     """Go on with a run that was stopped, from the checkpoints that ``fit(..., run_dir=...)`` wrote.
 
     Parameters
     ----------
     run_dir : path
         The folder given to ``fit``.
+    X : tensor, optional
+        The cells of the run, where the folder does not hold them because they are on a Dask cluster.
     progress : bool
         Show a bar per chain if the output is a terminal.
 
@@ -456,11 +458,14 @@ def resume(run_dir: str | os.PathLike[str], *, progress: bool = True) -> TensOrM
     ------
     FileError
         When there is no run in the folder, or its files are damaged.
+    InputError
+        When X has other cells than the run began with.
     """
     folder = Path(run_dir)
     if (folder / FIT).exists():
         return load(folder / FIT)
-    run = open_run(folder, TensOrMachine._get_param_names())
+    given = None if X is None else as_tensor(X)
+    run = open_run(folder, TensOrMachine._get_param_names(), given)
     model = TensOrMachine(**run.settings).set_params(progress=progress)
     return model._sample(run.tensor, replace(model._plan(run.tensor), model=run.model), folder)
 

@@ -1,7 +1,8 @@
 """A run in a folder: what it samples and from which cells, so that it can be taken up again without either.
 
 ``run.nc`` is written once, before the first sweep; the chains' checkpoints lie beside it
-(sampler/checkpoint.py), and in the end the fit itself (fit.nc).
+(sampler/checkpoint.py), and in the end the fit itself (fit.nc). Of cells on a cluster only counts are
+written, by which they are known again when somebody brings them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.errors import FileError
+from tensorm.errors import FileError, InputError
 from tensorm.files.fit import describe_file, read_modes, write_modes
 from tensorm.files.labels import read_labels
 from tensorm.files.settings import read_settings, write_settings
@@ -24,9 +25,11 @@ from tensorm.sampler.storage import read_model, write_model
 from tensorm.sampler.sweep import Model
 from tensorm.tensors import DenseTensor, Tensor
 from tensorm.tensors.bits import Bits
+from tensorm.tensors.sharded import ShardedTensor, fingerprint
 
 FORMAT, FORMAT_VERSION = "tensorm run", 1
 RUN, FIT = "run.nc", "fit.nc"
+FINGERPRINT = "fingerprint"
 
 
 class Run(NamedTuple):
@@ -61,8 +64,8 @@ def check_folder(folder: str | os.PathLike[str]) -> Path:
     return path
 
 
-def open_run(folder: str | os.PathLike[str], parameters: Sequence[str]) -> Run:
-    """Read what a run of an estimator with these parameters samples."""
+def open_run(folder: str | os.PathLike[str], parameters: Sequence[str], given: Tensor | None = None) -> Run:
+    """Read what a run of an estimator with these parameters samples; its cells may be given by hand."""
     path = Path(folder) / RUN
     if not path.exists():
         raise FileError(f"{folder} holds no run; give the run_dir of an earlier fit.")
@@ -76,7 +79,10 @@ def open_run(folder: str | os.PathLike[str], parameters: Sequence[str]) -> Run:
             read_labels(file, f"mode_{k}", mode["labels"], size)
             for k, (mode, size) in enumerate(zip(modes, shape, strict=True))
         )
-        tensor = _read_cells(cells, shape)
+        if given is not None or FINGERPRINT in cells.names():
+            tensor = _check_cells(cells, shape, given)
+        else:
+            tensor = _read_cells(cells, shape)
         tensor.modes, tensor.labels = tuple(mode["name"] for mode in modes), labels
         settings = read_settings(file.group("settings"), parameters)
         return Run(settings, read_model(file.group("model"), shape), tensor)
@@ -87,11 +93,31 @@ def _write_cells(group: Any, tensor: Tensor) -> None:
     missing = tensor.n_observed < math.prod(tensor.shape)
     sizes = {f"size_{k}": np.int64(size) for k, size in enumerate(tensor.shape)}
     describe(group, missing=np.int8(missing), **sizes)
+    if isinstance(tensor, ShardedTensor):
+        put(group, FINGERPRINT, ("row", "count"), _fingerprint(tensor))
+        return
     planes = zip(*((_octets(ones), _octets(observed)) for _, ones, observed in tensor.blocks()), strict=True)
     ones, observed = (np.concatenate(plane) for plane in planes)
     put(group, "ones", ("slice", "octet"), ones)
     if missing:
         put(group, "observed", ("slice", "octet"), observed)
+
+
+def _fingerprint(tensor: Tensor) -> npt.NDArray[np.int64]:
+    return np.concatenate([np.hstack(counts) for counts in fingerprint(tensor)])
+
+
+def _check_cells(group: Stored, shape: tuple[int, ...], given: Tensor | None) -> Tensor:
+    """Return the cells that were given, or raise if they are not those of the run."""
+    if given is None:
+        raise FileError("The cells of this run are on a cluster; give them again, as in resume(run_dir, X).")
+    known = FINGERPRINT in group.names()
+    counts = (
+        group.array(FINGERPRINT, "i8", (sum(shape), 2)) if known else _fingerprint(_read_cells(group, shape))
+    )
+    if given.shape != shape or not np.array_equal(counts, _fingerprint(given)):
+        raise InputError("X has other cells than the run in this folder; give those that it began with.")
+    return given
 
 
 def _octets(bits: Bits) -> npt.NDArray[np.uint8]:

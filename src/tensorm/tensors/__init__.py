@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorm.inputs import is_a
 from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.distributed import DaskTensor
 from tensorm.tensors.seam import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
+from tensorm.tensors.sharded import ShardedTensor
 
-__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "DenseTensor", "Rule", "Stream", "Tensor", "as_tensor"]
+__all__ = [
+    "GIBBS",
+    "GREEDY",
+    "METROPOLIS",
+    "DaskTensor",
+    "DenseTensor",
+    "Rule",
+    "Stream",
+    "Tensor",
+    "as_tensor",
+]
 
 
 def as_tensor(X: Any) -> Tensor:
     """Return X if it is a tensor already, or a tensor of its cells."""
-    return X if isinstance(X, DenseTensor) else DenseTensor(X)
+    if isinstance(X, (DenseTensor, ShardedTensor)):
+        return X
+    if is_a(X, "dask.array", "Array") or (is_a(X, "xarray", "DataArray") and X.chunks is not None):
+        return DaskTensor.from_array(X)
+    return DenseTensor(X)

@@ -139,7 +139,7 @@ class DenseTensor:
         return draw_ones(self, rng, count)
 
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Return the indices (n, K) of ones by their ranks, sorted, among all ones in the order of indices."""
+        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
         slices = np.searchsorted(self._ones_before, ranks, side="right") - 1
         cells, layout = np.empty((len(ranks), len(self.shape)), np.intp), self._layouts[0]
         for n in np.unique(slices):

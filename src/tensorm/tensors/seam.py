@@ -81,7 +81,7 @@ class Tensor(Protocol):
         ...
 
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Return the indices (n, K) of ones by their ranks, sorted, among all ones in the order of indices."""
+        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
         ...
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:

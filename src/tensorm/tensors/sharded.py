@@ -55,10 +55,11 @@ class Shard:
         return Facts(tensor.shape, tensor.modes, tensor.labels, tensor.n_ones, tensor.n_observed, nbytes)
 
     def update(
-        self, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream, rows: Rows
+        self, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream, rows: Rows | None
     ) -> Words:
         """Return these rows of mode 0, decided anew."""
-        return self.tensor.update_factor(0, factors, n_components, rule, stream, rows)[rows]
+        factor = self.tensor.update_factor(0, factors, n_components, rule, stream, rows)
+        return factor if rows is None else factor[rows]
 
     def counts(
         self,
@@ -66,7 +67,7 @@ class Shard:
         factors: Sequence[Words],
         n_components: int,
         components: Sequence[int],
-        rows: Rows,
+        rows: Rows | None,
         confused: bool = False,
     ) -> tuple[npt.NDArray[np.integer], Confusion | None]:
         """Return (pos, tot) as one array (2, rows, components), and the confusion if asked for.
@@ -199,7 +200,7 @@ class ShardedTensor:
         return draw_ones(self, rng, count)
 
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Return the indices (n, K) of ones by their ranks, sorted, among all ones in the order of indices."""
+        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
         places = self._split(ranks, self._ones_before)
         calls = [
             (ranks[place] - before,) if len(place) else None
@@ -234,7 +235,8 @@ class ShardedTensor:
         for place, own, start in zip(places, self._split_factors(factors), self._edges, strict=False):
             prior = rule.prior[start : start + len(own[0])] if len(rule.prior) > 1 else rule.prior
             there = stream._replace(first=stream.first + int(start))
-            question = (own, n_components, rule._replace(prior=prior), there, rows[place] - start)
+            some = _some(rows[place] - start, len(own[0]))
+            question = (own, n_components, rule._replace(prior=prior), there, some)
             calls.append(question if len(place) else None)
         factor = factors[0].copy()
         for place, new in zip(places, self._crew.ask("update", calls), strict=True):
@@ -287,7 +289,9 @@ class ShardedTensor:
         else:
             wanted = [rows] * self.n_shards
         calls = [
-            (mode, own, n_components, components, some, confused) if len(some) else None
+            (mode, own, n_components, components, _some(some, len(own[mode])), confused)
+            if len(some)
+            else None
             for own, some in zip(self._split_factors(factors), wanted, strict=True)
         ]
         counts = np.zeros((2, len(rows), len(components)), np.int64)
@@ -330,9 +334,14 @@ class ShardedTensor:
 
 
 def fingerprint(tensor: Tensor) -> list[tuple[Counts, Counts]]:
-    """Return the ones and the observed cells of every index of every mode, by which cells can be known again."""
+    """Count the ones and the observed cells of every index of every mode, to know the cells again."""
     everything = [np.ones((size, 1), np.uint64) for size in tensor.shape]
     return [tensor.counts(mode, everything, 1) for mode in range(len(tensor.shape))]
+
+
+def _some(rows: Rows, size: int) -> Rows | None:
+    """Return None for all rows in their order, which need not be listed."""
+    return None if len(rows) == size and np.array_equal(rows, np.arange(size)) else rows
 
 
 def _same(known: Sequence[Words], factors: Sequence[Words]) -> bool:
@@ -345,7 +354,7 @@ def _total(confusions: Sequence[Confusion]) -> Confusion:
 
 def _join_labels(facts: Sequence[Facts]) -> Labels:
     """Return the labels of the first shard; those of mode 0 from all of them."""
-    first, *others = facts[0].labels
+    others = facts[0].labels[1:]
     for number, fact in enumerate(facts):
         for k, (labels, wanted) in enumerate(zip(fact.labels[1:], others, strict=True), start=1):
             if not (labels is wanted or np.array_equal(np.asarray(labels), np.asarray(wanted))):

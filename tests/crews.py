@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Sequence
 from typing import Any
@@ -41,7 +42,7 @@ def shard(tensors: Sequence[Tensor]) -> ShardedTensor:
 def cut(size: int, parts: int) -> list[slice]:
     """Up to so many parts of uneven size; none is empty."""
     edges = sorted({0, size, *(size * i * i // parts**2 for i in range(1, parts))})
-    return [slice(int(a), int(b)) for a, b in zip(edges, edges[1:], strict=False)]
+    return [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
 
 def pieces(array: np.ndarray | None, parts: list[slice]) -> list[Any]:

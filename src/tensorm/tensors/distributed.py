@@ -1,0 +1,246 @@
+"""Tensors on a Dask cluster: each worker loads and holds some slices of mode 0 (sharded.py, workers.py).
+
+dask is imported only when one is made.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from tensorm.errors import ClusterError, FileError, InputError
+from tensorm.inputs import check_count, is_a
+from tensorm.tensors.sharded import ShardedTensor
+from tensorm.tensors.workers import Workers
+
+TIMEOUT = 600.0
+
+
+class DaskTensor(ShardedTensor):
+    """Observations on the workers of a Dask cluster, in parts along mode 0.
+
+    Each part is loaded by the worker that holds it. Workers answer with counts, never with cells, and for the
+    same seed ``fit`` makes the same draws as on one machine. When a worker is lost, its parts are
+    loaded again by others and the run goes on.
+
+    Parameters
+    ----------
+    parts : sequence
+        One entry for each part, in the order of mode 0: the path of an .npy, .npz or .zarr array that
+        every worker can read; a function without arguments that returns an array or a tensor; a
+        ``dask.delayed`` object; or an array or a tensor, which is then sent to a worker.
+    client : distributed.Client, optional
+        The active client by default.
+    modes, labels : sequence, optional
+        Names of the modes and of their indices; those that the parts bring by default.
+    timeout : float, default 600
+        Seconds after which a question to the workers is given up, in which lost parts may be loaded again.
+
+    Attributes
+    ----------
+    shape, modes, labels, n_observed, n_ones, nbytes
+        As of ``DenseTensor``; the memory is that of all parts together.
+    n_shards : int
+        Number of parts.
+    """
+
+    def __init__(
+        self,
+        parts: Any,
+        client: Any = None,
+        *,
+        modes: Sequence[str] | None = None,
+        labels: Sequence[Any] | None = None,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        if isinstance(parts, str) or not isinstance(parts, Sequence) or len(parts) == 0:
+            raise InputError("parts must be a list with a path, function, array or delayed object for each.")
+        if not timeout > 0:
+            raise InputError(f"timeout is {timeout!r}; give seconds above 0.")
+        crew = Workers(find_client(client), [_locate(part) for part in parts], load_part, timeout)
+        super().__init__(crew, crew.ask("describe", [()] * len(parts)), modes, labels)
+
+    @classmethod
+    def from_array(
+        cls, array: Any, client: Any = None, *, n_shards: int | None = None, **settings: Any
+    ) -> Self:
+        """Make a tensor of a ``dask.array``, or of an ``xarray.DataArray`` that holds one.
+
+        Parameters
+        ----------
+        array : dask.array.Array or xarray.DataArray
+            Cells of 0, 1 and NaN for missing; worked out on the workers, chunk by chunk.
+        client : distributed.Client, optional
+        n_shards : int, optional
+            Number of parts; as many as there are workers by default.
+        **settings
+            As for ``DaskTensor``.
+        """
+        client = find_client(client)
+        if is_a(array, "xarray", "DataArray"):
+            labels = [array.coords[dim].values if dim in array.coords else None for dim in array.dims]
+            settings = {"modes": array.dims, "labels": labels} | settings
+            array = array.data
+        if array.ndim < 2 or 0 in array.shape:
+            raise InputError(f"X has shape {array.shape}; give at least 2 modes, none of them empty.")
+        if any(np.isnan(size) for size in array.shape):
+            raise InputError("X has chunks of unknown size; call X.compute_chunk_sizes() first.")
+        edges = _cut(array.shape[0], _count_shards(n_shards, client), array.chunks[0])
+        rows = tuple(int(size) for size in np.diff(edges))
+        whole = array.rechunk((rows, *((size,) for size in array.shape[1:])))
+        return cls(list(whole.to_delayed().ravel()), client, **settings)
+
+    @classmethod
+    def from_zarr(
+        cls, path: Any, client: Any = None, *, n_shards: int | None = None, **settings: Any
+    ) -> Self:
+        """Make a tensor of a zarr array, of which each worker reads its own slices.
+
+        Parameters
+        ----------
+        path : path or str
+            A folder or an address that every worker can read.
+        client : distributed.Client, optional
+        n_shards : int, optional
+            Number of parts; as many as there are workers by default.
+        **settings
+            As for ``DaskTensor``.
+        """
+        client = find_client(client)
+        array = _open_zarr(path)
+        edges = _cut(array.shape[0], _count_shards(n_shards, client), _chunk_sizes(array))
+        name = str(Path(path).absolute()) if isinstance(path, os.PathLike) or os.path.exists(path) else path
+        parts = [partial(_read_zarr, name, int(a), int(b)) for a, b in pairwise(edges)]
+        return cls(parts, client, **settings)
+
+
+def load_part(part: Any) -> Any:
+    """Return the tensor of a part, on the worker that is to hold it."""
+    from tensorm.tensors import as_tensor
+
+    return as_tensor(part() if callable(part) else part)
+
+
+def find_client(client: Any = None) -> Any:
+    """Return the client given or the active one, or raise if there is none."""
+    distributed = _need("distributed")
+    if client is None:
+        try:
+            client = distributed.Client.current()
+        except ValueError as error:
+            raise InputError(
+                "No Dask client is active; start one first, as in client = distributed.Client()."
+            ) from error
+    if not isinstance(client, distributed.Client) or client.asynchronous:
+        raise InputError(f"client is of type {type(client).__name__}; give a distributed.Client.")
+    if client.status != "running":
+        raise InputError(f"client is {client.status}; give one that is connected to a cluster.")
+    return client
+
+
+@contextmanager
+def connect(scheduler: str | None = None, workers: int | None = None) -> Iterator[Any]:
+    """Connect to a cluster by its address, or start one on this machine, until the block ends.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        Address of a running scheduler, as in ``tcp://10.0.0.1:8786``.
+    workers : int, optional
+        Number of worker processes to start on this machine; its processor cores are shared out among them.
+
+    Yields
+    ------
+    distributed.Client
+        The active client.
+    """
+    distributed = _need("distributed")
+    if (scheduler is None) == (workers is None):
+        raise InputError("scheduler and workers are two ways to get a cluster; give one of them.")
+    if workers is not None:
+        count = check_count("workers", workers, 1)
+        threads = max(1, (os.cpu_count() or 1) // count)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Port .* is already in use")  # then the dashboard takes another
+            cluster = distributed.LocalCluster(n_workers=count, threads_per_worker=threads)
+        with cluster, distributed.Client(cluster, direct_to_workers=True) as client:
+            yield client
+        return
+    try:
+        client = distributed.Client(scheduler)
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"No scheduler answers at {scheduler}; check the address.") from error
+    with client:
+        yield client
+
+
+def _locate(part: Any) -> Any:
+    """Return what a worker can load: paths become functions, all else stays."""
+    if isinstance(part, str | os.PathLike):
+        return partial(_read_file, str(Path(part).absolute()))
+    return part
+
+
+def _read_file(path: str) -> Any:
+    suffix = Path(path).suffix
+    readers: dict[str, Callable[[str], Any]] = {".npy": _read_npy, ".npz": _read_npz, ".zarr": _read_zarr}
+    if suffix not in readers:
+        raise FileError(f"{path} is none of {', '.join(readers)}; give a function that reads it.")
+    return readers[suffix](path)
+
+
+def _read_npy(path: str) -> Any:
+    return np.load(path, mmap_mode="r", allow_pickle=False)  # read block by block as it is packed
+
+
+def _read_npz(path: str) -> Any:
+    with np.load(path, allow_pickle=False) as file:
+        if len(file.files) != 1:
+            raise FileError(f"{path} holds {len(file.files)} arrays; give files of one.")
+        return file[file.files[0]]
+
+
+def _read_zarr(path: str, start: int | None = None, stop: int | None = None) -> Any:
+    return _open_zarr(path)[start:stop]
+
+
+def _open_zarr(path: Any) -> Any:
+    zarr = _need("zarr")
+    try:
+        return zarr.open_array(path, mode="r")
+    except (OSError, ValueError, KeyError) as error:
+        raise FileError(f"{path} cannot be read as a zarr array; give the path of one.") from error
+
+
+def _chunk_sizes(array: Any) -> list[int]:
+    size = array.chunks[0]
+    return [size] * -(-array.shape[0] // size)
+
+
+def _count_shards(n_shards: int | None, client: Any) -> int:
+    if n_shards is not None:
+        return check_count("n_shards", n_shards, 1)
+    return max(1, len(client.scheduler_info()["workers"]))
+
+
+def _cut(size: int, n_shards: int, chunks: Sequence[int]) -> list[int]:
+    """Cut a mode into parts of about equal size, between chunks where there are enough of them."""
+    wanted = np.linspace(0, size, min(n_shards, size) + 1).round().astype(int)
+    between = np.minimum(np.concatenate([[0], np.cumsum(chunks)]), size)
+    near = between[np.abs(between[:, None] - wanted).argmin(axis=0)]
+    return list(near if len(set(near)) == len(near) else wanted)
+
+
+def _need(name: str) -> Any:
+    try:
+        return __import__(name)
+    except ImportError as error:
+        raise InputError(f"DaskTensor needs {name}; get it by: pip install 'tensorm[dask]'.") from error

@@ -1,0 +1,238 @@
+"""Shards on the workers of a Dask cluster: placed, asked, and loaded again elsewhere when a worker is lost.
+
+Every shard is an actor, an object that stays on one worker: a question costs one message there and one back,
+and its cells are neither moved nor spilled to disk. Dask forgets actors whose worker dies, so the client
+keeps how to load each part and does it again. An answer depends on nothing but the cells and the question,
+so a question that was lost can be asked again.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from tensorm.errors import ClusterError, FileError, InputError
+from tensorm.tensors.sharded import Shard
+
+PAUSE = 0.2  # seconds between two looks for a worker
+LOOK = 1.0  # seconds between two looks whether a worker that has not answered is still there
+
+
+class Post(Shard):
+    """A shard on a worker. It returns errors rather than raise them: what is raised is the way's fault."""
+
+    def __init__(self, part: Any, number: int, load: Callable[[Any], Any]) -> None:
+        from distributed import get_worker
+
+        self._failure: Exception | None = None
+        try:
+            super().__init__(load(part).with_threads(get_worker().state.nthreads))
+        except Exception as error:
+            self._failure = _in_one_sentence(error, number)
+
+    def answer(self, verb: str, call: tuple[Any, ...]) -> tuple[bool, Any]:
+        """Return (True, what a method returns) or (False, what it raises)."""
+        if self._failure is not None:
+            return False, self._failure
+        try:
+            return True, getattr(self, verb)(*call)
+        except Exception as error:
+            return False, error
+
+
+class Place(NamedTuple):
+    """Where a shard is."""
+
+    worker: str
+    future: Any  # holds the actor there
+    actor: Any
+
+
+class Workers:
+    """A crew of Dask workers.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    parts : sequence
+        What ``load`` turns into tensors, on the workers; a Dask collection is worked out there, too.
+    load : callable
+    timeout : float
+        Seconds that a question may take, loading a lost part again included.
+    """
+
+    def __init__(self, client: Any, parts: Sequence[Any], load: Callable[[Any], Any], timeout: float) -> None:
+        self._client, self._parts, self._load, self._timeout = client, parts, load, timeout
+        self._places: list[Place | None] = [None] * len(parts)
+        self._moving = threading.Lock()
+        with self._deadline() as end:
+            self._settle(list(range(len(parts))), end)
+
+    def ask(self, verb: str, calls: Sequence[tuple[Any, ...] | None]) -> list[Any]:
+        """Call a method of every shard, side by side; one whose arguments are None is left out."""
+        answers: list[Any] = [None] * len(calls)
+        left = [number for number, call in enumerate(calls) if call is not None]
+        with self._deadline() as end:
+            while left:
+                asked = [(number, self._places[number]) for number in left]
+                waiting = [_send(place, verb, calls[number]) for number, place in asked]
+                lost: list[tuple[int, Place | None]] = []
+                for (number, place), answer in zip(asked, waiting, strict=True):
+                    good, value = _receive(answer, place, end)
+                    if good is None:
+                        lost.append((number, place))
+                    elif good:
+                        answers[number] = value
+                    else:
+                        raise value
+                if lost:
+                    self._replace(lost, end)
+                left = [number for number, _ in lost]
+        return answers
+
+    def _replace(self, lost: Sequence[tuple[int, Place | None]], end: float) -> None:
+        """Load parts again that were lost, unless another chain has done so already."""
+        with self._moving:
+            gone = [number for number, place in lost if self._places[number] is place]
+            for number in gone:
+                self._places[number] = None
+            self._settle(gone, end)
+
+    def _settle(self, numbers: list[int], end: float) -> None:
+        """Load parts, side by side, each where there are fewest."""
+        while numbers:
+            workers = self._wait_for_workers(end)
+            load = dict.fromkeys(workers, 0)
+            for place in self._places:
+                if place is not None and place.worker in load:
+                    load[place.worker] += 1
+            begun = []
+            for number in numbers:
+                worker = min(load, key=load.__getitem__)
+                load[worker] += 1
+                begun.append((number, worker, self._begin(number, worker)))
+            numbers = []
+            for number, worker, future in begun:
+                actor = self._finish(number, future, end)
+                if actor is None:
+                    numbers.append(number)
+                else:
+                    self._places[number] = Place(worker, future, actor)
+
+    def _begin(self, number: int, worker: str) -> Any:
+        from dask.base import is_dask_collection
+
+        part, where = self._parts[number], {"workers": [worker], "allow_other_workers": True}
+        if is_dask_collection(part):
+            part = self._client.compute(part, **where)
+        elif not (callable(part) or isinstance(part, str | os.PathLike)):
+            part = self._client.scatter(part, hash=False)  # cells that the client holds
+        key = f"tensorm-shard-{number}-{uuid.uuid4().hex}"
+        return self._client.submit(Post, part, number, self._load, actor=True, key=key, **where)
+
+    def _finish(self, number: int, future: Any, end: float) -> Any:
+        """Return the actor, or None if its worker was lost meanwhile."""
+        from distributed import KilledWorker
+
+        try:
+            actor = future.result(timeout=_left(end))
+            with self._client.as_current():  # an actor speaks through the client it is made under
+                return copy.copy(actor)
+        except KilledWorker as error:
+            raise ClusterError(
+                f"Part {number} ended every worker that loaded it, perhaps for want of memory; give more."
+            ) from error
+        except Exception as error:
+            if future.status == "error" and not isinstance(error, OSError | RuntimeError):
+                raise InputError(f"Part {number} cannot be loaded: {_brief(error)}.") from error
+            _check_time(end, error)
+            time.sleep(PAUSE)
+            return None
+
+    def _wait_for_workers(self, end: float) -> list[str]:
+        while True:
+            if self._client.status not in ("running", "connecting"):
+                raise ConnectionError("the client is closed")
+            workers = list(self._client.scheduler_info()["workers"])
+            if workers:
+                return workers
+            if time.monotonic() > end:
+                raise LookupError
+            time.sleep(PAUSE)
+
+    @contextmanager
+    def _deadline(self) -> Iterator[float]:
+        """Give a moment by which something must be done; say in one sentence what went wrong if it is not."""
+        resume = "go on with tensorm.resume if the fit had a run_dir"
+        where = f"the cluster at {getattr(self._client.scheduler, 'address', 'an unknown address')}"
+        try:
+            yield time.monotonic() + self._timeout
+        except LookupError as error:
+            raise ClusterError(
+                f"No worker was left on {where} for {self._timeout:g} s; start workers, then {resume}."
+            ) from error
+        except TimeoutError as error:
+            raise ClusterError(
+                f"No answer came from {where} in {self._timeout:g} s; look at its dashboard, give a larger "
+                f"timeout, and {resume}."
+            ) from error
+        except (OSError, RuntimeError) as error:
+            if isinstance(error, ClusterError | NotImplementedError | RecursionError):
+                raise
+            raise ClusterError(f"Contact with {where} was lost; start it again, and {resume}.") from error
+
+
+def _send(place: Place | None, verb: str, call: Any) -> Any:
+    try:
+        return None if place is None else place.actor.answer(verb, call)
+    except Exception:  # Dask knows already that the worker is gone
+        return None
+
+
+def _receive(answer: Any, place: Place | None, end: float) -> tuple[bool | None, Any]:
+    """Return what a shard answered; None for its success if the worker was lost."""
+    while place is not None and answer is not None:
+        try:
+            good, value = answer.result(timeout=min(LOOK, _left(end)))
+            return good, value
+        except TimeoutError as error:
+            _check_time(end, error)
+            if place.future.status != "finished":  # the scheduler knows that the worker is gone
+                break
+        except Exception as error:
+            _check_time(end, error)
+            break
+    return None, None
+
+
+def _left(end: float) -> float:
+    return max(0.0, end - time.monotonic())
+
+
+def _check_time(end: float, error: Exception) -> None:
+    if time.monotonic() >= end:
+        raise TimeoutError from error
+
+
+def _in_one_sentence(error: Exception, number: int) -> Exception:
+    """Say what went wrong when a part was loaded, in an exception that any process can read."""
+    if isinstance(error, FileError):
+        return FileError(f"Part {number}: {error}")
+    if isinstance(error, InputError):
+        return InputError(f"Part {number}: {error}")
+    if isinstance(error, MemoryError):
+        return InputError(f"Part {number} does not fit in the memory of its worker; give more parts.")
+    if isinstance(error, OSError):
+        return FileError(f"Part {number} cannot be read: {_brief(error)}; give what every worker can reach.")
+    return InputError(f"Part {number} cannot be loaded: {_brief(error)}.")
+
+
+def _brief(error: Exception) -> str:
+    text = " ".join(str(error).split())[:200].rstrip(".")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

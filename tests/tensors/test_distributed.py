@@ -1,0 +1,221 @@
+"""Tensors on a Dask cluster: the same draws as on one machine, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorm
+from tensorm import ClusterError, DaskTensor, FileError, InputError, TensOrMachine, datasets
+from tensorm.tensors import DenseTensor, as_tensor, workers
+from tensorm.tensors.distributed import connect
+
+distributed = pytest.importorskip("distributed")
+SETTINGS: dict[str, Any] = {"n_chains": 2, "n_draws": 5, "burn_in": 12, "random_state": 0, "progress": False}
+SIM = datasets.simulate((23, 20, 15), rank=3, density=0.3, noise=0.1, random_state=0)
+X = np.where(np.random.default_rng(0).random(SIM.observed.shape) < 0.1, np.nan, SIM.observed)
+
+
+def fit(X: Any, **settings: Any) -> TensOrMachine:
+    return TensOrMachine(3, **SETTINGS | settings).fit(X)
+
+
+def assert_same_draws(a: TensOrMachine, b: TensOrMachine) -> None:
+    for x, y in zip(a.posterior_.chains, b.posterior_.chains, strict=True):
+        for f, g in zip(x.factors, y.factors, strict=True):
+            np.testing.assert_array_equal(f, g)
+        np.testing.assert_array_equal(x.noise, y.noise)
+        np.testing.assert_array_equal(x.confusion, y.confusion)
+
+
+def assert_same_cells(tensor: DaskTensor, X: np.ndarray) -> None:
+    assert tensor.shape == X.shape
+    for where, ones, observed in tensor.blocks(max_cells=2000):
+        np.testing.assert_array_equal(ones, X[where] == 1)
+        np.testing.assert_array_equal(observed, ~np.isnan(X[where]))
+
+
+def in_threads(n_workers: int) -> Any:
+    """A cluster in this process, which starts in no time."""
+    return distributed.LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=":0"
+    )
+
+
+@pytest.fixture(scope="module")
+def alone() -> TensOrMachine:
+    return fit(X)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with in_threads(2) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_the_draws_of_one_machine(n_workers: int, alone: TensOrMachine) -> None:
+    with in_threads(n_workers) as cluster, distributed.Client(cluster) as client:
+        tensor = DaskTensor(np.array_split(X, n_workers), client)
+        places = {place.worker for place in tensor._crew._places}
+        assert len(places) == tensor.n_shards == n_workers
+        assert_same_draws(fit(tensor), alone)
+
+
+def test_dask_arrays_are_fitted_where_they_are(client: Any, alone: TensOrMachine) -> None:
+    da = pytest.importorskip("dask.array")
+    array = da.from_array(X, chunks=(5, 7, 8))
+    fitted = fit(array)
+    assert_same_draws(fitted, alone)
+    assert fitted.score(array) == alone.score(X)
+    np.testing.assert_array_equal(fitted.transform(array), alone.transform(X))
+
+
+def test_names_and_labels_come_along(client: Any) -> None:
+    pytest.importorskip("dask.array")
+    ward = datasets.ward()
+    tensor = as_tensor(ward.chunk({"hour": 4}))
+    assert isinstance(tensor, DaskTensor)
+    assert tensor.modes == ("hour", "person", "met")
+    np.testing.assert_array_equal(tensor.labels[1], ward["person"].values)
+    assert_same_cells(tensor, ward.values)
+
+
+def test_workers_read_their_own_parts(client: Any, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", X[:9])
+    np.savez_compressed(tmp_path / "b.npz", X[9:11])
+    parts = [tmp_path / "a.npy", str(tmp_path / "b.npz"), partial(DenseTensor, X[11:])]
+    assert_same_cells(DaskTensor(parts), X)
+
+
+def test_zarr_is_read_in_slices(client: Any, tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    zarr.create_array(tmp_path / "X.zarr", data=X, chunks=(4, 20, 15))
+    tensor = DaskTensor.from_zarr(tmp_path / "X.zarr", n_shards=3)
+    assert list(tensor._edges) == [0, 8, 16, 23]  # between chunks
+    assert_same_cells(tensor, X)
+    assert_same_cells(DaskTensor([tmp_path / "X.zarr"]), X)
+    with pytest.raises(FileError, match="cannot be read as a zarr array"):
+        DaskTensor.from_zarr(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("nowhere.npy", "Part 1 cannot be read: FileNotFoundError"),
+        ("X.csv", r"Part 1: .*X.csv is none of .npy, .npz, .zarr"),
+        (np.full((2, 20, 15), 7), r"Part 1: X holds 7 at \(0, 0, 0\)"),
+        (partial(np.zeros, (2, 20)), r"part 1 has shape \(2, 20\) and part 0"),
+        (partial(int, "x"), "Part 1 cannot be loaded: ValueError: invalid literal"),
+    ],
+)
+def test_bad_parts_are_named(client: Any, part: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        DaskTensor([X[:5], part])
+
+
+def test_wrong_arguments(client: Any) -> None:
+    da = pytest.importorskip("dask.array")
+    with pytest.raises(InputError, match="parts must be a list"):
+        DaskTensor("X.npy")
+    with pytest.raises(InputError, match="client is of type str"):
+        DaskTensor([X], "tcp://10.0.0.1")
+    with pytest.raises(InputError, match="timeout is 0"):
+        DaskTensor([X], timeout=0)
+    with pytest.raises(InputError, match="modes is"):
+        DaskTensor([X], modes=["a", "b"])
+    with pytest.raises(InputError, match="labels do not fit"):
+        DaskTensor([X], labels=[None, ["a"], None])
+    with pytest.raises(InputError, match="at least 2 modes"):
+        fit(da.zeros(3))
+    with pytest.raises(InputError, match="chunks of unknown size"):
+        fit(da.from_array(X)[da.from_array(X[:, 0, 0]) > 0])
+    with pytest.raises(InputError, match="give one of them"), connect():
+        pass
+    with pytest.raises(ClusterError, match="No scheduler answers at nothing"), connect("nothing://"):
+        pass
+
+
+def test_a_run_is_resumed_with_the_same_cells_only(client: Any, alone: TensOrMachine, tmp_path: Path) -> None:
+    tensor = DaskTensor(np.array_split(X, 2))
+    assert_same_draws(TensOrMachine(3, **SETTINGS).fit(tensor, run_dir=tmp_path), alone)
+    assert (tmp_path / "run.nc").stat().st_size < 40_000  # no cells
+    (tmp_path / "fit.nc").unlink()
+    with pytest.raises(FileError, match=r"on a cluster; give them again, as in resume\(run_dir, X\)"):
+        tensorm.resume(tmp_path)
+    with pytest.raises(InputError, match="X has other cells than the run in this folder"):
+        tensorm.resume(tmp_path, 1 - X)
+    assert_same_draws(tensorm.resume(tmp_path, tensor, progress=False), alone)
+
+
+def test_without_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    da = pytest.importorskip("dask.array")
+    monkeypatch.setattr(distributed.Client, "current", partial(int, "no client"))  # a ValueError, as there
+    with pytest.raises(InputError, match="No Dask client is active; start one first"):
+        fit(da.zeros((3, 3)))
+
+
+def test_without_workers_a_run_ends_after_the_time_given() -> None:
+    with in_threads(1) as cluster, distributed.Client(cluster) as client:
+        tensor = DaskTensor([X], client, timeout=1.0)
+        cluster.scale(0)
+        while client.scheduler_info()["workers"]:
+            time.sleep(0.05)
+        began = time.monotonic()
+        with pytest.raises(ClusterError, match=r"No worker was left on the cluster at .* for 1 s; start"):
+            fit(tensor)
+        assert time.monotonic() < began + 20
+
+
+class Slow(DenseTensor):
+    def confusion(self, *question: Any) -> Any:
+        time.sleep(3)
+        return super().confusion(*question)
+
+
+def test_without_an_answer_a_run_ends_after_the_time_given(client: Any) -> None:
+    tensor = DaskTensor([partial(Slow, X)], timeout=0.5)
+    with pytest.raises(ClusterError, match=r"No answer came from the cluster at .* in 0.5 s; look at its"):
+        tensor.confusion([np.zeros((N, 1), np.uint64) for N in X.shape], 1)
+
+
+def test_without_a_cluster_a_run_ends() -> None:
+    cluster = in_threads(1)
+    client = distributed.Client(cluster)
+    tensor = DaskTensor([X], client, timeout=5.0)
+    client.close()
+    cluster.close()
+    with pytest.raises(ClusterError, match="start"):
+        tensor.counts(0, [np.zeros((N, 1), np.uint64) for N in X.shape], 1)
+
+
+def test_a_worker_killed_in_mid_run_changes_nothing(
+    alone: TensOrMachine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Real processes, really killed while they count, until none of the first is left."""
+    np.save(tmp_path / "first.npy", X[:10])
+    np.save(tmp_path / "rest.npy", X[10:])
+    with connect(workers=2) as client:
+        tensor = DaskTensor([tmp_path / "first.npy", tmp_path / "rest.npy"], timeout=100.0)
+        alive = client.run(os.getpid)
+        numbers, plain = itertools.count(), workers._send
+
+        def send(place: Any, verb: str, call: Any) -> Any:
+            answer = plain(place, verb, call)
+            if next(numbers) in (5, 60):  # both that were there in the beginning, one after the other
+                worker = place.worker if len(alive) == 2 else next(iter(alive))
+                os.kill(alive.pop(worker), signal.SIGKILL)
+            return answer
+
+        monkeypatch.setattr(workers, "_send", send)
+        assert_same_draws(fit(tensor), alone)
+        assert not alive

@@ -1,0 +1,133 @@
+"""Shards: how many rounds a sweep takes, what travels, and what does not fit together."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crews import Crew, cut, shard
+from tensorm import datasets, model, select_components
+from tensorm.errors import InputError
+from tensorm.sampler.noise import Asymmetric
+from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sweep import Model, start, sweep
+from tensorm.tensors import GREEDY, DenseTensor, Rule, Stream
+from tensorm.tensors.bits import pack, unpack
+from tensorm.tensors.sharded import ShardedTensor, fingerprint
+
+
+def sharded(X: np.ndarray, parts: int = 3) -> tuple[ShardedTensor, Crew]:
+    tensor = shard([DenseTensor(X[part]) for part in cut(len(X), parts)])
+    tensor._crew.rounds.clear()
+    return tensor, tensor._crew
+
+
+def planted(shape: tuple[int, ...], L: int = 4) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Cells with no noise: whoever starts at the truth stays there."""
+    rng = np.random.default_rng(0)
+    factors = [rng.random((N, L)) < 0.4 for N in shape]
+    return model.boolean_product(factors), [pack(factor) for factor in factors]
+
+
+def test_a_sweep_at_rest_takes_a_round_for_each_mode() -> None:
+    X, masks = planted((30, 20, 10))
+    tensor, crew = sharded(X)
+    state = start([unpack(factor, 4) for factor in masks])._replace(noise=model.Noise(0.999, 0.001))
+    new, info = sweep(tensor, state, Model(4, Asymmetric(), LearnedPrior(), np.uint64(0)), 0)
+    assert [verb for verb, _ in crew.rounds] == ["update", "counts", "counts"]  # the confusion came along
+    assert info.confusion == DenseTensor(X).confusion(new.factors, 4)
+
+
+def test_flips_in_components_that_share_nothing_take_one_round() -> None:
+    """Each of four disjoint blocks is found at once; with a common row each flip waits for the last."""
+    blocks = [np.repeat(np.eye(4, dtype=bool), 3, axis=0)] * 3
+    X = model.boolean_product(blocks)
+    empty = [np.zeros_like(blocks[0]), blocks[1], blocks[2]]
+    rule, stream = Rule(np.arange(4), GREEDY, 1.0, 1.0, np.zeros((1, 1))), Stream(np.uint64(0), 0, 0, 1)
+    apart, crew = sharded(X)
+    factors = [pack(factor) for factor in (blocks[0], empty[0], blocks[2])]
+    factors[1][:] = 15  # all four are on, and in each row three of them flip
+    np.testing.assert_array_equal(unpack(apart.update_factor(1, factors, 4, rule, stream), 4), blocks[1])
+    assert [verb for verb, _ in crew.rounds] == ["counts"]
+    together = [factor.copy() for factor in factors]
+    together[0][0] = together[2][0] = 15
+    crew.rounds.clear()
+    new = apart.update_factor(1, together, 4, rule, stream)
+    np.testing.assert_array_equal(new, DenseTensor(X).update_factor(1, together, 4, rule, stream))
+    assert len(crew.rounds) > 1
+    assert crew.rounds[-1][1] < crew.rounds[0][1]  # only open rows and components are counted again
+
+
+def test_the_confusion_is_right_after_any_number_of_flips() -> None:
+    sim = datasets.simulate((12, 9, 70), rank=5, density=0.4, noise=0.2, random_state=0)
+    rng = np.random.default_rng(1)
+    X = np.where(rng.random(sim.observed.shape) < 0.2, np.nan, sim.observed)
+    tensor, crew = sharded(X)
+    plain, known = DenseTensor(X), Model(5, Asymmetric(), LearnedPrior(), np.uint64(3))
+    here = there = start([rng.random((N, 5)) < 0.5 for N in X.shape])
+    for _ in range(15):
+        here, info = sweep(tensor, here, known, 1)
+        there, expected = sweep(plain, there, known, 1)
+        assert info == expected
+        np.testing.assert_array_equal(np.concatenate(here.factors), np.concatenate(there.factors))
+    assert "confusion" not in {verb for verb, _ in crew.rounds}
+    changed = [factor.copy() for factor in here.factors]
+    changed[0][0] ^= 1
+    assert tensor.confusion(changed, 5) == plain.confusion(changed, 5)
+
+
+def test_what_travels_does_not_grow_with_the_cells() -> None:
+    """Twice the slices are twice the cells, but a row of mode 0 more is a mask there, and one back if new."""
+    octets = {}
+    for N in (200, 400):
+        for share in (0.0, 0.5):
+            X, masks = planted((N, 30, 20))
+            hidden = np.random.default_rng(0).random(X.shape) < share
+            tensor, crew = sharded(np.where(hidden, np.nan, X))
+            for mode in range(3):
+                rule = Rule(np.arange(4), GREEDY, 1.0, 1.0, np.zeros((1, 1)))
+                tensor.update_factor(mode, masks, 4, rule, Stream(np.uint64(0), 0, 0, mode))
+            octets[N, share] = [sent for _, sent in crew.rounds]
+            assert len(octets[N, share]) == 3
+    slack = 100  # pickles write large numbers a little longer
+    for share in (0.0, 0.5):
+        grown = np.subtract(octets[400, share], octets[200, share])
+        np.testing.assert_allclose(grown, [200 * 16, 200 * 8, 200 * 8], atol=slack)
+    np.testing.assert_allclose(octets[400, 0.0], octets[400, 0.5], atol=slack)
+    assert max(octets[400, 0.5]) < 400 * 30 * 20 / 8  # far fewer than the cells, packed
+
+
+def test_parts_must_fit_together() -> None:
+    with pytest.raises(InputError, match=r"part 1 has shape \(2, 3\) and part 0 \(2, 4\); parts may differ"):
+        shard([DenseTensor(np.zeros((2, 4))), DenseTensor(np.zeros((2, 3)))])
+
+
+def test_labels_are_put_together() -> None:
+    import xarray as xr
+
+    X = xr.DataArray(np.eye(4), dims=("who", "what"), coords={"who": list("abcd"), "what": list("wxyz")})
+    tensor = shard([DenseTensor(X[:3]), DenseTensor(X[3:])])
+    assert tensor.modes == ("who", "what")
+    assert [list(labels) for labels in tensor.labels] == [list("abcd"), list("wxyz")]
+    with pytest.raises(InputError, match="part 1 has other labels of 'what' than part 0"):
+        shard([DenseTensor(X[:2]), DenseTensor(X[2:, ::-1])])
+
+
+def test_a_fingerprint_knows_cells_again_however_they_are_stored() -> None:
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((9, 5, 4)) < 0.2, np.nan, rng.random((9, 5, 4)) < 0.5)
+    one, many = fingerprint(DenseTensor(X)), fingerprint(sharded(X)[0])
+    for a, b in zip(one, many, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(one[1][0][:, 0], np.nansum(X, axis=(0, 2)))
+
+
+def test_components_are_chosen_as_in_one_piece(tmp_path: Path) -> None:
+    X = datasets.simulate((9, 8, 7), rank=2, density=0.3, noise=0.05, random_state=0).observed
+    choose = partial(select_components, method="mdl", candidates=[1, 2, 3], n_repeats=1, progress=False)
+    tensor, crew = sharded(X)
+    assert choose(tensor, run_dir=tmp_path).table == choose(X).table
+    assert "cells" not in {verb for verb, _ in crew.rounds}
