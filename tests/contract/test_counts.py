@@ -56,7 +56,7 @@ def test_counts_of_awkward_shapes(
 
 
 @pytest.mark.parametrize("L", [5, 70])
-def test_counts_of_some_components(make: Maker, L: int) -> None:
+def test_counts_of_some_components_and_rows(make: Maker, L: int) -> None:
     """Which entries are asked for changes nothing: the others still explain cells away."""
     problem = make_problem((7, 66, 5), L, 8, 0.2, 0.5 if L == 5 else 0.2)
     tensor = make(problem.ones, problem.observed)
@@ -65,6 +65,9 @@ def test_counts_of_some_components(make: Maker, L: int) -> None:
         for chosen in ([L - 1], [3, 0], list(range(L))[::-1]):
             some = tensor.counts(mode, problem.masks, L, chosen)
             np.testing.assert_array_equal(some, every[:, :, chosen])
+        for rows in (np.array([4, 0, 2]), np.arange(0)):
+            some = tensor.counts(mode, problem.masks, L, [3, 0], rows)
+            np.testing.assert_array_equal(some, every[:, rows][:, :, [3, 0]])
         assert every[1].any()
 
 

@@ -25,7 +25,7 @@ from problems import (
 )
 
 from tensorm.model import Noise
-from tensorm.tensors import Stream
+from tensorm.tensors import Rule, Stream
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -80,6 +80,23 @@ def test_components_left_out_of_the_order_stay(make: Maker) -> None:
     others = np.setdiff1d(np.arange(70), turn.order)
     np.testing.assert_array_equal(new[:, others], old[:, others])
     assert (new[:, turn.order] != old[:, turn.order]).any()
+
+
+@pytest.mark.parametrize("shape", [(70, 5), (9, 70, 6), (4, 5, 6, 7)])
+def test_some_rows_are_decided_as_they_would_be_among_all(make: Maker, shape: tuple[int, ...]) -> None:
+    problem = make_problem(shape, 5, 4, 0.2, 0.5)
+    tensor, masks = make(problem.ones, problem.observed), problem.masks
+    for mode, kind in zip(range(len(shape)), itertools.cycle(RULES.values())):
+        stream = Stream(np.uint64(5), 1, 2, mode)
+        rule = Rule(np.array([3, 0, 4]), kind, 0.3, 0.2, np.linspace(-2, 2, shape[mode])[:, None])
+        every = tensor.update_factor(mode, masks, 5, rule, stream)
+        assert (every != masks[mode]).any()
+        everything = np.arange(shape[mode])
+        for rows in (everything[1::2], everything[-1:], everything[::-1].copy(), everything[:0]):
+            some = tensor.update_factor(mode, masks, 5, rule, stream, rows)
+            rest = np.setdiff1d(everything, rows)
+            np.testing.assert_array_equal(some[rows], every[rows])
+            np.testing.assert_array_equal(some[rest], masks[mode][rest])
 
 
 def test_nothing_given_is_changed(make: Maker) -> None:

@@ -64,11 +64,11 @@ def lay_rows(desk, words, observed, starts, span):
 
 
 @njit(error_model="numpy")
-def fetch_rows(packed, starts, width, turn, n_turns):
-    """Ask for a share of the next slice, turn by turn, so that laying it will not wait for memory."""
-    words, observed, stride = packed[:3]
+def fetch_rows(packed, starts, step, width, turn, n_turns):
+    """Ask for a share of the slice `step` words on, turn by turn, so that laying it will not wait."""
+    words, observed = packed[:2]
     for start in starts[turn * starts.shape[0] // n_turns : (turn + 1) * starts.shape[0] // n_turns]:
-        for at in range(start + stride + width - 1, start + stride - 1, -8):
+        for at in range(start + step + width - 1, start + step - 1, -8):
             prefetch(words, at)
             if observed.shape[0] > 0:
                 prefetch(observed, at)
@@ -105,20 +105,21 @@ def uncover_rows(desk, positions, row, table, observed, starts, span):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def update_rows(factor, start, stop, packed, n_components, span, rule, stream):
-    """Update factor[start:stop] in place; rows are independent given the other modes' factors."""
+def update_rows(factor, rows, start, stop, packed, n_components, span, rule, stream):
+    """Update factor[rows[start:stop]] in place; rows are independent given the other modes' factors."""
     words, observed, stride, offsets, row_masks, column_masks = packed
     order, kind, gain, loss, prior = rule
     table = make_table(row_masks, column_masks, order, n_components, span)
-    starts, desk = offsets[table.members] + start * stride, make_desk(table)
+    starts, desk = offsets[table.members] + rows[start] * stride, make_desk(table)
     far, n_turns = words.shape[0] > NEAR, order.shape[0]
-    for n in range(start, stop):
-        row = factor[n]
+    for i in range(start, stop):
+        n = rows[i]
+        row, step = factor[n], (rows[min(i + 1, stop - 1)] - n) * stride
         lay_rows(desk, words, observed, starts, span)
         cover_slice(desk, row, table, span)
         for turn in range(n_turns):
             if far:
-                fetch_rows(packed, starts, desk.shape[2], turn, n_turns)
+                fetch_rows(packed, starts, step, desk.shape[2], turn, n_turns)
             component = order[turn]
             word, bit = component >> 6, ONE << uint64(component & 63)
             active = (row[word] & bit) != 0
@@ -135,23 +136,23 @@ def update_rows(factor, start, stop, packed, n_components, span, rule, stream):
                 cover_rows(desk, positions, column, span)
             else:
                 uncover_rows(desk, positions, row, table, observed, starts, span)
-        starts += stride
+        starts += step
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def count_entries(counts, factor, start, stop, packed, n_components, span, chosen):
-    """Write (pos, tot) of some components' entries of factor[start:stop] to counts, all others held."""
+def count_entries(counts, factor, rows, start, stop, packed, n_components, span, chosen):
+    """Write (pos, tot) of some components' entries of factor[rows[start:stop]] to counts, others held."""
     words, observed, stride, offsets, row_masks, column_masks = packed
     table = make_table(row_masks, column_masks, chosen, n_components, span)
-    starts, desk = offsets[table.members] + start * stride, make_desk(table)
-    for n in range(start, stop):
-        lay_rows(desk, words, observed, starts, span)
-        cover_slice(desk, factor[n], table, span)
-        for i, component in enumerate(chosen):
-            active = (factor[n, component >> 6] >> uint64(component & 63)) & ONE != 0
+    first, desk = offsets[table.members], make_desk(table)
+    for i in range(start, stop):
+        row = factor[rows[i]]
+        lay_rows(desk, words, observed, first + rows[i] * stride, span)
+        cover_slice(desk, row, table, span)
+        for c, component in enumerate(chosen):
+            active = (row[component >> 6] >> uint64(component & 63)) & ONE != 0
             positions, column = holders(table, component), table.columns[component]
-            counts[0, n, i], counts[1, n, i] = count_entry(desk, positions, column, active, span)
-        starts += stride
+            counts[0, i, c], counts[1, i, c] = count_entry(desk, positions, column, active, span)
 
 
 @njit(error_model="numpy")
@@ -192,7 +193,7 @@ def count_rows(factor, start, stop, packed, n_components, span):
     hits, cover = 0, 0
     for n in range(start, stop):
         if words.shape[0] > NEAR:
-            fetch_rows(packed, starts, width, 0, 1)
+            fetch_rows(packed, starts, stride, width, 0, 1)
         lay_free(free, observed, starts, span)
         for m in range(factor.shape[1]):
             left = factor[n, m]

@@ -18,7 +18,7 @@ from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words, combine, words_for
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
 from tensorm.tensors.memory import available_memory
-from tensorm.tensors.seam import Counts, Rule, Stream
+from tensorm.tensors.seam import Counts, Rows, Rule, Stream
 from tensorm.tensors.threads import share_rows
 
 WORTH_THREADS = 2**26  # cells times components below which a second thread costs more than it saves
@@ -80,32 +80,46 @@ class DenseTensor:
         return twin
 
     def update_factor(
-        self, mode: int, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        rule: Rule,
+        stream: Stream,
+        rows: Rows | None = None,
     ) -> Words:
-        """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4)."""
+        """Return a new factor for ``mode``, every entry of these rows decided in turn (eq. 4)."""
         packed, span = self._packed(mode, factors, n_components)
         factor = factors[mode].copy()
         plain = tuple(rule), tuple(stream)
+        chosen = np.arange(len(factor)) if rows is None else rows
 
         def update(start: int, stop: int) -> None:
-            kernel.update_rows(factor, start, stop, packed, n_components, span, *plain)
+            if start < stop:
+                kernel.update_rows(factor, chosen, start, stop, packed, n_components, span, *plain)
 
-        share_rows(update, len(factor), self._threads(n_components))
+        share_rows(update, len(chosen), self._threads(n_components))
         return factor
 
     def counts(
-        self, mode: int, factors: Sequence[Words], n_components: int, components: Sequence[int] | None = None
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        components: Sequence[int] | None = None,
+        rows: Rows | None = None,
     ) -> tuple[Counts, Counts]:
-        """Return (pos, tot) of a mode's entries, two arrays (N_k, len(components)) (eq. 5)."""
+        """Return (pos, tot) of a mode's entries, two arrays (rows, len(components)) (eq. 5)."""
         packed, span = self._packed(mode, factors, n_components)
         factor = factors[mode]
         chosen = np.arange(n_components) if components is None else np.array(components)
-        counts = np.empty((2, len(factor), len(chosen)), np.int64)
+        where = np.arange(len(factor)) if rows is None else rows
+        counts = np.empty((2, len(where), len(chosen)), np.int64)
 
         def count(start: int, stop: int) -> None:
-            kernel.count_entries(counts, factor, start, stop, packed, n_components, span, chosen)
+            kernel.count_entries(counts, factor, where, start, stop, packed, n_components, span, chosen)
 
-        share_rows(count, len(factor), self._threads(n_components))
+        share_rows(count, len(where), self._threads(n_components))
         return counts[0], counts[1]
 
     def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:

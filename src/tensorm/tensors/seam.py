@@ -16,9 +16,10 @@ from tensorm.kernels.rows import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 
-__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Counts", "Rule", "Stream", "Tensor"]
+__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Counts", "Rows", "Rule", "Stream", "Tensor"]
 
 Counts = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.intp]  # numbers of some rows of a factor, each once
 
 
 class Stream(NamedTuple):
@@ -41,18 +42,32 @@ class Tensor(Protocol):
     n_ones: int
 
     def update_factor(
-        self, mode: int, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        rule: Rule,
+        stream: Stream,
+        rows: Rows | None = None,
     ) -> Words:
-        """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4)."""
+        """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4).
+
+        With ``rows`` only these are decided, with the random numbers they would have among all.
+        """
         ...
 
     def counts(
-        self, mode: int, factors: Sequence[Words], n_components: int, components: Sequence[int] | None = None
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        components: Sequence[int] | None = None,
+        rows: Rows | None = None,
     ) -> tuple[Counts, Counts]:
-        """Return (pos, tot) of a mode's entries, two arrays (N_k, len(components)) (eq. 5).
+        """Return (pos, tot) of a mode's entries, two arrays (len(rows), len(components)) (eq. 5).
 
-        All components by default. All other entries are held; ``tot`` counts the observed cells whose
-        value hangs on the entry, ``pos`` those of them that are 1. The entry's own value plays no part.
+        All rows and components by default. All other entries are held; ``tot`` counts the observed cells
+        whose value hangs on the entry, ``pos`` those of them that are 1. The entry's own value plays no part.
         """
         ...
 
