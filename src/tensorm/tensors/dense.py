@@ -122,6 +122,10 @@ class DenseTensor:
         share_rows(count, len(where), self._threads(n_components))
         return counts[0], counts[1]
 
+    def times_counted(self, mode: int) -> int:
+        """Return 1: a cell lies in one row of a mode."""
+        return 1
+
     def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
         packed, span = self._packed(0, factors, n_components)

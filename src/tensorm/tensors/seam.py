@@ -16,7 +16,7 @@ from tensorm.kernels.rows import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 
-__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Counts", "Rows", "Rule", "Stream", "Tensor"]
+__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Counts", "Rows", "Rule", "Stream", "Tensor", "count_alone"]
 
 Counts = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]  # numbers of some rows of a factor, each once
@@ -71,6 +71,10 @@ class Tensor(Protocol):
         """
         ...
 
+    def times_counted(self, mode: int) -> int:
+        """Return how often a cell counts when the counts of all rows of a mode are added up; mostly 1."""
+        ...
+
     def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
         ...
@@ -90,3 +94,26 @@ class Tensor(Protocol):
     def with_threads(self, n_threads: int) -> Self:
         """Return the same tensor, using so many threads."""
         ...
+
+
+def count_alone(
+    tensor: Tensor,
+    factors: Sequence[Words],
+    n_components: int,
+    members: Bits,
+    components: Sequence[int] | None = None,
+) -> tuple[Counts, Counts]:
+    """Return for each component the ones and the zeros that it alone covers.
+
+    Parameters
+    ----------
+    tensor, factors, n_components, components
+        As for ``Tensor.counts``.
+    members : Boolean array (N_0, components)
+        The components' columns of mode 0.
+    """
+    pos, tot = (
+        np.where(members, counts, 0).sum(axis=0) // tensor.times_counted(0)
+        for counts in tensor.counts(0, factors, n_components, components)
+    )
+    return pos, tot - pos
