@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit, uint64
 
 from tensorm.kernels.philox import fill_uniforms
-from tensorm.kernels.rows import ONE, certain, entry_prior, toss, weigh
+from tensorm.kernels.rows import CERTAIN, ONE, certain, entry_prior, toss, weigh
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -17,21 +17,22 @@ def find_flips(factor, pos, tot, inert, rule, stream):
     own factor's: they are set at once.
     """
     order, kind, gain, loss, prior = rule
-    rows, count, numbers = np.empty(factor.shape[0], np.intp), 0, np.empty(pos.shape[1])
+    rows, count = np.empty(factor.shape[0], np.intp), 0
+    against, numbers = np.empty(pos.shape[1]), np.empty(pos.shape[1])
     for n in range(factor.shape[0]):
-        drawn = False
+        weigh_row(against, factor[n], pos[n], tot[n], gain, loss, prior, n)
+        if np.min(against) > CERTAIN:
+            continue
+        fill_uniforms(numbers, stream, n)
+        if not may_flip(against, numbers):
+            continue
         for component in order:
             word, bit = component >> 6, ONE << uint64(component & 63)
             active = (factor[n, word] & bit) != 0
-            log_odds = entry_prior(prior, n, component)
-            if not np.isinf(log_odds):
-                log_odds = weigh(log_odds, gain, loss, pos[n, component], tot[n, component])
+            log_odds = against[component] if active else -against[component]
             if certain(kind, log_odds):
                 new = log_odds > 0
             else:
-                if not drawn:
-                    drawn = True
-                    fill_uniforms(numbers, stream, n)
                 new = toss(kind, active, log_odds, numbers[component])
             if new == active:
                 continue
@@ -42,6 +43,28 @@ def find_flips(factor, pos, tot, inert, rule, stream):
                 count += 1
                 break
     return rows[:count]
+
+
+@njit(error_model="numpy")
+def weigh_row(against, row, pos, tot, gain, loss, prior, n):
+    """The log-odds against a flip, of every entry of a row."""
+    for component in range(against.shape[0]):
+        log_odds = weigh(entry_prior(prior, n, component), gain, loss, pos[component], tot[component])
+        active = (row[component >> 6] >> uint64(component & 63)) & ONE
+        against[component] = log_odds if active else -log_odds
+
+
+@njit(error_model="numpy")
+def may_flip(against, numbers):
+    """False if no entry flips by either rule: exp(-x) < (1 + x / 8)^-8 for x > 0, and needs no branches."""
+    loud = 0
+    for component in range(against.shape[0]):
+        x, u = against[component], numbers[component]
+        bound = (1 + x / 8) ** 2
+        bound *= bound
+        bound *= bound
+        loud += (x < 1) | (min(u, 1 - u) * bound < 1)
+    return loud > 0
 
 
 @njit(nogil=True, cache=True)
