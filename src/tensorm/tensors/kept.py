@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tensorm.kernels.kept import find_changes, find_flips, present
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words, unpack
+from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.seam import Counts, Rows, Rule, Stream, Tensor
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
@@ -190,6 +191,10 @@ class Kept:
         """Return (pos, tot) of a mode's entries (eq. 5)."""
         return self._tensor.counts(mode, factors, n_components, components, rows)
 
+    def times_counted(self, mode: int) -> int:
+        """Return how often a cell counts when the counts of all rows of a mode are added up."""
+        return self._tensor.times_counted(mode)
+
     def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
         """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
         return self._tensor.sample_ones(rng, count)
@@ -208,8 +213,9 @@ class Kept:
 
 
 def keep_counts(tensor: Tensor, n_components: int) -> Tensor:
-    """Return a tensor that keeps its counts for one chain, or the tensor itself if it is small."""
-    return Kept(tensor) if math.prod(tensor.shape) * n_components >= WORTH_KEEPING else tensor
+    """Return a tensor that keeps its counts for one chain, or the tensor itself if that does not pay."""
+    large = math.prod(tensor.shape) * n_components >= WORTH_KEEPING
+    return Kept(tensor) if large and isinstance(tensor, DenseTensor) else tensor
 
 
 def _common(found: Sequence[Words], but: set[int | None]) -> Words:
