@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tensorm.model import Noise
 from tensorm.tensors.bits import Words, pack, unpack
-from tensorm.tensors.seam import Tensor
+from tensorm.tensors.seam import Tensor, count_alone
 
 Counts = npt.NDArray[np.int64]
 
@@ -55,7 +55,7 @@ class Contribution(NamedTuple):
 
 def strongest_first(tensor: Tensor, factors: Sequence[Words], noise: Noise, n_components: int) -> list[int]:
     """Order the components by the log-likelihood that is lost when each is taken out."""
-    lost = _weigh(*_count_alone(tensor, factors, n_components), noise)
+    lost = _weigh(*count_alone(tensor, factors, n_components, unpack(factors[0], n_components)), noise)
     return [int(l) for l in np.argsort(-lost, kind="stable")]
 
 
@@ -64,7 +64,7 @@ def contributions(
 ) -> tuple[Contribution, ...]:
     """Return what each component contributes, in the order of the factors' columns."""
     L = n_components
-    alone, errors = _count_alone(tensor, factors, L)
+    alone, errors = count_alone(tensor, factors, L, unpack(factors[0], L))
     lost = _weigh(alone, errors, noise)
     rows, before = [], 0
     for l in range(L):
@@ -84,13 +84,6 @@ def contributions(
         )
         before = so_far
     return tuple(rows)
-
-
-def _count_alone(tensor: Tensor, factors: Sequence[Words], n_components: int) -> tuple[Counts, Counts]:
-    """Return for each component the ones and the zeros that it alone covers."""
-    pos, tot = tensor.counts(0, factors, n_components)
-    active = unpack(factors[0], n_components)
-    return np.where(active, pos, 0).sum(axis=0), np.where(active, tot - pos, 0).sum(axis=0)
 
 
 def _weigh(ones: Counts, zeros: Counts, noise: Noise) -> npt.NDArray[np.float64]:

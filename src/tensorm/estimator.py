@@ -20,6 +20,7 @@ from tensorm.choice.chains import N_CHAINS
 from tensorm.contributions import Contribution
 from tensorm.errors import FileError, InputError
 from tensorm.files import FIT, Run, check_folder, open_run, read_fit, start_run
+from tensorm.holdout import check_symmetric
 from tensorm.inputs import (
     check_beta,
     check_choice,
@@ -41,7 +42,8 @@ from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Model
 from tensorm.scores import ScoredCells, score_tensor
-from tensorm.tensors import GIBBS, METROPOLIS, Tensor, as_tensor
+from tensorm.tensors import GIBBS, METROPOLIS, MirroredTensor, Tensor, as_tensor
+from tensorm.tensors.sharded import ShardedTensor
 from tensorm.verdict import Diagnostics, diagnose
 
 Floats = npt.NDArray[np.float64]
@@ -87,6 +89,10 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         How an entry is drawn: both are exact, Metropolised flips move more.
     order : "random" or "fixed", default "random"
         The order in which components take their turn in a sweep.
+    symmetric : pair of modes or None, default None
+        Two modes that stand for the same things, such as people who meet people, by name or number. They
+        then share one factor, and a cell and its mirror image count as one observation. X must be the same
+        when the two are exchanged, with the cells on the diagonal missing.
     n_jobs : int or None, default None
         Threads; None for one per available processor core. The draws do not depend on it.
     random_state : int, RandomState or None, default None
@@ -139,6 +145,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         noise_prior: tuple[float, float] = (1.0, 1.0),
         flips: str = "metropolis",
         order: str = "random",
+        symmetric: tuple[str | int, str | int] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         progress: bool = True,
@@ -154,6 +161,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         self.noise_prior = noise_prior
         self.flips = flips
         self.order = order
+        self.symmetric = symmetric
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
@@ -184,7 +192,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        tensor = as_tensor(X)
+        tensor = self._tensor(X)
         plan = self._plan(tensor)
         self.__dict__.pop("selection_", None)
         if run_dir is not None:
@@ -284,7 +292,9 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         ndarray (N, L)
         """
         check_is_fitted(self)
-        tensor = as_tensor(X)
+        if self._model.tied and self._model.tied[0] == 0:
+            raise InputError("Mode 0 shares its factor with another, so new slices cannot be placed alone.")
+        tensor = self._tensor(X)
         self._check_shape(tensor, first=1)
         return place_slices(tensor.with_threads(self._threads()), self.posterior_, self._model)
 
@@ -351,6 +361,16 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
             return check_count("n_jobs", self.n_jobs, 1, ", or None for all cores")
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
+    def _tensor(self, X: Any) -> Tensor:
+        """Return the cells as a tensor, mirrored if two modes share a factor."""
+        tensor = as_tensor(X)
+        pair = check_symmetric(self.symmetric, tensor)
+        if pair is not None and isinstance(tensor, ShardedTensor):
+            raise InputError(
+                "symmetric is given, but modes on a cluster cannot share a factor; leave it out."
+            )
+        return tensor if pair is None else MirroredTensor(tensor, pair)
+
     def _plan(self, tensor: Tensor) -> Plan:
         """Check every setting and say how chains are to be run."""
         L = 1 if self._is_auto() else check_count("n_components", self.n_components, 1, ", or 'auto'")
@@ -368,6 +388,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
             seed=_seed(self.random_state),
             flips=FLIPS[self.flips],
             shuffle=self.order == "random",
+            tied=tensor.pair if isinstance(tensor, MirroredTensor) else None,
         )
         return Plan(
             model=model,
@@ -467,7 +488,8 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     given = None if X is None else as_tensor(X)
     run = open_run(folder, TensOrMachine._get_param_names(), given)
     model = TensOrMachine(**run.settings).set_params(progress=progress)
-    return model._sample(run.tensor, replace(model._plan(run.tensor), model=run.model), folder)
+    tensor = model._tensor(run.tensor)
+    return model._sample(tensor, replace(model._plan(tensor), model=run.model), folder)
 
 
 def _check_observed(tensor: Tensor) -> None:

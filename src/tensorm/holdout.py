@@ -51,7 +51,7 @@ def train_test_mask(
     if not 0 < share < 1:
         raise InputError(f"test_size is {test_size}; give a number above 0 and below 1.")
     rng, tensor = check_generator(random_state), as_tensor(X)
-    mirrored = _check_symmetric(symmetric, tensor)
+    mirrored = check_symmetric(symmetric, tensor)
     ones, observed = _read(tensor)
     candidates = observed if mirrored is None else observed & _one_side(tensor.shape, *mirrored)
     groups = [candidates & ones, candidates & ~ones] if stratify else [candidates]
@@ -149,7 +149,8 @@ def _one_side(shape: tuple[int, ...], i: int, j: int) -> Bits:
     return np.asarray(rows <= columns)
 
 
-def _check_symmetric(symmetric: Any, tensor: Tensor) -> tuple[int, int] | None:
+def check_symmetric(symmetric: Any, tensor: Tensor) -> tuple[int, int] | None:
+    """Return two modes of equal size by number, the smaller first, or None; raise if they are not."""
     if symmetric is None:
         return None
     if not isinstance(symmetric, (tuple, list)) or len(symmetric) != 2:
@@ -158,4 +159,4 @@ def _check_symmetric(symmetric: Any, tensor: Tensor) -> tuple[int, int] | None:
     if i == j or tensor.shape[i] != tensor.shape[j]:
         sizes = f"{tensor.shape[i]} and {tensor.shape[j]}"
         raise InputError(f"symmetric is {symmetric!r}, of sizes {sizes}; give two modes of the same size.")
-    return i, j
+    return min(i, j), max(i, j)

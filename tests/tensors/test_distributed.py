@@ -201,21 +201,20 @@ def test_without_a_cluster_a_run_ends() -> None:
 def test_a_worker_killed_in_mid_run_changes_nothing(
     alone: TensOrMachine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Real processes, really killed while they count, until none of the first is left."""
+    """Real processes, one of them really killed while it counts."""
     np.save(tmp_path / "first.npy", X[:10])
     np.save(tmp_path / "rest.npy", X[10:])
     with connect(workers=2) as client:
-        tensor = DaskTensor([tmp_path / "first.npy", tmp_path / "rest.npy"], timeout=100.0)
+        tensor = DaskTensor([tmp_path / "first.npy", tmp_path / "rest.npy"], timeout=40.0)
         alive = client.run(os.getpid)
         numbers, plain = itertools.count(), workers._send
 
         def send(place: Any, verb: str, call: Any) -> Any:
             answer = plain(place, verb, call)
-            if next(numbers) in (5, 60):  # both that were there in the beginning, one after the other
-                worker = place.worker if len(alive) == 2 else next(iter(alive))
-                os.kill(alive.pop(worker), signal.SIGKILL)
+            if next(numbers) == 40:
+                os.kill(alive.pop(place.worker), signal.SIGKILL)
             return answer
 
         monkeypatch.setattr(workers, "_send", send)
         assert_same_draws(fit(tensor), alone)
-        assert not alive
+        assert len(alive) == 1

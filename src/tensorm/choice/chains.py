@@ -76,7 +76,7 @@ def choose_by_posterior(
 ) -> Selection:
     """Draw the number of components along with everything else; parameters as for ``choose_by_occam``."""
     found, most = _shave(tensor, model, team, candidates)
-    proposal = Proposal(join([one.seen for one in found]))
+    proposal = Proposal(join([one.seen for one in found]), model.tied)
     large, shared = replace(model, n_components=most), team.share(tensor)
     with watching(team.n_repeats, team.progress) as watch:
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint64
 
-from tensorm.kernels.rows import ONE, decide, entry_prior
+from tensorm.kernels.rows import ONE, decide, entry_prior, weigh
 from tensorm.kernels.vectors import lowest_bit
 
 
@@ -51,7 +51,7 @@ def decide_rows(factor, rows, turns, counts, first, company, rule, stream):
             pos, tot = counts[0, i, turns[i] - first], counts[1, i, turns[i] - first]
             log_odds = entry_prior(prior, n, component)
             if not np.isinf(log_odds):
-                log_odds += gain * pos - loss * (tot - pos)
+                log_odds = weigh(log_odds, gain, loss, pos, tot)
             if decide(kind, active, log_odds, stream, n, component) != active:
                 row[word] ^= bit
                 stale |= company[component]

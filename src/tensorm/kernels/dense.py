@@ -19,6 +19,7 @@ from tensorm.kernels.rows import (
     holders,
     make_desk,
     make_table,
+    weigh,
 )
 from tensorm.kernels.vectors import (
     LANES,
@@ -127,7 +128,7 @@ def update_rows(factor, rows, start, stop, packed, n_components, span, rule, str
             log_odds = entry_prior(prior, n, component)
             if not np.isinf(log_odds):
                 pos, tot = count_entry(desk, positions, column, active, span)
-                log_odds += gain * pos - loss * (tot - pos)
+                log_odds = weigh(log_odds, gain, loss, pos, tot)
             new = decide(kind, active, log_odds, stream, n, component)
             if new == active:
                 continue
@@ -153,6 +154,33 @@ def count_entries(counts, factor, rows, start, stop, packed, n_components, span,
             active = (row[component >> 6] >> uint64(component & 63)) & ONE != 0
             positions, column = holders(table, component), table.columns[component]
             counts[0, i, c], counts[1, i, c] = count_entry(desk, positions, column, active, span)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def gather_bits(target, starts, words, rows, columns):
+    """Fill rows of words, which begin at `starts`, with the bits at addresses rows[r] + columns[t].
+
+    Where 64 columns lie side by side, whole words are moved. Addresses are unsigned: bits are then read
+    eight at a time.
+    """
+    n, six, last = columns.shape[0], uint64(6), uint64(63)
+    whole = np.zeros(-(-n // 64), np.bool_)
+    for first in range(0, n - 63, 64):
+        steps = np.diff(columns[first : first + 64])
+        whole[first >> 6] = np.all(steps == ONE)
+    for r in range(rows.shape[0]):
+        for w in range(whole.shape[0]):
+            first, word = 64 * w, uint64(0)
+            if whole[w]:
+                at = rows[r] + columns[first]
+                word = words[at >> six] >> (at & last)
+                if at & last:
+                    word |= words[(at >> six) + ONE] << (uint64(64) - (at & last))
+            else:
+                for t in range(min(64, n - first)):
+                    at = rows[r] + columns[first + t]
+                    word |= ((words[at >> six] >> (at & last)) & ONE) << uint64(t)
+            target[starts[r] + w] = word
 
 
 @njit(error_model="numpy")

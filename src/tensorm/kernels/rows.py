@@ -170,11 +170,28 @@ def entry_prior(prior, n, component):
 
 
 @njit(error_model="numpy", forceinline=True)
+def weigh(log_odds, gain, loss, pos, tot):
+    """Log-odds of an entry (eq. 4) from those of its prior and its counts."""
+    return log_odds + (gain * pos - loss * (tot - pos))
+
+
+@njit(error_model="numpy", forceinline=True)
 def decide(kind, current, log_odds, stream, n, component):
     """The new value of entry (n, component); the random number is drawn only if it can matter."""
-    if kind == GREEDY or abs(log_odds) > CERTAIN:
+    if certain(kind, log_odds):
         return log_odds > 0
-    u = uniform(stream, n, component)
+    return toss(kind, current, log_odds, uniform(stream, n, component))
+
+
+@njit(error_model="numpy", forceinline=True)
+def certain(kind, log_odds):
+    """Whether no random number can matter."""
+    return kind == GREEDY or abs(log_odds) > CERTAIN
+
+
+@njit(error_model="numpy", forceinline=True)
+def toss(kind, current, log_odds, u):
+    """The new value of an entry that is not certain, from a uniform number."""
     if kind == GIBBS or log_odds == 0:  # a fair coin where Metropolised flips would alternate for ever
         return u < 1 / (1 + np.exp(-log_odds))
     step = -log_odds if current else log_odds

@@ -16,6 +16,7 @@ from tensorm.sampler.recorder import Recorder
 from tensorm.sampler.state import SweepInfo, Trace
 from tensorm.sampler.sweep import Model, start, sweep
 from tensorm.tensors.bits import Bits
+from tensorm.tensors.kept import Kept, keep_counts
 from tensorm.tensors.seam import Tensor
 
 
@@ -53,7 +54,7 @@ class Chain:
     """One chain, sweep by sweep; between two sweeps it can be written down and taken up again."""
 
     def __init__(self, tensor: Tensor, plan: Plan, number: int, saved: Snapshot | None = None) -> None:
-        self.tensor, self.plan, self.number = tensor, plan, number
+        self.tensor, self.plan, self.number = keep_counts(tensor, plan.model.n_components), plan, number
         self.burn_in = BurnIn(tensor, plan.model, number, plan.init, plan.burn_in)
         self.recorder = Recorder(plan.model)
         self.info: SweepInfo | None = None
@@ -127,8 +128,15 @@ def run_chain(
 def warm_up(tensor: Tensor, model: Model) -> None:
     """Compile what the sampler calls, on factors that are empty and so cost no time."""
     nothing = [np.zeros((size, model.n_components), np.bool_) for size in tensor.shape]
-    state, _ = sweep(tensor, start(nothing), model, chain=0)
-    tensor.counts(0, state.factors, model.n_components)
+    state = start(nothing)
+    for mode in range(len(tensor.shape)):
+        tensor.counts(mode, state.factors, model.n_components)
+    sweep(tensor, state, model, chain=0)
+    if isinstance(keep_counts(tensor, model.n_components), Kept):
+        kept = Kept(tensor.take([np.arange(min(size, 2)) for size in tensor.shape]), most=np.inf)
+        state = start([np.zeros((size, model.n_components), np.bool_) for size in kept.shape])
+        for _ in range(2):  # the first counts, the second corrects
+            state, _ = sweep(kept, state, model, chain=0)
 
 
 def run_chains(

@@ -33,7 +33,7 @@ from tensorm.sampler.seeding import Ground
 from tensorm.sampler.state import NOISE, State, SweepInfo
 from tensorm.sampler.sweep import Model, sweep
 from tensorm.tensors.bits import Bits, Words, pack, unpack
-from tensorm.tensors.seam import Tensor
+from tensorm.tensors.seam import Tensor, count_alone
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,9 +59,12 @@ class Proposal:
     ----------
     seen : tuple of ndarray (J, N_k)
         For each mode how often its indices were members of components seen before.
+    tied : (int, int) or None
+        Two modes that share a factor: what is drawn for the first is taken for the second.
     """
 
     seen: tuple[Floats, ...]
+    tied: tuple[int, int] | None = None
 
     def draw(self, rng: np.random.Generator, count: int, density: Sequence[float]) -> list[Bits]:
         """Return the columns (N_k, count) of new components."""
@@ -73,17 +76,18 @@ class Proposal:
             rates = np.full((blurred.shape[1], count), p)
             rates[:, ~from_prior] = blurred[like[~from_prior]].T
             columns.append(rng.random(rates.shape) < rates)
+        if self.tied:
+            columns[self.tied[1]] = columns[self.tied[0]]
         return columns
 
     def log_ratios(self, columns: Sequence[Bits], density: Sequence[float]) -> Floats:
         """Return log prior(c) / q(c) of components."""
-        prior = sum(
-            _log_bernoulli(column, np.full((1, len(column)), p))[0]
-            for column, p in zip(columns, density, strict=True)
-        )
+        free = [k for k in range(len(columns)) if not self.tied or k != self.tied[1]]
+        prior = sum(_log_bernoulli(columns[k], np.full((1, len(columns[k])), density[k]))[0] for k in free)
         if not len(self.seen[0]):
             return np.zeros_like(prior)
-        like = sum(map(_log_bernoulli, columns, self._blurred)) - np.log(len(self.seen[0]))
+        blurred = self._blurred
+        like = sum(_log_bernoulli(columns[k], blurred[k]) for k in free) - np.log(len(self.seen[0]))
         both = np.log(FROM_PRIOR) + prior, np.log1p(-FROM_PRIOR) + logsumexp(like, axis=0)
         return np.asarray(prior - np.logaddexp(*both))
 
@@ -199,21 +203,19 @@ def _gains(tensor: Tensor, state: State, bits: Sequence[Bits], new: Sequence[Bit
     blocks = [pack(c) for c in new]
     blocks[0] = np.zeros_like(blocks[0])  # so that none covers another
     both = [np.hstack(pair) for pair in zip(masks, blocks, strict=True)]
-    counts = tensor.counts(0, both, offset + count, range(offset, offset + count))
-    return _weigh(state, counts, new[0])
+    return _weigh(state, *count_alone(tensor, both, offset + count, new[0], range(offset, offset + count)))
 
 
 def _losses(tensor: Tensor, state: State, bits: Sequence[Bits]) -> Floats:
     """Return by how much the log-likelihood would fall without each of the components."""
     if not bits[0].shape[1]:
         return np.zeros(0)
-    return _weigh(state, tensor.counts(0, [pack(b) for b in bits], bits[0].shape[1]), bits[0])
+    return _weigh(state, *count_alone(tensor, [pack(b) for b in bits], bits[0].shape[1], bits[0]))
 
 
-def _weigh(state: State, counts: tuple[npt.NDArray[np.int64], ...], members: Bits) -> Floats:
-    pos, tot = (np.where(members, count, 0).sum(axis=0) for count in counts)
+def _weigh(state: State, ones: npt.NDArray[np.int64], zeros: npt.NDArray[np.int64]) -> Floats:
     gain, loss = state.noise.weights
-    return np.asarray(gain * pos - loss * (tot - pos))
+    return np.asarray(gain * ones - loss * zeros)
 
 
 def _log_bernoulli(column: Bits, rates: Floats) -> Floats:

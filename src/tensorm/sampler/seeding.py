@@ -23,7 +23,7 @@ from tensorm.model import Confusion, Noise
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, log_posterior
 from tensorm.tensors.bits import Bits, Words, pack, unpack
-from tensorm.tensors.seam import GREEDY, Rule, Tensor
+from tensorm.tensors.seam import GREEDY, Rule, Tensor, count_alone
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -190,12 +190,13 @@ class Pool:
 
     def rises(self) -> Floats:
         """Return by how much the log posterior would rise if a candidate was added."""
-        pos, tot = (np.where(self.columns[0], counts, 0).sum(axis=0) for counts in self.count(0))
+        times = self.ground.tensor.times_counted(0)
+        pos, tot = (np.where(self.columns[0], counts, 0).sum(axis=0) // times for counts in self.count(0))
         rise = self._gain * pos - self._loss * (tot - pos)
-        prior, used = self.ground.model.prior, self.ground.used
+        model, used = self.ground.model, self.ground.used
         for mode, (column, ones) in enumerate(zip(self.columns, self.ground.ones, strict=True)):
-            more = prior.log_marginal(mode, ones + column.sum(axis=0), len(column) * (used + 1))
-            rise = rise + more - prior.log_marginal(mode, ones, len(column) * used)
+            more = model.log_prior(mode, ones + column.sum(axis=0), len(column) * (used + 1))
+            rise = rise + more - model.log_prior(mode, ones, len(column) * used)
         return np.where(np.logical_and.reduce([column.any(axis=0) for column in self.columns]), rise, -np.inf)
 
 
@@ -282,13 +283,12 @@ def covered(ground: Ground, cells: Cells) -> Bits:
 def losses(ground: Ground) -> Floats:
     """Return by how much the score would fall if a component was taken out."""
     model, bits = ground.model, ground.bits
-    pos, tot = ground.tensor.counts(0, ground.factors, model.n_components)
-    pos, neg = (np.where(bits[0], counts, 0).sum(axis=0) for counts in (pos, tot - pos))
+    pos, neg = count_alone(ground.tensor, ground.factors, model.n_components, bits[0])
     tp, fp, fn, tn = ground.confusion
     left = model.noise.log_marginal(tp - pos, fp - neg, fn + pos, tn + neg)
     for mode, factor in enumerate(bits):
         ones = ground.ones[mode] - factor.sum(axis=0)
-        left = left + model.prior.log_marginal(mode, ones, len(factor) * (ground.used - 1))
+        left = left + model.log_prior(mode, ones, len(factor) * (ground.used - 1))
     fall = ground.score - left
     fall[ground.unused] = 0
     return fall

@@ -102,6 +102,8 @@ def write_model(group: Any, model: Model) -> None:
         flips=flips[model.flips],
         order="random" if model.shuffle else "fixed",
         prior="learned" if isinstance(model.prior, LearnedPrior) else "fixed",
+        tied_first=np.int64(model.tied[0] if model.tied else -1),
+        tied_second=np.int64(model.tied[1] if model.tied else -1),
     )
     if isinstance(model.prior, LearnedPrior):
         describe(group, prior_a=np.float64(model.prior.a), prior_b=np.float64(model.prior.b))
@@ -126,8 +128,12 @@ def read_model(group: Stored, shape: Sequence[int]) -> Model:
         group.expect(tables)
         sizes = zip(tables, shape, strict=True)
         prior = FixedPrior(tuple(_read_table(group, name, size, L) for name, size in sizes))
+    first, second = (group.integer(f"tied_{name}", -1, len(shape) - 1) for name in ("first", "second"))
+    if (first, second) != (-1, -1) and not (0 <= first < second and shape[first] == shape[second]):
+        raise group.refuse(f"modes {first} and {second} cannot share a factor")
     return Model(
         n_components=L,
+        tied=(first, second) if second > 0 else None,
         noise=noise(_positive(group, "noise_a"), _positive(group, "noise_b")),
         prior=prior,
         seed=np.uint64(group.integer("seed", 0, 2**64 - 1)),

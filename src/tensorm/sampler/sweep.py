@@ -31,6 +31,8 @@ class Model:
         GIBBS or METROPOLIS: how an entry is drawn from its conditional.
     shuffle : bool
         Whether components take turns in a new order each sweep, or always in the same.
+    tied : (int, int) or None
+        Two modes that share a factor (tensors/mirrored.py).
     """
 
     n_components: int
@@ -39,6 +41,7 @@ class Model:
     seed: np.uint64
     flips: int = METROPOLIS
     shuffle: bool = True
+    tied: tuple[int, int] | None = None
 
     def stream(self, chain: int, sweep: int, purpose: int) -> Stream:
         """Return the random numbers for one purpose in one sweep of one chain."""
@@ -49,6 +52,14 @@ class Model:
         if not self.shuffle:
             return np.arange(self.n_components)
         return np.argsort(uniforms(self.stream(chain, sweep, ORDER), 0, self.n_components))
+
+    def log_prior(
+        self, mode: int, ones: int | npt.NDArray[np.int64], entries: int | npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float64]:
+        """Return the log probability of so many ones among a mode's entries, a shared factor's only once."""
+        if self.tied and mode == self.tied[1]:
+            return np.zeros(np.broadcast_shapes(np.shape(ones), np.shape(entries)))
+        return self.prior.log_marginal(mode, ones, entries)
 
 
 def log_posterior(
@@ -70,7 +81,7 @@ def log_posterior(
     value = model.noise.log_marginal(*confusion.T)
     for mode, masks in enumerate(factors):
         ones = np.bitwise_count(masks & present[:, None]).sum(axis=(1, 2), dtype=np.int64)
-        value = value + model.prior.log_marginal(mode, ones, masks.shape[1] * active)
+        value = value + model.log_prior(mode, ones, masks.shape[1] * active)
     return value
 
 

@@ -19,7 +19,7 @@ from tensorm.inputs import check_choice, check_count, check_number
 from tensorm.sampler.sweep import Model
 from tensorm.selection.store import Store, digest, read_seed
 from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choose_by_validation
-from tensorm.tensors import Tensor, as_tensor
+from tensorm.tensors import Tensor
 
 METHODS = ("posterior", "occam", "cv", "mdl")
 N_SPLITS = 5
@@ -59,8 +59,8 @@ def select_components(
         has room for what they find. By default these two look for a number to start with by themselves, and
         "cv" and "mdl" try up to twelve numbers around what Occam's razor finds.
     estimator : TensOrMachine, optional
-        Where noise model, priors and flips are taken from; the defaults if there is none. Its number of
-        components and of draws are not used.
+        Where noise model, priors, flips and symmetric modes are taken from; the defaults if there is none.
+        Its number of components and of draws are not used.
     n_repeats : int, optional
         Splits of the cells for "cv", 5 by default; chains for all others, 2 by default.
     scoring : "log_likelihood" or "accuracy", default "log_likelihood"
@@ -100,14 +100,15 @@ def select_components(
     """
     check_choice("method", method, METHODS)
     check_choice("scoring", scoring, tuple(NAMES))
-    tensor = as_tensor(X)
-    numbers = check_candidates(candidates, tensor)
-    repeats = N_SPLITS if method == "cv" else N_CHAINS
-    repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)
-    holdout = Holdout(check_number("test_size", test_size), symmetric, scoring)
     if not isinstance(estimator, TensOrMachine | None):
         raise InputError(f"estimator is {estimator!r}; give a TensOrMachine, or leave it out.")
     settings = TensOrMachine() if estimator is None else clone(estimator)
+    tensor = settings._tensor(X)
+    numbers = check_candidates(candidates, tensor)
+    repeats = N_SPLITS if method == "cv" else N_CHAINS
+    repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)
+    mirrored = settings.symmetric if symmetric is None else symmetric
+    holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
     settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
     model = settings._plan(tensor).model
     team = Team(repeats, settings._threads(), bool(progress))
@@ -170,7 +171,9 @@ def _settings(
         "method": method,
         "candidates": candidates,
         "seed": int(model.seed),
-        "model": repr((type(plain.noise).__name__, plain.noise, plain.prior, plain.flips, plain.shuffle)),
+        "model": repr(
+            (type(plain.noise).__name__, plain.noise, plain.prior, plain.flips, plain.shuffle, plain.tied)
+        ),
         "test_size": holdout.test_size if method == "cv" else None,
         "symmetric": repr(holdout.symmetric) if method == "cv" else None,
         "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other

@@ -14,7 +14,7 @@ from tensorm.prediction import multiply_cells
 from tensorm.sampler.seeding import sample_part
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, sweep
-from tensorm.tensors import DenseTensor, Tensor
+from tensorm.tensors import DenseTensor, MirroredTensor, Tensor
 from tensorm.tensors.bits import Bits
 
 Floats = npt.NDArray[np.float64]
@@ -40,7 +40,9 @@ def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random
     ones, observed = np.empty((2, *tensor.shape), np.bool_)
     for where, *block in tensor.blocks():
         ones[where], observed[where] = block
-    train = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
+    train: Tensor = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
+    if isinstance(tensor, MirroredTensor):
+        train = MirroredTensor(train, tensor.pair)
     return Split(train, np.nonzero(mask), ones[mask])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from tensorm.inputs import is_a
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.distributed import DaskTensor
+from tensorm.tensors.mirrored import MirroredTensor
 from tensorm.tensors.seam import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
 from tensorm.tensors.sharded import ShardedTensor
 
@@ -16,6 +17,7 @@ __all__ = [
     "METROPOLIS",
     "DaskTensor",
     "DenseTensor",
+    "MirroredTensor",
     "Rule",
     "Stream",
     "Tensor",
@@ -25,7 +27,7 @@ __all__ = [
 
 def as_tensor(X: Any) -> Tensor:
     """Return X if it is a tensor already, or a tensor of its cells."""
-    if isinstance(X, (DenseTensor, ShardedTensor)):
+    if isinstance(X, (DenseTensor, MirroredTensor, ShardedTensor)):
         return X
     if is_a(X, "dask.array", "Array") or (is_a(X, "xarray", "DataArray") and X.chunks is not None):
         return DaskTensor.from_array(X)

@@ -50,13 +50,16 @@ class DenseTensor:
     def __init__(self, X: Any) -> None:
         observations = observe(X)
         self.shape, self.modes, self.labels = observations.shape, observations.modes, observations.labels
-        plan = [packed_modes(self.shape, mode) for mode in range(len(self.shape))]
+        plan = plan_layouts(self.shape)
         check_memory(self.shape, set(plan))
         packed = {modes: _pack_cells(observations, modes) for modes in dict.fromkeys(plan)}
-        self._layouts = [packed[modes][0] for modes in plan]  # the one to read each mode's slices from
         _, self.n_ones, self.n_observed = packed[plan[0]]
-        self._views = [(x.words, x.observed, *x.view(mode)) for mode, x in enumerate(self._layouts)]
+        self._hold([packed[modes][0] for modes in plan])
         self._n_threads = 1
+
+    def _hold(self, layouts: list[Layout]) -> None:
+        self._layouts = layouts  # the one to read each mode's slices from
+        self._views = [(x.words, x.observed, *x.view(mode)) for mode, x in enumerate(layouts)]
 
     @cached_property
     def _ones_before(self) -> npt.NDArray[np.int64]:
@@ -122,6 +125,10 @@ class DenseTensor:
         share_rows(count, len(where), self._threads(n_components))
         return counts[0], counts[1]
 
+    def times_counted(self, mode: int) -> int:
+        """Return 1: a cell lies in one row of a mode."""
+        return 1
+
     def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
         packed, span = self._packed(0, factors, n_components)
@@ -151,16 +158,27 @@ class DenseTensor:
         return cells
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
-        """Return a tensor of the cells with these indices along each mode."""
-        first, inner = indices[0], np.ix_(*indices[1:])
-        layout = self._layouts[0]
-        cells = np.empty([len(index) for index in indices], np.int8)
-        seen = np.ones(cells.shape, np.bool_)
-        for i, n in enumerate(first):
-            cells[i] = layout.read(layout.words, 0, n, n + 1, self.shape)[0][inner]
-            if layout.observed.size:
-                seen[i] = layout.read(layout.observed, 0, n, n + 1, self.shape)[0][inner]
-        return DenseTensor(np.ma.array(cells, mask=~seen))
+        """Return a tensor of the cells with these indices along each mode.
+
+        Its kernels read as many words at once as this tensor's, so that nothing new is compiled.
+        """
+        part = DenseTensor.__new__(DenseTensor)
+        part.shape, part.modes = tuple(len(index) for index in indices), self.modes
+        part.labels = tuple(
+            None if names is None else names[index] for names, index in zip(self.labels, indices, strict=True)
+        )
+        neighbours = {layout.packed[-1]: layout for layout in self._layouts}  # in which whole words are moved
+        plan, packed = plan_layouts(part.shape), {}
+        for modes in dict.fromkeys(plan):
+            source = neighbours.get(modes[-1], self._layouts[0])
+            packed[modes] = make_layout(part.shape, modes).gather(source, indices, self.shape)
+        part._hold([packed[p]._replace(span=x.span) for p, x in zip(plan, self._layouts, strict=True)])
+        words, observed = part._layouts[0].words, part._layouts[0].observed
+        part.n_ones, part.n_observed = _count_bits(words), math.prod(part.shape)
+        if observed.size:
+            part.n_observed = _count_bits(observed)
+        part._n_threads = self._n_threads
+        return part
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
         """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
@@ -191,6 +209,11 @@ class DenseTensor:
         return self._n_threads if math.prod(self.shape) * n_components >= WORTH_THREADS else 1
 
 
+def plan_layouts(shape: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return for each mode the modes to pack for reading its slices."""
+    return [packed_modes(shape, mode) for mode in range(len(shape))]
+
+
 def check_memory(shape: Sequence[int], plans: set[tuple[int, ...]], available: int | None = None) -> None:
     """Raise, before anything is allocated, if the packed cells cannot fit in this machine's memory."""
     room = available_memory() if available is None else available
@@ -203,6 +226,10 @@ def check_memory(shape: Sequence[int], plans: set[tuple[int, ...]], available: i
             f"X has {math.prod(shape):,} cells, which take {need / 2**30:,.1f} GB packed (twice that if some "
             f"are missing), but this machine has {room / 2**30:,.1f} GB; give fewer cells or a sparse tensor."
         )
+
+
+def _count_bits(words: Words) -> int:
+    return int(np.bitwise_count(words).sum(dtype=np.int64))
 
 
 def _pack_cells(observations: Observations, packed: tuple[int, ...]) -> tuple[Layout, int, int]:

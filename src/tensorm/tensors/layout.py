@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.kernels.dense import gather_bits
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, pack, unpack, words_for
 
@@ -37,11 +39,28 @@ class Layout(NamedTuple):
 
     def view(self, mode: int) -> tuple[int, npt.NDArray[np.int64]]:
         """Return the words from one slice of ``mode`` to the next, and the offset of each row in a slice."""
-        offsets = np.zeros(1, np.int64)
-        for k, size, stride in zip(self.rows, self.sizes, self.strides, strict=True):
-            if k != mode:
-                offsets = (offsets[:, None] + stride * np.arange(size)).ravel()
+        rows = zip(self.rows, self.sizes, self.strides, strict=True)
+        offsets = add_up([stride * np.arange(size) for k, size, stride in rows if k != mode])
         return self.strides[self.rows.index(mode)], offsets
+
+    def addresses(
+        self, indices: Sequence[npt.NDArray[np.intp]], modes: tuple[int, ...], shape: Sequence[int]
+    ) -> npt.NDArray[np.uint64]:
+        """Return what the indices along some modes add to the address of a cell's bit, all combinations."""
+        steps = {k: 64 * stride for k, stride in zip(self.rows, self.strides, strict=True)}
+        steps |= {k: math.prod(shape[j] for j in self.packed if j > k) for k in self.packed}
+        return add_up([steps[k] * indices[k] for k in modes]).astype(np.uint64)
+
+    def gather(self, source: Layout, indices: Sequence[npt.NDArray[np.intp]], shape: Sequence[int]) -> Layout:
+        """Fill this layout with the cells of another one, of a tensor of that shape, at these indices."""
+        starts = add_up([s * np.arange(n) for n, s in zip(self.sizes, self.strides, strict=True)])
+        rows, columns = (source.addresses(indices, modes, shape) for modes in (self.rows, self.packed))
+        gather_bits(self.words, starts, source.words, rows, columns)
+        if not source.observed.size:
+            return self
+        observed = np.zeros_like(self.words)
+        gather_bits(observed, starts, source.observed, rows, columns)
+        return self._replace(observed=observed)
 
     def write(self, words: Words, mode: int, start: int, bits: Bits) -> None:
         """Pack cells, a block that begins at index ``start`` of a row mode, into their place."""
@@ -66,6 +85,11 @@ class Layout(NamedTuple):
         block = (*self.sizes[:at], count, *self.sizes[at + 1 :], words_for(self.length))
         strides = tuple(8 * stride for stride in (*self.strides, 1))
         return np.lib.stride_tricks.as_strided(words[start * self.strides[at] :], block, strides)
+
+
+def add_up(parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Return the sums of all combinations, one number from each part, the last one fastest."""
+    return reduce(lambda a, b: (a[:, None] + b).ravel(), parts, np.zeros(1, np.int64))
 
 
 def packed_modes(shape: Sequence[int], mode: int) -> tuple[int, ...]:

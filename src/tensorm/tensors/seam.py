@@ -16,7 +16,19 @@ from tensorm.kernels.rows import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 
-__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Counts", "Rows", "Rule", "Stream", "Tensor", "draw_ones"]
+__all__ = [
+    "GIBBS",
+    "GREEDY",
+    "METROPOLIS",
+    "Counts",
+    "Rows",
+    "Rule",
+    "Shardable",
+    "Stream",
+    "Tensor",
+    "count_alone",
+    "draw_ones",
+]
 
 Counts = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]  # numbers of some rows of a factor, each once
@@ -72,16 +84,16 @@ class Tensor(Protocol):
         """
         ...
 
+    def times_counted(self, mode: int) -> int:
+        """Return how often a cell counts when the counts of all rows of a mode are added up; mostly 1."""
+        ...
+
     def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
         ...
 
     def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
         """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
-        ...
-
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
         ...
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
@@ -97,8 +109,39 @@ class Tensor(Protocol):
         ...
 
 
-def draw_ones(tensor: Tensor, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
+class Shardable(Tensor, Protocol):
+    """A tensor that can be a part of a larger one (sharded.py)."""
+
+    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
+        ...
+
+
+def draw_ones(tensor: Shardable, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
     """Sample ones by their ranks: the same cells for the same generator, however they are stored."""
     if tensor.n_ones == 0:
         return np.empty((0, len(tensor.shape)), np.intp)
     return rng.permutation(tensor.ones_at(np.sort(rng.integers(tensor.n_ones, size=count))))
+
+
+def count_alone(
+    tensor: Tensor,
+    factors: Sequence[Words],
+    n_components: int,
+    members: Bits,
+    components: Sequence[int] | None = None,
+) -> tuple[Counts, Counts]:
+    """Return for each component the ones and the zeros that it alone covers.
+
+    Parameters
+    ----------
+    tensor, factors, n_components, components
+        As for ``Tensor.counts``.
+    members : Boolean array (N_0, components)
+        The components' columns of mode 0.
+    """
+    pos, tot = (
+        np.where(members, counts, 0).sum(axis=0) // tensor.times_counted(0)
+        for counts in tensor.counts(0, factors, n_components, components)
+    )
+    return pos, tot - pos

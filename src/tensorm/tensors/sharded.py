@@ -25,7 +25,7 @@ from tensorm.kernels.decisions import decide_rows, find_company
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import DenseTensor
-from tensorm.tensors.seam import Counts, Rows, Rule, Stream, Tensor, draw_ones
+from tensorm.tensors.seam import Counts, Rows, Rule, Shardable, Stream, Tensor, draw_ones
 
 Octets = npt.NDArray[np.uint8]
 Planes = tuple[Octets, Octets | None]  # ones and, if any cell is missing, observed cells, eight to an octet
@@ -45,7 +45,7 @@ class Facts(NamedTuple):
 class Shard:
     """Some slices of mode 0, as any tensor; the verbs of the seam, worded for a journey."""
 
-    def __init__(self, tensor: Tensor) -> None:
+    def __init__(self, tensor: Shardable) -> None:
         self.tensor = tensor
 
     def describe(self) -> Facts:
@@ -186,6 +186,10 @@ class ShardedTensor:
         where = np.arange(len(factors[mode])) if rows is None else rows
         counts, _ = self._count(mode, factors, n_components, chosen, where)
         return counts[0], counts[1]
+
+    def times_counted(self, mode: int) -> int:
+        """Return how often a cell counts when the counts of all rows of a mode are added up."""
+        return 1
 
     def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""

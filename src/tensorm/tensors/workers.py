@@ -9,7 +9,6 @@ so a question that was lost can be asked again.
 from __future__ import annotations
 
 import copy
-import os
 import threading
 import time
 import uuid
@@ -119,7 +118,7 @@ class Workers:
                 begun.append((number, worker, self._begin(number, worker)))
             numbers = []
             for number, worker, future in begun:
-                actor = self._finish(number, future, end)
+                actor = self._finish(number, worker, future, end)
                 if actor is None:
                     numbers.append(number)
                 else:
@@ -128,32 +127,37 @@ class Workers:
     def _begin(self, number: int, worker: str) -> Any:
         from dask.base import is_dask_collection
 
-        part, where = self._parts[number], {"workers": [worker], "allow_other_workers": True}
+        part = self._parts[number]
         if is_dask_collection(part):
-            part = self._client.compute(part, **where)
-        elif not (callable(part) or isinstance(part, str | os.PathLike)):
+            part = self._client.compute(part)
+        elif not callable(part):
             part = self._client.scatter(part, hash=False)  # cells that the client holds
         key = f"tensorm-shard-{number}-{uuid.uuid4().hex}"
-        return self._client.submit(Post, part, number, self._load, actor=True, key=key, **where)
+        return self._client.submit(Post, part, number, self._load, actor=True, key=key, workers=[worker])
 
-    def _finish(self, number: int, future: Any, end: float) -> Any:
+    def _finish(self, number: int, worker: str, future: Any, end: float) -> Any:
         """Return the actor, or None if its worker was lost meanwhile."""
         from distributed import KilledWorker
 
-        try:
-            actor = future.result(timeout=_left(end))
-            with self._client.as_current():  # an actor speaks through the client it is made under
-                return copy.copy(actor)
-        except KilledWorker as error:
-            raise ClusterError(
-                f"Part {number} ended every worker that loaded it, perhaps for want of memory; give more."
-            ) from error
-        except Exception as error:
-            if future.status == "error" and not isinstance(error, OSError | RuntimeError):
-                raise InputError(f"Part {number} cannot be loaded: {_brief(error)}.") from error
-            _check_time(end, error)
-            time.sleep(PAUSE)
-            return None
+        while True:
+            try:
+                actor = future.result(timeout=min(LOOK, _left(end)))
+                with self._client.as_current():  # an actor speaks through the client it is made under
+                    return copy.copy(actor)
+            except KilledWorker as error:
+                raise ClusterError(
+                    f"Part {number} ended every worker that loaded it, perhaps for want of memory; give more."
+                ) from error
+            except TimeoutError as error:
+                _check_time(end, error)
+                if worker not in self._wait_for_workers(end):
+                    return None
+            except Exception as error:
+                if future.status == "error" and not isinstance(error, OSError | RuntimeError):
+                    raise InputError(f"Part {number} cannot be loaded: {_brief(error)}.") from error
+                _check_time(end, error)
+                time.sleep(PAUSE)
+                return None
 
     def _wait_for_workers(self, end: float) -> list[str]:
         while True:
