@@ -6,7 +6,7 @@ dask is imported only when one is made.
 from __future__ import annotations
 
 import os
-import warnings
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +22,7 @@ from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.workers import Workers
 
 TIMEOUT = 600.0
+DASHBOARD = 8787  # the port where people expect it
 
 
 class DaskTensor(ShardedTensor):
@@ -168,10 +169,11 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
     if workers is not None:
         count = check_count("workers", workers, 1)
         threads = max(1, (os.cpu_count() or 1) // count)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Port .* is already in use")  # then the dashboard takes another
-            cluster = distributed.LocalCluster(n_workers=count, threads_per_worker=threads)
-        with cluster, distributed.Client(cluster, direct_to_workers=True) as client:
+        how = {"threads_per_worker": threads, "dashboard_address": f":{_free_port(DASHBOARD)}"}
+        with (
+            distributed.LocalCluster(n_workers=count, **how) as cluster,
+            distributed.Client(cluster, direct_to_workers=True) as client,
+        ):
             yield client
         return
     try:
@@ -237,6 +239,16 @@ def _cut(size: int, n_shards: int, chunks: Sequence[int]) -> list[int]:
     between = np.minimum(np.concatenate([[0], np.cumsum(chunks)]), size)
     near = between[np.abs(between[:, None] - wanted).argmin(axis=0)]
     return list(near if len(set(near)) == len(near) else wanted)
+
+
+def _free_port(wanted: int) -> int:
+    """Return the port that is wanted, or 0 for any if another process listens there."""
+    with socket.socket() as trial:
+        try:
+            trial.bind(("", wanted))
+        except OSError:
+            return 0
+    return wanted
 
 
 def _need(name: str) -> Any:
