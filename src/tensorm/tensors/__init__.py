@@ -6,10 +6,21 @@ from typing import Any
 
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.seam import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
+from tensorm.tensors.sparse import SparseTensor
 
-__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "DenseTensor", "Rule", "Stream", "Tensor", "as_tensor"]
+__all__ = [
+    "GIBBS",
+    "GREEDY",
+    "METROPOLIS",
+    "DenseTensor",
+    "Rule",
+    "SparseTensor",
+    "Stream",
+    "Tensor",
+    "as_tensor",
+]
 
 
 def as_tensor(X: Any) -> Tensor:
     """Return X if it is a tensor already, or a tensor of its cells."""
-    return X if isinstance(X, DenseTensor) else DenseTensor(X)
+    return X if isinstance(X, (DenseTensor, SparseTensor)) else DenseTensor(X)
