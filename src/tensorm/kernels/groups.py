@@ -32,7 +32,7 @@ def make_groups(room, n_words):
     return Groups(slots, np.empty((room, n_words), np.uint64), np.zeros(room, np.int64), size)
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", forceinline=True)
 def find(groups, mask):
     """(number, whether it is new) of a mask; a new one gets the next number if there is room, else -1."""
     slots, masks, weights, size = groups

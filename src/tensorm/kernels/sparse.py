@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit, uint64
 
 from tensorm.kernels.groups import Groups, clear, find, is_empty, make_groups
-from tensorm.kernels.rows import ONE, decide, entry_prior
+from tensorm.kernels.rows import CERTAIN, GREEDY, ONE, decide, entry_prior
 from tensorm.kernels.vectors import count_bits, lowest_bit
 
 REMEMBERED = 2**23  # numbers kept for the masks met so far, by each thread
@@ -91,7 +91,7 @@ def longest(firsts, rows):
     return room
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", forceinline=True)
 def lay_slice(desk, data, n, row):
     """Count the cells of slice n; return how many ones and others hold components, and where totals are."""
     ones, others, table, stack = data
@@ -140,7 +140,7 @@ def add_all(counts, mask, weight):
             left &= left - ONE
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", forceinline=True)
 def tally(counts, masks, weights, size, row):
     """Count cells for each component, given the row's; a cell weighs 1 where there are no weights."""
     counts[:] = 0
@@ -155,7 +155,7 @@ def tally(counts, masks, weights, size, row):
             counts[last] += weight
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", forceinline=True)
 def shift(counts, masks, size, rest, component, weight):
     """An entry of the row changes: cells that hold its component count for others by so much more or less.
 
@@ -173,7 +173,7 @@ def shift(counts, masks, size, rest, component, weight):
             counts[last] += weight
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", forceinline=True)
 def recall(desk, table, row):
     """The place of the totals of a row's mask, which are worked out if it is new."""
     if not desk.implied:
@@ -196,6 +196,37 @@ def observed(desk, total, component):
     return desk.pos[component] + desk.others[component]
 
 
+@njit(error_model="numpy")
+def leave_idle(rows, factor, desk, data, rule, stream):
+    """The rows without those that have no listed cell, are in no component and will join none.
+
+    In a large mode that is most rows. They are all alike: only where the odds are not overwhelming does a
+    random number decide, and where it says that a row joins, the row is left to be updated like others.
+    """
+    order, kind, _, loss, prior = rule
+    if prior.shape[0] > 1:
+        return rows
+    total, odds, open_to, n_open = 0, np.empty(order.shape[0]), np.empty_like(order), 0
+    if desk.implied:
+        total = recall(desk, data[2], np.zeros(factor.shape[1], np.uint64))
+    for component in order:
+        odds[n_open] = entry_prior(prior, 0, component)
+        if desk.implied:
+            odds[n_open] -= loss * desk.totals[total, component]
+        open_to[n_open] = component
+        n_open += odds[n_open] > (0 if kind == GREEDY else -CERTAIN)
+    busy, count, firsts, other_firsts = np.empty_like(rows), 0, data[0][0], data[1][0]
+    for n in rows:
+        stays = firsts[n + 1] == firsts[n] and other_firsts[n + 1] == other_firsts[n] and is_empty(factor[n])
+        i = 0
+        while stays and i < n_open:
+            stays = not decide(kind, False, odds[i], stream, n, open_to[i])
+            i += 1
+        busy[count] = n
+        count += not stays
+    return busy[:count]
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def update_rows(factor, rows, data, n_components, rule, stream):
     """Update some rows of a factor in place; they are independent given the other modes' factors.
@@ -206,7 +237,7 @@ def update_rows(factor, rows, data, n_components, rule, stream):
     """
     order, kind, gain, loss, prior = rule
     desk = make_desk(rows, data, n_components)
-    for n in rows:
+    for n in leave_idle(rows, factor, desk, data, rule, stream):
         row = factor[n]
         size, n_others, total = lay_slice(desk, data, n, row)
         for component in order:
@@ -244,8 +275,9 @@ def count_rows(factor, rows, data, n_components):
     desk = make_desk(rows, data, n_components)
     hits, cover = 0, 0
     for n in rows:
-        if not is_empty(factor[n]):
-            _, _, total = lay_slice(desk, data, n, factor[n])
-            hits += desk.pos[n_components]
-            cover += observed(desk, total, n_components)
+        if is_empty(factor[n]):
+            continue
+        _, _, total = lay_slice(desk, data, n, factor[n])
+        hits += desk.pos[n_components]
+        cover += observed(desk, total, n_components)
     return hits, cover

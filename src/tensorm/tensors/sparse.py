@@ -202,7 +202,7 @@ class SparseTensor:
             ones, others = np.zeros((2, (stop - start) * inner), np.bool_)
             for bits, listed in zip((ones, others), self._lists[0], strict=True):
                 ranks = np.arange(listed.firsts[start], listed.firsts[stop])
-                bits[key_of(self._cells(listed, ranks).T, self.shape) - start * inner] = True
+                bits[key_of([*self._cells(listed, ranks).T], self.shape) - start * inner] = True
             observed = ~others if self.unlisted == "zero" else ones | others
             shape = (stop - start, *self.shape[1:])
             yield slice(start, stop), ones.reshape(shape), observed.reshape(shape)
