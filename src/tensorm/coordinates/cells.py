@@ -31,6 +31,11 @@ class Cells(NamedTuple):
     zeros: Keys
     missing: Keys
 
+    @classmethod
+    def of(cls, unlisted: str, ones: Keys, others: Keys) -> Cells:
+        """Return ones and others: missing cells if all unlisted are zeros, zeros if those are missing."""
+        return cls(ones, others[:0], others) if unlisted == "zero" else cls(ones, others, others[:0])
+
 
 def check_shape(shape: Any) -> tuple[int, ...]:
     """Return the sizes of the modes, or raise if there are too few, or too many cells to be counted."""

@@ -19,7 +19,7 @@ from tensorm.inputs import check_choice, check_count, check_number
 from tensorm.sampler.sweep import Model
 from tensorm.selection.store import Store, digest, read_seed
 from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choose_by_validation
-from tensorm.tensors import Tensor, as_tensor
+from tensorm.tensors import Tensor, as_tensor, pick_storage
 
 METHODS = ("posterior", "occam", "cv", "mdl")
 N_SPLITS = 5
@@ -100,7 +100,7 @@ def select_components(
     """
     check_choice("method", method, METHODS)
     check_choice("scoring", scoring, tuple(NAMES))
-    tensor = as_tensor(X)
+    tensor = pick_storage(as_tensor(X))
     numbers = check_candidates(candidates, tensor)
     repeats = N_SPLITS if method == "cv" else N_CHAINS
     repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)

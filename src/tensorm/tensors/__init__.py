@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorm.coordinates import is_matrix, read_matrix
 from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.pick import pick_storage
 from tensorm.tensors.seam import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
 from tensorm.tensors.sparse import SparseTensor
 
@@ -18,9 +20,12 @@ __all__ = [
     "Stream",
     "Tensor",
     "as_tensor",
+    "pick_storage",
 ]
 
 
 def as_tensor(X: Any) -> Tensor:
     """Return X if it is a tensor already, or a tensor of its cells."""
-    return X if isinstance(X, (DenseTensor, SparseTensor)) else DenseTensor(X)
+    if isinstance(X, (DenseTensor, SparseTensor)):
+        return X
+    return SparseTensor.from_listing(read_matrix(X)) if is_matrix(X) else DenseTensor(X)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.coordinates import Cells, check_shape, key_of, list_cells
+from tensorm.coordinates import Cells, Listing, check_shape, key_of, list_cells, read_file, read_table
 from tensorm.errors import InputError
 from tensorm.inputs import Labels, check_choice
 from tensorm.kernels import sparse as kernel
@@ -91,6 +92,87 @@ class SparseTensor:
         self._store(list_cells(coords, self.shape, values, missing))
 
     @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        modes: Sequence[str] | None = None,
+        value: str | None = None,
+        *,
+        shape: Sequence[int] | None = None,
+        unlisted: str = "zero",
+        labelled: bool = False,
+    ) -> Self:
+        """Return a tensor of the cells listed in a long table, one row each.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table
+        modes : sequence of str, optional
+            The columns that hold the indices of the modes; by default all but ``value``. Integers are indices
+            counted from 0, anything else becomes labels in sorted order.
+        value : str, optional
+            The column with the cells' values: 0, 1 or missing; without one all listed cells are 1.
+        shape : sequence of int, optional
+            Sizes of the modes; by default as large as the largest index needs.
+        unlisted : "zero" or "missing", default "zero"
+            What all other cells are.
+        labelled : bool, default False
+            Whether integers are labels, too.
+        """
+        return cls.from_listing(read_table(table, modes, value, shape, labelled), unlisted)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        modes: Sequence[str] | None = None,
+        value: str | int | None = None,
+        *,
+        shape: Sequence[int] | None = None,
+        unlisted: str = "zero",
+        first: int | None = None,
+        header: bool | None = None,
+        labelled: bool = False,
+    ) -> Self:
+        """Return a tensor of the cells listed in a file, one line each.
+
+        Parameters
+        ----------
+        path : path
+            A file of indices or labels: .csv, .tsv, .txt (parted by commas, semicolons, tabs or blanks),
+            FROSTT's .tns, whose last column is a value and means 1 unless it is 0, all of these also with
+            .gz, or .parquet.
+        modes : sequence of str, optional
+            The columns that hold the indices, or where the file has no names, names for the modes.
+        value : str or int, optional
+            Name or position of the column with the cells' values.
+        shape, unlisted, labelled
+            As for ``from_table``.
+        first : int, optional
+            The number that indices are counted from: by default 1 in .tns files, 0 in others.
+        header : bool, optional
+            Whether the first line holds names; by default if it has no number but the second line has.
+
+        Raises
+        ------
+        InputError
+            When a line names no cell; the message says which line.
+        FileError
+            When the file cannot be read.
+        """
+        listing = read_file(path, modes, value, shape, first, header, labelled)
+        return cls.from_listing(listing, unlisted)
+
+    @classmethod
+    def from_listing(cls, listing: Listing, unlisted: str | None = None) -> Self:
+        """Return a tensor of listed cells that are still to be checked."""
+        shape = check_shape(listing.shape)
+        cells = list_cells(listing.columns, shape, listing.values, place=listing.place)
+        names = check_names(shape, listing.modes, listing.labels)
+        kind = check_choice("unlisted", unlisted or listing.unlisted, ("zero", "missing"))
+        return cls.from_cells(cells, shape, kind, *names)
+
+    @classmethod
     def from_cells(
         cls, cells: Cells, shape: tuple[int, ...], unlisted: str, modes: tuple[str, ...], labels: Labels
     ) -> Self:
@@ -101,7 +183,7 @@ class SparseTensor:
         return tensor
 
     def _store(self, cells: Cells) -> None:
-        implied = self.unlisted == "zero"
+        implied = self.unlisted == "zero"  # then zeros that are listed say nothing new, else missing cells
         others = cells.missing if implied else cells.zeros
         self._edges = np.concatenate([[0], np.cumsum(self.shape)])
         kinds = (cells.ones, others)
@@ -188,13 +270,28 @@ class SparseTensor:
             mask[ones] = False
         return DenseTensor(np.ma.array(cells, mask=mask))
 
+    def listed(self) -> tuple[Keys, Keys]:
+        """Return the numbers in the tensor of the ones, and of the zeros or missing cells that are listed."""
+        ones, others = (
+            key_of([*self._cells(listed, np.arange(len(listed.cells))).T], self.shape)
+            for listed in self._lists[0]
+        )
+        return ones, others
+
+    def slice_keys(self, mode: int, n: int) -> Keys:
+        """Return the numbers in the tensor of a slice's ones, and of its zeros if they are listed."""
+        kinds = self._lists[mode] if self.unlisted == "missing" else self._lists[mode][:1]
+        cells = np.concatenate([listed.cells[listed.firsts[n] : listed.firsts[n + 1]] for listed in kinds])
+        others = cells.astype(np.int64) - np.delete(self._edges[:-1], mode)
+        return key_of([*np.insert(others, mode, n, axis=1).T], self.shape)
+
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
         """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
         inner = math.prod(self.shape[1:])
         if math.prod(self.shape) > MOST_UNPACKED:
             raise InputError(
                 f"X has {math.prod(self.shape):,} cells, too many to go through one by one; "
-                "ask for some of them by their indices."
+                "take some of them by their indices, as hold_out does."
             )
         step = max(1, max_cells // inner)
         for start in range(0, self.shape[0], step):
