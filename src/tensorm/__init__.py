@@ -3,21 +3,23 @@
 from tensorm import datasets
 from tensorm.errors import FileError, InputError
 from tensorm.estimator import TensOrMachine, load, resume
-from tensorm.holdout import hide, train_test_mask
+from tensorm.holdout import hide, hold_out, train_test_mask
 from tensorm.posterior import Posterior
 from tensorm.scores import score_cells
 from tensorm.selection import select_components
-from tensorm.tensors import DenseTensor
+from tensorm.tensors import DenseTensor, SparseTensor
 
 __all__ = [
     "DenseTensor",
     "FileError",
     "InputError",
     "Posterior",
+    "SparseTensor",
     "TensOrMachine",
     "__version__",
     "datasets",
     "hide",
+    "hold_out",
     "load",
     "resume",
     "score_cells",

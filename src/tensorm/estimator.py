@@ -30,11 +30,12 @@ from tensorm.inputs import (
     check_probability,
     check_probability_tables,
 )
+from tensorm.links import TopCells, top_cells
 from tensorm.netcdf import quote
 from tensorm.outputs import Outputs
 from tensorm.placing import place_slices
 from tensorm.posterior import METHODS, Posterior, check_room
-from tensorm.progress import announcing_compilation, watching
+from tensorm.progress import announcing_compilation, say, watching
 from tensorm.sampler.chains import Plan, run_chains, warm_up
 from tensorm.sampler.checkpoint import Checkpoints
 from tensorm.sampler.noise import MODELS
@@ -42,7 +43,15 @@ from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Model
 from tensorm.scores import ScoredCells, score_tensor
-from tensorm.tensors import GIBBS, METROPOLIS, MirroredTensor, Tensor, as_tensor
+from tensorm.tensors import (
+    GIBBS,
+    METROPOLIS,
+    MirroredTensor,
+    SparseTensor,
+    Tensor,
+    as_tensor,
+    pick_storage,
+)
 from tensorm.verdict import Diagnostics, diagnose
 
 Floats = npt.NDArray[np.float64]
@@ -118,6 +127,8 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         Number of components L.
     selection_ : Selection
         With ``n_components="auto"``: how their number was chosen. Not kept in a file.
+    storage_ : str
+        "dense" or "sparse": how cells were held while sampling, whichever is faster. The draws are the same.
     n_features_in_ : int
         Size of mode 1.
 
@@ -179,7 +190,8 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         ----------
         X : array-like or tensor
             Cells of 0, 1 and missing (NaN, masked) with K >= 2 modes; an ``xarray.DataArray`` keeps its
-            names and labels.
+            names and labels. A scipy.sparse matrix, a ``sparse.COO`` or a ``SparseTensor`` may be as large as
+            memory holds its listed cells.
         y : None
             Ignored; part of the scikit-learn interface.
         run_dir : path, optional
@@ -193,6 +205,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         """
         tensor = self._tensor(X)
         plan = self._plan(tensor)
+        tensor = self._pick(tensor)
         self.__dict__.pop("selection_", None)
         if run_dir is not None:
             check_folder(run_dir)
@@ -202,6 +215,15 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
             return self._sample(tensor, plan)
         folder = start_run(run_dir, Run(self.get_params(deep=False), plan.model, tensor))
         return self._sample(tensor, plan, folder)
+
+    def _pick(self, given: Tensor) -> Tensor:
+        """Return the cells in the storage in which sweeps are faster; say which unless it goes without."""
+        tensor = pick_storage(given) if self._is_auto() else pick_storage(given, int(self.n_components))
+        self.storage_ = "sparse" if isinstance(tensor, SparseTensor) else "dense"
+        if isinstance(given, SparseTensor) or isinstance(tensor, SparseTensor):
+            ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
+            say(f"Cells are held {self.storage_}: {ones}.", self.progress)
+        return tensor
 
     def _choose(self, tensor: Tensor, plan: Plan) -> Plan:
         """Return the plan with the most probable number of components."""
@@ -274,6 +296,32 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
             predicted = self.posterior_.predict_block(where.start, where.stop) > 0.5
             right += int(np.count_nonzero((predicted == ones) & observed))
         return right / tensor.n_observed
+
+    def top_cells(self, mode: str | int, index: Any, n: int = 10, known: Any = None) -> TopCells:
+        """Return the most probable cells of a slice, such as the likeliest new links of one thing.
+
+        Only cells inside of components are looked at, so a slice may be of any size; in components with
+        more than two million cells in the slice, their surest members.
+
+        Parameters
+        ----------
+        mode : str or int
+            Name or number of the mode.
+        index : int or label
+            Number of the index, or its label.
+        n : int, default 10
+            How many cells; fewer are returned if no more are inside of components.
+        known : array-like or tensor, optional
+            Cells whose ones are left out, such as the data of the fit; with ``unlisted="missing"`` also its
+            listed zeros.
+
+        Returns
+        -------
+        TopCells
+            Indices, probabilities and names; as text, a table.
+        """
+        check_is_fitted(self)
+        return top_cells(self.posterior_, mode, index, n, known)
 
     def transform(self, X: Any) -> Floats:
         """Return the probability that each slice of X along mode 0 is in each component.
