@@ -55,7 +55,8 @@ class BooleanALS(BooleanRival):
         Where it starts. "fibres" is DBTF's: each component is the fibres through a random one-cell, one
         along each mode. "random" draws entries with the density that gives the product as many ones as X has.
         "data" looks for the components one after another in what the others leave, as BCP_ALS does with
-        ASSO, but by the search that starts the chains of ``TensOrMachine``: stronger than either paper's.
+        ASSO, but by the search that starts the chains of ``TensOrMachine``; where that finds nothing more,
+        fibres follow. Stronger than either paper's.
     n_init : int, default 3
         Starts; the result is the one with the fewest wrong cells.
     max_iter : int, default 100
@@ -164,9 +165,17 @@ def descend(tensor: Tensor, factors: list[Words], L: int, max_iter: int) -> Desc
 
 
 def from_data(tensor: Tensor, L: int, rng: np.random.Generator) -> list[Words]:
-    """Return components that were looked for one after another."""
+    """Return components that were looked for one after another; fibres where nothing was found.
+
+    An empty component would stay empty: no single entry makes a difference to it.
+    """
     prior = FixedPrior.from_probabilities([0.5] * len(tensor.shape))
-    return list(begin(tensor, Model(L, Symmetric(), prior, np.uint64(0)), rng).factors)
+    found = begin(tensor, Model(L, Symmetric(), prior, np.uint64(0)), rng)
+    factors = [bits.copy() for bits in found.bits]
+    if len(found.unused):
+        for factor, masks in zip(factors, from_fibres(tensor, len(found.unused), rng), strict=True):
+            factor[:, found.unused] = unpack(masks, len(found.unused))
+    return [pack(factor) for factor in factors]
 
 
 def from_fibres(tensor: Tensor, L: int, rng: np.random.Generator) -> list[Words]:
