@@ -59,11 +59,13 @@ def score(cells: np.ndarray, sim: datasets.Simulation) -> tuple[float, float]:
     return float((cells == sim.noise_free).mean()), float((cells == sim.observed).mean())
 
 
-def measure_grid(tensors: int, processes: int, fresh: bool, ranks: tuple[int, ...] = RANKS) -> list[Row]:
-    """Return all trials of the grid."""
+def measure_grid(
+    tensors: int, processes: int, fresh: bool, ranks: tuple[int, ...] | None = None
+) -> list[Row]:
+    """Return all trials of the grid, or those of some ranks."""
     jobs = [
         {"rank": rank, "density": density, "noise": noise, "number": number}
         for number in range(tensors)
-        for rank, density, noise in itertools.product(ranks, DENSITIES, NOISES)
+        for rank, density, noise in itertools.product(ranks or RANKS, DENSITIES, NOISES)
     ]
     return run("grid", measure, jobs, processes, fresh)

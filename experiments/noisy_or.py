@@ -2,8 +2,8 @@
 
     python -m experiments.noisy_or --quick | --full
 
-In a noisy-OR every component that holds a cell switches it on by itself: P(x = 0) = (1 - leak) (1 - w)^c,
-where c of them hold it. In ours a cell is on with one probability however many hold it. Binary factors are planted,
+In a noisy-OR every component that holds a cell switches it on by itself: P(x = 0) = (1 - leak) (1 - w)^c if c
+of them hold it. In ours a cell is on with one probability however many hold it. Binary factors are planted,
 cells are drawn from either model with the same w and leak, and a fifth is held out. The noisy-OR is fitted by
 EM, with a positive strength for every entry: P(x = 0) = exp(-(leak + sum_l prod_k strength)).
 """
@@ -109,8 +109,8 @@ def main(quick: bool, fresh: bool, jobs: int) -> None:
         axes[0].legend(frameon=False)
     write_section(
         "noisy_or",
-        f"{tensors} tensors for each row, {SIDE} x {SIDE} x {SIDE}, rank {RANK}, w = {HIT}, leak = {LEAK}; log-loss "
-        "of held-out cells, lower is better.",
+        f"{tensors} tensors for each row, {SIDE} x {SIDE} x {SIDE}, rank {RANK}, w = {HIT}, leak = {LEAK}. "
+        "Log-loss of held-out cells; lower is better.",
         "![held-out log-loss of both models](figures/noisy_or.png)",
         markdown(table),
     )

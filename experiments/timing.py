@@ -2,8 +2,8 @@
 
     python -m experiments.timing --quick | --full
 
-Seconds are those of the clock, the best of a few runs; nothing is kept from earlier ones. *Fit* is one chain with
-defaults otherwise; *sweep* is the time that a further draw takes.
+Seconds are those of the clock, the best of a few runs; nothing is kept from earlier ones. *Fit* is one chain
+with defaults otherwise; *sweep* is the time that a further draw takes.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def time_versus(times: int) -> list[Row]:
 
 
 def time_relational(genes: int, samples: int, rank: int = 5) -> list[Row]:
-    """Time one draw of x[p, i, j] = e[p, i] > e[p, j], its cells never made; nothing where that is missing."""
+    """Time one draw of x[p, i, j] = e[p, i] > e[p, j], its cells never made; nothing if that is missing."""
     Relational = getattr(tensorm, "RelationalTensor", None)
     if Relational is None:
         return []
@@ -148,8 +148,8 @@ def main(quick: bool, fresh: bool, jobs: int) -> None:
         markdown(small),
         "One draw of larger tensors, all cores.",
         markdown(sweeps),
-        "Our posterior (one chain, 250 draws) and tensorly's nnCP, a point estimate; density .1, noise .1, all "
-        "cores.",
+        "Our posterior (one chain, 250 draws) and tensorly's nnCP, a point estimate; density .1, noise .1, "
+        "all cores.",
         markdown(versus),
         claims(compare(small, sweeps, versus)),
     )
