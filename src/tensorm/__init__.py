@@ -1,6 +1,6 @@
 """Find interpretable patterns in multi-way yes/no data: Bayesian Boolean tensor decomposition."""
 
-from tensorm import datasets
+from tensorm import baselines, datasets
 from tensorm.errors import FileError, InputError
 from tensorm.estimator import TensOrMachine, load, resume
 from tensorm.holdout import hide, hold_out, train_test_mask
@@ -17,6 +17,7 @@ __all__ = [
     "SparseTensor",
     "TensOrMachine",
     "__version__",
+    "baselines",
     "datasets",
     "hide",
     "hold_out",

@@ -52,6 +52,7 @@ from tensorm.tensors import (
     as_tensor,
     pick_storage,
 )
+from tensorm.tensors.threads import count_threads
 from tensorm.verdict import Diagnostics, diagnose
 
 Floats = npt.NDArray[np.float64]
@@ -290,7 +291,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         tensor = as_tensor(X)
         self._check_shape(tensor, first=0)
-        _check_observed(tensor)
+        check_observed(tensor)
         right = 0
         for where, ones, observed in tensor.blocks():
             predicted = self.posterior_.predict_block(where.start, where.stop) > 0.5
@@ -404,9 +405,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
             raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
 
     def _threads(self) -> int:
-        if self.n_jobs is not None and not (np.isscalar(self.n_jobs) and self.n_jobs == -1):
-            return check_count("n_jobs", self.n_jobs, 1, ", or None for all cores")
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return count_threads(self.n_jobs)
 
     def _tensor(self, X: Any) -> Tensor:
         """Return the cells as a tensor, mirrored if two modes share a factor."""
@@ -422,7 +421,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         check_choice("noise_update", self.noise_update, ("sample", "map"))
         check_choice("flips", self.flips, tuple(FLIPS))
         check_choice("order", self.order, ("random", "fixed"))
-        _check_observed(tensor)
+        check_observed(tensor)
         check_room(tensor.shape, L, n_chains, n_draws)
         model = Model(
             n_components=L,
@@ -530,7 +529,8 @@ def resume(run_dir: str | os.PathLike[str], *, progress: bool = True) -> TensOrM
     return model._sample(tensor, replace(model._plan(tensor), model=run.model), folder)
 
 
-def _check_observed(tensor: Tensor) -> None:
+def check_observed(tensor: Tensor) -> None:
+    """Raise if every cell of a tensor is missing."""
     if tensor.n_observed == 0:
         raise InputError("X has no observed cell; give at least one that is not missing.")
 
