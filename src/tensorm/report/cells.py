@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.modes import FittedMode
+from tensorm.modes import FittedMode, read_modes
 from tensorm.posterior import Posterior
 from tensorm.tensors import Tensor
 from tensorm.words import MEMBER
@@ -50,9 +50,9 @@ class Block(NamedTuple):
     complete: bool
 
 
-def slice_cells(posterior: Posterior, modes: Sequence[FittedMode], tensor: Tensor | None) -> Slices:
+def slice_cells(posterior: Posterior, tensor: Tensor | None) -> Slices:
     """Return the pictures of all slices, or of some rows, columns and slices of a large tensor."""
-    rows, columns = _sides(posterior.shape)
+    modes, (rows, columns) = read_modes(posterior), _sides(posterior.shape)
     others = [k for k in range(len(posterior.shape)) if k not in (rows, columns)]
     most = {rows: SIDE, columns: SIDE} | {k: max(2, int(SLICES ** (1 / len(others)))) for k in others}
     orders = [np.argsort(strongest(mode), kind="stable") for mode in modes]
@@ -78,11 +78,9 @@ def slice_cells(posterior: Posterior, modes: Sequence[FittedMode], tensor: Tenso
     )
 
 
-def component_cells(
-    posterior: Posterior, modes: Sequence[FittedMode], tensor: Tensor | None, component: int
-) -> Block | None:
+def component_cells(posterior: Posterior, tensor: Tensor | None, component: int) -> Block | None:
     """Return the cells of a component as they are in the data or as predicted; None if it is empty."""
-    rows, columns = _sides(posterior.shape)
+    modes, (rows, columns) = read_modes(posterior), _sides(posterior.shape)
     others = [k for k in range(len(posterior.shape)) if k not in (rows, columns)]
     room = int((BLOCK_CELLS / BLOCK_SIDE**2) ** (1 / max(1, len(others))))
     members = [np.flatnonzero(mode.means[:, component] > MEMBER) for mode in modes]

@@ -96,7 +96,7 @@
     };
     canvas.addEventListener("pointermove", event => {
       const at = picture.find(event.offsetX, event.offsetY);
-      if (at) go(at, event.clientX, event.clientY); else if (picture.at) leave();
+      if (at) go(at, event.clientX, event.clientY); else if (picture.at || !tip.hidden) leave();
     });
     canvas.addEventListener("pointerleave", leave);
     canvas.addEventListener("blur", leave);
@@ -134,7 +134,7 @@
     let rows = [], side = null, size = {};
 
     const key = () => {
-      const [kind, number] = order.value.split(" ");
+      const [kind, text] = order.value.split(" "), number = Number(text);
       side = kind === "column" ? mode.columns[number] : null;
       if (kind === "label") return (a, b) => compare(mode.labels[a], mode.labels[b]);
       if (kind === "component") return (a, b) => chance(mode, b, number) - chance(mode, a, number);
@@ -154,6 +154,7 @@
       rows = mode.labels.map((_, n) => n).filter(n => fits(n) && (!only.checked || member(n))).sort(key());
       count.textContent = rows.length === mode.labels.length ? rows.length.toLocaleString("en") : rows.length.toLocaleString("en") + " of " + mode.labels.length.toLocaleString("en");
       picture.at = null;
+      hideTip();
       layout();
     };
     const layout = () => {
@@ -385,7 +386,10 @@
     arrange();
     made.predicted = cellPicture(pick("canvas.predicted"), parts("predicted", said));
     if (slices.data) made.data = cellPicture(pick("canvas.data"), parts("data", (row, column) => { const cell = seen(row, column); return cell < 0 ? -1 : 100 * cell; }));
-    const draw = () => Object.values(made).forEach(picture => { picture.at = null; picture.draw(); });
+    const draw = () => {
+      hideTip();
+      Object.values(made).forEach(picture => { picture.at = null; picture.draw(); });
+    };
     if (which) which.addEventListener("input", () => {
       title.textContent = slices.titles[now()];
       which.setAttribute("aria-valuetext", slices.titles[now()]);

@@ -27,12 +27,12 @@ def write_recipe(model: TensOrMachine | Posterior, posterior: Posterior) -> str:
         f"{size:,} ({mode})" for size, mode in zip(posterior.shape, posterior.modes, strict=True)
     )
     defaults = {name: part.default for name, part in inspect.signature(type(model)).parameters.items()}
-    given = {
-        name: value
-        for name, value in _settings(model).items()
-        if name not in NO_RECIPE and (name == "n_components" or _text(value) != _text(defaults[name]))
-    }
-    arguments = ", ".join(f"{name}={_text(value)}" for name, value in given.items())
+    settings = {name: _text(value) for name, value in _settings(model).items() if name not in NO_RECIPE}
+    arguments = ", ".join(
+        f"{name}={settings[name]}"
+        for name, default in defaults.items()
+        if name in settings and (name == "n_components" or settings[name] != _text(default))
+    )
     return (
         f"import tensorm\n\nX = ...  # the cells, {sizes}\n"
         f"model = tensorm.TensOrMachine({arguments}).fit(X)\n"

@@ -93,8 +93,8 @@ def render_report(
     modes, columns = read_modes(posterior), read_metadata(posterior, metadata)
     components = describe_components(posterior, groups_of(posterior, metadata))
     selection = getattr(model, "selection_", None) if selection is None else selection
-    slices = slice_cells(posterior, modes, tensor)
-    blocks = [component_cells(posterior, modes, tensor, l) for l in range(posterior.n_components)]
+    slices = slice_cells(posterior, tensor)
+    blocks = [component_cells(posterior, tensor, l) for l in range(posterior.n_components)]
     css, script = _asset("page.css"), _asset("page.js")
     return str(
         template.render(
