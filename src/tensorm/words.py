@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.diagnostics import SAME, factor_means, similarity
-from tensorm.modes import FittedMode, Groups, posterior_of, read_modes
+from tensorm.modes import MEMBER, FittedMode, Groups, posterior_of, read_modes
 from tensorm.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-MEMBER, SURE = 0.5, 0.9
+SURE = 0.9
 NAMES, IN_DOUBT = 8, 4  # names in a list before it is cut short
 INTERVAL = re.compile(r"([^-–]+)[-–]([^-–]+)")
 ORDERED = "iufmM"  # kinds of labels whose order is their meaning: numbers and times

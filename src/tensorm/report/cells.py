@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.modes import FittedMode, read_modes
+from tensorm.modes import MEMBER, read_modes
 from tensorm.posterior import Posterior
-from tensorm.tensors import Tensor
-from tensorm.words import MEMBER
+from tensorm.tensors.cells import MISSING, read_cells
+from tensorm.tensors.seam import Tensor
 
 Index = npt.NDArray[np.intp]
 
 SIDE, SLICES = 160, 24  # most rows and columns of a picture, and most pictures
 BLOCK_SIDE, BLOCK_CELLS = 60, 2**20  # the same for the cells of a component, and most cells looked at
-MISSING = -1
 
 
 class Slices(NamedTuple):
@@ -55,11 +54,11 @@ def slice_cells(posterior: Posterior, tensor: Tensor | None) -> Slices:
     modes, (rows, columns) = read_modes(posterior), _sides(posterior.shape)
     others = [k for k in range(len(posterior.shape)) if k not in (rows, columns)]
     most = {rows: SIDE, columns: SIDE} | {k: max(2, int(SLICES ** (1 / len(others)))) for k in others}
-    orders = [np.argsort(strongest(mode), kind="stable") for mode in modes]
+    orders = [np.argsort(mode.strongest(), kind="stable") for mode in modes]
     indices = [np.sort(thin(order, most[k])) for k, order in enumerate(orders)]
     place = [*others, rows, columns]
     predicted = np.rint(100 * posterior.take(indices).predict_all()).astype(int).transpose(place)
-    data = None if tensor is None else _read_cells(tensor, indices).transpose(place)
+    data = None if tensor is None else read_cells(tensor, indices).transpose(place)
     where = list(itertools.product(*(range(len(indices[k])) for k in others)))
     return Slices(
         rows=rows,
@@ -90,7 +89,7 @@ def component_cells(posterior: Posterior, tensor: Tensor | None, component: int)
     if tensor is None:
         shares = posterior.take(indices).predict_all().mean(axis=tuple(others))
     else:
-        cells = _read_cells(tensor, indices)
+        cells = read_cells(tensor, indices)
         seen = (cells != MISSING).sum(axis=tuple(others))
         ones = (cells == 1).sum(axis=tuple(others))
         shares = np.where(seen > 0, ones / np.maximum(seen, 1), MISSING / 100)
@@ -104,12 +103,6 @@ def component_cells(posterior: Posterior, tensor: Tensor | None, component: int)
     )
 
 
-def strongest(mode: FittedMode) -> npt.NDArray[np.intp]:
-    """Return for each index its most probable component, or the number of components if it is in none."""
-    inside = mode.means.max(axis=1) > MEMBER
-    return np.where(inside, mode.means.argmax(axis=1), mode.means.shape[1])
-
-
 def thin(order: Index, most: int) -> Index:
     """Return at most so many of some indices, evenly spread over their order."""
     return order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(np.intp)]
@@ -119,12 +112,3 @@ def _sides(shape: Sequence[int]) -> tuple[int, int]:
     """Return the two largest modes, in their own order; of equal ones the last."""
     first, second = sorted(sorted(range(len(shape)), key=lambda k: (shape[k], k))[-2:])
     return first, second
-
-
-def _read_cells(tensor: Tensor, indices: Sequence[Index]) -> npt.NDArray[np.int8]:
-    """Return some cells of a tensor: 0, 1, and -1 for missing."""
-    cells = np.empty([len(index) for index in indices], np.int8)
-    part: Any = tensor.take(indices)
-    for where, ones, observed in part.blocks():
-        cells[where] = np.where(observed, ones, MISSING)
-    return cells

@@ -94,11 +94,13 @@
       picture.draw();
       showTip(picture.say(at.row, at.column), x, y);
     };
-    canvas.addEventListener("pointermove", event => {
+    const point = event => {
       const at = picture.find(event.offsetX, event.offsetY);
       if (at) go(at, event.clientX, event.clientY); else if (picture.at || !tip.hidden) leave();
-    });
-    canvas.addEventListener("pointerleave", leave);
+    };
+    canvas.addEventListener("pointermove", point);
+    canvas.addEventListener("pointerdown", point); // a finger does not move before it is there
+    canvas.addEventListener("pointerleave", event => event.pointerType === "mouse" && leave());
     canvas.addEventListener("blur", leave);
     canvas.addEventListener("click", event => picture.click && picture.click(event.offsetX, event.offsetY));
     canvas.addEventListener("keydown", event => {
