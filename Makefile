@@ -42,12 +42,12 @@ clean:
 # A stamp is older than pyproject.toml when the dependencies may have changed.
 $(venv)/.installed: pyproject.toml | $(venv)/.made
 	@echo "Installing tensorm into $(venv) (a minute or two, once)"
-	@$(install) -e '.[plot]'
+	@$(install) -e '.[plot,report]'
 	@touch $@
 
 $(venv)/.installed-dev: pyproject.toml | $(venv)/.made
 	@echo "Installing tensorm and what its tests need into $(venv) (a minute or two, once)"
-	@$(install) -e '.[dev,plot]'
+	@$(install) -e '.[dev,plot,report]'
 	@touch $(venv)/.installed $@
 
 $(venv)/.made:

@@ -5,6 +5,7 @@ from tensorm.errors import FileError, InputError
 from tensorm.estimator import TensOrMachine, load, resume
 from tensorm.holdout import hide, hold_out, train_test_mask
 from tensorm.posterior import Posterior
+from tensorm.report import write_report
 from tensorm.scores import score_cells
 from tensorm.selection import select_components
 from tensorm.tensors import DenseTensor, SparseTensor
@@ -26,5 +27,6 @@ __all__ = [
     "score_cells",
     "select_components",
     "train_test_mask",
+    "write_report",
 ]
 __version__ = "0.1.0"
