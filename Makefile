@@ -8,7 +8,9 @@ venv := .venv
 bin := $(venv)/bin
 install := $(bin)/python -m pip install --disable-pip-version-check -qq
 
-.PHONY: demo test lint types imports clean
+EXPERIMENTS := figure2a figure2b figure2c figure3 timing rivals noisy_or
+
+.PHONY: demo test lint types imports reproduce clean
 .DELETE_ON_ERROR:
 
 demo: $(venv)/.installed
@@ -27,6 +29,11 @@ types: $(venv)/.installed-dev
 imports: $(venv)/.installed-dev
 	$(bin)/lint-imports
 
+# The paper's experiments, a sample of each, and the page that compares: some minutes. Trials made once are kept.
+reproduce: $(venv)/.installed-dev
+	set -e; for name in $(EXPERIMENTS); do $(bin)/python -m experiments.$$name --quick; done
+	$(bin)/python -m experiments.page
+
 # The environment itself stays; so do the stamps of what is installed in it.
 clean:
 	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
@@ -35,12 +42,12 @@ clean:
 # A stamp is older than pyproject.toml when the dependencies may have changed.
 $(venv)/.installed: pyproject.toml | $(venv)/.made
 	@echo "Installing tensorm into $(venv) (a minute or two, once)"
-	@$(install) -e '.[plot]'
+	@$(install) -e '.[plot,report]'
 	@touch $@
 
 $(venv)/.installed-dev: pyproject.toml | $(venv)/.made
 	@echo "Installing tensorm and what its tests need into $(venv) (a minute or two, once)"
-	@$(install) -e '.[dev,plot]'
+	@$(install) -e '.[dev,plot,report]'
 	@touch $(venv)/.installed $@
 
 $(venv)/.made:

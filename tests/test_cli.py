@@ -69,6 +69,8 @@ def test_demo_says_and_draws_what_it_found(tmp_path) -> None:
     assert "All 7 groups planted in these data were found: doctors' room (" in result.stdout
     assert f"Picture of the factors: {out / 'factors.png'}" in result.stdout
     assert (out / "factors.png").read_bytes().startswith(b"\x89PNG")
+    assert f"All of it as a page for the browser: {out / 'report.html'}" in result.stdout
+    assert "doctor" in (out / "report.html").read_text()
 
 
 def test_demo_is_plain_text_when_piped_and_depends_on_its_seed_alone(tmp_path) -> None:

@@ -1,13 +1,14 @@
 """Find interpretable patterns in multi-way yes/no data: Bayesian Boolean tensor decomposition."""
 
-from tensorm import datasets
+from tensorm import baselines, datasets
 from tensorm.errors import ClusterError, FileError, InputError
 from tensorm.estimator import TensOrMachine, load, resume
-from tensorm.holdout import hide, train_test_mask
+from tensorm.holdout import hide, hold_out, train_test_mask
 from tensorm.posterior import Posterior
+from tensorm.report import write_report
 from tensorm.scores import score_cells
 from tensorm.selection import select_components
-from tensorm.tensors import DaskTensor, DenseTensor
+from tensorm.tensors import DaskTensor, DenseTensor, SparseTensor
 
 __all__ = [
     "ClusterError",
@@ -16,14 +17,18 @@ __all__ = [
     "FileError",
     "InputError",
     "Posterior",
+    "SparseTensor",
     "TensOrMachine",
     "__version__",
+    "baselines",
     "datasets",
     "hide",
+    "hold_out",
     "load",
     "resume",
     "score_cells",
     "select_components",
     "train_test_mask",
+    "write_report",
 ]
 __version__ = "0.1.0"

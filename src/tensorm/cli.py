@@ -25,6 +25,7 @@ from tensorm.diagnostics import similarity
 from tensorm.errors import InputError
 from tensorm.estimator import TensOrMachine
 from tensorm.plots import plot_factors
+from tensorm.report import write_report
 from tensorm.words import describe
 
 
@@ -62,7 +63,7 @@ def main() -> None:
     type=click.Path(path_type=Path, file_okay=False),
     default="demo",
     show_default=True,
-    help="Folder for the picture; made if it is not there.",
+    help="Folder for the picture and the report; made if it is not there.",
 )
 @click.option(
     "--components", type=click.IntRange(min=1), default=7, show_default=True, help="How many to find."
@@ -71,10 +72,10 @@ def main() -> None:
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers."
 )
 def demo(out: Path, components: int, seed: int) -> None:
-    """Decompose an invented hospital ward's contacts, and say and draw what was found."""
+    """Decompose an invented hospital ward's contacts; say, draw and report what was found."""
     out.mkdir(parents=True, exist_ok=True)
     X, truth = ward(), ward_truth()
-    roles = {"person": X.role.values, "met": X.role.values}
+    roles = {"person": X.role, "met": X.role}
     _say(
         f"Who met whom on an invented hospital ward: {X.shape[0]} hours x {X.shape[1]} people x {X.shape[2]} "
         f"people, {np.nanmean(X):.1%} of the cells are 1."
@@ -87,6 +88,9 @@ def demo(out: Path, components: int, seed: int) -> None:
     picture = out / "factors.png"
     plot_factors(model, roles).savefig(picture, dpi=110)
     _say(f"Picture of the factors: {picture}")
+    report = out / "report.html"
+    write_report(model, report, X=X, metadata=roles, title="Who met whom on an invented hospital ward")
+    _say(f"All of it as a page for the browser: {report}")
 
 
 def _timed_fit(model: TensOrMachine, X: Any) -> tuple[TensOrMachine, float]:

@@ -30,11 +30,12 @@ from tensorm.inputs import (
     check_probability,
     check_probability_tables,
 )
+from tensorm.links import TopCells, top_cells
 from tensorm.netcdf import quote
 from tensorm.outputs import Outputs
 from tensorm.placing import place_slices
 from tensorm.posterior import METHODS, Posterior, check_room
-from tensorm.progress import announcing_compilation, watching
+from tensorm.progress import announcing_compilation, say, watching
 from tensorm.sampler.chains import Plan, run_chains, warm_up
 from tensorm.sampler.checkpoint import Checkpoints
 from tensorm.sampler.noise import MODELS
@@ -42,8 +43,17 @@ from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Model
 from tensorm.scores import ScoredCells, score_tensor
-from tensorm.tensors import GIBBS, METROPOLIS, MirroredTensor, Tensor, as_tensor
+from tensorm.tensors import (
+    GIBBS,
+    METROPOLIS,
+    MirroredTensor,
+    SparseTensor,
+    Tensor,
+    as_tensor,
+    pick_storage,
+)
 from tensorm.tensors.sharded import ShardedTensor
+from tensorm.tensors.threads import count_threads
 from tensorm.verdict import Diagnostics, diagnose
 
 Floats = npt.NDArray[np.float64]
@@ -119,6 +129,8 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         Number of components L.
     selection_ : Selection
         With ``n_components="auto"``: how their number was chosen. Not kept in a file.
+    storage_ : str
+        "dense" or "sparse": how cells were held while sampling, whichever is faster. The draws are the same.
     n_features_in_ : int
         Size of mode 1.
 
@@ -180,7 +192,8 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         ----------
         X : array-like or tensor
             Cells of 0, 1 and missing (NaN, masked) with K >= 2 modes; an ``xarray.DataArray`` keeps its
-            names and labels.
+            names and labels. A scipy.sparse matrix, a ``sparse.COO`` or a ``SparseTensor`` may be as large as
+            memory holds its listed cells.
         y : None
             Ignored; part of the scikit-learn interface.
         run_dir : path, optional
@@ -194,6 +207,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         """
         tensor = self._tensor(X)
         plan = self._plan(tensor)
+        tensor = self._pick(tensor)
         self.__dict__.pop("selection_", None)
         if run_dir is not None:
             check_folder(run_dir)
@@ -203,6 +217,15 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
             return self._sample(tensor, plan)
         folder = start_run(run_dir, Run(self.get_params(deep=False), plan.model, tensor))
         return self._sample(tensor, plan, folder)
+
+    def _pick(self, given: Tensor) -> Tensor:
+        """Return the cells in the storage in which sweeps are faster; say which unless it goes without."""
+        tensor = pick_storage(given) if self._is_auto() else pick_storage(given, int(self.n_components))
+        self.storage_ = "sparse" if isinstance(tensor, SparseTensor) else "dense"
+        if isinstance(given, SparseTensor) or isinstance(tensor, SparseTensor):
+            ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
+            say(f"Cells are held {self.storage_}: {ones}.", self.progress)
+        return tensor
 
     def _choose(self, tensor: Tensor, plan: Plan) -> Plan:
         """Return the plan with the most probable number of components."""
@@ -269,12 +292,38 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         tensor = as_tensor(X)
         self._check_shape(tensor, first=0)
-        _check_observed(tensor)
+        check_observed(tensor)
         right = 0
         for where, ones, observed in tensor.blocks():
             predicted = self.posterior_.predict_block(where.start, where.stop) > 0.5
             right += int(np.count_nonzero((predicted == ones) & observed))
         return right / tensor.n_observed
+
+    def top_cells(self, mode: str | int, index: Any, n: int = 10, known: Any = None) -> TopCells:
+        """Return the most probable cells of a slice, such as the likeliest new links of one thing.
+
+        Only cells inside of components are looked at, so a slice may be of any size; in components with
+        more than two million cells in the slice, their surest members.
+
+        Parameters
+        ----------
+        mode : str or int
+            Name or number of the mode.
+        index : int or label
+            Number of the index, or its label.
+        n : int, default 10
+            How many cells; fewer are returned if no more are inside of components.
+        known : array-like or tensor, optional
+            Cells whose ones are left out, such as the data of the fit; with ``unlisted="missing"`` also its
+            listed zeros.
+
+        Returns
+        -------
+        TopCells
+            Indices, probabilities and names; as text, a table.
+        """
+        check_is_fitted(self)
+        return top_cells(self.posterior_, mode, index, n, known)
 
     def transform(self, X: Any) -> Floats:
         """Return the probability that each slice of X along mode 0 is in each component.
@@ -357,9 +406,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
             raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
 
     def _threads(self) -> int:
-        if self.n_jobs is not None and not (np.isscalar(self.n_jobs) and self.n_jobs == -1):
-            return check_count("n_jobs", self.n_jobs, 1, ", or None for all cores")
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return count_threads(self.n_jobs)
 
     def _tensor(self, X: Any) -> Tensor:
         """Return the cells as a tensor, mirrored if two modes share a factor."""
@@ -379,7 +426,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         check_choice("noise_update", self.noise_update, ("sample", "map"))
         check_choice("flips", self.flips, tuple(FLIPS))
         check_choice("order", self.order, ("random", "fixed"))
-        _check_observed(tensor)
+        check_observed(tensor)
         check_room(tensor.shape, L, n_chains, n_draws)
         model = Model(
             n_components=L,
@@ -492,7 +539,8 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     return model._sample(tensor, replace(model._plan(tensor), model=run.model), folder)
 
 
-def _check_observed(tensor: Tensor) -> None:
+def check_observed(tensor: Tensor) -> None:
+    """Raise if every cell of a tensor is missing."""
     if tensor.n_observed == 0:
         raise InputError("X has no observed cell; give at least one that is not missing.")
 

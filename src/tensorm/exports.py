@@ -10,10 +10,10 @@ import numpy as np
 
 from tensorm.errors import InputError
 from tensorm.inputs import check_mode, check_number
-from tensorm.modes import read_modes
+from tensorm.modes import MEMBER, read_modes
 from tensorm.netcdf import replace_file
 from tensorm.posterior import Posterior
-from tensorm.words import MEMBER, SURE
+from tensorm.words import SURE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.coordinates import Cells
 from tensorm.errors import InputError
 from tensorm.inputs import check_generator, check_mask, check_mode, check_number, is_a
-from tensorm.tensors import Tensor, as_tensor
+from tensorm.tensors import SparseTensor, Tensor, as_tensor
+from tensorm.tensors.pick import to_sparse
 
 Bits = npt.NDArray[np.bool_]
 AT_ONCE = 2**22  # cells that are chosen from at a time
@@ -47,10 +50,7 @@ def train_test_mask(
     ndarray of bool
         True for the cells that are held out; of the shape of X. ``hide`` takes them out.
     """
-    share = check_number("test_size", test_size)
-    if not 0 < share < 1:
-        raise InputError(f"test_size is {test_size}; give a number above 0 and below 1.")
-    rng, tensor = check_generator(random_state), as_tensor(X)
+    share, rng, tensor = check_share(test_size), check_generator(random_state), as_tensor(X)
     mirrored = check_symmetric(symmetric, tensor)
     ones, observed = _read(tensor)
     candidates = observed if mirrored is None else observed & _one_side(tensor.shape, *mirrored)
@@ -67,6 +67,82 @@ def train_test_mask(
             "hold out; give more cells or a larger test_size."
         )
     return mask
+
+
+class HeldOut(NamedTuple):
+    """Data in two parts: a tensor to fit, in which some cells are missing, and those cells.
+
+    Attributes
+    ----------
+    train : SparseTensor
+    cells : ndarray of int (n, K)
+    values : ndarray of bool (n,)
+    """
+
+    train: SparseTensor
+    cells: npt.NDArray[np.intp]
+    values: Bits
+
+
+def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: Any = 0) -> HeldOut:
+    """Hold out ones and some zeros of a sparse tensor, without a mask of its shape.
+
+    Parameters
+    ----------
+    X : SparseTensor, scipy.sparse matrix, or whatever ``fit`` takes
+    test_size : float, default 0.2
+        Share of the ones to hold out, and where unlisted cells are missing of the listed zeros.
+    zeros : float, default 1.0
+        How many zeros to hold out for each one, where unlisted cells are zeros.
+    random_state : int, numpy.random.Generator or None, default 0
+        Seed.
+
+    Returns
+    -------
+    HeldOut
+        ``score_cells(values, model.predict_proba(cells))`` tells how well they are predicted. Where zeros are
+        sampled, probabilities are right for all cells, not for the sample: look at the AUC.
+    """
+    share, rng, tensor = check_share(test_size), check_generator(random_state), as_tensor(X)
+    sparse = tensor if isinstance(tensor, SparseTensor) else to_sparse(tensor)
+    ones, others = sparse.listed()
+    held = np.sort(rng.permutation(len(ones))[: round(share * len(ones))])
+    tested, fitted = ones[held], np.delete(ones, held)
+    if sparse.unlisted == "zero":
+        drawn = _draw_zeros(sparse, round(zeros * len(tested)), np.concatenate([ones, others]), rng)
+        rest = np.sort(np.concatenate([others, tested, drawn]))
+    else:
+        chosen = np.sort(rng.permutation(len(others))[: round(share * len(others))])
+        drawn, rest = others[chosen], np.delete(others, chosen)
+    if not len(tested):
+        raise InputError(f"test_size is {test_size}, and X has {len(ones)} ones; give more of either.")
+    names = sparse.shape, sparse.unlisted, sparse.modes, sparse.labels
+    train = SparseTensor.from_cells(Cells.of(sparse.unlisted, fitted, rest), *names)
+    cells = np.stack(np.unravel_index(np.concatenate([tested, drawn]), sparse.shape), axis=1)
+    return HeldOut(train, cells, np.arange(len(cells)) < len(tested))
+
+
+def _draw_zeros(
+    tensor: SparseTensor, count: int, taken: npt.NDArray[np.int64], rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Return distinct cells that are not taken, or all there are."""
+    volume = math.prod(tensor.shape)
+    count = min(count, volume - len(taken))
+    if volume <= 4 * (count + len(taken)):
+        return rng.permutation(np.setdiff1d(np.arange(volume), taken))[:count]
+    drawn = np.zeros(0, np.int64)
+    while len(drawn) < count:
+        more = np.unique(np.concatenate([drawn, rng.integers(volume, size=2 * count)]))
+        drawn = more[~np.isin(more, taken)]
+    return rng.permutation(drawn)[:count]
+
+
+def check_share(test_size: Any) -> float:
+    """Return a share above 0 and below 1, or raise."""
+    share = check_number("test_size", test_size)
+    if not 0 < share < 1:
+        raise InputError(f"test_size is {test_size}; give a number above 0 and below 1.")
+    return share
 
 
 def hide(X: Any, mask: npt.ArrayLike) -> Any:

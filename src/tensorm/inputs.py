@@ -12,7 +12,7 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -388,3 +388,15 @@ def check_bits(name: str, values: Any) -> Bits:
     if bad is not None:
         raise InputError(f"{name} holds {array[bad]} at {bad}; give 0 and 1.")
     return ones
+
+
+def check_ternary(name: str, values: Any, size: int, place: Callable[[int], str]) -> tuple[Bits, Bits | None]:
+    """Return which values of a list are 1 and which are missing (None if none is), or raise at another."""
+    mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    array = _as_numbers(name, values, "give 0, 1 or NaN for missing")
+    if array.shape != (size,):
+        raise InputError(f"{name} has shape {array.shape}; give ({size},), one for each cell.")
+    ones, missing, bad = _read(array, mask)
+    if bad is not None:
+        raise InputError(f"{name} holds {array[bad]} in {place(bad[0])}; give 0, 1 or NaN for missing.")
+    return ones, missing

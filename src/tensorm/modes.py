@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.errors import InputError
-from tensorm.inputs import check_mode
+from tensorm.inputs import check_count, check_mode
 from tensorm.posterior import Posterior
 
 if TYPE_CHECKING:
     from tensorm.estimator import TensOrMachine
 
 Groups = Mapping[Any, npt.ArrayLike]
+MEMBER = 0.5  # an index is a member of a component above this probability
 
 
 class FittedMode(NamedTuple):
@@ -43,6 +44,10 @@ class FittedMode(NamedTuple):
     def label(self, n: int) -> str:
         """Return the name of an index, or its number."""
         return str(n if self.labels is None else self.labels[n])
+
+    def strongest(self) -> npt.NDArray[np.intp]:
+        """Return for each index its most probable component, or L if it is a member of none."""
+        return np.where(self.means.max(axis=1) > MEMBER, self.means.argmax(axis=1), self.means.shape[1])
 
 
 def posterior_of(model: TensOrMachine | Posterior) -> Posterior:
@@ -74,6 +79,13 @@ def read_modes(model: TensOrMachine | Posterior, groups: Groups | None = None) -
 def find_mode(posterior: Posterior, mode: str | int) -> int:
     """Return the number of a mode given by its name or number."""
     return check_mode(mode, posterior.modes)
+
+
+def find_component(posterior: Posterior, component: int) -> int:
+    """Return the number of a component, or raise if there is none of that number."""
+    if check_count("component", component, 0) >= posterior.n_components:
+        raise InputError(f"component is {component}; there are {posterior.n_components}, counted from 0.")
+    return int(component)
 
 
 def _check_groups(name: str, groups: npt.ArrayLike, size: int) -> npt.NDArray[np.str_]:

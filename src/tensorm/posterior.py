@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import compress
@@ -135,6 +135,24 @@ class Posterior:
             return draws, self.noise["false_alarm"]
         factors = [mean > 0.5 for mean in self.factors] if method == "map" else self.best_factors
         return iter([([pack(factor) for factor in factors], 1.0)]), 0.0
+
+    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Posterior:
+        """Return the posterior of the cells with these indices along each mode; components keep their order.
+
+        Contributions are left out: they are of all cells.
+        """
+        chains = tuple(
+            replace(
+                trace,
+                factors=tuple(part[:, index] for part, index in zip(trace.factors, indices, strict=True)),
+            )
+            for trace in self.chains
+        )
+        labels = tuple(
+            None if names is None else names[index] for names, index in zip(self.labels, indices, strict=True)
+        )
+        shape = tuple(len(index) for index in indices)
+        return replace(self, chains=chains, shape=shape, labels=labels, contributions=())
 
     def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
         if check_choice("method", method, METHODS) == "mean":

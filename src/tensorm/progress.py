@@ -80,14 +80,18 @@ def ticking(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
 @contextmanager
 def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
     """Say that kernels are being compiled if the block takes longer than so many seconds."""
-    console = _terminal() if shown else None
-    say = console.print if console else logging.getLogger("tensorm").info
-    timer = threading.Timer(after, say, args=(COMPILING,))
+    timer = threading.Timer(after, say, args=(COMPILING, shown))
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+
+
+def say(what: str, shown: bool) -> None:
+    """Say something on the terminal if there is one, and else in the log."""
+    console = _terminal() if shown else None
+    (console.print if console else logging.getLogger("tensorm").info)(what)
 
 
 def _terminal() -> Console | None:

@@ -57,6 +57,11 @@ class Diagnostics(NamedTuple):
     quantities: tuple[Mixing, ...]
     entries: EntryMixing
 
+    @property
+    def fine(self) -> bool:
+        """Whether there is nothing to do: the chains agree."""
+        return self.verdict == _agreement(len(self.chains))
+
     def __str__(self) -> str:
         lines = ["chain  accuracy  log-likelihood  active  agreement  burn-in"]
         for row in self.chains:
@@ -67,7 +72,11 @@ class Diagnostics(NamedTuple):
             )
         lines.append("quantity              R-hat    ESS  tail ESS")
         lines.extend(f"{row.name:20}  {_numbers(row)}" for row in self.quantities)
-        return "\n".join([*lines, _describe_entries(self.entries), self.verdict])
+        return "\n".join([*lines, self.about_entries(), self.verdict])
+
+    def about_entries(self) -> str:
+        """Return how well the chains have mixed in the entries of the factors, as a sentence."""
+        return _describe_entries(self.entries)
 
 
 def diagnose(model: TensOrMachine | Posterior) -> Diagnostics:
@@ -88,7 +97,11 @@ def diagnose(model: TensOrMachine | Posterior) -> Diagnostics:
     length = min(len(trace) for trace in posterior.traces)
     verdict = _judge_chains(rows) or _judge_components(rows, quantities, length)
     verdict = verdict or _judge_mixing(quantities, length) or _judge_entries(entries)
-    return Diagnostics(verdict or f"All {len(rows)} chains agree.", tuple(rows), quantities, entries)
+    return Diagnostics(verdict or _agreement(len(rows)), tuple(rows), quantities, entries)
+
+
+def _agreement(n_chains: int) -> str:
+    return f"All {n_chains} chains agree."
 
 
 def largest_rhat(length: int) -> float:

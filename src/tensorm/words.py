@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.diagnostics import SAME, factor_means, similarity
-from tensorm.modes import FittedMode, Groups, posterior_of, read_modes
+from tensorm.modes import MEMBER, FittedMode, Groups, posterior_of, read_modes
 from tensorm.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-MEMBER, SURE = 0.5, 0.9
+SURE = 0.9
 NAMES, IN_DOUBT = 8, 4  # names in a list before it is cut short
 INTERVAL = re.compile(r"([^-–]+)[-–]([^-–]+)")
 ORDERED = "iufmM"  # kinds of labels whose order is their meaning: numbers and times
@@ -72,15 +72,17 @@ class Description(NamedTuple):
         if self.empty:
             return f"Component {self.component} is empty."
         found = "; ".join(f"{_listed(part.modes)}: {part.text}" for part in self.parts)
-        text = f"Component {self.component} - {found}. {self._how_much()} {self._how_sure()}"
+        text = f"Component {self.component} - {found}. {self.how_much()} {self.how_sure()}"
         if self.chains < self.n_chains:
             text += f" {self.chains} of {self.n_chains} chains found it."
         return text
 
-    def _how_much(self) -> str:
+    def how_much(self) -> str:
+        """Return how many cells it covers, as a sentence."""
         return f"It covers {self.cells:,.0f} cells ({_percent(self.share)})."
 
-    def _how_sure(self) -> str:
+    def how_sure(self) -> str:
+        """Return how sure its members are, as a sentence."""
         members = sum(len(part.members) for part in self.parts)
         sure = sum(part.sure for part in self.parts)
         doubtful = [f"{name} ({p:.2f})" for part in self.parts for name, p in part.doubtful]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -10,7 +11,7 @@ import distributed
 import numpy as np
 
 from crews import cut, pieces, shard
-from tensorm.tensors import DaskTensor, DenseTensor, Tensor
+from tensorm.tensors import DaskTensor, DenseTensor, SparseTensor, Tensor
 
 Maker = Callable[[np.ndarray, np.ndarray | None], Tensor]  # from ones and observed (None: all)
 
@@ -19,9 +20,25 @@ def dense(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
     return DenseTensor(ones if observed is None else np.where(observed, ones, np.nan))
 
 
+def sparse(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
+    """All zeros are implied."""
+    if observed is None:
+        return SparseTensor(np.nonzero(ones), ones.shape)
+    return SparseTensor(np.nonzero(ones & observed), ones.shape, missing=np.argwhere(~observed))
+
+
+def listed(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
+    """All observed cells are listed."""
+    cells = np.ones(ones.shape, bool) if observed is None else observed
+    order = np.random.default_rng(0).permutation(np.count_nonzero(cells))
+    return SparseTensor(np.argwhere(cells)[order], ones.shape, ones[cells][order], unlisted="missing")
+
+
 def sharded(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
+    """Shards of all kinds, side by side."""
     parts = cut(len(ones), 3)
-    return shard(list(map(dense, pieces(ones, parts), pieces(observed, parts))))
+    parted = zip(itertools.cycle([dense, sparse, listed]), pieces(ones, parts), pieces(observed, parts))
+    return shard([kind(*cells) for kind, *cells in parted])
 
 
 @cache
@@ -36,4 +53,10 @@ def dask(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
     return DaskTensor(list(map(dense, pieces(ones, parts), pieces(observed, parts))), cluster())
 
 
-MAKERS: dict[str, Maker] = {"dense": dense, "sharded": sharded, "dask": dask}
+MAKERS: dict[str, Maker] = {
+    "dense": dense,
+    "sparse": sparse,
+    "listed": listed,
+    "sharded": sharded,
+    "dask": dask,
+}

@@ -11,7 +11,18 @@ from tensorm.datasets import simulate
 from tensorm.model import boolean_product
 from tensorm.sampler.noise import Asymmetric, Symmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
-from tensorm.sampler.seeding import Ground, Pool, begin, covered, losses, repair, sample_part, split, spread
+from tensorm.sampler.seeding import (
+    Ground,
+    Pool,
+    bare,
+    begin,
+    covered,
+    losses,
+    repair,
+    sample_part,
+    split,
+    spread,
+)
 from tensorm.sampler.sweep import Model
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.bits import pack
@@ -175,7 +186,7 @@ def test_large_tensors_are_looked_at_in_part() -> None:
     small = Ground(
         tensor.take(part), make_model(5), tuple(pack(f[i]) for f, i in zip(sim.factors, part, strict=True))
     )
-    whole = spread(small, tensor, part)
+    whole = spread(small, bare(tensor, make_model(5)), part)
     for found, planted in zip(whole.bits, sim.factors, strict=True):
         np.testing.assert_array_equal(found, planted)
     np.testing.assert_array_equal(boolean_product(begin(tensor, make_model(5), rng).bits), sim.noise_free)

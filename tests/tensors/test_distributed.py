@@ -108,6 +108,37 @@ def test_zarr_is_read_in_slices(client: Any, tmp_path: Path) -> None:
         DaskTensor.from_zarr(tmp_path)
 
 
+@pytest.mark.filterwarnings(r"ignore:(.|\n)*The inplace keyword in DataFrame")  # by dask itself
+@pytest.mark.parametrize("where", ["table", "parquet"])
+def test_tables_of_cells_are_parted_by_the_workers(client: Any, tmp_path: Path, where: str) -> None:
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    cells = np.random.default_rng(0).permutation(np.argwhere(X == 1))
+    table = dd.from_pandas(pd.DataFrame(cells, columns=["who", "what", "when"]), npartitions=3, sort=False)
+    if where == "parquet":
+        table.to_parquet(tmp_path / "cells")
+        tensor = DaskTensor.from_table(tmp_path / "cells", shape=X.shape, n_shards=3)
+        assert tensor.n_shards == 3
+    else:
+        tensor = as_tensor(table)
+    assert tensor.modes == ("who", "what", "when")
+    assert_same_cells(tensor, (X == 1).astype(float))
+    zeros = np.nan_to_num(X)
+    assert_same_draws(fit(tensor, n_chains=1, burn_in=5), fit(zeros, n_chains=1, burn_in=5))
+
+
+def test_wrong_tables(client: Any, tmp_path: Path) -> None:
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    table = dd.from_pandas(pd.DataFrame({"a": [0, 5], "b": [1, 2], "c": [0.5, 1.0]}), npartitions=1)
+    with pytest.raises(InputError, match="name two or more for modes"):
+        DaskTensor.from_table(table, ["a", "z"])
+    with pytest.raises(InputError, match="other types than integers"):
+        DaskTensor.from_table(table)
+    with pytest.raises(InputError, match=r"Part 0: .*0\.5"):
+        DaskTensor.from_table(table, ["a", "b"], "c")
+    with pytest.raises(FileError, match="cannot be read as Parquet"):
+        DaskTensor.from_table(tmp_path / "nothing")
+
+
 @pytest.mark.parametrize(
     ("part", "said"),
     [
@@ -133,7 +164,7 @@ def test_wrong_arguments(client: Any) -> None:
         DaskTensor([X], timeout=0)
     with pytest.raises(InputError, match="modes is"):
         DaskTensor([X], modes=["a", "b"])
-    with pytest.raises(InputError, match="labels do not fit"):
+    with pytest.raises(InputError, match="labels of 'mode 1' have shape"):
         DaskTensor([X], labels=[None, ["a"], None])
     with pytest.raises(InputError, match="at least 2 modes"):
         fit(da.zeros(3))

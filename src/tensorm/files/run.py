@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.coordinates.cells import MOST_CELLS, Cells
 from tensorm.errors import FileError, InputError
 from tensorm.files.fit import describe_file, read_modes, write_modes
 from tensorm.files.labels import read_labels
@@ -23,7 +24,7 @@ from tensorm.files.settings import read_settings, write_settings
 from tensorm.netcdf import Stored, describe, put, reading, writing
 from tensorm.sampler.storage import read_model, write_model
 from tensorm.sampler.sweep import Model
-from tensorm.tensors import DenseTensor, Tensor
+from tensorm.tensors import DenseTensor, SparseTensor, Tensor
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.sharded import ShardedTensor, fingerprint
 
@@ -89,12 +90,18 @@ def open_run(folder: str | os.PathLike[str], parameters: Sequence[str], given: T
 
 
 def _write_cells(group: Any, tensor: Tensor) -> None:
-    """Write the ones, and the observed cells if any is missing, eight to an octet."""
+    """Write the ones, and the observed cells if any is missing: as bits, or listed if sparse."""
     missing = tensor.n_observed < math.prod(tensor.shape)
     sizes = {f"size_{k}": np.int64(size) for k, size in enumerate(tensor.shape)}
     describe(group, missing=np.int8(missing), **sizes)
     if isinstance(tensor, ShardedTensor):
         put(group, FINGERPRINT, ("row", "count"), _fingerprint(tensor))
+        return
+    if isinstance(tensor, SparseTensor):
+        describe(group, unlisted=tensor.unlisted)
+        for kind, keys in zip(("one", "other"), tensor.listed(), strict=True):
+            end = np.append(keys, math.prod(tensor.shape))  # a netCDF dimension cannot be 0
+            put(group, f"{kind}_cells", (f"{kind}_cell",), end)
         return
     planes = zip(*((_octets(ones), _octets(observed)) for _, ones, observed in tensor.blocks()), strict=True)
     ones, observed = (np.concatenate(plane) for plane in planes)
@@ -124,7 +131,9 @@ def _octets(bits: Bits) -> npt.NDArray[np.uint8]:
     return np.packbits(bits.reshape(len(bits), -1), axis=1, bitorder="little")
 
 
-def _read_cells(group: Stored, shape: tuple[int, ...]) -> DenseTensor:
+def _read_cells(group: Stored, shape: tuple[int, ...]) -> Tensor:
+    if "one_cells" in group.names():
+        return _read_listed(group, shape)
     inner = math.prod(shape[1:])
     stored = (shape[0], -(-inner // 8))
     ones = group.array("ones", "u1", stored)
@@ -135,3 +144,20 @@ def _read_cells(group: Stored, shape: tuple[int, ...]) -> DenseTensor:
         return DenseTensor(cells)
     seen = np.unpackbits(observed, axis=1, count=inner, bitorder="little").reshape(shape)
     return DenseTensor(np.ma.array(cells, mask=seen == 0))
+
+
+def _read_listed(group: Stored, shape: tuple[int, ...]) -> SparseTensor:
+    unlisted, lists = group.word("unlisted", ("zero", "missing")), []
+    if math.prod(shape) >= MOST_CELLS:
+        raise group.refuse("it has too many cells")
+    for name in ("one_cells", "other_cells"):
+        keys = group.array(name, "i8", (None,))
+        if not len(keys) or keys[0] < 0 or keys[-1] != math.prod(shape) or not (keys[1:] > keys[:-1]).all():
+            raise group.refuse(f"{name} is no list of cells in order")
+        lists.append(keys[:-1])
+    ones, others = lists
+    if np.intersect1d(ones, others, assume_unique=True).size:
+        raise group.refuse("a cell has two values")
+    cells = Cells.of(unlisted, ones, others)
+    names = tuple(f"mode {k}" for k in range(len(shape)))
+    return SparseTensor.from_cells(cells, shape, unlisted, names, (None,) * len(shape))

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tensorm.sampler.burnin import BurnIn
 from tensorm.sampler.chains import Step
-from tensorm.sampler.seeding import LOOKED_AT, PURITIES, Ground, fill, losses
+from tensorm.sampler.seeding import PURITIES, Ground, losses, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, sweep
 from tensorm.tensors.bits import Words, pack
@@ -226,7 +226,7 @@ def look(ground: Ground, rng: np.random.Generator, n_out: int, most: int) -> Gro
     wider = make_room(ground.emptied([int(l) for l in out]), min(EXTRA, most - ground.model.n_components))
     hit, false_alarm = ground.noise
     purity = rng.choice([*PURITIES, (hit - false_alarm) / (1 - false_alarm)])
-    new = prune(fill(wider, ground.tensor.sample_ones(rng, LOOKED_AT), purity).polished())
+    new = prune(search(wider, rng, purity))
     return new if log_evidence(new) > log_evidence(prune(ground.polished())) + 1e-6 else None
 
 

@@ -37,6 +37,10 @@ class FactorPrior(Protocol):
         """Return a component's entries with those that the prior fixes set right."""
         ...
 
+    def at(self, part: Sequence[npt.NDArray[np.intp]]) -> FactorPrior:
+        """Return the prior of a part of the tensor, with these indices along each mode."""
+        ...
+
 
 class FixedPrior(NamedTuple):
     """Given probabilities; 0 and 1 fix an entry."""
@@ -72,6 +76,11 @@ class FixedPrior(NamedTuple):
         fixed = table[:, component if table.shape[1] > 1 else 0]
         return np.where(np.isinf(fixed), fixed > 0, column)
 
+    def at(self, part: Sequence[npt.NDArray[np.intp]]) -> FixedPrior:
+        """Return the prior of a part of the tensor."""
+        pairs = zip(self.tables, part, strict=True)
+        return FixedPrior(tuple(table if len(table) == 1 else table[index] for table, index in pairs))
+
 
 class LearnedPrior(NamedTuple):
     """Every mode's entries share a density under a Beta(a, b) prior."""
@@ -98,3 +107,7 @@ class LearnedPrior(NamedTuple):
     def allow(self, mode: int, component: int, column: Bits) -> Bits:
         """Return the entries as they are: none is fixed."""
         return column
+
+    def at(self, part: Sequence[npt.NDArray[np.intp]]) -> LearnedPrior:
+        """Return the same prior."""
+        return self

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +35,8 @@ ROUNDS = 3  # rounds of growing after the first
 LOOKED_AT = 2048  # one-cells looked at to find some that nothing explains
 PURITIES = (0.99, 0.75, 0.3)  # shares of ones expected inside a component, above the rate outside
 SAMPLE = 2**20  # cells of the part of a large tensor in which components are looked for first
+RARE = 0.01  # rate of ones below which a part is chosen by the ones in it
+RARE_SAMPLE, RARE_LOOKED_AT = 2**24, 2**15  # its cells, and the ones looked at to choose it
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,44 +217,91 @@ def split(rates: Floats) -> Bits:
 
 def begin(tensor: Tensor, model: Model, rng: np.random.Generator) -> Ground:
     """Return components found in the data; those of a large tensor in a part of it first."""
+    whole = bare(tensor, model)
     part = sample_part(tensor, rng)
-    small = tensor if part is None else tensor.take(part)
-    nothing = tuple(pack(np.zeros((size, model.n_components), np.bool_)) for size in small.shape)
-    ground = Ground(small, model, nothing)
-    cells = small.sample_ones(rng, LOOKED_AT)
+    ground = whole if part is None else within(whole, part)
+    cells = ground.tensor.sample_ones(rng, RARE_LOOKED_AT if is_rare(tensor) else LOOKED_AT)
     best = ground
     for purity, next_purity in zip(PURITIES, (*PURITIES[1:], 0.0), strict=True):
         found = fill(ground, cells, purity).polished()
         best = max(best, found, key=lambda ground: ground.score)
         if found.used == model.n_components and found.purity > (purity + next_purity) / 2:
             break  # as pure as was looked for: the next purity would find nothing better
-    return best if part is None else spread(best, tensor, part)
+    return best if part is None else spread(best, whole, part)
 
 
-def sample_part(tensor: Tensor, rng: np.random.Generator) -> list[Cells] | None:
-    """Choose indices of each mode so that about SAMPLE cells are left; None if there are no more anyway."""
-    if math.prod(tensor.shape) <= 2 * SAMPLE:
+def search(ground: Ground, rng: np.random.Generator, purity: float) -> Ground:
+    """Give each unused component what explains most of what is left.
+
+    Where ones are rare, they are looked for in a part of the tensor with many that nothing explains.
+    """
+    part = sample_part(ground.tensor, rng, ground) if is_rare(ground.tensor) else None
+    if part is None:
+        return fill(ground, ground.tensor.sample_ones(rng, LOOKED_AT), purity).polished()
+    small = within(ground, part)
+    cells = small.tensor.sample_ones(rng, RARE_LOOKED_AT)
+    return spread(fill(small, cells, purity, ground.unused), ground, part)
+
+
+def bare(tensor: Tensor, model: Model) -> Ground:
+    """Return a ground with empty components."""
+    nothing = (pack(np.zeros((size, model.n_components), np.bool_)) for size in tensor.shape)
+    return Ground(tensor, model, tuple(nothing))
+
+
+def is_rare(tensor: Tensor) -> bool:
+    """Whether few cells are 1, so that parts chosen at random would have hardly any."""
+    return tensor.n_ones < RARE * tensor.n_observed
+
+
+def sample_part(tensor: Tensor, rng: np.random.Generator, ground: Ground | None = None) -> list[Cells] | None:
+    """Choose indices of each mode so that about SAMPLE cells are left; None if there are no more anyway.
+
+    Where ones are rare, the indices are those of random ones, of such that nothing explains yet.
+    """
+    shape, rare = tensor.shape, is_rare(tensor)
+    most = RARE_SAMPLE if rare else SAMPLE
+    if math.prod(shape) <= 2 * most:
         return None
-    sizes = list(tensor.shape)
-    while math.prod(sizes) > SAMPLE:  # shorten the longest modes to a common size
+    sizes = list(shape)
+    while math.prod(sizes) > most:  # shorten the longest modes to a common size
         sizes[int(np.argmax(sizes))] -= max(1, max(sizes) // 20)
-    return [np.sort(rng.choice(N, size, replace=False)) for N, size in zip(tensor.shape, sizes, strict=True)]
+    if not rare:
+        return [np.sort(rng.choice(N, size, replace=False)) for N, size in zip(shape, sizes, strict=True)]
+    cells = tensor.sample_ones(rng, RARE_LOOKED_AT)
+    left = cells if ground is None else cells[~covered(ground, cells)]
+    if not len(left):  # nothing is left to explain, in any part
+        return [np.zeros(1, np.intp)] * len(shape)
+    return [choose_first(index, size) for index, size in zip(left.T, sizes, strict=True)]
 
 
-def spread(ground: Ground, tensor: Tensor, part: Sequence[Cells]) -> Ground:
-    """Carry components found in a part of a tensor over to all of it."""
-    factors = []
-    for bits, size, index in zip(ground.bits, tensor.shape, part, strict=True):
-        whole = np.zeros((size, bits.shape[1]), np.bool_)
-        whole[index] = bits
+def choose_first(index: Cells, size: int) -> Cells:
+    """Return up to so many distinct indices, those that come first, sorted."""
+    _, first = np.unique(index, return_index=True)
+    return np.sort(index[np.sort(first)[:size]])
+
+
+def within(ground: Ground, part: Sequence[Cells]) -> Ground:
+    """Return the ground in a part of its tensor."""
+    model = replace(ground.model, prior=ground.model.prior.at(part))
+    factors = tuple(masks[index] for masks, index in zip(ground.factors, part, strict=True))
+    return Ground(ground.tensor.take(part), model, factors)
+
+
+def spread(small: Ground, ground: Ground, part: Sequence[Cells]) -> Ground:
+    """Carry components found in a part over to the whole, in place of those that are unused there."""
+    factors, new = [], ground.unused
+    for bits, found, index in zip(ground.bits, small.bits, part, strict=True):
+        whole = bits.copy()
+        whole[np.ix_(index, new)] = found[:, new]
         factors.append(pack(whole))
-    return Ground(tensor, ground.model, tuple(factors)).polished(2)
+    return Ground(ground.tensor, ground.model, tuple(factors)).polished(2)
 
 
-def fill(ground: Ground, cells: Cells, purity: float) -> Ground:
-    """Give each unused component what explains most of what is left, until nothing helps."""
+def fill(ground: Ground, cells: Cells, purity: float, components: Cells | None = None) -> Ground:
+    """Give each of some components, the unused ones, what explains most of what is left."""
     kept: list[Bits] = []
-    for component in ground.unused:
+    for component in ground.unused if components is None else components:
         cells = cells[~covered(ground, cells)]
         if not len(cells):
             break
@@ -303,7 +352,7 @@ def repair(ground: Ground, rng: np.random.Generator, n_out: int) -> tuple[Ground
     """
     idle = losses(ground) <= 0
     busy = rng.permutation(np.flatnonzero(~idle))[:n_out]
-    bare = ground.emptied([int(l) for l in (*np.flatnonzero(idle), *busy)])
+    rest = ground.emptied([int(l) for l in (*np.flatnonzero(idle), *busy)])
     purity = rng.choice([*PURITIES, ground.purity])
-    new = fill(bare, ground.tensor.sample_ones(rng, LOOKED_AT), purity).polished()
+    new = search(rest, rng, purity)
     return (new, True) if new.score > ground.polished().score + 1e-6 else (ground, False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorm.sampler.burnin import BurnIn
 from tensorm.sampler.occam import make_room
-from tensorm.sampler.seeding import LOOKED_AT, PURITIES, Ground, begin, fill
+from tensorm.sampler.seeding import PURITIES, Ground, begin, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, sweep
 from tensorm.tensors.bits import Words
@@ -41,8 +41,8 @@ def settle(
     ground = begin(tensor, model, rng)
     if before is not None:
         old = Ground(tensor, replace(model, n_components=n_before), tuple(before))
-        wider, cells = make_room(old, model.n_components - n_before), tensor.sample_ones(rng, LOOKED_AT)
-        grown = (fill(wider, cells, purity).polished() for purity in PURITIES)
+        wider = make_room(old, model.n_components - n_before)
+        grown = (search(wider, rng, purity) for purity in PURITIES)
         ground = max((ground, *grown), key=lambda one: one.score)
     burn_in = BurnIn(tensor, model, chain, "data", None)
     state = ground.state(sweep=0)

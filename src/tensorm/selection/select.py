@@ -19,7 +19,7 @@ from tensorm.inputs import check_choice, check_count, check_number
 from tensorm.sampler.sweep import Model
 from tensorm.selection.store import Store, digest, read_seed
 from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choose_by_validation
-from tensorm.tensors import Tensor
+from tensorm.tensors import Tensor, pick_storage
 
 METHODS = ("posterior", "occam", "cv", "mdl")
 N_SPLITS = 5
@@ -103,7 +103,7 @@ def select_components(
     if not isinstance(estimator, TensOrMachine | None):
         raise InputError(f"estimator is {estimator!r}; give a TensOrMachine, or leave it out.")
     settings = TensOrMachine() if estimator is None else clone(estimator)
-    tensor = settings._tensor(X)
+    tensor = pick_storage(settings._tensor(X))
     numbers = check_candidates(candidates, tensor)
     repeats = N_SPLITS if method == "cv" else N_CHAINS
     repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)

@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorm.errors import FileError
 from tensorm.netcdf import replace_file
-from tensorm.tensors.seam import Tensor
+from tensorm.tensors import SparseTensor, Tensor
 from tensorm.tensors.sharded import ShardedTensor, fingerprint
 
 HEAD, FORMAT = "selection.json", "tensorm selection"
@@ -74,6 +74,11 @@ def digest(tensor: Tensor) -> str:
     if isinstance(tensor, ShardedTensor):  # whose cells stay where they are
         for counts in fingerprint(tensor):
             state.update(np.hstack(counts).tobytes())
+        return state.hexdigest()
+    if isinstance(tensor, SparseTensor):
+        state.update(tensor.unlisted.encode())
+        for keys in tensor.listed():
+            state.update(keys.astype("<i8").tobytes())
         return state.hexdigest()
     for _, *block in tensor.blocks():
         for bits in block:

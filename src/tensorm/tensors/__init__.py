@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorm.coordinates import is_matrix, read_matrix
 from tensorm.inputs import is_a
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.distributed import DaskTensor
 from tensorm.tensors.mirrored import MirroredTensor
+from tensorm.tensors.pick import pick_storage
 from tensorm.tensors.seam import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
 from tensorm.tensors.sharded import ShardedTensor
+from tensorm.tensors.sparse import SparseTensor
 
 __all__ = [
     "GIBBS",
@@ -19,16 +22,20 @@ __all__ = [
     "DenseTensor",
     "MirroredTensor",
     "Rule",
+    "SparseTensor",
     "Stream",
     "Tensor",
     "as_tensor",
+    "pick_storage",
 ]
 
 
 def as_tensor(X: Any) -> Tensor:
     """Return X if it is a tensor already, or a tensor of its cells."""
-    if isinstance(X, (DenseTensor, MirroredTensor, ShardedTensor)):
+    if isinstance(X, (DenseTensor, MirroredTensor, ShardedTensor, SparseTensor)):
         return X
     if is_a(X, "dask.array", "Array") or (is_a(X, "xarray", "DataArray") and X.chunks is not None):
         return DaskTensor.from_array(X)
-    return DenseTensor(X)
+    if is_a(X, "dask.dataframe", "DataFrame"):
+        return DaskTensor.from_table(X)
+    return SparseTensor.from_listing(read_matrix(X)) if is_matrix(X) else DenseTensor(X)

@@ -19,6 +19,7 @@ import numpy as np
 from tensorm.errors import ClusterError, FileError, InputError
 from tensorm.inputs import check_count, is_a
 from tensorm.tensors.sharded import ShardedTensor
+from tensorm.tensors.sparse import SparseTensor
 from tensorm.tensors.workers import Workers
 
 TIMEOUT = 600.0
@@ -122,6 +123,49 @@ class DaskTensor(ShardedTensor):
         parts = [partial(_read_zarr, name, int(a), int(b)) for a, b in pairwise(edges)]
         return cls(parts, client, **settings)
 
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        modes: Sequence[str] | None = None,
+        value: str | None = None,
+        *,
+        shape: Sequence[int] | None = None,
+        unlisted: str = "zero",
+        client: Any = None,
+        n_shards: int | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Make a sparse tensor of a Dask table with one row for each listed cell.
+
+        Parameters
+        ----------
+        table : dask.dataframe.DataFrame or path
+            Indices counted from 0, a column for each mode; or the path of a Parquet file or folder of them
+            that every worker can read.
+        modes, value, shape, unlisted
+            As for ``SparseTensor.from_table``.
+        client : distributed.Client, optional
+        n_shards : int, optional
+            Number of parts; as many as there are workers by default.
+        **settings
+            As for ``DaskTensor``.
+        """
+        client = find_client(client)
+        if isinstance(table, str | os.PathLike):
+            table = _open_parquet(table)
+        names = [name for name in table.columns if name != value] if modes is None else list(modes)
+        columns = names if value is None else [*names, value]
+        if len(names) < 2 or not {*columns} <= {*table.columns}:
+            raise InputError(f"table has columns {', '.join(table.columns)}; name two or more for modes.")
+        if any(table.dtypes[name].kind not in "iu" for name in names):
+            raise InputError("table has columns of other types than integers; give indices counted from 0.")
+        if shape is None:
+            shape = [int(largest) + 1 for largest in client.compute(table[names].max()).result()]
+        edges = _cut(shape[0], _count_shards(n_shards, client), [])
+        parts = _split_table(table[columns], edges, partial(_list_cells, names, value, unlisted, shape[1:]))
+        return cls(parts, client, **{"modes": names} | settings)
+
 
 def load_part(part: Any) -> Any:
     """Return the tensor of a part, on the worker that is to hold it."""
@@ -222,6 +266,49 @@ def _open_zarr(path: Any) -> Any:
         raise FileError(f"{path} cannot be read as a zarr array; give the path of one.") from error
 
 
+def _open_parquet(path: Any) -> Any:
+    from dask import dataframe
+
+    try:
+        return dataframe.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be read as Parquet; give a file or a folder of them.") from error
+
+
+def _split_table(table: Any, edges: Sequence[int], make: Callable[..., Any]) -> list[Any]:
+    """Return for each part a delayed function that makes a tensor of its rows, from wherever they are."""
+    from dask import delayed
+
+    partitions, pick = table.to_delayed(), delayed(_pick_rows, pure=True)
+    parts = []
+    for start, stop in pairwise(map(int, edges)):
+        rows = [pick(partition, start, stop) for partition in partitions]
+        parts.append(delayed(partial)(make, start, stop, rows))
+    return parts
+
+
+def _pick_rows(table: Any, start: int, stop: int) -> Any:
+    """Return the rows whose first index is in a range."""
+    first = table.iloc[:, 0]
+    return table[(first >= start) & (first < stop)]
+
+
+def _list_cells(
+    names: list[str],
+    value: str | None,
+    unlisted: str,
+    inner: Sequence[int],
+    start: int,
+    stop: int,
+    tables: list[Any],
+) -> SparseTensor:
+    import pandas as pd
+
+    rows = pd.concat(tables, ignore_index=True)
+    own = rows.assign(**{names[0]: rows[names[0]] - start})
+    return SparseTensor.from_table(own, names, value, shape=(stop - start, *inner), unlisted=unlisted)
+
+
 def _chunk_sizes(array: Any) -> list[int]:
     size = array.chunks[0]
     return [size] * -(-array.shape[0] // size)
@@ -236,6 +323,8 @@ def _count_shards(n_shards: int | None, client: Any) -> int:
 def _cut(size: int, n_shards: int, chunks: Sequence[int]) -> list[int]:
     """Cut a mode into parts of about equal size, between chunks where there are enough of them."""
     wanted = np.linspace(0, size, min(n_shards, size) + 1).round().astype(int)
+    if not len(chunks):
+        return list(wanted)
     between = np.minimum(np.concatenate([[0], np.cumsum(chunks)]), size)
     near = between[np.abs(between[:, None] - wanted).argmin(axis=0)]
     return list(near if len(set(near)) == len(near) else wanted)

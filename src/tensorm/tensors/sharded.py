@@ -26,6 +26,7 @@ from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.seam import Counts, Rows, Rule, Shardable, Stream, Tensor, draw_ones
+from tensorm.tensors.sparse import check_names
 
 Octets = npt.NDArray[np.uint8]
 Planes = tuple[Octets, Octets | None]  # ones and, if any cell is missing, observed cells, eight to an octet
@@ -140,10 +141,9 @@ class ShardedTensor:
         self._edges = np.concatenate([[0], np.cumsum([fact.shape[0] for fact in facts])])
         self._ones_before = np.concatenate([[0], np.cumsum([fact.n_ones for fact in facts])])
         self.shape = (int(self._edges[-1]), *first.shape[1:])
-        self.modes = first.modes if modes is None else tuple(str(mode) for mode in modes)
-        self.labels = _join_labels(facts) if labels is None else _as_labels(labels, self.shape)
-        if len(self.modes) != len(self.shape):
-            raise InputError(f"modes is {self.modes}; give {len(self.shape)} names.")
+        self.modes, self.labels = check_names(
+            self.shape, modes or first.modes, _join_labels(facts) if labels is None else labels
+        )
         self.n_ones, self.n_observed, self.nbytes = (
             sum(getattr(fact, name) for fact in facts) for name in ("n_ones", "n_observed", "nbytes")
         )
@@ -368,12 +368,3 @@ def _join_labels(facts: Sequence[Facts]) -> Labels:
     parts = [fact.labels[0] for fact in facts]
     known = [part for part in parts if part is not None]
     return (np.concatenate(known) if len(known) == len(parts) else None, *others)
-
-
-def _as_labels(labels: Sequence[Any], shape: Sequence[int]) -> Labels:
-    arrays = tuple(None if names is None else np.asarray(names) for names in labels)
-    if len(arrays) != len(shape) or any(
-        names is not None and names.shape != (size,) for names, size in zip(arrays, shape, strict=True)
-    ):
-        raise InputError(f"labels do not fit the shape {tuple(shape)}; give one array or None for each mode.")
-    return arrays

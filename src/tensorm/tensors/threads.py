@@ -14,7 +14,18 @@ from functools import cache
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+import numpy as np
+
+from tensorm.inputs import check_count
+
 T = TypeVar("T")
+
+
+def count_threads(n_jobs: Any) -> int:
+    """Return a number of threads: the one given, or for None or -1 the processor cores that may be used."""
+    if n_jobs is not None and not (np.isscalar(n_jobs) and n_jobs == -1):
+        return check_count("n_jobs", n_jobs, 1, ", or None for all cores")
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def share_rows(work: Callable[[int, int], T], n_rows: int, n_threads: int) -> list[T]:

@@ -133,3 +133,25 @@ def test_without_matplotlib_it_says_how_to_get_it(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'tensorm\[plot\]'"):
         plot_factor(ward_posterior(), 0)
+
+
+def test_rows_are_ordered_by_values_within_groups() -> None:
+    age = [50, 20, 40, 30, 10, 80, 70, 60]
+    assert names(plot_factor(ward_posterior(), "person", order=age)) == list(PEOPLE[np.argsort(age)])
+    ax = plot_factor(ward_posterior(), "person", groups=ROLES, order=age)
+    assert names(ax) == [f"doctor {n:02d}" for n in (2, 4, 3, 1)] + [f"nurse {n:02d}" for n in (1, 4, 3, 2)]
+
+
+def test_rows_are_ordered_by_component() -> None:
+    figure = plot_factors(ward_posterior(), order="component")
+    hour, person, met, _ = figure.axes
+    assert names(hour) == ["08-09", "09-10", "10-11", "night", "12-13", "11-12"]
+    assert names(person) == list(PEOPLE)
+    assert names(met) == []
+    figure = plot_factors(ward_posterior(), order={"met": range(8, 0, -1)})
+    assert names(figure.axes[0]) == list(HOURS)
+    assert names(figure.axes[2]) == list(PEOPLE[::-1])
+    with pytest.raises(InputError, match=r"order for 'hour' has shape \(8,\); give \(6,\)"):
+        plot_factors(ward_posterior(), order={"hour": range(8)})
+    with pytest.raises(InputError, match=r"order for 'hour' has shape \(\)"):
+        plot_factor(ward_posterior(), "hour", order="age")

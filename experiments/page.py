@@ -1,0 +1,53 @@
+"""Build docs/reproduction.md: the text of experiments/reproduction.md with what the experiments wrote.
+
+    python -m experiments.page
+
+A line ``<!-- experiment: figure2a -->`` of the template is replaced by the section in experiments/out, and
+figures are copied to docs/figures. A section that was never made keeps its old text, if the page has one.
+docs/noisy-or.md is refreshed in the same way, in place.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from experiments.record import OUT
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs"
+PAGES = {DOCS / "reproduction.md": HERE / "reproduction.md", DOCS / "noisy-or.md": HERE / "noisy-or.md"}
+PLACE = re.compile(r"^<!-- experiment: (\w+) -->$", re.MULTILINE)
+
+
+def fill(template: str, old: str, out: Path = OUT) -> str:
+    """Return the template with every place filled, from new sections or from those of the old page."""
+
+    def section(place: re.Match[str]) -> str:
+        name, end = place[1], f"<!-- end of {place[1]} -->"
+        made = out / f"{name}.md"
+        if made.exists():
+            text = made.read_text(encoding="utf-8").strip()
+        else:
+            _, found, rest = old.partition(place[0])
+            text = rest.partition(end)[0].strip() if found else "Not run yet."
+        return f"{place[0]}\n\n{text}\n\n{end}"
+
+    return PLACE.sub(section, template)
+
+
+def main() -> None:
+    """Write the pages."""
+    figures = DOCS / "figures"
+    for page, template in PAGES.items():
+        old = page.read_text(encoding="utf-8") if page.exists() else ""
+        page.write_text(fill(template.read_text(encoding="utf-8"), old), encoding="utf-8")
+        for name in PLACE.findall(template.read_text(encoding="utf-8")):
+            if (OUT / f"{name}.png").exists():
+                shutil.copy(OUT / f"{name}.png", figures / f"{name}.png")
+        print(f"wrote {page.relative_to(HERE.parent)}")
+
+
+if __name__ == "__main__":
+    main()

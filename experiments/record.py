@@ -1,0 +1,144 @@
+"""Trials that are made once and kept; tables, figures and sections of the page."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.table import Table
+
+OUT = Path(__file__).parent / "out"
+Row = dict[str, Any]
+
+
+def options(command: Callable[..., None]) -> click.Command:
+    """Make a command with the options that all experiments share."""
+    command = click.option("--jobs", default=2, help="Processes.")(command)
+    command = click.option("--fresh", is_flag=True, help="Forget trials made earlier.")(command)
+    command = click.option("--quick/--full", default=True, help="A sample, or all of it.")(command)
+    return click.command()(command)
+
+
+def run(
+    name: str, measure: Callable[..., Row], jobs: Sequence[Row], processes: int, fresh: bool
+) -> list[Row]:
+    """Call ``measure(**job)`` for jobs that were not done yet; return every job with what was found.
+
+    Processes have a thread each, so seconds measured by ``time.process_time`` are those of one core.
+    """
+    path = OUT / f"{name}.jsonl"
+    OUT.mkdir(exist_ok=True)
+    if fresh:
+        path.unlink(missing_ok=True)
+    known: dict[str, Row] = {}
+    if path.exists():
+        known = dict(map(json.loads, path.read_text().splitlines()))
+    missing = [job for job in jobs if identify(job) not in known]
+    with path.open("a") as file:
+        for key, found in Parallel(
+            processes, return_as="generator_unordered", verbose=int(len(missing) > 20)
+        )(delayed(_measure)(measure, job) for job in missing):
+            known[key] = found
+            file.write(json.dumps([key, found]) + "\n")
+            file.flush()
+    return [{**job, **known[identify(job)]} for job in jobs]
+
+
+def identify(job: Row) -> str:
+    """Return a name for a job."""
+    return json.dumps(job, sort_keys=True)
+
+
+def _measure(measure: Callable[..., Row], job: Row) -> tuple[str, Row]:
+    return identify(job), measure(**job)
+
+
+def average(rows: Sequence[Row], by: Sequence[str], columns: Sequence[str]) -> list[Row]:
+    """Return the means of some columns for every combination of the values of others."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in by), []).append(row)
+    return [
+        {**dict(zip(by, key, strict=True)), **{name: mean(groups[key], name) for name in columns}}
+        for key in sorted(groups)
+    ]
+
+
+def mean(rows: Sequence[Row], column: str) -> float:
+    """Return the mean of a column."""
+    return float(np.mean([row[column] for row in rows]))
+
+
+def spread(rows: Sequence[Row], column: str) -> float:
+    """Return the standard error of the mean of a column."""
+    values = [row[column] for row in rows]
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def show(name: str, rows: Sequence[Row]) -> None:
+    """Print a table and write it as CSV."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    table = Table(title=name)
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*(tell(row.get(column, "")) for column in columns))
+    Console(width=180).print(table)
+    OUT.mkdir(exist_ok=True)
+    with (OUT / f"{name}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Return a table as markdown."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    lines = [columns, ["---"] * len(columns)]
+    lines += [[tell(row.get(column, "")) for column in columns] for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def tell(value: Any) -> str:
+    """Return a value as it stands in a table."""
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.4f}" if abs(value) < 1 else f"{value:.3f}" if abs(value) < 100 else f"{value:.0f}"
+    return str(value)
+
+
+def claims(pairs: Sequence[tuple[str, str, bool]]) -> str:
+    """Return what the paper says beside what was measured, and whether they agree."""
+    lines = ["| the paper | here | |", "|---|---|---|"]
+    lines += [
+        f"| {paper} | {ours} | {'agrees' if agrees else '**differs**'} |" for paper, ours, agrees in pairs
+    ]
+    return "\n".join(lines)
+
+
+def write_section(name: str, *parts: str) -> None:
+    """Write a section of the page: paragraphs, tables and figures."""
+    OUT.mkdir(exist_ok=True)
+    (OUT / f"{name}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def drawing(name: str, columns: int, width: float = 11, height: float = 3.4) -> Iterator[Any]:
+    """Yield axes side by side, and write them as a figure."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, columns, figsize=(width, height), layout="constrained", squeeze=False)
+    yield axes[0]
+    OUT.mkdir(exist_ok=True)
+    figure.savefig(OUT / f"{name}.png", dpi=120)
+    plt.close(figure)

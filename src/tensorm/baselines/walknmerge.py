@@ -1,0 +1,342 @@
+"""Walk'n'Merge: dense blocks found by random walks among the ones, merged, and chosen by description length.
+
+D. Erdos and P. Miettinen, Walk'n'Merge: a scalable algorithm for Boolean tensor factorization, ICDM 2013.
+
+In the *fibre graph* every one-cell is a node, and cells that differ in a single index are neighbours. Inside
+a block of ones everything is a few steps apart, so walks that start there and restart often keep coming back
+to it. Only coordinates of ones are used: no array of the tensor's shape is made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, product
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.baselines.surface import BooleanRival, take_in
+from tensorm.inputs import check_count, check_generator, check_number
+from tensorm.model import Bits
+from tensorm.selection.description import choose, universal
+from tensorm.tensors import Tensor
+
+Indices = npt.NDArray[np.intp]
+Block = tuple[Indices, ...]  # for each mode the sorted indices that it holds
+
+PARTNERS = 512  # corners tried to make a smallest block out of a cell
+LEAST = 2  # indices that a block holds in every mode
+
+
+class WalkNMerge(BooleanRival):
+    """Walk'n'Merge (Erdos and Miettinen 2013): random walks, merged blocks, minimum description length.
+
+    Finds blocks that are dense in ones, and takes those that shorten the description of X. It needs no number
+    of components. Made for sparse tensors with little noise: where false ones are many, walks leave the
+    blocks by them, and where many ones inside a block are missing, it is not dense enough.
+
+    Missing cells are taken for zeros, as in all methods that see only ones.
+
+    Parameters
+    ----------
+    n_components : int or None, default None
+        Components at most; None for as many as shorten the description.
+    density : float, default 0.7
+        Share of ones that a block, and each of its slices, must have.
+    n_walks : int, default 20
+        Walks from each starting cell.
+    walk_length : int, default 5
+        Steps of a walk before it begins again at the starting cell.
+    restarts : int, default 10
+        How often each walk begins again.
+    patience : int, default 20
+        Starting cells in a row that lead to no new block, after which the walks end.
+    random_state : int, Generator or None, default None
+        Seed.
+
+    Attributes
+    ----------
+    factors_ : list of K Boolean ndarrays (N_k, L)
+        The components, in the order in which they were taken; L may be 0.
+    length_ : float
+        Bits of the description of factors and errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tensorm import baselines
+    >>> X = np.zeros((12, 12, 12), bool)
+    >>> X[:5, :5, :5] = X[6:, 6:, 6:] = True
+    >>> model = baselines.WalkNMerge(random_state=0).fit(X)
+    >>> model.score(X), model.factors_[0].shape[1]
+    (1.0, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        density: float = 0.7,
+        n_walks: int = 20,
+        walk_length: int = 5,
+        restarts: int = 10,
+        patience: int = 20,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.density = density
+        self.n_walks = n_walks
+        self.walk_length = walk_length
+        self.restarts = restarts
+        self.patience = patience
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Find blocks of ones in X, a tensor of 0, 1 and missing (taken for 0) with K >= 2 modes."""
+        most = None
+        if self.n_components is not None:
+            most = check_count("n_components", self.n_components, 1, ", or None")
+        density = check_number("density", self.density)
+        counts = {name: check_count(name, getattr(self, name), 1) for name in WALK}
+        rng = check_generator(self.random_state)
+        ones = Ones.of(take_in(X))
+        large = list(walk(ones, density, rng, **counts))
+        small = list(smallest(ones, large, rng))
+        chosen, self.length_ = shorten(ones, merge(ones, large + small, density), most)
+        self.factors_ = [np.zeros((size, len(chosen)), np.bool_) for size in ones.shape]
+        for l, block in enumerate(chosen):
+            for factor, index in zip(self.factors_, block, strict=True):
+                factor[index, l] = True
+        return self
+
+
+WALK = ("n_walks", "walk_length", "restarts", "patience")
+
+
+@dataclass(frozen=True, eq=False)
+class Ones:
+    """The one-cells of a tensor, sorted, and the fibre graph on them."""
+
+    shape: tuple[int, ...]
+    cells: Indices  # (n, K)
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Ones:
+        """Read the ones of a tensor."""
+        parts = []
+        for where, ones, _ in tensor.blocks():
+            found = np.argwhere(ones)
+            found[:, 0] += where.start
+            parts.append(found)
+        return cls(tensor.shape, np.concatenate(parts))
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @cached_property
+    def addresses(self) -> Indices:
+        """One number for each cell, rising."""
+        return self.address(self.cells.T)
+
+    def address(self, index: Indices) -> Indices:
+        """Return one number for each of n cells, given as an array (K, n)."""
+        return np.asarray(np.ravel_multi_index(tuple(index), self.shape))
+
+    def holds(self, addresses: Indices) -> Bits:
+        """Return which addresses are those of ones."""
+        place = np.minimum(np.searchsorted(self.addresses, addresses), max(len(self) - 1, 0))
+        return np.asarray(self.addresses[place] == addresses)
+
+    @cached_property
+    def fibres(self) -> list[tuple[Indices, Indices, Indices]]:
+        """For each mode: the cells ordered by fibre; of each cell's fibre the beginning and the length."""
+        found = []
+        for mode in range(len(self.shape)):
+            stem = self.addresses - self.cells[:, mode] * math.prod(self.shape[mode + 1 :])
+            order = np.argsort(stem, kind="stable")
+            _, first, number, size = np.unique(
+                stem[order], return_index=True, return_inverse=True, return_counts=True
+            )
+            begin, length = np.empty(len(self), np.intp), np.empty(len(self), np.intp)
+            begin[order], length[order] = first[number], size[number]
+            found.append((order, begin, length))
+        return found
+
+    def step(self, at: Indices, rng: np.random.Generator) -> Indices:
+        """Move each walker to one of its neighbours, each as likely; those without one stay."""
+        lengths = np.stack([length[at] for _, _, length in self.fibres])
+        ends = np.cumsum(lengths - 1, axis=0)
+        ticket = (rng.random(len(at)) * ends[-1]).astype(np.intp)
+        after = at.copy()
+        for mode, (order, begin, _) in enumerate(self.fibres):
+            here = (ticket < ends[mode]) & (ticket >= ends[mode] - lengths[mode] + 1)
+            place = begin[at[here]] + ticket[here] - (ends[mode] - lengths[mode] + 1)[here]
+            found = order[place]
+            # A fibre holds the walker's own cell too: whoever draws it gets the last, which none can draw.
+            own = found == at[here]
+            found[own] = order[(begin[at[here]] + lengths[mode][here] - 1)[own]]
+            after[here] = found
+        return after
+
+    def inside(self, block: Block) -> Indices:
+        """Return the numbers of the ones inside a block."""
+        member = np.ones(len(self), np.bool_)
+        for mode, index in enumerate(block):
+            flags = np.zeros(self.shape[mode], np.bool_)
+            flags[index] = True
+            member &= flags[self.cells[:, mode]]
+        return np.flatnonzero(member)
+
+    def density(self, block: Block) -> float:
+        """Return the share of ones in a block."""
+        return len(self.inside(block)) / volume(block)
+
+
+def volume(block: Block) -> int:
+    """Return the number of cells in a block."""
+    return math.prod(len(index) for index in block)
+
+
+def walk(
+    ones: Ones,
+    density: float,
+    rng: np.random.Generator,
+    *,
+    n_walks: int,
+    walk_length: int,
+    restarts: int,
+    patience: int,
+) -> Iterator[Block]:
+    """Yield blocks of cells that walks from a common start visit more often than others."""
+    unseen = np.ones(len(ones), np.bool_)
+    in_vain = 0
+    while in_vain < patience and unseen.any():
+        start = rng.choice(np.flatnonzero(unseen))
+        unseen[start] = False
+        visits = np.zeros(len(ones), np.int64)
+        at = np.full(n_walks * restarts, start)
+        for _ in range(walk_length):
+            at = ones.step(at, rng)
+            visits += np.bincount(at, minlength=len(ones))
+        often = visits > visits[visits > 0].mean()
+        often[start] = True
+        block = trim(ones, tuple(np.unique(column) for column in ones.cells[often].T), density)
+        in_vain += 1
+        if block is not None:
+            cells = ones.inside(block)
+            if unseen[cells].any():
+                in_vain = 0
+                unseen[cells] = False
+                yield block
+
+
+def trim(ones: Ones, block: Block, density: float) -> Block | None:
+    """Drop the emptiest slices until all are dense; None if nothing is left."""
+    cells = ones.cells[ones.inside(block)]
+    while all(len(index) >= LEAST for index in block):
+        size = volume(block)
+        shares = [
+            np.bincount(cells[:, mode], minlength=ones.shape[mode])[index] / (size // len(index))
+            for mode, index in enumerate(block)
+        ]
+        lowest = [share.min() for share in shares]
+        mode = int(np.argmin(lowest))
+        if lowest[mode] >= density:
+            return block
+        out = block[mode][shares[mode].argmin()]
+        block = tuple(index[index != out] if k == mode else index for k, index in enumerate(block))
+        cells = cells[cells[:, mode] != out]
+    return None
+
+
+def smallest(ones: Ones, blocks: Sequence[Block], rng: np.random.Generator) -> Iterator[Block]:
+    """Yield full blocks of two indices in every mode, each begun at a cell that no block holds yet.
+
+    The paper lists all of them; here a cell begins one at most, and PARTNERS opposite corners are tried.
+    """
+    left = np.ones(len(ones), np.bool_)
+    for block in blocks:
+        left[ones.inside(block)] = False
+    K = len(ones.shape)
+    for start in np.flatnonzero(left):
+        if not left[start]:
+            continue
+        mates = []
+        for order, begin, length in ones.fibres:
+            fibre = order[begin[start] : begin[start] + length[start]]
+            mates.append(fibre[(fibre != start) & left[fibre]])
+        if not all(map(len, mates)):
+            continue
+        corners = np.stack([rng.choice(mate, PARTNERS) for mate in mates])
+        far = np.stack([ones.cells[corners[mode], mode] for mode in range(K)])  # (K, PARTNERS)
+        near = ones.cells[start][:, None]
+        full = np.ones(PARTNERS, np.bool_)
+        for sides in product((False, True), repeat=K):
+            if sum(sides) > 1:
+                full &= ones.holds(ones.address(np.where(np.array(sides)[:, None], far, near)))
+        if full.any():
+            other = far[:, full.argmax()]
+            block = tuple(np.sort([n, m]) for n, m in zip(ones.cells[start], other, strict=True))
+            left[ones.inside(block)] = False
+            yield block
+
+
+def merge(ones: Ones, blocks: Sequence[Block], density: float) -> list[Block]:
+    """Unite pairs of neighbouring blocks, large ones first, as long as the union is dense enough."""
+    pending = sorted(blocks, key=volume, reverse=True)
+    done: list[Block] = []
+    while pending:
+        block = pending.pop(0)
+        for i, other in enumerate(pending):
+            if not adjoin(block, other):
+                continue
+            union = tuple(np.union1d(a, b) for a, b in zip(block, other, strict=True))
+            if ones.density(union) >= density:
+                pending[i] = union
+                break
+        else:
+            done.append(block)
+    return done
+
+
+def adjoin(a: Block, b: Block) -> bool:
+    """Whether a cell of one block can be the neighbour of one of the other, or both share a cell."""
+    apart = sum(not np.isin(x, y, assume_unique=True).any() for x, y in zip(a, b, strict=True))
+    return apart <= 1
+
+
+def shorten(ones: Ones, blocks: Sequence[Block], most: int | None) -> tuple[list[Block], float]:
+    """Take the block that shortens the description most, until none does; return the bits as well.
+
+    Blocks are dense, so all their cells together are few: they are told apart by address.
+    """
+    cells = [ones.address(np.stack([axis.ravel() for axis in np.meshgrid(*block)])) for block in blocks]
+    every, place = np.unique(np.concatenate([*cells, np.empty(0, np.intp)]), return_inverse=True)
+    edges = np.cumsum([0, *map(len, cells)])
+    spans = [place[a:b] for a, b in pairwise(edges)]
+    full, free = ones.holds(every), np.ones(len(every), np.bool_)
+    price = np.array(
+        [sum(float(choose(N, len(i))) for N, i in zip(ones.shape, block, strict=True)) for block in blocks]
+    )
+    n_cells = math.prod(ones.shape)
+    tp = fp = 0
+    paid, bits, taken = 0.0, float(choose(n_cells, len(ones))), list[int]()
+    while len(taken) < len(blocks) and (most is None or len(taken) < most):
+        new = [span[free[span]] for span in spans]
+        pos = np.array([np.count_nonzero(full[span]) for span in new])
+        neg = np.array([len(span) for span in new]) - pos
+        inside, outside = tp + fp + pos + neg, n_cells - tp - fp - pos - neg
+        lengths = paid + price + universal(len(taken) + 1)
+        lengths = lengths + choose(inside, fp + neg) + choose(outside, len(ones) - tp - pos)
+        best = int(lengths.argmin())
+        if lengths[best] >= bits:
+            break
+        bits, paid = float(lengths[best]), paid + float(price[best])
+        tp, fp = tp + int(pos[best]), fp + int(neg[best])
+        free[spans[best]] = False
+        taken.append(best)
+    return [blocks[i] for i in taken], bits

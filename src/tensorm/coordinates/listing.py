@@ -1,0 +1,117 @@
+"""Lists of cells as people have them: sparse matrices and arrays, and long tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.errors import InputError
+from tensorm.inputs import Labels, is_a
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+Place = Callable[[int], str]
+
+
+class Listing(NamedTuple):
+    """Cells by their indices, not yet checked, and all that was said about them."""
+
+    columns: tuple[npt.NDArray[Any], ...]
+    shape: tuple[int, ...]
+    values: npt.NDArray[Any] | None = None
+    unlisted: str = "zero"
+    modes: tuple[str, ...] | None = None
+    labels: Labels | None = None
+    place: Place = "row {}".format
+
+
+def is_matrix(X: Any) -> bool:
+    """Whether X is a scipy.sparse matrix or array, or a ``sparse.COO`` or the like."""
+    known = ("scipy.sparse", "sparray"), ("scipy.sparse", "spmatrix"), ("sparse", "SparseArray")
+    return any(is_a(X, module, name) for module, name in known)
+
+
+def read_matrix(X: Any) -> Listing:
+    """List the stored cells of a sparse matrix or array; all others have its fill value."""
+    fill = getattr(X, "fill_value", 0)
+    if fill != 0 and not np.isnan(fill):
+        raise InputError(f"X has fill value {fill}; give 0, or NaN if unlisted cells are missing.")
+    if is_a(X, "sparse", "SparseArray"):
+        matrix = X.asformat("coo")
+        columns = tuple(matrix.coords)
+    else:
+        matrix = X.tocoo()
+        columns = tuple(getattr(matrix, "coords", None) or (matrix.row, matrix.col))
+    return Listing(columns, tuple(X.shape), matrix.data, "zero" if fill == 0 else "missing")
+
+
+def read_table(
+    table: Any,
+    modes: Sequence[str] | None = None,
+    value: str | None = None,
+    shape: Sequence[int] | None = None,
+    labelled: bool = False,
+    place: Place = "row {}".format,
+) -> Listing:
+    """List the rows of a long table; see ``SparseTensor.from_table``."""
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(table, eager_only=True)
+    except TypeError as error:
+        raise InputError(
+            f"table is a {type(table).__name__}; give a pandas, polars or pyarrow table."
+        ) from error
+    names = [name for name in frame.columns if name != value] if modes is None else list(modes)
+    for name in names if value is None else [*names, value]:
+        if name not in frame.columns:
+            raise InputError(
+                f"table has no column {name!r}; choose from {', '.join(map(repr, frame.columns))}."
+            )
+    if len(names) < 2:
+        raise InputError(f"table has {len(names)} column(s) for modes; give two or more.")
+    read = [_read_indices(frame[name], labelled, place) for name in names]
+    columns, labels = zip(*read, strict=True)
+    sizes = [
+        (int(column.max()) + 1 if column.size else 1) if known is None else len(known)
+        for column, known in read
+    ]
+    values = None if value is None else _read_values(frame[value])
+    return Listing(
+        columns,
+        tuple(sizes) if shape is None else tuple(shape),
+        values,
+        modes=tuple(map(str, names)),
+        labels=labels,
+        place=place,
+    )
+
+
+def _read_indices(
+    series: nw.Series[Any], labelled: bool, place: Place
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
+    """Return a column as indices, and the labels that they stand for; integers are indices themselves."""
+    unknown = series.is_null().to_numpy()
+    if unknown.any():
+        raise InputError(f"column {series.name!r} is empty in {place(int(unknown.argmax()))}; give an index.")
+    array = series.to_numpy()
+    if array.dtype.kind in "iuf" and not labelled:
+        return array, None
+    texts = array if array.dtype.kind in "iufUM" else array.astype(np.str_)
+    labels, indices = np.unique(texts, return_inverse=True)
+    return indices, labels
+
+
+def _read_values(series: nw.Series[Any]) -> npt.NDArray[Any]:
+    """Return a column of values, NaN where there is none."""
+    array = series.to_numpy()
+    if array.dtype.kind in "biuf":
+        return array
+    unknown = series.is_null().to_numpy()
+    if unknown.any() and all(isinstance(item, (bool, int, float)) for item in array[~unknown]):
+        return np.where(unknown, np.nan, np.where(unknown, 0, array)).astype(np.float64)
+    return array

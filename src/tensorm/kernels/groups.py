@@ -1,0 +1,135 @@
+"""Masks counted: a table of distinct masks, each with a weight, found by hashing.
+
+Rows with the same mask are all alike to the other modes, and so are index tuples with the same shared mask.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, uint64
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Groups(NamedTuple):
+    """Distinct masks in the order in which they were met."""
+
+    slots: Any  # number of the mask at each place of the hash table, or -1; twice as many as masks, or more
+    masks: Any  # (room, M)
+    weights: Any  # (room,)
+    size: Any  # how many there are, in an array of one
+
+
+@njit
+def make_groups(room, n_words):
+    """Groups without any mask, with room for so many."""
+    places = 16
+    while places < 2 * room:
+        places *= 2
+    slots, size = np.full(places, -1, np.int64), np.zeros(1, np.int64)
+    return Groups(slots, np.empty((room, n_words), np.uint64), np.zeros(room, np.int64), size)
+
+
+@njit(error_model="numpy", forceinline=True)
+def find(groups, mask):
+    """(number, whether it is new) of a mask; a new one gets the next number if there is room, else -1."""
+    slots, masks, weights, size = groups
+    h = uint64(0)
+    for m in range(mask.shape[0]):
+        h = (h ^ mask[m]) * MIX
+        h ^= h >> uint64(29)
+    place = np.int64(h >> uint64(32)) & (slots.shape[0] - 1)
+    while slots[place] >= 0:
+        number, same = slots[place], True
+        for m in range(mask.shape[0]):
+            same &= masks[number, m] == mask[m]
+        if same:
+            return number, False
+        place = (place + 1) & (slots.shape[0] - 1)
+    number = size[0]
+    if number == masks.shape[0]:
+        return -1, True
+    slots[place] = number
+    for m in range(mask.shape[0]):
+        masks[number, m] = mask[m]
+    weights[number] = 0
+    size[0] += 1
+    return number, True
+
+
+@njit
+def clear(groups):
+    """Forget all masks."""
+    groups.slots[:] = -1
+    groups.size[0] = 0
+
+
+@njit
+def enlarged(groups):
+    """The same groups with twice the room."""
+    room, n_words = groups.masks.shape
+    wider = make_groups(2 * room, n_words)
+    for number in range(groups.size[0]):
+        find(wider, groups.masks[number])
+        wider.weights[number] = groups.weights[number]
+    return wider
+
+
+@njit
+def add(groups, mask, weight):
+    """The groups with so much more of a mask, in a larger table where there was no room."""
+    number, _ = find(groups, mask)
+    if number < 0:
+        groups = enlarged(groups)
+        number, _ = find(groups, mask)
+    groups.weights[number] += weight
+    return groups
+
+
+@njit
+def is_empty(mask):
+    """Whether a mask holds no component."""
+    some = uint64(0)
+    for m in range(mask.shape[0]):
+        some |= mask[m]
+    return some == 0
+
+
+@njit
+def group_rows(masks):
+    """The groups of a factor's rows; those in no component are left out."""
+    groups = make_groups(64, masks.shape[1])
+    for n in range(masks.shape[0]):
+        if not is_empty(masks[n]):
+            groups = add(groups, masks[n], 1)
+    return groups
+
+
+@njit(nogil=True, cache=True)
+def group_tuples(stack, edges, mode):
+    """Masks shared by index tuples of all modes but one, and how many tuples share each.
+
+    The factors are stacked; that of mode k is stack[edges[k] : edges[k + 1]]. Tuples that share nothing
+    are left out.
+    """
+    n_words, first = stack.shape[1], True
+    groups = make_groups(64, n_words)
+    shared = np.empty(n_words, np.uint64)
+    for k in range(edges.shape[0] - 1):
+        if k == mode:
+            continue
+        more = group_rows(stack[edges[k] : edges[k + 1]])
+        if first:
+            groups, first = more, False
+            continue
+        both = make_groups(64, n_words)
+        for i in range(groups.size[0]):
+            for j in range(more.size[0]):
+                for m in range(n_words):
+                    shared[m] = groups.masks[i, m] & more.masks[j, m]
+                if not is_empty(shared):
+                    both = add(both, shared, groups.weights[i] * more.weights[j])
+        groups = both
+    return groups.masks[: groups.size[0]].copy(), groups.weights[: groups.size[0]].copy()

@@ -1,0 +1,64 @@
+"""Components against what is known of their members."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tensorm.associations import Association, Associations
+from tensorm.errors import InputError
+from tensorm.inputs import check_number
+from tensorm.plots.style import LINE, POINTS, name_axes, new_axes, shades
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STRONGEST = 6.0  # -log10 q from which on a field is as dark as it gets
+
+
+def plot_associations(associations: Associations, ax: Axes | None = None, q: float = 0.05) -> Axes:
+    """Draw which components hold more of a group than chance would put there.
+
+    Parameters
+    ----------
+    associations : Associations
+        From ``associate``.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    q : float, default 0.05
+        Pairs with a q of at most this get a dot.
+
+    Returns
+    -------
+    matplotlib Axes
+        A row for each group, a column for each component; the darker, the smaller q.
+    """
+    if not len(associations):
+        raise InputError("associations holds no pairs; give what associate returns for a table with groups.")
+    limit = check_number("q", q)
+    groups = list(dict.fromkeys(_name(row) for row in sorted(associations.rows, key=lambda row: row.mode)))
+    L = 1 + max(row.component for row in associations.rows)
+    values = np.ma.masked_all((len(groups), L))
+    for row in associations.rows:
+        values[groups.index(_name(row)), row.component] = -np.log10(max(row.q, 10**-STRONGEST))
+    ax = new_axes(ax, (1.8 + 0.28 * L, 0.9 + 0.2 * len(groups)))
+    image = ax.imshow(values, cmap=shades(), vmin=0, vmax=STRONGEST, aspect="auto")
+    sure = [(row.component, groups.index(_name(row))) for row in associations.below(limit)]
+    if sure:
+        ax.plot(*zip(*sure, strict=True), "o", color="white", markersize=3)
+    ax.set_yticks(range(len(groups)), groups)
+    ax.set_xticks(range(0, L, -(-L // 16)))
+    name_axes(ax, "component", "")
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_color(LINE)
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.04, aspect=14)
+    bar.set_label("-log10 q", fontsize=POINTS)
+    bar.ax.tick_params(labelsize=POINTS, length=0)
+    bar.outline.set_edgecolor(LINE)
+    return ax
+
+
+def _name(row: Association) -> str:
+    return f"{row.mode}, {row.column}: {row.category}"

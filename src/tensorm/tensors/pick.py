@@ -1,0 +1,63 @@
+"""Dense or sparse: the storage in which a sweep takes less time, by an estimate (docs/performance.md).
+
+Both give the same draws to the bit, so the choice is one of time and memory only.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tensorm.coordinates import Cells, key_of
+from tensorm.tensors.bits import Bits
+from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.memory import available_memory
+from tensorm.tensors.seam import Tensor
+from tensorm.tensors.sparse import SparseTensor
+
+SMALL = 2**22  # cells below which a dense sweep takes a fraction of a millisecond
+CROSSING = 1 / 1500  # share of listed cells below which sparse is faster, with three modes or more
+MATRIX_CROSSING = 1 / 4000  # and with two, for each component
+
+
+def pick_storage(tensor: Tensor, n_components: int = 10) -> Tensor:
+    """Return the same cells in the storage in which sweeps are faster, with about so many components."""
+    cells, listed = math.prod(tensor.shape), n_listed(tensor)
+    share = MATRIX_CROSSING * n_components if len(tensor.shape) == 2 else CROSSING
+    fits = 2 * cells // 8 < available_memory() // 4  # packed twice
+    if isinstance(tensor, SparseTensor):
+        return to_dense(tensor) if fits and (cells < SMALL or listed > share * cells) else tensor
+    if isinstance(tensor, DenseTensor) and cells >= SMALL and listed < share * cells:
+        return to_sparse(tensor)
+    return tensor
+
+
+def n_listed(tensor: Tensor) -> int:
+    """Return how many cells a sparse tensor would list: ones and missing cells, or all observed ones."""
+    missing = math.prod(tensor.shape) - tensor.n_observed
+    return min(tensor.n_ones + missing, tensor.n_observed)
+
+
+def to_dense(tensor: SparseTensor) -> DenseTensor:
+    """Return the same cells, each a bit."""
+    dense = tensor.take([np.arange(size) for size in tensor.shape])
+    dense.modes, dense.labels = tensor.modes, tensor.labels
+    return dense
+
+
+def to_sparse(tensor: Tensor) -> SparseTensor:
+    """Return the same cells, ones listed with the missing cells or with the zeros, whichever are fewer."""
+    missing = math.prod(tensor.shape) - tensor.n_observed
+    unlisted = "zero" if tensor.n_ones + missing <= tensor.n_observed else "missing"
+    keys = []
+    for where, ones, observed in tensor.blocks():
+        others = ~observed if unlisted == "zero" else observed & ~ones
+        keys.append([_keys(bits, where.start, tensor.shape) for bits in (ones, others)])
+    cells = Cells.of(unlisted, *(np.concatenate(part) for part in zip(*keys, strict=True)))
+    return SparseTensor.from_cells(cells, tensor.shape, unlisted, tensor.modes, tensor.labels)
+
+
+def _keys(bits: Bits, start: int, shape: tuple[int, ...]) -> np.ndarray:
+    first, *rest = np.nonzero(bits)
+    return key_of([first + start, *rest], shape)

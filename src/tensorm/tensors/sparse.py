@@ -1,0 +1,372 @@
+"""Sparse tensors: only some cells are listed, and all others are 0, or all others are missing."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.coordinates import Cells, Listing, check_shape, key_of, list_cells, read_file, read_table
+from tensorm.errors import InputError
+from tensorm.inputs import Labels, check_choice
+from tensorm.kernels import sparse as kernel
+from tensorm.kernels.groups import group_tuples
+from tensorm.kernels.sparse import Listed
+from tensorm.model import Confusion
+from tensorm.tensors.bits import Bits, Words
+from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.seam import Counts, Rule, Stream, draw_ones
+from tensorm.tensors.threads import share_rows
+
+T = TypeVar("T")
+Keys = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.intp]
+
+WORTH_THREADS = 2**17  # rows and listed cells below which a second thread costs more than it saves
+MOST_UNPACKED = 2**34  # cells of a tensor that are handed out one by one
+
+
+class SparseTensor:
+    """Observations given by a list of cells; memory and time grow with the list, never with the shape.
+
+    Parameters
+    ----------
+    coords : array of int (n, K), or a tuple of K arrays
+        The listed cells, one row each, indices counted from 0.
+    shape : sequence of int
+        Sizes of the modes, K >= 2; fewer than 2**60 cells in all.
+    values : array (n,), optional
+        0, 1 or NaN for missing; by default all listed cells are 1.
+    unlisted : "zero" or "missing", default "zero"
+        What all other cells are: observed zeros, or missing, so that only listed cells count.
+    missing : array of int (n, K), or a tuple of K arrays, optional
+        With ``unlisted="zero"``: cells that are missing.
+    modes : sequence of str, optional
+        Names of the modes.
+    labels : sequence of array or None, optional
+        For each mode the names of its indices, or None.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Sizes of the modes.
+    modes : tuple of str
+        Their names.
+    labels : tuple of ndarray or None
+        For each mode the names of its indices, or None.
+    unlisted : str
+        "zero" or "missing".
+    n_observed, n_ones : int
+        Cells that are not missing, and those of them that are 1.
+    nbytes : int
+        Memory held.
+
+    Examples
+    --------
+    >>> from tensorm import SparseTensor
+    >>> SparseTensor([(0, 0, 7), (0, 1, 7), (9, 9, 9)], shape=(10, 10, 10))
+    SparseTensor(shape=(10, 10, 10), n_observed=1000, n_ones=3, unlisted='zero')
+    """
+
+    def __init__(
+        self,
+        coords: Any,
+        shape: Sequence[int],
+        values: Any = None,
+        unlisted: str = "zero",
+        missing: Any = None,
+        *,
+        modes: Sequence[str] | None = None,
+        labels: Sequence[Any] | None = None,
+    ) -> None:
+        self.unlisted = check_choice("unlisted", unlisted, ("zero", "missing"))
+        if missing is not None and unlisted == "missing":
+            raise InputError("missing is given, but unlisted cells are missing anyway; leave it out.")
+        self.shape = check_shape(shape)
+        self.modes, self.labels = check_names(self.shape, modes, labels)
+        self._store(list_cells(coords, self.shape, values, missing))
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        modes: Sequence[str] | None = None,
+        value: str | None = None,
+        *,
+        shape: Sequence[int] | None = None,
+        unlisted: str = "zero",
+        labelled: bool = False,
+    ) -> Self:
+        """Return a tensor of the cells listed in a long table, one row each.
+
+        Parameters
+        ----------
+        table : pandas, polars or pyarrow table
+        modes : sequence of str, optional
+            The columns that hold the indices of the modes; by default all but ``value``. Integers are indices
+            counted from 0, anything else becomes labels in sorted order.
+        value : str, optional
+            The column with the cells' values: 0, 1 or missing; without one all listed cells are 1.
+        shape : sequence of int, optional
+            Sizes of the modes; by default as large as the largest index needs.
+        unlisted : "zero" or "missing", default "zero"
+            What all other cells are.
+        labelled : bool, default False
+            Whether integers are labels, too.
+        """
+        return cls.from_listing(read_table(table, modes, value, shape, labelled), unlisted)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        modes: Sequence[str] | None = None,
+        value: str | int | None = None,
+        *,
+        shape: Sequence[int] | None = None,
+        unlisted: str = "zero",
+        first: int | None = None,
+        header: bool | None = None,
+        labelled: bool = False,
+    ) -> Self:
+        """Return a tensor of the cells listed in a file, one line each.
+
+        Parameters
+        ----------
+        path : path
+            A file of indices or labels: .csv, .tsv, .txt (parted by commas, semicolons, tabs or blanks),
+            FROSTT's .tns, whose last column is a value and means 1 unless it is 0, all of these also with
+            .gz, or .parquet.
+        modes : sequence of str, optional
+            The columns that hold the indices, or where the file has no names, names for the modes.
+        value : str or int, optional
+            Name or position of the column with the cells' values.
+        shape, unlisted, labelled
+            As for ``from_table``.
+        first : int, optional
+            The number that indices are counted from: by default 1 in .tns files, 0 in others.
+        header : bool, optional
+            Whether the first line holds names; by default if it has no number but the second line has.
+
+        Raises
+        ------
+        InputError
+            When a line names no cell; the message says which line.
+        FileError
+            When the file cannot be read.
+        """
+        listing = read_file(path, modes, value, shape, first, header, labelled)
+        return cls.from_listing(listing, unlisted)
+
+    @classmethod
+    def from_listing(cls, listing: Listing, unlisted: str | None = None) -> Self:
+        """Return a tensor of listed cells that are still to be checked."""
+        shape = check_shape(listing.shape)
+        cells = list_cells(listing.columns, shape, listing.values, place=listing.place)
+        names = check_names(shape, listing.modes, listing.labels)
+        kind = check_choice("unlisted", unlisted or listing.unlisted, ("zero", "missing"))
+        return cls.from_cells(cells, shape, kind, *names)
+
+    @classmethod
+    def from_cells(
+        cls, cells: Cells, shape: tuple[int, ...], unlisted: str, modes: tuple[str, ...], labels: Labels
+    ) -> Self:
+        """Return a tensor of cells that are checked already."""
+        tensor = cls.__new__(cls)
+        tensor.shape, tensor.modes, tensor.labels, tensor.unlisted = shape, modes, labels, unlisted
+        tensor._store(cells)
+        return tensor
+
+    def _store(self, cells: Cells) -> None:
+        implied = self.unlisted == "zero"  # then zeros that are listed say nothing new, else missing cells
+        others = cells.missing if implied else cells.zeros
+        self._edges = np.concatenate([[0], np.cumsum(self.shape)])
+        kinds = (cells.ones, others)
+        self._lists = [tuple(self._arrange(keys, mode) for keys in kinds) for mode in range(len(self.shape))]
+        self.n_ones = len(cells.ones)
+        self.n_observed = math.prod(self.shape) - len(others) if implied else len(cells.ones) + len(others)
+        self._n_threads = 1
+
+    def _arrange(self, keys: Keys, mode: int) -> Listed:
+        firsts = np.zeros(self.shape[mode] + 1, np.int64)
+        cells = np.empty((len(keys), len(self.shape) - 1), np.uint32)
+        kernel.arrange(keys, np.array(self.shape), self._edges, mode, firsts, cells)
+        return Listed(firsts, cells)
+
+    def __repr__(self) -> str:
+        counts = f"n_observed={self.n_observed}, n_ones={self.n_ones}"
+        return f"SparseTensor(shape={self.shape}, {counts}, unlisted={self.unlisted!r})"
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        return sum(array.nbytes for kinds in self._lists for listed in kinds for array in listed)
+
+    def with_threads(self, n_threads: int) -> Self:
+        """Return the same tensor (its cells are shared, not copied), using so many threads."""
+        twin = copy.copy(self)
+        twin._n_threads = n_threads
+        return twin
+
+    def update_factor(
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        rule: Rule,
+        stream: Stream,
+        rows: Rows | None = None,
+    ) -> Words:
+        """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4).
+
+        With ``rows`` only those are decided.
+        """
+        data, factor = self._data(mode, factors), factors[mode].copy()
+        plain = tuple(rule), tuple(stream)
+        self._share(mode, rows, lambda some: kernel.update_rows(factor, some, data, n_components, *plain))
+        return factor
+
+    def counts(
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        components: Sequence[int] | None = None,
+        rows: Rows | None = None,
+    ) -> tuple[Counts, Counts]:
+        """Return (pos, tot) of a mode's entries, two arrays (len(rows), len(components)) (eq. 5)."""
+        data, factor = self._data(mode, factors), factors[mode]
+        chosen = np.arange(n_components) if components is None else np.array(components)
+        counts = np.empty((2, len(factor), len(chosen)), np.int64)
+        self._share(
+            mode, rows, lambda some: kernel.count_entries(counts, factor, some, data, n_components, chosen)
+        )
+        pos, tot = counts if rows is None else counts[:, rows]
+        return pos, tot
+
+    def times_counted(self, mode: int) -> int:
+        """Return 1: a cell lies in one row of a mode."""
+        return 1
+
+    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+        """Count the observed cells by the value of the Boolean product and their own."""
+        mode = int(np.argmin(self.shape))  # the others' index tuples are grouped, the more the better
+        data, factor = self._data(mode, factors), factors[mode]
+        shares = self._share(mode, None, lambda some: kernel.count_rows(factor, some, data, n_components))
+        tp, covered = (sum(share) for share in zip(*shares, strict=True))
+        fp, fn = covered - tp, self.n_ones - tp
+        return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
+
+    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
+        """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
+        return draw_ones(self, rng, count)
+
+    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
+        return self._cells(self._lists[0][0], ranks)
+
+    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
+        """Return a dense tensor of the cells with these indices along each mode."""
+        ones, others = (self._inside(listed, indices) for listed in self._lists[0])
+        cells = np.zeros([len(index) for index in indices], np.int8)
+        cells[ones] = 1
+        mask = np.zeros(cells.shape, np.bool_) if self.unlisted == "zero" else np.ones(cells.shape, np.bool_)
+        mask[others] = self.unlisted == "zero"
+        if self.unlisted == "missing":
+            mask[ones] = False
+        return DenseTensor(np.ma.array(cells, mask=mask))
+
+    def listed(self) -> tuple[Keys, Keys]:
+        """Return the numbers in the tensor of the ones, and of the zeros or missing cells that are listed."""
+        ones, others = (
+            key_of([*self._cells(listed, np.arange(len(listed.cells))).T], self.shape)
+            for listed in self._lists[0]
+        )
+        return ones, others
+
+    def slice_keys(self, mode: int, n: int) -> Keys:
+        """Return the numbers in the tensor of a slice's ones, and of its zeros if they are listed."""
+        kinds = self._lists[mode] if self.unlisted == "missing" else self._lists[mode][:1]
+        cells = np.concatenate([listed.cells[listed.firsts[n] : listed.firsts[n + 1]] for listed in kinds])
+        others = cells.astype(np.int64) - np.delete(self._edges[:-1], mode)
+        return key_of([*np.insert(others, mode, n, axis=1).T], self.shape)
+
+    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
+        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
+        inner = math.prod(self.shape[1:])
+        if math.prod(self.shape) > MOST_UNPACKED:
+            raise InputError(
+                f"X has {math.prod(self.shape):,} cells, too many to go through one by one; "
+                "take some of them by their indices, as hold_out does."
+            )
+        step = max(1, max_cells // inner)
+        for start in range(0, self.shape[0], step):
+            stop = min(start + step, self.shape[0])
+            ones, others = np.zeros((2, (stop - start) * inner), np.bool_)
+            for bits, listed in zip((ones, others), self._lists[0], strict=True):
+                ranks = np.arange(listed.firsts[start], listed.firsts[stop])
+                bits[key_of([*self._cells(listed, ranks).T], self.shape) - start * inner] = True
+            observed = ~others if self.unlisted == "zero" else ones | others
+            shape = (stop - start, *self.shape[1:])
+            yield slice(start, stop), ones.reshape(shape), observed.reshape(shape)
+
+    def _cells(self, listed: Listed, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Return the indices (n, K) of cells by their rank in a list of mode 0, in the order of the ranks."""
+        rows = np.searchsorted(listed.firsts, ranks, side="right") - 1
+        return np.column_stack([rows, listed.cells[ranks].astype(np.intp) - self._edges[1:-1]])
+
+    def _inside(self, listed: Listed, indices: Sequence[Rows]) -> tuple[Rows, ...]:
+        """Return where the cells of a list lie in the part of the tensor with these indices."""
+        first, stop = listed.firsts[indices[0]], listed.firsts[indices[0] + 1]
+        lengths = stop - first
+        ranks = np.arange(lengths.sum()) + np.repeat(first - (np.cumsum(lengths) - lengths), lengths)
+        places = [np.repeat(np.arange(len(first)), lengths)]
+        cells = listed.cells[ranks]
+        for k, index in enumerate(indices[1:], start=1):
+            place = np.full(self.shape[k], -1)
+            place[index] = np.arange(len(index))
+            places.append(place[cells[:, k - 1] - self._edges[k]])
+        inside = np.logical_and.reduce([place >= 0 for place in places])
+        return tuple(place[inside] for place in places)
+
+    def _data(self, mode: int, factors: Sequence[Words]) -> tuple[Any, ...]:
+        """What a kernel needs to read the slices of a mode, as plain tuples (see DenseTensor)."""
+        stack = np.concatenate(factors)
+        if self.unlisted == "zero":
+            table = group_tuples(stack, self._edges, mode)
+        else:
+            table = stack[:0], np.zeros(0, np.int64)
+        ones, others = self._lists[mode]
+        return tuple(ones), tuple(others), table, stack
+
+    def _share(self, mode: int, rows: Rows | None, work: Callable[[Rows], T]) -> list[T]:
+        """Call ``work`` on shares of the rows that have about as many cells each."""
+        chosen = np.arange(self.shape[mode]) if rows is None else np.asarray(rows, np.intp)
+        lengths = sum(np.diff(listed.firsts)[chosen] for listed in self._lists[mode])
+        effort = np.concatenate([[0], np.cumsum(1 + lengths)])
+        n_threads = self._n_threads if effort[-1] >= WORTH_THREADS else 1
+        edges = np.searchsorted(effort, effort[-1] * np.arange(n_threads + 1) // n_threads)
+        return share_rows(lambda i, j: work(chosen[edges[i] : edges[j]]), n_threads, n_threads)
+
+
+def check_names(
+    shape: Sequence[int], modes: Sequence[str] | None, labels: Sequence[Any] | None
+) -> tuple[tuple[str, ...], Labels]:
+    """Return names of the modes, and of their indices or None, or raise if they do not fit the shape."""
+    K = len(shape)
+    names = tuple(f"mode {k}" for k in range(K)) if modes is None else tuple(str(mode) for mode in modes)
+    if len(names) != K or len(set(names)) != K:
+        raise InputError(f"modes is {names}; give {K} different names.")
+    given = (None,) * K if labels is None else tuple(labels)
+    if len(given) != K:
+        raise InputError(f"labels has length {len(given)}; give {K} arrays, one for each mode, or None.")
+    arrays = tuple(None if array is None else np.asarray(array) for array in given)
+    for name, array, size in zip(names, arrays, shape, strict=True):
+        if array is not None and array.shape != (size,):
+            raise InputError(f"labels of {name!r} have shape {array.shape}; give ({size},).")
+    return names, arrays

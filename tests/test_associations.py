@@ -1,0 +1,75 @@
+"""Components and categories: counts, probabilities and their correction, against scipy table by table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import false_discovery_control, fisher_exact
+
+from posteriors import ROLES, bits, make_posterior, ward_posterior
+from tensorm import InputError
+from tensorm.associations import associate
+
+
+def test_against_fisher_one_table_at_a_time() -> None:
+    rng = np.random.default_rng(3)
+    factor = rng.random((40, 3)) < 0.3
+    groups = rng.choice(["a", "b", "c", ""], 40, p=[0.4, 0.3, 0.2, 0.1])
+    found = associate(make_posterior([[[factor, bits(2, [0], [1], [0])]]]), {0: groups})
+    known = groups != ""
+    assert len(found) == 9
+    for row in found.rows:
+        member, inside = factor[known, row.component], groups[known] == row.category
+        table = [[np.sum(member & inside), np.sum(member & ~inside)],
+                 [np.sum(~member & inside), np.sum(~member & ~inside)]]  # fmt: skip
+        assert (row.both, row.members, row.size, row.known) == (
+            table[0][0],
+            member.sum(),
+            inside.sum(),
+            known.sum(),
+        )
+        assert row.p == pytest.approx(fisher_exact(table, alternative="greater").pvalue)
+        assert row.expected == pytest.approx(member.sum() * inside.sum() / known.sum())
+    p = [row.p for row in found.rows]
+    assert p == sorted(p)
+    np.testing.assert_allclose([row.q for row in found.rows], false_discovery_control(p))
+
+
+def test_all_modes_are_corrected_together() -> None:
+    one = associate(ward_posterior(), {"person": ROLES})
+    two = associate(ward_posterior(), {"person": ROLES, "met": ROLES})
+    assert (len(one), len(two)) == (4, 8)
+    assert {row.mode for row in two.rows} == {"person", "met"}
+    doctors = next(row for row in one.rows if (row.component, row.category) == (0, "doctor"))
+    assert (doctors.both, doctors.members, doctors.p) == (4, 5, pytest.approx(4 / 56))
+    np.testing.assert_allclose(
+        [row.q for row in two.rows], false_discovery_control([row.p for row in two.rows])
+    )
+
+
+def test_the_threshold_decides_who_is_a_member() -> None:
+    low = associate(ward_posterior(), {"met": ROLES}, threshold=0.2).rows
+    assert next(row for row in low if (row.component, row.category) == (1, "nurse")).both == 3
+    with pytest.raises(InputError, match="threshold"):
+        associate(ward_posterior(), {"met": ROLES}, threshold=2)
+
+
+def test_single_indices_measurements_and_empty_components_are_passed_over() -> None:
+    posterior = make_posterior([[[bits(20, [0, 1], [], range(20)), bits(2, [1], [0], [0])]]])
+    table = {"label": range(20), "age": range(20), "kind": ["one", *"ab" * 9, "a"], "same": ["x"] * 20}
+    found = associate(posterior, {0: table})
+    assert {(row.column, row.category, row.component) for row in found.rows} == {
+        ("kind", "a", 0),
+        ("kind", "b", 0),
+    }
+    assert len(associate(posterior, {0: {"label": range(20), "age": range(20)}})) == 0
+
+
+def test_as_a_table_and_as_text() -> None:
+    found = associate(ward_posterior(), {"person": ROLES})
+    table = found.to_dataframe()
+    assert list(table.columns)[:4] == ["mode", "column", "category", "component"]
+    assert len(table) == 4
+    assert "person: group = doctor" in str(found).splitlines()[1]
+    assert found.below(1.0) == found.rows
+    assert found.below(0.0) == ()
