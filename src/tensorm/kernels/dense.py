@@ -145,15 +145,19 @@ def count_entries(counts, factor, rows, start, stop, packed, n_components, span,
     """Write (pos, tot) of some components' entries of factor[rows[start:stop]] to counts, others held."""
     words, observed, stride, offsets, row_masks, column_masks = packed
     table = make_table(row_masks, column_masks, chosen, n_components, span)
-    first, desk = offsets[table.members], make_desk(table)
+    starts, desk = offsets[table.members] + rows[start] * stride, make_desk(table)
+    far, n_turns = words.shape[0] > NEAR, chosen.shape[0]
     for i in range(start, stop):
-        row = factor[rows[i]]
-        lay_rows(desk, words, observed, first + rows[i] * stride, span)
+        row, step = factor[rows[i]], (rows[min(i + 1, stop - 1)] - rows[i]) * stride
+        lay_rows(desk, words, observed, starts, span)
         cover_slice(desk, row, table, span)
         for c, component in enumerate(chosen):
+            if far:
+                fetch_rows(packed, starts, step, desk.shape[2], c, n_turns)
             active = (row[component >> 6] >> uint64(component & 63)) & ONE != 0
             positions, column = holders(table, component), table.columns[component]
             counts[0, i, c], counts[1, i, c] = count_entry(desk, positions, column, active, span)
+        starts += step
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -120,7 +120,8 @@ class DenseTensor:
         counts = np.empty((2, len(where), len(chosen)), np.int64)
 
         def count(start: int, stop: int) -> None:
-            kernel.count_entries(counts, factor, where, start, stop, packed, n_components, span, chosen)
+            if start < stop:
+                kernel.count_entries(counts, factor, where, start, stop, packed, n_components, span, chosen)
 
         share_rows(count, len(where), self._threads(n_components))
         return counts[0], counts[1]
