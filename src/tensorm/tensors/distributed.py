@@ -119,8 +119,7 @@ class DaskTensor(ShardedTensor):
         client = find_client(client)
         array = _open_zarr(path)
         edges = _cut(array.shape[0], _count_shards(n_shards, client), _chunk_sizes(array))
-        name = str(Path(path).absolute()) if isinstance(path, os.PathLike) or os.path.exists(path) else path
-        parts = [partial(_read_zarr, name, int(a), int(b)) for a, b in pairwise(edges)]
+        parts = [partial(_read_zarr, _address(path), int(a), int(b)) for a, b in pairwise(edges)]
         return cls(parts, client, **settings)
 
     @classmethod
@@ -231,8 +230,13 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
 def _locate(part: Any) -> Any:
     """Return what a worker can load: paths become functions, all else stays."""
     if isinstance(part, str | os.PathLike):
-        return partial(_read_file, str(Path(part).absolute()))
+        return partial(_read_file, _address(part))
     return part
+
+
+def _address(path: str | os.PathLike[str]) -> str:
+    """Return a path that means the same in every folder; web addresses do already."""
+    return str(path) if "://" in str(path) else str(Path(path).absolute())
 
 
 def _read_file(path: str) -> Any:
