@@ -278,7 +278,7 @@ def test_duplicates_count_once() -> None:
 
 
 def test_listed_values() -> None:
-    """A listed zero says nothing new where unlisted cells are zeros, nor a missing cell among missing ones."""
+    """A listed zero says nothing new where zeros are unlisted, nor a missing cell among missing ones."""
     coords, values = [(0, 1), (1, 1), (2, 4)], [1, 0, np.nan]
     zero = SparseTensor(coords, (3, 5), values)
     assert (zero.n_ones, zero.n_observed) == (1, 14)
