@@ -130,6 +130,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         With ``n_components="auto"``: how their number was chosen. Not kept in a file.
     storage_ : str
         "dense" or "sparse": how cells were held while sampling, whichever is faster. The draws are the same.
+        Not kept in a file.
     n_features_in_ : int
         Size of mode 1.
 
@@ -220,10 +221,9 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
     def _pick(self, given: Tensor) -> Tensor:
         """Return the cells in the storage in which sweeps are faster; say which unless it goes without."""
         tensor = pick_storage(given) if self._is_auto() else pick_storage(given, int(self.n_components))
-        self.storage_ = "sparse" if isinstance(tensor, SparseTensor) else "dense"
         if isinstance(given, SparseTensor) or isinstance(tensor, SparseTensor):
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
-            say(f"Cells are held {self.storage_}: {ones}.", self.progress)
+            say(f"Cells are held {_storage(tensor)}: {ones}.", self.progress)
         return tensor
 
     def _choose(self, tensor: Tensor, plan: Plan) -> Plan:
@@ -245,6 +245,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
             traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
         posterior = Posterior.from_traces(traces, tensor.with_threads(threads))
         self._keep(posterior, plan.model)
+        self.storage_ = _storage(tensor)
         if folder is not None and not interrupted:
             self.save(folder / FIT)
         _warn(traces, self.n_chains, interrupted)
@@ -527,6 +528,10 @@ def resume(run_dir: str | os.PathLike[str], *, progress: bool = True) -> TensOrM
     model = TensOrMachine(**run.settings).set_params(progress=progress)
     tensor = model._tensor(run.tensor)
     return model._sample(tensor, replace(model._plan(tensor), model=run.model), folder)
+
+
+def _storage(tensor: Tensor) -> str:
+    return "sparse" if isinstance(tensor, SparseTensor) else "dense"
 
 
 def check_observed(tensor: Tensor) -> None:
