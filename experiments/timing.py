@@ -90,7 +90,7 @@ def time_versus(times: int) -> list[Row]:
         row: Row = {"shape": f"{side}^3", "rank": rank}
         row |= {f"{name}, seconds": min(seconds[name]) for name in fits}
         row["ratio"] = row["ours, seconds"] / row["nnCP, seconds"]
-        cells = np.argwhere(np.random.default_rng(0).random(X.shape) < 1e6 / X.size)
+        cells = np.argwhere(np.random.default_rng(0).random(X.shape) < 1e5 / X.size)
         truth = sim.noise_free[tuple(cells.T)]
         rows.append(
             row | {f"{name}, accuracy": float((fits[name].predict(cells) == truth).mean()) for name in fits}
