@@ -185,22 +185,32 @@
       const fontSize = Math.min(13, height - 1), named = height >= 9;
       const step = Math.ceil(14 / height);
       pen.textBaseline = "middle";
+      if (height < 1) for (let y = 0; y < size.whole; y++) { // several rows share a line: show their mean
+        const from = Math.floor(y / height), to = Math.min(rows.length, Math.max(from + 1, Math.floor((y + 1) / height)));
+        for (let l = 0; l < L; l++) {
+          let sum = 0;
+          for (let i = from; i < to; i++) sum += chance(mode, rows[i], l);
+          pen.fillStyle = colours.shades[Math.round(100 * sum / (to - from))];
+          pen.fillRect(label + l * field, HEAD + y, field - 1, 1);
+        }
+      }
       for (let i = first; i < last; i++) {
         const n = rows[i], y = HEAD + i * height - top();
-        for (let l = 0; l < L; l++) {
+        if (height >= 1) for (let l = 0; l < L; l++) {
           pen.fillStyle = colours.shades[Math.round(100 * chance(mode, n, l))];
           pen.fillRect(label + l * field, y, field - 1, height >= 6 ? height - 1 : height + 0.5);
         }
-        if (side && i && side.values[n] !== side.values[rows[i - 1]]) {
+        if (side && !side.numbers && i && side.values[n] !== side.values[rows[i - 1]]) {
           pen.fillStyle = colours.soft;
           pen.fillRect(0, y - 0.75, size.width, 0.75);
         }
-        if (named || i % step === 0) {
+        if (named || i % step === step >> 1) {
           pen.font = (named ? fontSize : 11) + "px " + colours.font;
           pen.fillStyle = picture.at && picture.at.row === i ? colours.cross : colours.ink;
-          pen.fillText(shorten(pen, mode.labels[n], label - 12), 8, y + height / 2);
+          const middle = y + height / 2;
+          pen.fillText(shorten(pen, mode.labels[n], label - 12), 8, middle);
           pen.fillStyle = colours.soft;
-          if (side) pen.fillText(shorten(pen, side.values[n], size.note - 8), label + L * field + 8, y + height / 2);
+          if (side) pen.fillText(shorten(pen, side.values[n], size.note - 8), label + L * field + 8, middle);
         }
       }
       pen.fillStyle = colours.sheet;
