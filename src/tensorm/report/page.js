@@ -160,7 +160,7 @@
       layout();
     };
     const layout = () => {
-      const room = section.clientWidth - 2, pen = canvas.getContext("2d");
+      const room = section.parentElement.clientWidth - 2, pen = canvas.getContext("2d");
       pen.font = "13px " + colours.font;
       const tall = printing || overview.checked;
       const height = tall ? clamp((printing ? PRINT_HEIGHT : 480) / Math.max(1, rows.length), 0.2, 18) : 20;
@@ -170,7 +170,7 @@
         return Math.min(most, Math.ceil(width) + 14);
       };
       const label = widest(mode.labels, room < 500 ? 112 : 220), note = side ? widest(side.values, room < 500 ? 80 : 160) : 0;
-      const field = clamp(Math.floor((room - label - note - 18) / L), 9, 44);
+      const field = clamp(Math.floor((room - label - note - 18) / L), 9, printing ? 18 : 44);
       const whole = Math.ceil(rows.length * height);
       size = { height, label, note, field, whole, width: label + L * field + note + 6 };
       spacer.style.height = HEAD + whole + 4 + "px";
@@ -358,7 +358,7 @@
       rows: () => block.row_indices,
       columns: () => block.column_indices,
       value: (row, column) => block.shares[row * across + column],
-      width: () => Math.min(across * 14, 420, canvas.closest(".block").clientWidth || 420),
+      width: () => Math.min(across * 14, printing ? 240 : 420, canvas.closest(".block").clientWidth || 420),
       say: (row, column) => {
         const share = block.shares[row * across + column];
         return [rowMode.labels[block.row_indices[row]] + ", " + columnMode.labels[block.column_indices[column]], share < 0 ? "missing" : "share of ones: " + (share / 100).toFixed(2)].join("\n");
