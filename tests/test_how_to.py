@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 
 import pytest
+
 from test_tutorial import DOCS, STEP
 
 PAGES = sorted((DOCS / "how-to").glob("*.md"))
