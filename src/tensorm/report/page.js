@@ -6,7 +6,7 @@
   const tip = document.getElementById("tip");
   const slider = document.getElementById("threshold");
   const MOST = 100; // members of a list before the rest is folded away
-  const PRINT_HEIGHT = 800; // pixels of a heat map on paper
+  const MOST_PRINTED = 40, PRINT_HEIGHT = 800; // the same on paper, and pixels of a heat map there
 
   let page;
   try {
@@ -285,7 +285,7 @@
         for (const n of found) tally.set(kinds.values[n], (tally.get(kinds.values[n]) || 0) + 1);
         groups.textContent = [...tally].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([kind, many]) => many + " " + (kind || "unknown")).join(", ") + (tally.size > 6 ? ", …" : "");
       }
-      const shown = open && !printing ? found : found.slice(0, MOST);
+      const shown = open && !printing ? found : found.slice(0, printing ? MOST_PRINTED : MOST);
       const items = shown.map(n => {
         const item = make("li"), track = make("span"), length = make("i"), p = chance(mode, n, l);
         const name = make("span", mode.labels[n]);
@@ -358,7 +358,7 @@
       rows: () => block.row_indices,
       columns: () => block.column_indices,
       value: (row, column) => block.shares[row * across + column],
-      width: () => Math.min(across * 14, printing ? 240 : 420, canvas.closest(".block").clientWidth || 420),
+      width: () => Math.min(across * 14, printing ? 200 : 420, canvas.closest(".block").clientWidth || 420),
       say: (row, column) => {
         const share = block.shares[row * across + column];
         return [rowMode.labels[block.row_indices[row]] + ", " + columnMode.labels[block.column_indices[column]], share < 0 ? "missing" : "share of ones: " + (share / 100).toFixed(2)].join("\n");
