@@ -7,13 +7,14 @@ from tensorm.holdout import hide, train_test_mask
 from tensorm.posterior import Posterior
 from tensorm.scores import score_cells
 from tensorm.selection import select_components
-from tensorm.tensors import DenseTensor
+from tensorm.tensors import DenseTensor, RelationalTensor
 
 __all__ = [
     "DenseTensor",
     "FileError",
     "InputError",
     "Posterior",
+    "RelationalTensor",
     "TensOrMachine",
     "__version__",
     "datasets",

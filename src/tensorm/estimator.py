@@ -302,7 +302,9 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         -------
         ScoredCells
             Accuracy, balanced accuracy, AUC, average precision, log-loss, Brier score and calibration. The
-            constant predictor knows the share of ones among the cells of the fit.
+            constant predictor knows the share of ones among the cells of the fit. Of a ``RelationalTensor``
+            with more than eight million observed cells, a random sample of objects is scored, with about
+            four million.
         """
         check_is_fitted(self)
         tensor = as_tensor(X)

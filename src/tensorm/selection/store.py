@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorm.errors import FileError
 from tensorm.netcdf import replace_file
-from tensorm.tensors.seam import Tensor
+from tensorm.tensors import RelationalTensor, Tensor
 
 HEAD, FORMAT = "selection.json", "tensorm selection"
 
@@ -70,6 +70,10 @@ def read_seed(folder: str | os.PathLike[str]) -> int | None:
 def digest(tensor: Tensor) -> str:
     """Return a fingerprint of the cells."""
     state = blake2b(repr(tensor.shape).encode(), digest_size=16)
+    if isinstance(tensor, RelationalTensor):
+        for array in tensor.arrays().values():
+            state.update(np.ascontiguousarray(array).tobytes())
+        return state.hexdigest()
     for _, *block in tensor.blocks():
         for bits in block:
             state.update(np.packbits(bits).tobytes())

@@ -37,13 +37,31 @@ class Tensor(Protocol):
     shape: tuple[int, ...]
     modes: tuple[str, ...]
     labels: tuple[npt.NDArray[Any] | None, ...]
-    n_observed: int
-    n_ones: int
+
+    @property
+    def n_observed(self) -> int:
+        """Cells that are not missing."""
+        ...
+
+    @property
+    def n_ones(self) -> int:
+        """Those of them that are 1."""
+        ...
 
     def update_factor(
-        self, mode: int, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        rule: Rule,
+        stream: Stream,
+        rows: npt.NDArray[np.intp] | None = None,
     ) -> Words:
-        """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4)."""
+        """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4).
+
+        With ``rows``, only entries of these rows are decided, with the random numbers that they would have
+        among all; the others stay.
+        """
         ...
 
     def counts(
