@@ -1,4 +1,4 @@
-"""Ten billion cells: what do relational tensors cost, in time and in memory?
+"""Ten billion cells: what relational tensors cost, in time and in memory.
 
     python -m benchmarks.scale                    # everything but the fit: about ten minutes
     python -m benchmarks.scale --quick            # 1,000 patients next to packed cells, and the full sweep
@@ -16,7 +16,7 @@ import os
 import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,10 +60,8 @@ def measured() -> Iterator[list[Cost]]:
 
 def reset_peak() -> float:
     """Forget the peak of the resident memory so far, where the system can; return what is in use."""
-    try:
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
     return peak()
 
 

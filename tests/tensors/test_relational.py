@@ -112,6 +112,11 @@ def test_every_verb_is_a_dense_tensors(
             tensor.counts(mode, factors, L, some), dense.counts(mode, factors, L, some)
         )
         rows = np.sort(rng.choice(size, 1 + size // 2, replace=False))
+        for got in (tensor, dense):
+            np.testing.assert_array_equal(
+                got.counts(mode, factors, L, some, rows),
+                np.array(dense.counts(mode, factors, L, some))[:, rows],
+            )
         for kind in (GIBBS, METROPOLIS, GREEDY):
             prior = logit(rng.choice([0.0, 1.0, 0.5, 0.3], size=(size, L)))
             rule = Rule(rng.permutation(L), kind, 0.9, 0.8, prior)

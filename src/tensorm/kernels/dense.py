@@ -7,8 +7,17 @@ from typing import Any, NamedTuple
 from numba import types
 from numba.extending import overload
 
-from tensorm.kernels.slices import INLINE, cells_at, fetch_rows, is_far, places_of, seen_at
-from tensorm.kernels.vectors import load, ones, prefetch
+from tensorm.kernels.slices import (
+    INLINE,
+    cells_at,
+    fetch_rows,
+    is_far,
+    laid_cells,
+    lay_rows,
+    places_of,
+    seen_at,
+)
+from tensorm.kernels.vectors import LANES, load, ones, prefetch, store
 
 NEAR = 2**20  # words that stay in a processor's caches, and so need not be asked for in advance
 
@@ -48,6 +57,33 @@ def _seen_at(source, n, place, at, span):
         return ones(span) if observed.shape[0] == 0 else load(observed, place + n * source[2] + at, span)
 
     return read
+
+
+@overload(lay_rows, jit_options={"error_model": "numpy"})
+def _lay_rows(desk, source, n, places, span):
+    if not _is_packed(source):
+        return None
+
+    def lay(desk, source, n, places, span):
+        width, kept = desk.shape[2], desk.shape[1] == 3
+        for at in range(0, width, LANES * len(span)):
+            to = at
+            for place in places:
+                seen = seen_at(source, n, place, at, span)
+                store(desk, to, seen)
+                if kept:
+                    store(desk, to + width, seen)
+                    store(desk, to + 2 * width, cells_at(source, n, place, at, span))
+                    to += width
+                to += 2 * width
+
+    return lay
+
+
+@overload(laid_cells, jit_options=INLINE)
+def _laid_cells(desk, to, source, n, place, at, span):
+    if _is_packed(source):  # read where they are: a copy for a single look does not pay
+        return lambda desk, to, source, n, place, at, span: cells_at(source, n, place, at, span)
 
 
 @overload(is_far)

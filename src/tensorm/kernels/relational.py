@@ -13,7 +13,16 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload
 
-from tensorm.kernels.slices import INLINE, cells_at, fetch_rows, is_far, places_of, seen_at
+from tensorm.kernels.slices import (
+    INLINE,
+    cells_at,
+    fetch_rows,
+    is_far,
+    laid_cells,
+    lay_rows,
+    places_of,
+    seen_at,
+)
 from tensorm.kernels.vectors import (
     LANES,
     Words,
@@ -22,7 +31,9 @@ from tensorm.kernels.vectors import (
     by_words,
     differs,
     exceeds,
+    load,
     spread,
+    store,
     turned,
     zeros,
 )
@@ -39,6 +50,7 @@ class Ranks(NamedTuple):
     running_stride: int
     by_object: bool  # whether a slice is an object and a row an attribute, or the other way round
     turn: Any  # all bits set if a cell is 1 where the running rank is the greater
+    always: Any  # for each fixed attribute, whether it is alone in all objects
     alone: Any  # (O, fixed) 1 where no other rank of the object equals the fixed one, and none is ABSENT
     same: Any  # for each fixed attribute its own place among the running ones, or -1
     gaps: bool  # whether any rank is ABSENT, the largest number of its type
@@ -88,9 +100,9 @@ def _seen_at(source, n, place, at, span):
     absent = source[0].dtype(2 ** source[0].dtype.bitwidth - 1)
 
     def compare(source, n, place, at, span):
-        fixed, fixed_stride, running, running_stride, by_object, _, alone, same, gaps, held = source
+        fixed, fixed_stride, running, running_stride, by_object, _, always, alone, same, gaps, held = source
         o, a = locate(n, place, by_object)
-        if alone[o, a]:  # most are, and then no rank need be read
+        if always[a] or alone[o, a]:  # most are, and then no rank need be read
             seen = all_but(same[a] - 64 * at, span)
         else:
             rank, start = fixed[o * fixed_stride + a], o * running_stride + 64 * at
@@ -107,6 +119,32 @@ def _seen_at(source, n, place, at, span):
         return seen
 
     return compare
+
+
+@overload(lay_rows, jit_options={"error_model": "numpy"})
+def _lay_rows(desk, source, n, places, span):
+    if not _is_ranks(source):
+        return None
+
+    def lay(desk, source, n, places, span):
+        width, last = desk.shape[2], desk.shape[1] - 1
+        to = 0
+        for place in places:
+            for at in range(0, width, LANES * len(span)):
+                seen = seen_at(source, n, place, at, span)
+                store(desk, to + at, seen)
+                if last == 2:
+                    store(desk, to + width + at, seen)
+                store(desk, to + last * width + at, cells_at(source, n, place, at, span))
+            to += (last + 1) * width
+
+    return lay
+
+
+@overload(laid_cells, jit_options=INLINE)
+def _laid_cells(desk, to, source, n, place, at, span):
+    if _is_ranks(source):
+        return lambda desk, to, source, n, place, at, span: load(desk, to, span)
 
 
 @overload(places_of)

@@ -11,7 +11,6 @@ import numpy as np
 from numba import njit, uint64
 
 from tensorm.kernels.rows import (
-    CELLS,
     FREE,
     ONE,
     SINGLE,
@@ -49,6 +48,18 @@ def seen_at(source, n, place, at, span):
     """The vector of observed cells from word `at` of a row of slice n."""
 
 
+def lay_rows(desk, source, n, places, span):
+    """Put all rows of a slice on the desk, with no component active.
+
+    For each row there are one or two runs of words with the observed cells, then one with the cells, for
+    ``laid_cells`` to read.
+    """
+
+
+def laid_cells(desk, to, source, n, place, at, span):
+    """The vector of cells of a row that was laid at word `to` of the desk."""
+
+
 def is_far(source):
     """Whether slices should be asked for before they are read."""
 
@@ -58,20 +69,6 @@ def fetch_rows(source, n, places, width, turn, n_turns):
 
 
 INLINE = {"error_model": "numpy", "forceinline": True}  # for definitions of what is called for each vector
-
-
-@njit(error_model="numpy")
-def lay_rows(desk, source, n, places, span):
-    """Put all rows of a slice on the desk, with no component active."""
-    width = desk.shape[2]
-    for at in range(0, width, LANES * len(span)):
-        to = at
-        for place in places:
-            seen, cells = seen_at(source, n, place, at, span), cells_at(source, n, place, at, span)
-            store(desk, to + FREE * width, seen)
-            store(desk, to + SINGLE * width, seen)
-            store(desk, to + CELLS * width, cells)
-            to += 3 * width
 
 
 @njit(error_model="numpy")
@@ -105,16 +102,14 @@ def uncover_rows(desk, positions, entries, table, source, n, places, span):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def update_rows(
-    factor, chosen, start, stop, source, row_masks, column_masks, n_components, span, rule, stream
-):
-    """Update the rows chosen[start:stop] in place; they are independent given the other modes' factors."""
+def update_rows(factor, rows, start, stop, source, row_masks, column_masks, n_components, span, rule, stream):
+    """Update factor[rows[start:stop]] in place; rows are independent given the other modes' factors."""
     order, kind, gain, loss, prior = rule
     table = make_table(row_masks, column_masks, order, n_components, span)
     desk, places = make_desk(table), places_of(source, table.members)
     far, n_turns = is_far(source), order.shape[0]
     for number in range(start, stop):
-        n, following = chosen[number], chosen[min(number + 1, stop - 1)]
+        n, following = rows[number], rows[min(number + 1, stop - 1)]
         entries = factor[n]
         lay_rows(desk, source, n, places, span)
         cover_slice(desk, entries, table, span)
@@ -140,34 +135,28 @@ def update_rows(
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def count_entries(counts, factor, start, stop, source, row_masks, column_masks, n_components, span, chosen):
-    """Write (pos, tot) of some components' entries of factor[start:stop] to counts, all others held."""
-    table = make_table(row_masks, column_masks, chosen, n_components, span)
+def count_entries(
+    counts, factor, rows, start, stop, source, row_masks, column_masks, n_components, span, components
+):
+    """Write (pos, tot) of some components' entries of factor[rows[start:stop]] to counts, others held."""
+    table = make_table(row_masks, column_masks, components, n_components, span)
     desk, places = make_desk(table), places_of(source, table.members)
-    for n in range(start, stop):
+    for i in range(start, stop):
+        n = rows[i]
         lay_rows(desk, source, n, places, span)
         cover_slice(desk, factor[n], table, span)
-        for i, component in enumerate(chosen):
+        for c, component in enumerate(components):
             active = (factor[n, component >> 6] >> uint64(component & 63)) & ONE != 0
             positions, column = holders(table, component), table.columns[component]
-            counts[0, n, i], counts[1, n, i] = count_entry(desk, positions, column, active, span)
+            counts[0, i, c], counts[1, i, c] = count_entry(desk, positions, column, active, span)
 
 
 @njit(error_model="numpy")
-def lay_free(desk, source, n, places, span):
-    """Put the observed cells of all rows and their values on a desk (R, 2, width) of its own."""
-    width = desk.shape[2]
-    for at in range(0, width, LANES * len(span)):
-        to = at
-        for place in places:
-            store(desk, to, seen_at(source, n, place, at, span))
-            store(desk, to + width, cells_at(source, n, place, at, span))
-            to += 2 * width
+def claim_rows(desk, positions, column, source, n, places, span):
+    """(ones, all) of the free cells that a component covers in these rows; they are free no longer.
 
-
-@njit(error_model="numpy")
-def claim_rows(desk, positions, column, span):
-    """(ones, all) of the free cells that a component covers in these rows; they are free no longer."""
+    The desk (R, 2, width) has the free cells and the cells themselves.
+    """
     width = column.shape[0]
     pos, tot = zeros(span), zeros(span)
     for at in range(0, width, LANES * len(span)):
@@ -177,7 +166,10 @@ def claim_rows(desk, positions, column, span):
             left = load(desk, to, span)
             store(desk, to, without(left, bits))
             claimed = both(left, bits)
-            pos = add(pos, popcount(both(claimed, load(desk, to + width, span))))
+            pos = add(
+                pos,
+                popcount(both(claimed, laid_cells(desk, to + width, source, n, places[position], at, span))),
+            )
             tot = add(tot, popcount(claimed))
     return total(pos), total(tot)
 
@@ -195,7 +187,7 @@ def count_covered(counts, factor, start, stop, source, row_masks, column_masks, 
     for n in range(start, stop):
         if far:
             fetch_rows(source, min(n + 1, stop - 1), places, width, 0, 1)
-        lay_free(desk, source, n, places, span)
+        lay_rows(desk, source, n, places, span)
         ones, seen = 0, 0
         for m in range(factor.shape[1]):
             left = factor[n, m]
@@ -203,7 +195,7 @@ def count_covered(counts, factor, start, stop, source, row_masks, column_masks, 
                 component = (m << 6) + lowest_bit(left)
                 left &= left - ONE
                 positions, column = holders(table, component), table.columns[component]
-                pos, tot = claim_rows(desk, positions, column, span)
+                pos, tot = claim_rows(desk, positions, column, source, n, places, span)
                 ones += pos
                 seen += tot
         if counts.shape[1] > 0:

@@ -317,6 +317,7 @@ class RelationalTensor(SlicedTensor):
             running_stride=running.stride,
             by_object=mode == 0,
             turn=turn,
+            always=fixed.alone.min(axis=0),
             alone=fixed.alone,
             same=fixed.find(running),
             gaps=self._gaps,

@@ -39,6 +39,11 @@ class Tensor(Protocol):
     labels: tuple[npt.NDArray[Any] | None, ...]
 
     @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        ...
+
+    @property
     def n_observed(self) -> int:
         """Cells that are not missing."""
         ...
@@ -65,12 +70,17 @@ class Tensor(Protocol):
         ...
 
     def counts(
-        self, mode: int, factors: Sequence[Words], n_components: int, components: Sequence[int] | None = None
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        components: Sequence[int] | None = None,
+        rows: npt.NDArray[np.intp] | None = None,
     ) -> tuple[Counts, Counts]:
-        """Return (pos, tot) of a mode's entries, two arrays (N_k, len(components)) (eq. 5).
+        """Return (pos, tot) of a mode's entries, two arrays (len(rows), len(components)) (eq. 5).
 
-        All components by default. All other entries are held; ``tot`` counts the observed cells whose
-        value hangs on the entry, ``pos`` those of them that are 1. The entry's own value plays no part.
+        All rows and components by default. All other entries are held; ``tot`` counts the observed cells
+        whose value hangs on the entry, ``pos`` those of them that are 1. The entry's own value plays no part.
         """
         ...
 

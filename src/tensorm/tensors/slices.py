@@ -93,18 +93,24 @@ class SlicedTensor:
         return factor
 
     def counts(
-        self, mode: int, factors: Sequence[Words], n_components: int, components: Sequence[int] | None = None
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        components: Sequence[int] | None = None,
+        rows: npt.NDArray[np.intp] | None = None,
     ) -> tuple[Counts, Counts]:
-        """Return (pos, tot) of a mode's entries, two arrays (N_k, len(components)) (eq. 5)."""
+        """Return (pos, tot) of a mode's entries, two arrays (rows, len(components)) (eq. 5)."""
         given = self._given(mode, factors, n_components)
         factor = factors[mode]
         chosen = np.arange(n_components) if components is None else np.array(components)
-        counts = np.empty((2, len(factor), len(chosen)), np.int64)
+        where = _every(len(factor)) if rows is None else rows
+        counts = np.empty((2, len(where), len(chosen)), np.int64)
 
         def count(start: int, stop: int) -> None:
-            kernel.count_entries(counts, factor, start, stop, *given, chosen)
+            kernel.count_entries(counts, factor, where, start, stop, *given, chosen)
 
-        share_rows(count, len(factor), self._threads(n_components))
+        share_rows(count, len(where), self._threads(n_components))
         return counts[0], counts[1]
 
     def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
