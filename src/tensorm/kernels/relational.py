@@ -128,15 +128,15 @@ def _lay_rows(desk, source, n, places, span):
 
     def lay(desk, source, n, places, span):
         width, last = desk.shape[2], desk.shape[1] - 1
-        to = 0
-        for place in places:
-            for at in range(0, width, LANES * len(span)):
+        for at in range(0, width, LANES * len(span)):
+            to = at
+            for place in places:
                 seen = seen_at(source, n, place, at, span)
-                store(desk, to + at, seen)
+                store(desk, to, seen)
                 if last == 2:
-                    store(desk, to + width + at, seen)
-                store(desk, to + last * width + at, cells_at(source, n, place, at, span))
-            to += (last + 1) * width
+                    store(desk, to + width, seen)
+                store(desk, to + last * width, cells_at(source, n, place, at, span))
+                to += (last + 1) * width
 
     return lay
 
