@@ -8,13 +8,14 @@ from tensorm.posterior import Posterior
 from tensorm.report import write_report
 from tensorm.scores import score_cells
 from tensorm.selection import select_components
-from tensorm.tensors import DenseTensor, SparseTensor
+from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor
 
 __all__ = [
     "DenseTensor",
     "FileError",
     "InputError",
     "Posterior",
+    "RelationalTensor",
     "SparseTensor",
     "TensOrMachine",
     "__version__",

@@ -23,7 +23,7 @@ from tensorm.files.settings import read_settings, write_settings
 from tensorm.netcdf import Stored, describe, put, reading, writing
 from tensorm.sampler.storage import read_model, write_model
 from tensorm.sampler.sweep import Model
-from tensorm.tensors import DenseTensor, SparseTensor, Tensor
+from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, Tensor
 from tensorm.tensors.bits import Bits
 
 FORMAT, FORMAT_VERSION = "tensorm run", 1
@@ -46,7 +46,11 @@ def start_run(folder: str | os.PathLike[str], run: Run) -> Path:
         write_modes(file, tensor.shape, tensor.modes, tensor.labels)
         write_settings(file.create_group("settings"), run.settings)
         write_model(file.create_group("model"), run.model)
-        _write_cells(file.create_group("cells"), tensor)
+        cells = file.create_group("cells")
+        if isinstance(tensor, RelationalTensor):
+            _write_ranks(cells, tensor)
+        else:
+            _write_cells(cells, tensor)
     return path
 
 
@@ -77,7 +81,7 @@ def open_run(folder: str | os.PathLike[str], parameters: Sequence[str]) -> Run:
             read_labels(file, f"mode_{k}", mode["labels"], size)
             for k, (mode, size) in enumerate(zip(modes, shape, strict=True))
         )
-        tensor = _read_cells(cells, shape)
+        tensor = _read_ranks(cells, shape) if "ranks" in cells.names() else _read_cells(cells, shape)
         tensor.modes, tensor.labels = tuple(mode["name"] for mode in modes), labels
         settings = read_settings(file.group("settings"), parameters)
         return Run(settings, read_model(file.group("model"), shape), tensor)
@@ -99,6 +103,30 @@ def _write_cells(group: Any, tensor: Tensor) -> None:
     put(group, "ones", ("slice", "octet"), ones)
     if missing:
         put(group, "observed", ("slice", "octet"), observed)
+
+
+def _write_ranks(group: Any, tensor: RelationalTensor) -> None:
+    """Write what a relational tensor is made of."""
+    arrays = tensor.arrays()
+    sizes = {f"size_{k}": np.int64(size) for k, size in enumerate(tensor.shape)}
+    wide, in_parts = arrays["ranks"].dtype == np.uint32, len(arrays) > 1
+    describe(group, wide=np.int8(wide), in_parts=np.int8(in_parts), **sizes)
+    for name, array in arrays.items():
+        put(group, name, tuple(f"{name}_{k}" for k in range(array.ndim)), array)
+
+
+def _read_ranks(group: Stored, shape: tuple[int, ...]) -> RelationalTensor:
+    wide, in_parts = group.integer("wide", 0, 1), group.integer("in_parts", 0, 1)
+    if len(shape) != 3:
+        raise group.refuse(f"ranks belong to 3 modes, not {len(shape)}")
+    O, A, B = shape
+    known = {"part": (2,), "object_keys": (O, 2), "keys": (A,), "other_keys": (B,)} if in_parts else {}
+    group.expect(["ranks", *known])
+    ranks = group.array("ranks", "u4" if wide else "u2", (O, None))
+    if ranks.shape[1] not in ((A, A + B) if A == B else (A + B,)):
+        raise group.refuse("there are not as many ranks as attributes")
+    arrays = {name: group.array(name, "u2", sizes) for name, sizes in known.items()}
+    return RelationalTensor.from_arrays({"ranks": ranks, **arrays}, shape)
 
 
 def _octets(bits: Bits) -> npt.NDArray[np.uint8]:

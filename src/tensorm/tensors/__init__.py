@@ -8,6 +8,7 @@ from tensorm.coordinates import is_matrix, read_matrix
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.mirrored import MirroredTensor
 from tensorm.tensors.pick import pick_storage
+from tensorm.tensors.relational import RelationalTensor
 from tensorm.tensors.seam import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
 from tensorm.tensors.sparse import SparseTensor
 
@@ -17,6 +18,7 @@ __all__ = [
     "METROPOLIS",
     "DenseTensor",
     "MirroredTensor",
+    "RelationalTensor",
     "Rule",
     "SparseTensor",
     "Stream",
@@ -28,6 +30,6 @@ __all__ = [
 
 def as_tensor(X: Any) -> Tensor:
     """Return X if it is a tensor already, or a tensor of its cells."""
-    if isinstance(X, (DenseTensor, MirroredTensor, SparseTensor)):
+    if isinstance(X, (DenseTensor, MirroredTensor, RelationalTensor, SparseTensor)):
         return X
     return SparseTensor.from_listing(read_matrix(X)) if is_matrix(X) else DenseTensor(X)

@@ -38,8 +38,21 @@ class Tensor(Protocol):
     shape: tuple[int, ...]
     modes: tuple[str, ...]
     labels: tuple[npt.NDArray[Any] | None, ...]
-    n_observed: int
-    n_ones: int
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        ...
+
+    @property
+    def n_observed(self) -> int:
+        """Cells that are not missing."""
+        ...
+
+    @property
+    def n_ones(self) -> int:
+        """Those of them that are 1."""
+        ...
 
     def update_factor(
         self,
