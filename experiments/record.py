@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 OUT = Path(__file__).parent / "out"
+SETTINGS = ("noise", "density", "value", "flipped")  # columns of round numbers
 Row = dict[str, Any]
 
 
@@ -90,7 +91,7 @@ def show(name: str, rows: Sequence[Row]) -> None:
     for column in columns:
         table.add_column(column, justify="right")
     for row in rows:
-        table.add_row(*(tell(row.get(column, "")) for column in columns))
+        table.add_row(*(tell(row.get(column, ""), column) for column in columns))
     Console(width=180).print(table)
     OUT.mkdir(exist_ok=True)
     with (OUT / f"{name}.csv").open("w", newline="") as file:
@@ -103,14 +104,16 @@ def markdown(rows: Sequence[Row]) -> str:
     """Return a table as markdown."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
     lines = [columns, ["---"] * len(columns)]
-    lines += [[tell(row.get(column, "")) for column in columns] for row in rows]
+    lines += [[tell(row.get(column, ""), column) for column in columns] for row in rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def tell(value: Any) -> str:
+def tell(value: Any, column: str) -> str:
     """Return a value as it stands in a table."""
+    if column in SETTINGS and isinstance(value, float):
+        return f"{value:g}"
     if isinstance(value, (float, np.floating)):
-        return f"{value:.4f}" if abs(value) < 1 else f"{value:.3f}" if abs(value) < 100 else f"{value:.0f}"
+        return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
     return str(value)
 
 

@@ -81,7 +81,8 @@ def time_versus(times: int) -> list[Row]:
         X = sim.observed
         fits = {
             "ours": TensOrMachine(rank, n_chains=1, n_draws=250, random_state=0, progress=False),
-            "nnCP": baselines.NonNegativeCP(rank, random_state=0),
+            # Its default start, an SVD, takes far longer than the rest: the quicker one is the harder rival.
+            "nnCP": baselines.NonNegativeCP(rank, init="random", random_state=0),
         }
         seconds: dict[str, list[float]] = {name: [] for name in fits}
         for _ in range(times):
@@ -90,7 +91,7 @@ def time_versus(times: int) -> list[Row]:
         row: Row = {"shape": f"{side}^3", "rank": rank}
         row |= {f"{name}, seconds": min(seconds[name]) for name in fits}
         row["ratio"] = row["ours, seconds"] / row["nnCP, seconds"]
-        cells = np.argwhere(np.random.default_rng(0).random(X.shape) < 1e6 / X.size)
+        cells = np.argwhere(np.random.default_rng(0).random(X.shape) < 1e5 / X.size)
         truth = sim.noise_free[tuple(cells.T)]
         rows.append(
             row | {f"{name}, accuracy": float((fits[name].predict(cells) == truth).mean()) for name in fits}
@@ -148,8 +149,8 @@ def main(quick: bool, fresh: bool, jobs: int) -> None:
         markdown(small),
         "One draw of larger tensors, all cores.",
         markdown(sweeps),
-        "Our posterior (one chain, 250 draws) and tensorly's nnCP, a point estimate; density .1, noise .1, "
-        "all cores.",
+        "Our posterior (one chain, 250 draws) and tensorly's nnCP, a point estimate, from a random start; "
+        "density .1, noise .1, all cores.",
         markdown(versus),
         claims(compare(small, sweeps, versus)),
     )

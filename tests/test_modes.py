@@ -7,7 +7,7 @@ import pytest
 
 from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
 from tensorm import InputError, TensOrMachine
-from tensorm.modes import find_mode, posterior_of, read_modes
+from tensorm.modes import find_component, find_mode, posterior_of, read_modes
 
 
 def test_modes_carry_names_labels_and_groups() -> None:
@@ -37,6 +37,20 @@ def test_modes_are_found_by_name_or_number() -> None:
         find_mode(posterior, "ward")
     with pytest.raises(InputError, match=r"mode is 3; .* a number below 3"):
         find_mode(posterior, 3)
+
+
+def test_components_are_numbers_below_theirs() -> None:
+    assert find_component(ward_posterior(), 1) == 1
+    with pytest.raises(InputError, match="component is 2; there are 2, counted from 0"):
+        find_component(ward_posterior(), 2)
+    with pytest.raises(InputError, match="component is -1"):
+        find_component(ward_posterior(), -1)
+
+
+def test_the_strongest_component_of_each_index() -> None:
+    hour, _, met = read_modes(ward_posterior())
+    assert hour.strongest().tolist() == [1, 0, 0, 0, 2, 1]
+    assert met.strongest().tolist() == [0, 0, 0, 0, 0, 1, 1, 2]  # the last has 0.25
 
 
 def test_groups_must_fit_their_mode() -> None:

@@ -130,6 +130,16 @@ def test_cells_may_come_in_any_order_and_twice() -> None:
     assert found.predict_cells(tuple(np.empty((3, 0), np.intp))).shape == (0,)
 
 
+def test_a_part_predicts_what_the_whole_does() -> None:
+    whole = posteriors.ward_posterior()
+    indices = [np.array([5, 0]), np.array([7, 6, 0]), np.arange(8)]
+    part = whole.take(indices)
+    assert part.shape == (2, 3, 8)
+    assert part.labels[1].tolist() == ["nurse 04", "nurse 03", "doctor 01"]
+    for method in METHODS:
+        np.testing.assert_allclose(part.predict_all(method), whole.predict_all(method)[np.ix_(*indices)])
+
+
 def test_all_cells_are_refused_where_they_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     found = make_posterior(make_draws((3, 4, 2), 2, 1))
     monkeypatch.setattr(posterior_module, "available_memory", lambda: 8 * 24 - 1)

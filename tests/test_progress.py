@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from tensorm.model import Confusion, Noise
-from tensorm.progress import COMPILING, announcing_compilation, watching
+from tensorm.progress import COMPILING, Forecast, announcing_compilation, watching
 from tensorm.sampler.chains import Step
 from tensorm.sampler.state import SweepInfo
 
@@ -57,6 +57,17 @@ def test_time_left_is_told_once_it_is_known(terminal: Terminal) -> None:
             watch(Step(0, "draws", done, 400, INFO))
             time.sleep(0.11)
     assert shows(terminal, "/400", "0:00:4")
+
+
+def test_a_long_run_is_announced(terminal: Terminal) -> None:
+    with watching(1, True, Forecast(10_000, 2, 3, 12.4)) as watch:
+        for done in range(1, 4):
+            watch(Step(0, "burn-in", done, None, INFO))
+            time.sleep(0.02)
+    assert terminal.getvalue().count("10000 sweeps") == 1
+    assert shows(terminal, "3 chains", "12 MB")
+    assert Forecast(10, 1, 1, 1.0).tell(5.9) is None
+    assert "at least 2 min for 3 chains of 10 sweeps" in Forecast(10, 2, 3, 1.0).tell(6.0)
 
 
 def test_the_last_step_is_always_shown(terminal: Terminal) -> None:

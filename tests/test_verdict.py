@@ -39,6 +39,8 @@ def change(found: Posterior, chain: int, **attributes) -> Posterior:
 def test_chains_that_agree() -> None:
     found = diagnose(posterior())
     assert found.verdict == "All 4 chains agree."
+    assert found.fine
+    assert not found._replace(verdict="Run more chains.").fine
     assert [row.chain for row in found.chains] == [0, 1, 2, 3]
     assert all(row.rhat < 1.05 and row.ess > 100 for row in found.quantities)
     assert found.entries.constant == found.entries.total == 22

@@ -8,7 +8,7 @@ from tensorm.posterior import Posterior
 from tensorm.report import write_report
 from tensorm.scores import score_cells
 from tensorm.selection import select_components
-from tensorm.tensors import DaskTensor, DenseTensor, SparseTensor
+from tensorm.tensors import DaskTensor, DenseTensor, RelationalTensor, SparseTensor
 
 __all__ = [
     "ClusterError",
@@ -17,6 +17,7 @@ __all__ = [
     "FileError",
     "InputError",
     "Posterior",
+    "RelationalTensor",
     "SparseTensor",
     "TensOrMachine",
     "__version__",

@@ -35,7 +35,8 @@ from tensorm.netcdf import quote
 from tensorm.outputs import Outputs
 from tensorm.placing import place_slices
 from tensorm.posterior import METHODS, Posterior, check_room
-from tensorm.progress import announcing_compilation, say, watching
+from tensorm.progress import Forecast, announcing_compilation, say, watching
+from tensorm.sampler.burnin import WINDOW
 from tensorm.sampler.chains import Plan, run_chains, warm_up
 from tensorm.sampler.checkpoint import Checkpoints
 from tensorm.sampler.noise import MODELS
@@ -131,6 +132,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         With ``n_components="auto"``: how their number was chosen. Not kept in a file.
     storage_ : str
         "dense" or "sparse": how cells were held while sampling, whichever is faster. The draws are the same.
+        Not kept in a file.
     n_features_in_ : int
         Size of mode 1.
 
@@ -221,10 +223,9 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
     def _pick(self, given: Tensor) -> Tensor:
         """Return the cells in the storage in which sweeps are faster; say which unless it goes without."""
         tensor = pick_storage(given) if self._is_auto() else pick_storage(given, int(self.n_components))
-        self.storage_ = "sparse" if isinstance(tensor, SparseTensor) else "dense"
         if isinstance(given, SparseTensor) or isinstance(tensor, SparseTensor):
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
-            say(f"Cells are held {self.storage_}: {ones}.", self.progress)
+            say(f"Cells are held {_storage(tensor)}: {ones}.", self.progress)
         return tensor
 
     def _choose(self, tensor: Tensor, plan: Plan) -> Plan:
@@ -242,10 +243,11 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         checkpoints = None if folder is None else Checkpoints(folder, plan.model.seed)
         with announcing_compilation(self.progress):
             warm_up(tensor, plan.model)
-        with watching(self.n_chains, self.progress) as watch:
+        with watching(self.n_chains, self.progress, self._forecast(tensor, plan, threads)) as watch:
             traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
         posterior = Posterior.from_traces(traces, tensor.with_threads(threads))
         self._keep(posterior, plan.model)
+        self.storage_ = _storage(tensor)
         if folder is not None and not interrupted:
             self.save(folder / FIT)
         _warn(traces, self.n_chains, interrupted)
@@ -361,7 +363,9 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         -------
         ScoredCells
             Accuracy, balanced accuracy, AUC, average precision, log-loss, Brier score and calibration. The
-            constant predictor knows the share of ones among the cells of the fit.
+            constant predictor knows the share of ones among the cells of the fit. Of a ``RelationalTensor``
+            with more than eight million observed cells, a random sample of objects is scored, with about
+            four million.
         """
         check_is_fitted(self)
         tensor = as_tensor(X)
@@ -404,6 +408,13 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         if len(tensor.shape) != len(shape) or tensor.shape[first:] != shape[first:]:
             wanted = str(shape) if first == 0 else f"(any, {', '.join(map(str, shape[1:]))})"
             raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
+
+    def _forecast(self, tensor: Tensor, plan: Plan, threads: int) -> Forecast:
+        """Return what can be known of a run beforehand."""
+        sweeps = plan.n_draws + (2 * WINDOW if plan.burn_in is None else plan.burn_in)
+        draws = self.n_chains * plan.n_draws * sum(tensor.shape) * plan.model.n_components / 8
+        held = (tensor.nbytes + draws) / 2**20
+        return Forecast(sweeps, min(self.n_chains, threads), self.n_chains, held)
 
     def _threads(self) -> int:
         return count_threads(self.n_jobs)
@@ -537,6 +548,10 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     model = TensOrMachine(**run.settings).set_params(progress=progress)
     tensor = model._tensor(run.tensor)
     return model._sample(tensor, replace(model._plan(tensor), model=run.model), folder)
+
+
+def _storage(tensor: Tensor) -> str:
+    return "sparse" if isinstance(tensor, SparseTensor) else "dense"
 
 
 def check_observed(tensor: Tensor) -> None:

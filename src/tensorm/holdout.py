@@ -11,7 +11,8 @@ import numpy.typing as npt
 from tensorm.coordinates import Cells
 from tensorm.errors import InputError
 from tensorm.inputs import check_generator, check_mask, check_mode, check_number, is_a
-from tensorm.tensors import SparseTensor, Tensor, as_tensor
+from tensorm.tensors import RelationalTensor, SparseTensor, Tensor, as_tensor
+from tensorm.tensors.memory import available_memory
 from tensorm.tensors.pick import to_sparse
 
 Bits = npt.NDArray[np.bool_]
@@ -43,7 +44,8 @@ def train_test_mask(
         Whether to hold out the same share of the ones and of the zeros. Of use where ones are rare.
     symmetric : pair of modes, optional
         Two modes, by name or number, that stand for the same things, such as the two people of a contact.
-        Cells that mirror each other are then held out together, or each would give the other away.
+        Cells that mirror each other are then held out together, or each would give the other away. For a
+        ``RelationalTensor`` that is so in any case.
 
     Returns
     -------
@@ -52,6 +54,14 @@ def train_test_mask(
     """
     share, rng, tensor = check_share(test_size), check_generator(random_state), as_tensor(X)
     mirrored = check_symmetric(symmetric, tensor)
+    if mirrored is None and isinstance(tensor, RelationalTensor):
+        mirrored = tensor.mirrored
+    need, room = 6 * math.prod(tensor.shape), available_memory()
+    if need > room:
+        raise InputError(
+            f"A mask of {math.prod(tensor.shape):,} cells takes {need / 2**30:,.1f} GB to make and this "
+            f"machine has {room / 2**30:,.1f} GB; use hold_out of a RelationalTensor, or a part of X."
+        )
     ones, observed = _read(tensor)
     candidates = observed if mirrored is None else observed & _one_side(tensor.shape, *mirrored)
     groups = [candidates & ones, candidates & ~ones] if stratify else [candidates]
@@ -161,6 +171,8 @@ def hide(X: Any, mask: npt.ArrayLike) -> Any:
     A new object of the same kind
         Hidden cells are masked in a ``numpy.ma`` array, NaN elsewhere; integers and Booleans become float32.
     """
+    if isinstance(X, RelationalTensor):
+        raise InputError("X is a RelationalTensor, which has no cells to hide; use its hold_out instead.")
     hidden = check_mask(mask, np.shape(X))
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.array(X.data.copy(), mask=np.ma.getmaskarray(X) | hidden)

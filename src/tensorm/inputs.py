@@ -14,7 +14,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,14 @@ from tensorm.errors import InputError
 Bits = npt.NDArray[np.bool_]
 Labels = tuple[npt.NDArray[Any] | None, ...]
 
+Opened = tuple[npt.NDArray[Any], Bits | None, Sequence[Any] | None, Labels | None]
+
+# What every column of a table must be, and what to do with what is no array of numbers.
+CELLS = (
+    "every column of a wide table must hold 0, 1 or missing",
+    "convert to bool, integer, or float with NaN for missing",
+)
+NUMBERS = "every column must hold numbers or be left out", "convert to integer, or float with NaN for missing"
 LARGEST_UNPACKED = 2**24  # cells of a scipy.sparse matrix that are unpacked to a dense array
 
 
@@ -98,6 +106,15 @@ class Observations:
         return f"{index} ({', '.join(names)})" if names else f"{index}"
 
 
+class Matrix(NamedTuple):
+    """Numbers of objects and attributes as they came, with names."""
+
+    values: npt.NDArray[Any]
+    mask: Bits | None  # True where a value is missing; NaN is missing besides
+    modes: tuple[str, str]  # what an object and an attribute are called
+    labels: Labels  # their own names, or None
+
+
 def observe(X: Any) -> Observations:
     """Take in cells of 0, 1 and missing, without copying or changing them.
 
@@ -118,6 +135,49 @@ def observe(X: Any) -> Observations:
     InputError
         When this is no array of numbers, or has fewer than two modes, or an empty one.
     """
+    values, mask, names, labels = _open("X", X, *CELLS)
+    K = values.ndim
+    if K < 2:
+        raise InputError(f"X has {K} mode{'s' * (K != 1)} (shape {values.shape}); give at least 2 modes.")
+    modes = tuple(f"mode {k}" if names is None or names[k] is None else str(names[k]) for k in range(K))
+    if 0 in values.shape:
+        empty = modes[values.shape.index(0)]
+        raise InputError(f"X has shape {values.shape}; {empty} is empty, but every mode needs an index.")
+    return Observations(values, mask, modes, (None,) * K if labels is None else labels)
+
+
+def read_matrix(matrix: Any) -> Matrix:
+    """Take in numbers of objects (rows) and attributes (columns), without copying or changing them.
+
+    Parameters
+    ----------
+    matrix : array-like
+        Two axes: an array with NaN for missing, a ``numpy.ma`` array, an ``xarray.DataArray``, a pandas table
+        or an ``anndata.AnnData``.
+
+    Raises
+    ------
+    InputError
+        When there are not two axes of numbers, or one is empty.
+    """
+    if is_a(matrix, "anndata", "AnnData"):
+        objects, attributes = matrix.obs_names, matrix.var_names
+        values, mask, *_ = _open("matrix", matrix.X, *NUMBERS)
+        names: Sequence[Any] | None = (objects.name, attributes.name)
+        labels: Labels | None = (objects.to_numpy(), attributes.to_numpy())
+    else:
+        values, mask, names, labels = _open("matrix", matrix, *NUMBERS)
+    if values.ndim != 2 or 0 in values.shape:
+        raise InputError(
+            f"matrix has shape {values.shape}; give objects by attributes, at least one of each."
+        )
+    first, second = (None, None) if names is None else names
+    modes = "object" if first is None else str(first), "attribute" if second is None else str(second)
+    return Matrix(values, mask, modes, (None, None) if labels is None else labels)
+
+
+def _open(name: str, X: Any, column: str, remedy: str) -> Opened:
+    """Return values and mask of what was given, and the names and labels that it has."""
     names: Sequence[Any] | None = None
     labels: Labels | None = None
     mask: Bits | None = None
@@ -128,23 +188,16 @@ def observe(X: Any) -> Observations:
     elif is_a(X, "pandas", "DataFrame"):
         names = (X.index.name, X.columns.name)
         labels = (X.index.to_numpy(), X.columns.to_numpy())
-        X = _unpack_table(X)
+        X = _unpack_table(name, X, column)
     elif is_a(X, "scipy.sparse", "sparray") or is_a(X, "scipy.sparse", "spmatrix"):
-        X = _unpack_sparse(X)
+        X = _unpack_sparse(name, X)
     elif isinstance(X, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(X) if np.ma.is_masked(X) else None
         X = np.ma.getdata(X)
-    values = _as_numbers("X", X, "convert to bool, integer, or float with NaN for missing")
+    values = _as_numbers(name, X, remedy)
     if isinstance(X, (list, tuple)) and any(isinstance(part, np.ma.MaskedArray) for part in X):
         mask = np.array([np.ma.getmaskarray(part) for part in X])
-    K = values.ndim
-    if K < 2:
-        raise InputError(f"X has {K} mode{'s' * (K != 1)} (shape {values.shape}); give at least 2 modes.")
-    modes = tuple(f"mode {k}" if names is None or names[k] is None else str(names[k]) for k in range(K))
-    if 0 in values.shape:
-        empty = modes[values.shape.index(0)]
-        raise InputError(f"X has shape {values.shape}; {empty} is empty, but every mode needs an index.")
-    return Observations(values, mask, modes, (None,) * K if labels is None else labels)
+    return values, mask, names, labels
 
 
 def check_count(name: str, value: Any, minimum: int, otherwise: str = "") -> int:
@@ -250,24 +303,23 @@ def _as_numbers(name: str, value: Any, remedy: str) -> npt.NDArray[Any]:
     raise InputError(f"{name} has dtype {array.dtype}{holding}; {remedy}.")
 
 
-def _unpack_table(table: Any) -> npt.NDArray[Any]:
+def _unpack_table(name: str, table: Any, wanted: str) -> npt.NDArray[Any]:
     """Return the cells of a wide table; nullable and mixed columns become floats, in which NaN is missing."""
     for column, dtype in zip(table.columns, table.dtypes, strict=True):
         if dtype.kind not in "biuf":
-            wanted = "every column of a wide table must hold 0, 1 or missing"
-            raise InputError(f"X has a column {column!r} of dtype {dtype}; {wanted}.")
+            raise InputError(f"{name} has a column {column!r} of dtype {dtype}; {wanted}.")
     cells = table.to_numpy()
     if cells.dtype.kind not in "biuf":
         cells = table.to_numpy(dtype=np.float64, na_value=np.nan)
     return np.asarray(cells)
 
 
-def _unpack_sparse(matrix: Any) -> npt.NDArray[Any]:
+def _unpack_sparse(name: str, matrix: Any) -> npt.NDArray[Any]:
     cells = math.prod(matrix.shape)
     if cells > LARGEST_UNPACKED:
         raise InputError(
-            f"X is a sparse matrix of {cells:,} cells, and only up to {LARGEST_UNPACKED:,} are unpacked; "
-            "give a part of it, or a dense array."
+            f"{name} is a sparse matrix of {cells:,} cells, and only up to {LARGEST_UNPACKED:,} are "
+            "unpacked; give a part of it, or a dense array."
         )
     return np.asarray(matrix.toarray())
 

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.errors import InputError
-from tensorm.inputs import is_a
+from tensorm.inputs import check_mode, is_a
 from tensorm.modes import FittedMode, find_mode, posterior_of, read_modes
 from tensorm.posterior import Posterior
+from tensorm.tensors import Tensor
 
 if TYPE_CHECKING:
     from tensorm.estimator import TensOrMachine
@@ -85,6 +86,27 @@ def read_metadata(
     return tuple(
         _join(mode, tables[k]) if k in tables else () for k, mode in enumerate(read_modes(posterior))
     )
+
+
+def share_metadata(tensor: Tensor, metadata: Metadata) -> dict[str, Any]:
+    """Return the tables by the names of their modes; modes with the same labels share theirs."""
+    tables = {check_mode(mode, tensor.modes): table for mode, table in metadata.items()}
+    for k, labels in enumerate(tensor.labels):
+        for other in list(tables):
+            if (
+                k not in tables
+                and labels is not None
+                and np.array_equal(labels, np.asarray(tensor.labels[other]))
+            ):
+                tables[k] = tables[other]
+    return {tensor.modes[k]: table for k, table in sorted(tables.items())}
+
+
+def check_metadata(tensor: Tensor, metadata: Metadata) -> None:
+    """Raise unless tables can be joined to the modes of a tensor, as ``read_metadata`` does after the fit."""
+    for mode, table in metadata.items():
+        k = check_mode(mode, tensor.modes)
+        _join(FittedMode(tensor.modes[k], np.zeros((tensor.shape[k], 1)), tensor.labels[k], None), table)
 
 
 def groups_of(

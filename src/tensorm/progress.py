@@ -10,18 +10,45 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from tensorm.sampler.chains import Step
 
+LONG = 60.0  # seconds beyond which a run is announced
 COMPILING = "Compiling for this processor, once: the next run starts at once."
 
 
+class Forecast(NamedTuple):
+    """What is known of a run before it is long under way."""
+
+    sweeps: int  # of a chain, at least
+    at_once: int  # chains side by side
+    n_chains: int
+    megabytes: float  # held by the cells and the draws
+
+    def tell(self, seconds: float) -> str | None:
+        """Say what to expect if a sweep takes so many seconds, or nothing if that is soon over."""
+        left = seconds * self.sweeps * -(-self.n_chains // self.at_once)
+        if left < LONG:
+            return None
+        chains = f"{self.n_chains} chain{'s' * (self.n_chains != 1)} of {self.sweeps} sweeps"
+        return (
+            f"A sweep takes about {seconds:.1f} s: at least {left / 60:.0f} min for {chains}, and "
+            f"{self.megabytes:,.0f} MB for cells and draws."
+        )
+
+
 @contextmanager
-def watching(n_chains: int, shown: bool) -> Iterator[Callable[[Step], None]]:
-    """Show one bar per chain while the block runs; yields the function that chains report to."""
+def watching(
+    n_chains: int, shown: bool, forecast: Forecast | None = None
+) -> Iterator[Callable[[Step], None]]:
+    """Show one bar per chain while the block runs; yields the function that chains report to.
+
+    With a forecast, a run that will take long is announced after its second sweep.
+    """
     console = _terminal() if shown else None
     if console is None:
         yield lambda step: None
@@ -40,9 +67,15 @@ def watching(n_chains: int, shown: bool) -> Iterator[Callable[[Step], None]]:
             for chain in range(n_chains)
         ]
         shown_at = [0.0] * n_chains
+        begun: list[float] = []
 
         def show(step: Step) -> None:
             now = time.monotonic()
+            if step.chain == 0 and forecast is not None and len(begun) < 2:
+                begun.append(now)
+                told = forecast.tell(now - begun[0]) if len(begun) == 2 else None
+                if told is not None:
+                    console.print(told, highlight=False)
             if now - shown_at[step.chain] < 0.1 and step.done != step.total:
                 return
             shown_at[step.chain] = now

@@ -15,11 +15,14 @@ from scipy.special import betaincinv
 from tensorm.errors import InputError
 from tensorm.inputs import check_bits, check_count, check_mask, check_number, check_probability
 from tensorm.posterior import Posterior
+from tensorm.tensors import RelationalTensor
 from tensorm.tensors.memory import available_memory
 from tensorm.tensors.seam import Tensor
 
 Bits = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+
+SCORED = 2**22  # observed cells of a large relational tensor that are scored
 
 
 class Scores(NamedTuple):
@@ -161,9 +164,12 @@ def score_tensor(
 ) -> ScoredCells:
     """Score the posterior predictive on observed cells of a tensor, those of the mask if there is one.
 
-    Cells are predicted block by block; only those that are scored are held.
+    Cells are predicted block by block; only those that are scored are held. Of a large relational tensor only
+    some objects are scored, a random sample with about SCORED observed cells.
     """
     chosen = None if mask is None else check_mask(mask, tensor.shape)
+    if chosen is None and isinstance(tensor, RelationalTensor) and tensor.n_observed > 2 * SCORED:
+        return _score_sample(posterior, tensor, n_bins)
     n_cells = tensor.n_observed if chosen is None else int(np.count_nonzero(chosen))
     need, room = 64 * n_cells, available_memory()  # pairs, and what sorting them takes
     if need > room:
@@ -175,6 +181,19 @@ def score_tensor(
     if not sum(len(ones) for ones, _ in pairs):
         where = "X has no observed cell" if chosen is None else "mask holds no observed cell of X"
         raise InputError(f"{where}; give at least one that is not missing.")
+    ones, chances = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    return score_cells(ones, chances, posterior.base_rate, n_bins)
+
+
+def _score_sample(posterior: Posterior, tensor: RelationalTensor, n_bins: int) -> ScoredCells:
+    """Score the cells of some objects, the same ones each time."""
+    O, A, B = tensor.shape
+    count = max(1, O * SCORED // tensor.n_observed)
+    objects = np.sort(np.random.default_rng(0).choice(O, count, replace=False))
+    pairs = []
+    for n in objects:  # one at a time: neighbours need not be in the sample
+        _, ones, observed = next(tensor.take([np.array([n]), np.arange(A), np.arange(B)]).blocks(A * B))
+        pairs.append((ones[observed], posterior.predict_block(n, n + 1)[observed]))
     ones, chances = (np.concatenate(part) for part in zip(*pairs, strict=True))
     return score_cells(ones, chances, posterior.base_rate, n_bins)
 

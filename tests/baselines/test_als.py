@@ -96,6 +96,7 @@ def test_missing_cells_are_left_out_or_taken_for_zeros() -> None:
     np.testing.assert_array_equal(zeros.predict(), twin.predict())
     assert zeros.error_ == twin.error_ == 0
     assert zeros.predict()[:4, :3, :4].sum() == 0
+    assert zeros.score(X) == 1  # of the cells that are observed
 
 
 def test_nothing_to_find_is_no_error() -> None:

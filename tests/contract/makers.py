@@ -21,23 +21,19 @@ def dense(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
 
 
 def sparse(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
-    """All zeros are implied."""
-    if observed is None:
-        return SparseTensor(np.nonzero(ones), ones.shape)
-    return SparseTensor(np.nonzero(ones & observed), ones.shape, missing=np.argwhere(~observed))
-
-
-def listed(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
-    """All observed cells are listed."""
-    cells = np.ones(ones.shape, bool) if observed is None else observed
-    order = np.random.default_rng(0).permutation(np.count_nonzero(cells))
-    return SparseTensor(np.argwhere(cells)[order], ones.shape, ones[cells][order], unlisted="missing")
+    """All zeros are implied, or, about as often, all observed cells are listed."""
+    seen = np.ones(ones.shape, bool) if observed is None else observed
+    if np.count_nonzero(ones) % 2:
+        missing = None if observed is None else np.argwhere(~observed)
+        return SparseTensor(np.nonzero(ones & seen), ones.shape, missing=missing)
+    order = np.random.default_rng(0).permutation(np.count_nonzero(seen))
+    return SparseTensor(np.argwhere(seen)[order], ones.shape, ones[seen][order], unlisted="missing")
 
 
 def sharded(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
     """Shards of all kinds, side by side."""
     parts = cut(len(ones), 3)
-    parted = zip(itertools.cycle([dense, sparse, listed]), pieces(ones, parts), pieces(observed, parts))
+    parted = zip(itertools.cycle([dense, sparse]), pieces(ones, parts), pieces(observed, parts))
     return shard([kind(*cells) for kind, *cells in parted])
 
 
@@ -56,7 +52,6 @@ def dask(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
 MAKERS: dict[str, Maker] = {
     "dense": dense,
     "sparse": sparse,
-    "listed": listed,
     "sharded": sharded,
     "dask": dask,
 }

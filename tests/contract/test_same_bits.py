@@ -7,7 +7,7 @@ import pytest
 from makers import Maker
 from problems import RULES, Problem, fast_update, make_problem, make_turn
 
-from tensorm.tensors import dense, sparse
+from tensorm.tensors import slices, sparse
 
 SHAPES = [(5, 6, 7), (70, 9), (1, 66, 3), (2, 3, 2, 70), (33, 600)]
 
@@ -17,7 +17,7 @@ SHAPES = [(5, 6, 7), (70, 9), (1, 66, 3), (2, 3, 2, 70), (33, 600)]
 def test_any_number_of_threads(
     make: Maker, shape: tuple[int, ...], n_threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for kind in (dense, sparse):
+    for kind in (slices, sparse):
         monkeypatch.setattr(kind, "WORTH_THREADS", 0)
     problem = make_problem(shape, 5, 0, 0.1, 0.5)
     one = make(problem.ones, problem.observed)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensorm.errors import InputError
-from tensorm.tensors import DenseTensor, dense
+from tensorm.tensors import DenseTensor, slices
 from tensorm.tensors.dense import check_memory
 from tensorm.tensors.layout import packed_modes
 
@@ -116,8 +116,8 @@ def test_threads_are_used_only_where_there_is_enough_to_do(monkeypatch: pytest.M
         seen.append(n_threads)
         return [work(0, n_rows)]
 
-    monkeypatch.setattr(dense, "share_rows", share_rows)
-    monkeypatch.setattr(dense, "WORTH_THREADS", 50_000)
+    monkeypatch.setattr(slices, "share_rows", share_rows)
+    monkeypatch.setattr(slices, "WORTH_THREADS", 50_000)
     for size in (20, 70):
         tensor = DenseTensor(np.ones((size, size, size)))
         factors = [np.ones((size, 1), np.uint64)] * 3

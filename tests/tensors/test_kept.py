@@ -17,7 +17,7 @@ from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, sweep
-from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, Stream, dense, kept
+from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, Stream, kept, slices
 from tensorm.tensors.bits import pack
 from tensorm.tensors.kept import Kept, keep_counts
 
@@ -86,7 +86,7 @@ def test_the_same_draws(
     """Also when somebody else changes factors between sweeps, a few entries or many."""
     monkeypatch.setattr(kept, "STEP", 0)
     monkeypatch.setattr(kept, "ROOM", 300)  # slices in several lots
-    monkeypatch.setattr(dense, "WORTH_THREADS", 0)
+    monkeypatch.setattr(slices, "WORTH_THREADS", 0)
     X, factors = planted(shape, L, missing)
     L += 2
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from tensorm.errors import InputError
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sweep import Model, start, sweep
-from tensorm.tensors import GREEDY, DenseTensor, Rule, Stream
+from tensorm.tensors import GREEDY, DenseTensor, RelationalTensor, Rule, Stream
 from tensorm.tensors.bits import pack, unpack
 from tensorm.tensors.sharded import ShardedTensor, fingerprint
 
@@ -131,3 +131,16 @@ def test_components_are_chosen_as_in_one_piece(tmp_path: Path) -> None:
     tensor, crew = sharded(X)
     assert choose(tensor, run_dir=tmp_path).table == choose(X).table
     assert "cells" not in {verb for verb, _ in crew.rounds}
+
+
+def test_relational_shards() -> None:
+    """As they are: a normalised matrix would depend on all objects."""
+    matrix, make = np.random.default_rng(0).random((9, 6)), partial(RelationalTensor, normalise=None)
+    whole, parted = make(matrix), shard([make(matrix[:4]), make(matrix[4:])])
+    assert (parted.shape, parted.n_ones, parted.n_observed) == (whole.shape, whole.n_ones, whole.n_observed)
+    masks = [pack(np.random.default_rng(1).random((N, 3)) < 0.6) for N in whole.shape]
+    for mode in range(3):
+        np.testing.assert_array_equal(parted.counts(mode, masks, 3), whole.counts(mode, masks, 3))
+    assert parted.confusion(masks, 3) == whole.confusion(masks, 3)
+    ones = [tensor.sample_ones(np.random.default_rng(2), 20) for tensor in (whole, parted)]
+    np.testing.assert_array_equal(*ones)

@@ -75,7 +75,7 @@ def test_only_some_rows_are_decided(unlisted: str, kind: int) -> None:
     masks = [pack(rng.random((N, 4)) < 0.2) for N in X.shape]
     masks[0][8:28] = 0
     tensor = SparseTensor(np.argwhere(X), X.shape) if unlisted == "zero" else pick.to_sparse(DenseTensor(X))
-    rule = Rule(np.array([2, 0, 1, 3]), kind, 1.5, 0.02, np.array([[-0.5, 0.3, -30.0, -np.inf]]))
+    rule = Rule(np.array([2, 0, 1, 3, 0, 2, 1]), kind, 1.5, 0.02, np.array([[-0.5, 0.3, -30.0, -np.inf]]))
     stream = Stream(np.uint64(5), 0, 0, 0)
     whole = DenseTensor(X).update_factor(0, masks, 4, rule, stream)
     rows = np.array([39, 3, 12, 20])
@@ -150,7 +150,8 @@ def test_fixed_entries_stay_fixed_in_a_part() -> None:
     assert ground.bits[2][5].all()
 
 
-def test_storage_is_picked_by_cost() -> None:
+def test_storage_is_picked_by_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pick, "SMALL", 2**22)
     rare, common = np.zeros((300, 200, 100), bool), np.zeros((300, 200, 100), bool)
     rare[:10, :10, :10] = True
     common[:60, :60, :20] = True
@@ -198,6 +199,7 @@ def test_sparse_matrices_and_arrays() -> None:
 
 
 def test_a_run_in_a_folder_is_resumed(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pick, "SMALL", 2**20)
     X = simulate((200, 150, 160), rank=2, density=0.0003, noise=0.0, random_state=2).observed
     model = TensOrMachine(2, n_chains=1, n_draws=8, burn_in=5, random_state=0, progress=False)
     model.fit(DenseTensor(X), run_dir=tmp_path / "run")

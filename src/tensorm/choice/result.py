@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorm.plots import plot_selection
 
@@ -84,6 +86,28 @@ class Selection:
             columns="measures"
         )
 
+    def to_json(self) -> str:
+        """Return all of it as a JSON text; NaN, which JSON has not, as null."""
+        form = asdict(self) | {
+            "table": [row._asdict() for row in self.table],
+            "candidates": [row._asdict() for row in self.candidates],
+        }
+        return json.dumps(_without_nan(form), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Selection:
+        """Undo ``to_json``; raises ValueError if that is not what the text came from."""
+        form = json.loads(text)
+        try:
+            table = tuple(Trial(**row) for row in form.pop("table"))
+            candidates = tuple(
+                Candidate(row["n_components"], _or_nan(row["score"]), _or_nan(row["error"]))
+                for row in form.pop("candidates")
+            )
+            return cls(table=table, candidates=candidates, **form)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError("no selection") from error
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the scores of all numbers of components and mark the one chosen.
 
@@ -109,3 +133,15 @@ class Selection:
 
 def _number(value: float) -> str:
     return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.4f}"
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _without_nan(form: Any) -> Any:
+    if isinstance(form, dict):
+        return {name: _without_nan(part) for name, part in form.items()}
+    if isinstance(form, (list, tuple)):
+        return [_without_nan(part) for part in form]
+    return None if isinstance(form, float) and not math.isfinite(form) else form

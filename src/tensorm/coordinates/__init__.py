@@ -1,11 +1,12 @@
 """Cells given one by one: lists of coordinates, checked, and read from matrices, tables and files."""
 
-from tensorm.coordinates.cells import Cells, check_shape, key_of, list_cells
+from tensorm.coordinates.cells import Cells, ConflictError, check_shape, key_of, list_cells
 from tensorm.coordinates.files import read_file
 from tensorm.coordinates.listing import Listing, is_matrix, read_matrix, read_table
 
 __all__ = [
     "Cells",
+    "ConflictError",
     "Listing",
     "check_shape",
     "is_matrix",

@@ -24,6 +24,14 @@ MOST_CELLS = 2**60  # so that counts, and their sums, are exact
 LONGEST = 2**32  # rows of all modes together
 
 
+class ConflictError(InputError):
+    """A cell is listed with two values."""
+
+    def __init__(self, message: str, cell: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.cell = cell
+
+
 class Cells(NamedTuple):
     """Keys of the listed cells, by their value."""
 
@@ -153,4 +161,6 @@ def _refuse_conflict(some: Keys, others: Keys, name: str, other_name: str, shape
     both = few[many[np.searchsorted(many[:-1], few)] == few]
     if len(both):
         cell = tuple(int(n) for n in np.unravel_index(both[0], shape))
-        raise InputError(f"coords lists cell {cell} as {name} and as {other_name}; keep one of the two.")
+        raise ConflictError(
+            f"coords lists cell {cell} as {name} and as {other_name}; keep one of the two.", cell
+        )

@@ -27,22 +27,10 @@ def read_file(
     labelled: bool = False,
 ) -> Listing:
     """List the cells of a file; see ``SparseTensor.read``."""
-    file = Path(path)
-    kind = file.with_suffix("").suffix if file.suffix == ".gz" else file.suffix
-    if kind != ".parquet" and kind not in SEPARATORS:
-        raise FileError(f"{file} is of no known kind; give {ENDINGS}.")
-    frostt = kind == ".tns"
-    place: Place = "row {}".format
-    if kind == ".parquet":
-        table = _read_parquet(file)
-    else:
-        heads = _first_lines(file)
-        separator = SEPARATORS[kind] or _guess_separator(heads)
-        titled = _has_header(heads, separator, modes, frostt) if header is None else header
-        table, place = _parse(file, separator, titled), Lines(file, titled)
-        if not titled:
-            table.columns = _name_columns(file, len(table.columns), modes, -1 if frostt else value)
-            modes = None
+    frostt = kind_of(path) == ".tns"
+    table, place, titled = read_frame(path, modes, -1 if frostt else value, header)
+    if not titled:
+        modes = None
     if frostt or isinstance(value, int):
         value = str(table.columns[-1 if frostt else value])
     for name in table.columns:
@@ -50,6 +38,45 @@ def read_file(
             _refuse_mixed(table[name], labelled, frostt, place)
     listing = read_table(table, modes, value if value is None else str(value), None, labelled, place)
     return _count_from(int(frostt) if first is None else first, listing, shape, frostt)
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """Return the ending of a file's name, that before .gz."""
+    file = Path(path)
+    return file.with_suffix("").suffix if file.suffix == ".gz" else file.suffix
+
+
+def read_frame(
+    path: str | os.PathLike[str],
+    modes: Sequence[str] | None = None,
+    value: str | int | None = None,
+    header: bool | None = None,
+) -> tuple[Any, Place, bool]:
+    """Return the table in a file, what says where a row is, and whether its columns had names.
+
+    Parameters
+    ----------
+    path : path
+        Text or Parquet.
+    modes : sequence of str, optional
+        Names of the columns with indices: the first line has them if it has all of these.
+    value : str or int, optional
+        The column with values; its position if there are no names.
+    header : bool, optional
+        Whether the first line has names; by default that is guessed.
+    """
+    file, kind = Path(path), kind_of(path)
+    if kind == ".parquet":
+        return _read_parquet(file), "row {}".format, True
+    if kind not in SEPARATORS:
+        raise FileError(f"{file} is of no known kind; give {ENDINGS}.")
+    heads = _first_lines(file)
+    separator = SEPARATORS[kind] or _guess_separator(heads)
+    titled = _has_header(heads, separator, modes, kind == ".tns") if header is None else header
+    table = _parse(file, separator, titled)
+    if not titled:
+        table.columns = _name_columns(file, len(table.columns), modes, value)
+    return table, Lines(file, titled), titled
 
 
 def _count_from(start: int, listing: Listing, shape: Sequence[int] | None, frostt: bool) -> Listing:
@@ -112,6 +139,15 @@ def _has_header(heads: list[str], separator: str, modes: Sequence[str] | None, f
     if modes is not None and set(modes) <= set(names):
         return True
     return not any(map(_is_number, names)) and any(_is_number(field) for line in rest for field in line)
+
+
+def has_numbers(path: str | os.PathLike[str]) -> bool:
+    """Whether the first line of a text has a number in it, so that it names no columns."""
+    separator = SEPARATORS[kind_of(path)]
+    heads = _first_lines(Path(path))
+    return any(
+        _is_number(field.strip()) for field in re.split(separator or _guess_separator(heads), heads[0])
+    )
 
 
 def _is_number(text: str) -> bool:

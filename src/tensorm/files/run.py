@@ -24,7 +24,7 @@ from tensorm.files.settings import read_settings, write_settings
 from tensorm.netcdf import Stored, describe, put, reading, writing
 from tensorm.sampler.storage import read_model, write_model
 from tensorm.sampler.sweep import Model
-from tensorm.tensors import DenseTensor, SparseTensor, Tensor
+from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, Tensor
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.sharded import ShardedTensor, fingerprint
 
@@ -49,7 +49,11 @@ def start_run(folder: str | os.PathLike[str], run: Run) -> Path:
         write_modes(file, tensor.shape, tensor.modes, tensor.labels)
         write_settings(file.create_group("settings"), run.settings)
         write_model(file.create_group("model"), run.model)
-        _write_cells(file.create_group("cells"), tensor)
+        cells = file.create_group("cells")
+        if isinstance(tensor, RelationalTensor):
+            _write_ranks(cells, tensor)
+        else:
+            _write_cells(cells, tensor)
     return path
 
 
@@ -83,7 +87,7 @@ def open_run(folder: str | os.PathLike[str], parameters: Sequence[str], given: T
         if given is not None or FINGERPRINT in cells.names():
             tensor = _check_cells(cells, shape, given)
         else:
-            tensor = _read_cells(cells, shape)
+            tensor = _read_tensor(cells, shape)
         tensor.modes, tensor.labels = tuple(mode["name"] for mode in modes), labels
         settings = read_settings(file.group("settings"), parameters)
         return Run(settings, read_model(file.group("model"), shape), tensor)
@@ -120,11 +124,39 @@ def _check_cells(group: Stored, shape: tuple[int, ...], given: Tensor | None) ->
         raise FileError("The cells of this run are on a cluster; give them again, as in resume(run_dir, X).")
     known = FINGERPRINT in group.names()
     counts = (
-        group.array(FINGERPRINT, "i8", (sum(shape), 2)) if known else _fingerprint(_read_cells(group, shape))
+        group.array(FINGERPRINT, "i8", (sum(shape), 2)) if known else _fingerprint(_read_tensor(group, shape))
     )
     if given.shape != shape or not np.array_equal(counts, _fingerprint(given)):
         raise InputError("X has other cells than the run in this folder; give those that it began with.")
     return given
+
+
+def _read_tensor(group: Stored, shape: tuple[int, ...]) -> Tensor:
+    return _read_ranks(group, shape) if "ranks" in group.names() else _read_cells(group, shape)
+
+
+def _write_ranks(group: Any, tensor: RelationalTensor) -> None:
+    """Write what a relational tensor is made of."""
+    arrays = tensor.arrays()
+    sizes = {f"size_{k}": np.int64(size) for k, size in enumerate(tensor.shape)}
+    wide, in_parts = arrays["ranks"].dtype == np.uint32, len(arrays) > 1
+    describe(group, wide=np.int8(wide), in_parts=np.int8(in_parts), **sizes)
+    for name, array in arrays.items():
+        put(group, name, tuple(f"{name}_{k}" for k in range(array.ndim)), array)
+
+
+def _read_ranks(group: Stored, shape: tuple[int, ...]) -> RelationalTensor:
+    wide, in_parts = group.integer("wide", 0, 1), group.integer("in_parts", 0, 1)
+    if len(shape) != 3:
+        raise group.refuse(f"ranks belong to 3 modes, not {len(shape)}")
+    O, A, B = shape
+    known = {"part": (2,), "object_keys": (O, 2), "keys": (A,), "other_keys": (B,)} if in_parts else {}
+    group.expect(["ranks", *known])
+    ranks = group.array("ranks", "u4" if wide else "u2", (O, None))
+    if ranks.shape[1] not in ((A, A + B) if A == B else (A + B,)):
+        raise group.refuse("there are not as many ranks as attributes")
+    arrays = {name: group.array(name, "u2", sizes) for name, sizes in known.items()}
+    return RelationalTensor.from_arrays({"ranks": ranks, **arrays}, shape)
 
 
 def _octets(bits: Bits) -> npt.NDArray[np.uint8]:

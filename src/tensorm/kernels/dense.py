@@ -1,40 +1,25 @@
-"""Dense tensors: the slices of a mode in packed cells, decided or counted row by row (rows.py)."""
+"""Dense tensors as a source of slices (slices.py): packed cells, read from memory."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import njit, types, uint64
+from numba.extending import overload
 
-from tensorm.kernels.rows import (
-    CELLS,
-    FREE,
-    ONE,
-    SINGLE,
-    count_entry,
-    cover_rows,
-    decide,
-    entry_prior,
-    holders,
-    make_desk,
-    make_table,
-    weigh,
+from tensorm.kernels.rows import ONE
+from tensorm.kernels.slices import (
+    INLINE,
+    cells_at,
+    fetch_rows,
+    is_far,
+    laid_cells,
+    lay_rows,
+    places_of,
+    seen_at,
 )
-from tensorm.kernels.vectors import (
-    LANES,
-    add,
-    both,
-    load,
-    lowest_bit,
-    ones,
-    popcount,
-    prefetch,
-    store,
-    total,
-    without,
-    zeros,
-)
+from tensorm.kernels.vectors import LANES, load, ones, prefetch, store
 
 NEAR = 2**20  # words that stay in a processor's caches, and so need not be asked for in advance
 
@@ -46,118 +31,84 @@ class Packed(NamedTuple):
     observed: Any  # the same for the observed cells; empty when none is missing
     stride: int  # words from one slice to the next
     offsets: Any  # words from the start of a slice to each of its rows
-    row_masks: Any  # components of the modes that index the rows, combined
-    column_masks: Any  # components of the packed modes, combined
 
 
-@njit(error_model="numpy")
-def lay_rows(desk, words, observed, starts, span):
-    """Put all rows of a slice on the desk, with no component active."""
-    width, missing = desk.shape[2], observed.shape[0] > 0
-    for at in range(0, width, LANES * len(span)):
-        place = at
-        for start in starts:
-            seen = load(observed, start + at, span) if missing else ones(span)
-            store(desk, place + FREE * width, seen)
-            store(desk, place + SINGLE * width, seen)
-            store(desk, place + CELLS * width, load(words, start + at, span))
-            place += 3 * width
+def _is_packed(source):
+    return source[0].dtype == types.uint64
 
 
-@njit(error_model="numpy")
-def fetch_rows(packed, starts, step, width, turn, n_turns):
-    """Ask for a share of the slice `step` words on, turn by turn, so that laying it will not wait."""
-    words, observed = packed[:2]
-    for start in starts[turn * starts.shape[0] // n_turns : (turn + 1) * starts.shape[0] // n_turns]:
-        for at in range(start + step + width - 1, start + step - 1, -8):
-            prefetch(words, at)
-            if observed.shape[0] > 0:
-                prefetch(observed, at)
+@overload(places_of)
+def _places_of(source, members):
+    if _is_packed(source):
+        return lambda source, members: source[3][members]
 
 
-@njit(error_model="numpy")
-def cover_slice(desk, row, table, span):
-    """Let the components that are active in a factor row cover its slice."""
-    for m in range(row.shape[0]):
-        left = row[m]
-        while left:
-            component = (m << 6) + lowest_bit(left)
-            left &= left - ONE
-            cover_rows(desk, holders(table, component), table.columns[component], span)
+@overload(cells_at, jit_options=INLINE)
+def _cells_at(source, n, place, at, span):
+    if _is_packed(source):
+        return lambda source, n, place, at, span: load(source[0], place + n * source[2] + at, span)
 
 
-@njit(error_model="numpy")
-def uncover_rows(desk, positions, row, table, observed, starts, span):
-    """A component becomes inactive: what is free in its rows is worked out anew from those still active."""
-    width, missing = desk.shape[2], observed.shape[0] > 0
-    for at in range(0, width, LANES * len(span)):
-        for position in positions:
-            free = load(observed, starts[position] + at, span) if missing else ones(span)
-            single = free
-            for m in range(row.shape[0]):
-                left = row[m] & table.masks[position, m]
-                while left:
-                    bits = load(table.columns, ((m << 6) + lowest_bit(left)) * width + at, span)
-                    left &= left - ONE
-                    free, single = without(free, bits), without(single, without(bits, free))
-            place = position * 3 * width + at
-            store(desk, place + FREE * width, free)
-            store(desk, place + SINGLE * width, single)
+@overload(seen_at, jit_options=INLINE)
+def _seen_at(source, n, place, at, span):
+    if not _is_packed(source):
+        return None
+
+    def read(source, n, place, at, span):
+        observed = source[1]
+        return ones(span) if observed.shape[0] == 0 else load(observed, place + n * source[2] + at, span)
+
+    return read
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def update_rows(factor, rows, start, stop, packed, n_components, span, rule, stream):
-    """Update factor[rows[start:stop]] in place; rows are independent given the other modes' factors."""
-    words, observed, stride, offsets, row_masks, column_masks = packed
-    order, kind, gain, loss, prior = rule
-    table = make_table(row_masks, column_masks, order, n_components, span)
-    starts, desk = offsets[table.members] + rows[start] * stride, make_desk(table)
-    far, n_turns = words.shape[0] > NEAR, order.shape[0]
-    for i in range(start, stop):
-        n = rows[i]
-        row, step = factor[n], (rows[min(i + 1, stop - 1)] - n) * stride
-        lay_rows(desk, words, observed, starts, span)
-        cover_slice(desk, row, table, span)
-        for turn in range(n_turns):
-            if far:
-                fetch_rows(packed, starts, step, desk.shape[2], turn, n_turns)
-            component = order[turn]
-            word, bit = component >> 6, ONE << uint64(component & 63)
-            active = (row[word] & bit) != 0
-            positions, column = holders(table, component), table.columns[component]
-            log_odds = entry_prior(prior, n, component)
-            if not np.isinf(log_odds):
-                pos, tot = count_entry(desk, positions, column, active, span)
-                log_odds = weigh(log_odds, gain, loss, pos, tot)
-            new = decide(kind, active, log_odds, stream, n, component)
-            if new == active:
-                continue
-            row[word] ^= bit
-            if new:
-                cover_rows(desk, positions, column, span)
-            else:
-                uncover_rows(desk, positions, row, table, observed, starts, span)
-        starts += step
+@overload(lay_rows, jit_options={"error_model": "numpy"})
+def _lay_rows(desk, source, n, places, span):
+    if not _is_packed(source):
+        return None
+
+    def lay(desk, source, n, places, span):
+        width, kept = desk.shape[2], desk.shape[1] == 3
+        for at in range(0, width, LANES * len(span)):
+            to = at
+            for place in places:
+                seen = seen_at(source, n, place, at, span)
+                store(desk, to, seen)
+                if kept:
+                    store(desk, to + width, seen)
+                    store(desk, to + 2 * width, cells_at(source, n, place, at, span))
+                    to += width
+                to += 2 * width
+
+    return lay
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def count_entries(counts, factor, rows, start, stop, packed, n_components, span, chosen):
-    """Write (pos, tot) of some components' entries of factor[rows[start:stop]] to counts, others held."""
-    words, observed, stride, offsets, row_masks, column_masks = packed
-    table = make_table(row_masks, column_masks, chosen, n_components, span)
-    starts, desk = offsets[table.members] + rows[start] * stride, make_desk(table)
-    far, n_turns = words.shape[0] > NEAR, chosen.shape[0]
-    for i in range(start, stop):
-        row, step = factor[rows[i]], (rows[min(i + 1, stop - 1)] - rows[i]) * stride
-        lay_rows(desk, words, observed, starts, span)
-        cover_slice(desk, row, table, span)
-        for c, component in enumerate(chosen):
-            if far:
-                fetch_rows(packed, starts, step, desk.shape[2], c, n_turns)
-            active = (row[component >> 6] >> uint64(component & 63)) & ONE != 0
-            positions, column = holders(table, component), table.columns[component]
-            counts[0, i, c], counts[1, i, c] = count_entry(desk, positions, column, active, span)
-        starts += step
+@overload(laid_cells, jit_options=INLINE)
+def _laid_cells(desk, to, source, n, place, at, span):
+    if _is_packed(source):  # read where they are: a copy for a single look does not pay
+        return lambda desk, to, source, n, place, at, span: cells_at(source, n, place, at, span)
+
+
+@overload(is_far)
+def _is_far(source):
+    if _is_packed(source):
+        return lambda source: source[0].shape[0] > NEAR
+
+
+@overload(fetch_rows, jit_options={"error_model": "numpy"})
+def _fetch_rows(source, n, places, width, turn, n_turns):
+    if not _is_packed(source):
+        return None
+
+    def fetch(source, n, places, width, turn, n_turns):
+        words, observed, stride, _ = source
+        for place in places[turn * places.shape[0] // n_turns : (turn + 1) * places.shape[0] // n_turns]:
+            start = place + n * stride
+            for at in range(start + width - 1, start - 1, -8):
+                prefetch(words, at)
+                if observed.shape[0] > 0:
+                    prefetch(observed, at)
+
+    return fetch
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -185,56 +136,3 @@ def gather_bits(target, starts, words, rows, columns):
                     at = rows[r] + columns[first + t]
                     word |= ((words[at >> six] >> (at & last)) & ONE) << uint64(t)
             target[starts[r] + w] = word
-
-
-@njit(error_model="numpy")
-def lay_free(free, observed, starts, span):
-    """Put only the observed cells of all rows on a desk (R, width) of its own."""
-    width, missing = free.shape[1], observed.shape[0] > 0
-    for at in range(0, width, LANES * len(span)):
-        place = at
-        for start in starts:
-            store(free, place, load(observed, start + at, span) if missing else ones(span))
-            place += width
-
-
-@njit(error_model="numpy")
-def claim_rows(free, positions, column, words, starts, span):
-    """(ones, all) of the free cells that a component covers in these rows; they are free no longer."""
-    width = column.shape[0]
-    pos, tot = zeros(span), zeros(span)
-    for at in range(0, width, LANES * len(span)):
-        bits = load(column, at, span)
-        for position in positions:
-            place = position * width + at
-            left = load(free, place, span)
-            store(free, place, without(left, bits))
-            claimed = both(left, bits)
-            pos = add(pos, popcount(both(claimed, load(words, starts[position] + at, span))))
-            tot = add(tot, popcount(claimed))
-    return total(pos), total(tot)
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def count_rows(factor, start, stop, packed, n_components, span):
-    """(ones covered, observed cells covered) over the slices start:stop."""
-    words, observed, stride, offsets, row_masks, column_masks = packed
-    table = make_table(row_masks, column_masks, np.arange(n_components), n_components, span)
-    starts, width = offsets[table.members] + start * stride, table.columns.shape[1]
-    free = np.empty((starts.shape[0], width), np.uint64)
-    hits, cover = 0, 0
-    for n in range(start, stop):
-        if words.shape[0] > NEAR:
-            fetch_rows(packed, starts, stride, width, 0, 1)
-        lay_free(free, observed, starts, span)
-        for m in range(factor.shape[1]):
-            left = factor[n, m]
-            while left:
-                component = (m << 6) + lowest_bit(left)
-                left &= left - ONE
-                positions, column = holders(table, component), table.columns[component]
-                pos, tot = claim_rows(free, positions, column, words, starts, span)
-                hits += pos
-                cover += tot
-        starts += stride
-    return hits, cover

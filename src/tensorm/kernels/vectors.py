@@ -98,6 +98,24 @@ def ones(typing, span):
 
 
 @intrinsic
+def all_but(typing, bit, span):
+    """The vector of set bits but for one, by its number; it may lie outside."""
+    words = Words(LANES * span.count)
+
+    def codegen(context, builder, sig, args):
+        i64, kind = ir.IntType(64), _llvm(words)
+        lane = builder.ashr(args[0], ir.Constant(i64, 6))
+        here = builder.shl(ir.Constant(i64, 1), builder.and_(args[0], ir.Constant(i64, 63)))
+        mine = builder.icmp_unsigned(
+            "==", spread(builder, lane, kind), ir.Constant(kind, list(range(words.lanes)))
+        )
+        single = builder.select(mine, spread(builder, here, kind), ir.Constant(kind, [0] * words.lanes))
+        return builder.not_(single)
+
+    return words(types.int64, span), codegen
+
+
+@intrinsic
 def both(typing, x, y):
     """x & y."""
     return x(x, y), lambda c, b, s, a: b.and_(a[0], a[1])
@@ -113,6 +131,12 @@ def either(typing, x, y):
 def without(typing, x, y):
     """x & ~y."""
     return x(x, y), lambda c, b, s, a: b.and_(a[0], b.not_(a[1]))
+
+
+@intrinsic
+def turned(typing, x, word):
+    """x ^ the same word everywhere: its complement, or itself."""
+    return x(x, types.uint64), lambda c, b, s, a: b.xor(a[0], spread(b, a[1], _llvm(x)))
 
 
 @intrinsic
@@ -145,3 +169,52 @@ def lowest_bit(typing, x):
 def count_bits(typing, x):
     """Set bits of one word."""
     return types.int64(types.uint64), lambda c, b, s, a: b.ctpop(a[0])
+
+
+@intrinsic
+def exceeds(typing, array, offset, value, span):
+    """The vector whose bit t says value > array[offset + t]."""
+    return _compare(">", array, value, span)
+
+
+@intrinsic
+def differs(typing, array, offset, value, span):
+    """The vector whose bit t says value != array[offset + t]."""
+    return _compare("!=", array, value, span)
+
+
+def _compare(sign, array, value, span):
+    """64 numbers at a time: their bits are one word."""
+    words = Words(LANES * span.count)
+
+    def codegen(context, builder, sig, args):
+        numbers = ir.VectorType(ir.IntType(array.dtype.bitwidth), 64)
+        same = spread(builder, args[2], numbers)
+
+        def compare(part):
+            return builder.icmp_unsigned(sign, same, part)
+
+        return by_words(context, builder, sig, args, numbers, words, compare)
+
+    return words(array, types.int64, array.dtype, span), codegen
+
+
+def spread(builder, value, vector):
+    """The vector that has one value everywhere."""
+    nothing = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(
+        first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
+    )
+
+
+def by_words(context, builder, sig, args, numbers, words, judge):
+    """The vector of words whose bits are `judge` of the numbers in an array, from an offset on."""
+    found = ir.Constant(_llvm(words), ir.Undefined)
+    for lane in range(words.lanes):
+        offset = builder.add(args[1], ir.Constant(ir.IntType(64), 64 * lane))
+        part = builder.load(_pointer(context, builder, sig.args[0], args[0], offset, numbers))
+        part.align = sig.args[0].dtype.bitwidth // 8
+        bits = builder.bitcast(judge(part), ir.IntType(64))
+        found = builder.insert_element(found, bits, ir.Constant(ir.IntType(32), lane))
+    return found

@@ -6,7 +6,7 @@
   const tip = document.getElementById("tip");
   const slider = document.getElementById("threshold");
   const MOST = 100; // members of a list before the rest is folded away
-  const PRINT_HEIGHT = 800; // pixels of a heat map on paper
+  const MOST_PRINTED = 40, PRINT_HEIGHT = 800; // the same on paper, and pixels of a heat map there
 
   let page;
   try {
@@ -160,7 +160,7 @@
       layout();
     };
     const layout = () => {
-      const room = section.clientWidth - 2, pen = canvas.getContext("2d");
+      const room = section.parentElement.clientWidth - 2, pen = canvas.getContext("2d");
       pen.font = "13px " + colours.font;
       const tall = printing || overview.checked;
       const height = tall ? clamp((printing ? PRINT_HEIGHT : 480) / Math.max(1, rows.length), 0.2, 18) : 20;
@@ -170,7 +170,7 @@
         return Math.min(most, Math.ceil(width) + 14);
       };
       const label = widest(mode.labels, room < 500 ? 112 : 220), note = side ? widest(side.values, room < 500 ? 80 : 160) : 0;
-      const field = clamp(Math.floor((room - label - note - 18) / L), 9, 44);
+      const field = clamp(Math.floor((room - label - note - 18) / L), 9, printing ? 18 : 44);
       const whole = Math.ceil(rows.length * height);
       size = { height, label, note, field, whole, width: label + L * field + note + 6 };
       spacer.style.height = HEAD + whole + 4 + "px";
@@ -185,22 +185,32 @@
       const fontSize = Math.min(13, height - 1), named = height >= 9;
       const step = Math.ceil(14 / height);
       pen.textBaseline = "middle";
+      if (height < 1) for (let y = 0; y < size.whole; y++) { // several rows share a line: show their mean
+        const from = Math.floor(y / height), to = Math.min(rows.length, Math.max(from + 1, Math.floor((y + 1) / height)));
+        for (let l = 0; l < L; l++) {
+          let sum = 0;
+          for (let i = from; i < to; i++) sum += chance(mode, rows[i], l);
+          pen.fillStyle = colours.shades[Math.round(100 * sum / (to - from))];
+          pen.fillRect(label + l * field, HEAD + y, field - 1, 1);
+        }
+      }
       for (let i = first; i < last; i++) {
         const n = rows[i], y = HEAD + i * height - top();
-        for (let l = 0; l < L; l++) {
+        if (height >= 1) for (let l = 0; l < L; l++) {
           pen.fillStyle = colours.shades[Math.round(100 * chance(mode, n, l))];
           pen.fillRect(label + l * field, y, field - 1, height >= 6 ? height - 1 : height + 0.5);
         }
-        if (side && i && side.values[n] !== side.values[rows[i - 1]]) {
+        if (side && !side.numbers && i && side.values[n] !== side.values[rows[i - 1]]) {
           pen.fillStyle = colours.soft;
           pen.fillRect(0, y - 0.75, size.width, 0.75);
         }
-        if (named || i % step === 0) {
+        if (named || i % step === step >> 1) {
           pen.font = (named ? fontSize : 11) + "px " + colours.font;
           pen.fillStyle = picture.at && picture.at.row === i ? colours.cross : colours.ink;
-          pen.fillText(shorten(pen, mode.labels[n], label - 12), 8, y + height / 2);
+          const middle = y + height / 2;
+          pen.fillText(shorten(pen, mode.labels[n], label - 12), 8, middle);
           pen.fillStyle = colours.soft;
-          if (side) pen.fillText(shorten(pen, side.values[n], size.note - 8), label + L * field + 8, y + height / 2);
+          if (side) pen.fillText(shorten(pen, side.values[n], size.note - 8), label + L * field + 8, middle);
         }
       }
       pen.fillStyle = colours.sheet;
@@ -275,7 +285,7 @@
         for (const n of found) tally.set(kinds.values[n], (tally.get(kinds.values[n]) || 0) + 1);
         groups.textContent = [...tally].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([kind, many]) => many + " " + (kind || "unknown")).join(", ") + (tally.size > 6 ? ", …" : "");
       }
-      const shown = open && !printing ? found : found.slice(0, MOST);
+      const shown = open && !printing ? found : found.slice(0, printing ? MOST_PRINTED : MOST);
       const items = shown.map(n => {
         const item = make("li"), track = make("span"), length = make("i"), p = chance(mode, n, l);
         const name = make("span", mode.labels[n]);
@@ -348,7 +358,7 @@
       rows: () => block.row_indices,
       columns: () => block.column_indices,
       value: (row, column) => block.shares[row * across + column],
-      width: () => Math.min(across * 14, 420, canvas.closest(".block").clientWidth || 420),
+      width: () => Math.min(across * 14, printing ? 200 : 420, canvas.closest(".block").clientWidth || 420),
       say: (row, column) => {
         const share = block.shares[row * across + column];
         return [rowMode.labels[block.row_indices[row]] + ", " + columnMode.labels[block.column_indices[column]], share < 0 ? "missing" : "share of ones: " + (share / 100).toFixed(2)].join("\n");

@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorm.errors import FileError
 from tensorm.netcdf import replace_file
-from tensorm.tensors import SparseTensor, Tensor
+from tensorm.tensors import RelationalTensor, SparseTensor, Tensor
 from tensorm.tensors.sharded import ShardedTensor, fingerprint
 
 HEAD, FORMAT = "selection.json", "tensorm selection"
@@ -79,6 +79,10 @@ def digest(tensor: Tensor) -> str:
         state.update(tensor.unlisted.encode())
         for keys in tensor.listed():
             state.update(keys.astype("<i8").tobytes())
+        return state.hexdigest()
+    if isinstance(tensor, RelationalTensor):
+        for array in tensor.arrays().values():
+            state.update(np.ascontiguousarray(array).tobytes())
         return state.hexdigest()
     for _, *block in tensor.blocks():
         for bits in block:

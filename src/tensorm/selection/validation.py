@@ -14,7 +14,7 @@ from tensorm.prediction import multiply_cells
 from tensorm.sampler.seeding import sample_part
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, sweep
-from tensorm.tensors import DenseTensor, MirroredTensor, Tensor
+from tensorm.tensors import DenseTensor, MirroredTensor, RelationalTensor, Tensor
 from tensorm.tensors.bits import Bits
 
 Floats = npt.NDArray[np.float64]
@@ -36,6 +36,8 @@ def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random
     if math.prod(tensor.shape) > LARGEST:
         part = sample_part(tensor, rng)
         tensor = tensor if part is None else tensor.take(part)
+    if isinstance(tensor, RelationalTensor) and symmetric is None:
+        return _split_pairs(tensor, test_size, rng)
     mask = train_test_mask(tensor, test_size, rng, symmetric=symmetric)
     ones, observed = np.empty((2, *tensor.shape), np.bool_)
     for where, *block in tensor.blocks():
@@ -44,6 +46,17 @@ def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random
     if isinstance(tensor, MirroredTensor):
         train = MirroredTensor(train, tensor.pair)
     return Split(train, np.nonzero(mask), ones[mask])
+
+
+def _split_pairs(tensor: RelationalTensor, test_size: float, rng: np.random.Generator) -> Split:
+    """Hold out pairs of attributes, so that no cell gives its mirror image away."""
+    train, test = tensor.hold_out(test_size, rng)
+    cells, values = [], []
+    for where, ones, observed in test.blocks():
+        first, *others = np.nonzero(observed)
+        cells.append((first + where.start, *others))
+        values.append(ones[observed])
+    return Split(train, tuple(map(np.concatenate, zip(*cells, strict=True))), np.concatenate(values))
 
 
 def predict_held_out(

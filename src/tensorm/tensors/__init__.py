@@ -10,6 +10,7 @@ from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.distributed import DaskTensor
 from tensorm.tensors.mirrored import MirroredTensor
 from tensorm.tensors.pick import pick_storage
+from tensorm.tensors.relational import RelationalTensor
 from tensorm.tensors.seam import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
 from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.sparse import SparseTensor
@@ -21,6 +22,7 @@ __all__ = [
     "DaskTensor",
     "DenseTensor",
     "MirroredTensor",
+    "RelationalTensor",
     "Rule",
     "SparseTensor",
     "Stream",
@@ -32,7 +34,7 @@ __all__ = [
 
 def as_tensor(X: Any) -> Tensor:
     """Return X if it is a tensor already, or a tensor of its cells."""
-    if isinstance(X, (DenseTensor, MirroredTensor, ShardedTensor, SparseTensor)):
+    if isinstance(X, (DenseTensor, MirroredTensor, RelationalTensor, ShardedTensor, SparseTensor)):
         return X
     if is_a(X, "dask.array", "Array") or (is_a(X, "xarray", "DataArray") and X.chunks is not None):
         return DaskTensor.from_array(X)

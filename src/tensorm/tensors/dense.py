@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tensorm.errors import InputError
 from tensorm.inputs import Observations, observe
-from tensorm.kernels import dense as kernel
-from tensorm.model import Confusion
-from tensorm.tensors.bits import Bits, Words, combine, words_for
+from tensorm.kernels.dense import Packed
+from tensorm.tensors.bits import Bits, Words, words_for
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
 from tensorm.tensors.memory import available_memory
-from tensorm.tensors.seam import Counts, Rows, Rule, Stream, draw_ones
-from tensorm.tensors.threads import share_rows
-
-WORTH_THREADS = 2**26  # cells times components below which a second thread costs more than it saves
+from tensorm.tensors.slices import SlicedTensor, View
 
 
-class DenseTensor:
+class DenseTensor(SlicedTensor):
     """Observations held as bits, one per cell.
 
     Parameters
@@ -47,6 +41,9 @@ class DenseTensor:
         Memory held.
     """
 
+    n_observed: int
+    n_ones: int
+
     def __init__(self, X: Any) -> None:
         observations = observe(X)
         self.shape, self.modes, self.labels = observations.shape, observations.modes, observations.labels
@@ -55,17 +52,10 @@ class DenseTensor:
         packed = {modes: _pack_cells(observations, modes) for modes in dict.fromkeys(plan)}
         _, self.n_ones, self.n_observed = packed[plan[0]]
         self._hold([packed[modes][0] for modes in plan])
-        self._n_threads = 1
 
     def _hold(self, layouts: list[Layout]) -> None:
         self._layouts = layouts  # the one to read each mode's slices from
-        self._views = [(x.words, x.observed, *x.view(mode)) for mode, x in enumerate(layouts)]
-
-    @cached_property
-    def _ones_before(self) -> npt.NDArray[np.int64]:
-        """For each slice of mode 0 the number of ones in the slices before it."""
-        ones = [bits.reshape(len(bits), -1).sum(axis=1) for _, bits, _ in self.blocks()]
-        return np.concatenate([[0], np.cumsum(np.concatenate(ones))[:-1]])
+        self._views = [_view(mode, layout) for mode, layout in enumerate(layouts)]
 
     def __repr__(self) -> str:
         return f"DenseTensor(shape={self.shape}, n_observed={self.n_observed}, n_ones={self.n_ones})"
@@ -75,88 +65,6 @@ class DenseTensor:
         """Memory held, in bytes."""
         distinct = {layout.packed: layout for layout in self._layouts}
         return sum(layout.words.nbytes + layout.observed.nbytes for layout in distinct.values())
-
-    def with_threads(self, n_threads: int) -> Self:
-        """Return the same tensor (its cells are shared, not copied), using so many threads."""
-        twin = copy.copy(self)
-        twin._n_threads = n_threads
-        return twin
-
-    def update_factor(
-        self,
-        mode: int,
-        factors: Sequence[Words],
-        n_components: int,
-        rule: Rule,
-        stream: Stream,
-        rows: Rows | None = None,
-    ) -> Words:
-        """Return a new factor for ``mode``, every entry of these rows decided in turn (eq. 4)."""
-        packed, span = self._packed(mode, factors, n_components)
-        factor = factors[mode].copy()
-        plain = tuple(rule), tuple(stream)
-        chosen = np.arange(len(factor)) if rows is None else rows
-
-        def update(start: int, stop: int) -> None:
-            if start < stop:
-                kernel.update_rows(factor, chosen, start, stop, packed, n_components, span, *plain)
-
-        share_rows(update, len(chosen), self._threads(n_components))
-        return factor
-
-    def counts(
-        self,
-        mode: int,
-        factors: Sequence[Words],
-        n_components: int,
-        components: Sequence[int] | None = None,
-        rows: Rows | None = None,
-    ) -> tuple[Counts, Counts]:
-        """Return (pos, tot) of a mode's entries, two arrays (rows, len(components)) (eq. 5)."""
-        packed, span = self._packed(mode, factors, n_components)
-        factor = factors[mode]
-        chosen = np.arange(n_components) if components is None else np.array(components)
-        where = np.arange(len(factor)) if rows is None else rows
-        counts = np.empty((2, len(where), len(chosen)), np.int64)
-
-        def count(start: int, stop: int) -> None:
-            if start < stop:
-                kernel.count_entries(counts, factor, where, start, stop, packed, n_components, span, chosen)
-
-        share_rows(count, len(where), self._threads(n_components))
-        return counts[0], counts[1]
-
-    def times_counted(self, mode: int) -> int:
-        """Return 1: a cell lies in one row of a mode."""
-        return 1
-
-    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
-        """Count the observed cells by the value of the Boolean product and their own."""
-        packed, span = self._packed(0, factors, n_components)
-
-        def count(start: int, stop: int) -> tuple[int, int]:
-            return kernel.count_rows(factors[0], start, stop, packed, n_components, span)
-
-        shares = share_rows(count, self.shape[0], self._threads(n_components))
-        tp, covered = (sum(share) for share in zip(*shares, strict=True))
-        fp, fn = covered - tp, self.n_ones - tp
-        return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
-
-    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
-        """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
-        return draw_ones(self, rng, count)
-
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
-        slices = np.searchsorted(self._ones_before, ranks, side="right") - 1
-        cells, layout = np.empty((len(ranks), len(self.shape)), np.intp), self._layouts[0]
-        for n in np.unique(slices):
-            here = slices == n
-            ones = np.flatnonzero(layout.read(layout.words, 0, n, n + 1, self.shape))
-            inside = ones[ranks[here] - self._ones_before[n]]
-            cells[here] = np.stack(np.unravel_index(inside, (1, *self.shape[1:])), axis=1)
-            cells[here, 0] = n
-        return cells
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
         """Return a tensor of the cells with these indices along each mode.
@@ -194,20 +102,22 @@ class DenseTensor:
                 observed = np.ones_like(ones)
             yield slice(start, stop), ones, observed
 
-    def _packed(
-        self, mode: int, factors: Sequence[Words], n_components: int
-    ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-        """What a kernel needs to read the slices of a mode, and the width of its vectors.
+    def _view(self, mode: int) -> View:
+        return self._views[mode]
 
-        Kernels get plain tuples: numba tells their types sooner, and its cache names no class of ours.
-        """
-        layout = self._layouts[mode]
-        row_masks = combine([factors[k] for k in layout.rows if k != mode], n_components)
-        column_masks = combine([factors[k] for k in layout.packed], n_components)
-        return tuple(kernel.Packed(*self._views[mode], row_masks, column_masks)), layout.span
+    def _ones_of_slices(self) -> npt.NDArray[np.int64]:
+        return np.concatenate([bits.reshape(len(bits), -1).sum(axis=1) for _, bits, _ in self.blocks()])
 
-    def _threads(self, n_components: int) -> int:
-        return self._n_threads if math.prod(self.shape) * n_components >= WORTH_THREADS else 1
+    def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[npt.NDArray[np.intp]]:
+        layout = self._layouts[0]
+        ones = np.flatnonzero(layout.read(layout.words, 0, n, n + 1, self.shape))
+        return list(np.unravel_index(ones[ranks], self.shape[1:]))
+
+
+def _view(mode: int, layout: Layout) -> View:
+    rows = tuple(k for k in layout.rows if k != mode)
+    source = Packed(layout.words, layout.observed, *layout.view(mode))
+    return View(tuple(source), rows, layout.packed, layout.span)
 
 
 def plan_layouts(shape: Sequence[int]) -> list[tuple[int, ...]]:

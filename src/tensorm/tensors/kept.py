@@ -20,8 +20,8 @@ import numpy.typing as npt
 from tensorm.kernels.kept import find_changes, find_flips, present
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words, unpack
-from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.seam import Counts, Rows, Rule, Stream, Tensor
+from tensorm.tensors.slices import SlicedTensor
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
 STEP = 2**26  # the same: plain updates of so many take as long as any correction, however small
@@ -54,6 +54,11 @@ class Kept:
         self.n_observed, self.n_ones = tensor.n_observed, tensor.n_ones
         self._tensor, self._most = tensor, most
         self._forget(0)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held by the cells, in bytes."""
+        return self._tensor.nbytes
 
     def _forget(self, n_components: int) -> None:
         self._n_components = n_components
@@ -215,7 +220,7 @@ class Kept:
 def keep_counts(tensor: Tensor, n_components: int) -> Tensor:
     """Return a tensor that keeps its counts for one chain, or the tensor itself if that does not pay."""
     large = math.prod(tensor.shape) * n_components >= WORTH_KEEPING
-    return Kept(tensor) if large and isinstance(tensor, DenseTensor) else tensor
+    return Kept(tensor) if large and isinstance(tensor, SlicedTensor) else tensor
 
 
 def _common(found: Sequence[Words], but: set[int | None]) -> Words:

@@ -43,6 +43,11 @@ class MirroredTensor:
         _check(tensor, pair)
         self.n_observed, self.n_ones = tensor.n_observed // 2, tensor.n_ones // 2
 
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        return self.tensor.nbytes
+
     def update_factor(
         self,
         mode: int,

@@ -16,19 +16,19 @@ from tensorm.tensors.memory import available_memory
 from tensorm.tensors.seam import Tensor
 from tensorm.tensors.sparse import SparseTensor
 
-SMALL = 2**22  # cells below which a dense sweep takes a fraction of a millisecond
-CROSSING = 1 / 1500  # share of listed cells below which sparse is faster, with three modes or more
-MATRIX_CROSSING = 1 / 4000  # and with two, for each component
+SMALL, CROSSING = 40_000_000, 1 / 2500  # cells, and share of them listed, below which dense and sparse win
+MATRIX_SMALL, MATRIX_CROSSING = 2**22, 1 / 4000  # the same with two modes, where the share is per component
 
 
 def pick_storage(tensor: Tensor, n_components: int = 10) -> Tensor:
     """Return the same cells in the storage in which sweeps are faster, with about so many components."""
     cells, listed = math.prod(tensor.shape), n_listed(tensor)
-    share = MATRIX_CROSSING * n_components if len(tensor.shape) == 2 else CROSSING
+    matrix = len(tensor.shape) == 2
+    small, share = (MATRIX_SMALL, MATRIX_CROSSING * n_components) if matrix else (SMALL, CROSSING)
     fits = 2 * cells // 8 < available_memory() // 4  # packed twice
     if isinstance(tensor, SparseTensor):
-        return to_dense(tensor) if fits and (cells < SMALL or listed > share * cells) else tensor
-    if isinstance(tensor, DenseTensor) and cells >= SMALL and listed < share * cells:
+        return to_dense(tensor) if fits and (cells < small or listed > share * cells) else tensor
+    if isinstance(tensor, DenseTensor) and cells >= small and listed < share * cells:
         return to_sparse(tensor)
     return tensor
 

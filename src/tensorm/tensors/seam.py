@@ -51,8 +51,21 @@ class Tensor(Protocol):
     shape: tuple[int, ...]
     modes: tuple[str, ...]
     labels: tuple[npt.NDArray[Any] | None, ...]
-    n_observed: int
-    n_ones: int
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        ...
+
+    @property
+    def n_observed(self) -> int:
+        """Cells that are not missing."""
+        ...
+
+    @property
+    def n_ones(self) -> int:
+        """Those of them that are 1."""
+        ...
 
     def update_factor(
         self,
@@ -109,15 +122,26 @@ class Tensor(Protocol):
         ...
 
 
-class Shardable(Tensor, Protocol):
-    """A tensor that can be a part of a larger one (sharded.py)."""
+class Ranked(Protocol):
+    """Ones that can be asked for by their ranks."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def n_ones(self) -> int:
+        """Cells that are 1."""
+        ...
 
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
         ...
 
 
-def draw_ones(tensor: Shardable, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
+class Shardable(Tensor, Ranked, Protocol):
+    """A tensor that can be a part of a larger one (sharded.py)."""
+
+
+def draw_ones(tensor: Ranked, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
     """Sample ones by their ranks: the same cells for the same generator, however they are stored."""
     if tensor.n_ones == 0:
         return np.empty((0, len(tensor.shape)), np.intp)

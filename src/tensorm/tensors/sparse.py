@@ -11,7 +11,16 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.coordinates import Cells, Listing, check_shape, key_of, list_cells, read_file, read_table
+from tensorm.coordinates import (
+    Cells,
+    ConflictError,
+    Listing,
+    check_shape,
+    key_of,
+    list_cells,
+    read_file,
+    read_table,
+)
 from tensorm.errors import InputError
 from tensorm.inputs import Labels, check_choice
 from tensorm.kernels import sparse as kernel
@@ -167,7 +176,10 @@ class SparseTensor:
     def from_listing(cls, listing: Listing, unlisted: str | None = None) -> Self:
         """Return a tensor of listed cells that are still to be checked."""
         shape = check_shape(listing.shape)
-        cells = list_cells(listing.columns, shape, listing.values, place=listing.place)
+        try:
+            cells = list_cells(listing.columns, shape, listing.values, place=listing.place)
+        except ConflictError as conflict:
+            raise InputError(_where(conflict, listing)) from conflict
         names = check_names(shape, listing.modes, listing.labels)
         kind = check_choice("unlisted", unlisted or listing.unlisted, ("zero", "missing"))
         return cls.from_cells(cells, shape, kind, *names)
@@ -352,6 +364,16 @@ class SparseTensor:
         n_threads = self._n_threads if effort[-1] >= WORTH_THREADS else 1
         edges = np.searchsorted(effort, effort[-1] * np.arange(n_threads + 1) // n_threads)
         return share_rows(lambda i, j: work(chosen[edges[i] : edges[j]]), n_threads, n_threads)
+
+
+def _where(conflict: ConflictError, listing: Listing) -> str:
+    """Say which rows of a listing name the same cell with two values."""
+    columns = zip(listing.columns, conflict.cell, strict=True)
+    rows = np.flatnonzero(np.logical_and.reduce([column == index for column, index in columns]))
+    values = np.asarray(listing.values)[rows]
+    other = rows[int(np.argmax(values != values[0]))]
+    first, second = (listing.place(int(row)) for row in (rows[0], other))
+    return f"{first} and {second} give the same cell different values; keep one of the two."
 
 
 def check_names(

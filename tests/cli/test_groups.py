@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 import tensorm
-from tensorm import InputError, cli
-from tensorm.cli import main
+from tensorm import InputError
+from tensorm.cli import groups, main
 
 
 def run(*arguments):
@@ -154,11 +154,11 @@ def test_notes_and_warnings_are_plain_lines(command) -> None:
     result = run("trial")
     assert result.exit_code == 0
     assert result.stderr == "Compiling.\nNote: This fit rests on 3 draws.\n"
-    assert not any(isinstance(handler, cli._Echo) for handler in logging.getLogger("tensorm").handlers)
+    assert not any(isinstance(handler, groups._Echo) for handler in logging.getLogger("tensorm").handlers)
 
 
 def test_labels_are_never_taken_for_markup(capsys) -> None:
-    cli._say("Component 0 - gene: [bold]BRCA[/bold] [x]", bold=r"^Component \d+")
+    groups.say("Component 0 - gene: [bold]BRCA[/bold] [x]", bold=r"^Component \d+")
     assert capsys.readouterr().out == "Component 0 - gene: [bold]BRCA[/bold] [x]\n"
 
 

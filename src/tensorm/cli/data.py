@@ -1,0 +1,104 @@
+"""``tensorm simulate`` and ``tensorm datasets``: data to try things on."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from tensorm.cli.groups import main, say
+from tensorm.datasets import cancer, hospital, nations, simulate, students, ward
+from tensorm.datasets.sources import MIRROR, SOURCES
+from tensorm.errors import FileError
+from tensorm.netcdf import replace_file
+
+MADE = {
+    "ward": (ward, "13 hours x 75 people x 75 people, invented, with known groups"),
+    "hospital": (hospital, "13 hours x 75 people x 75 people, contacts measured by badges"),
+    "students": (students, "9 weeks x 7 regions x 47 students, where they sat"),
+    "nations": (nations, "14 nations x 55 relations x 14 nations"),
+    "cancer": (cancer, "8,943 patients x 1,046 microRNAs, expression"),
+}
+
+
+@main.command("simulate")
+@click.option("--shape", default="20,20,20", show_default=True, help="Sizes of the modes.")
+@click.option("--rank", type=click.IntRange(min=1), default=5, show_default=True, help="Planted components.")
+@click.option("--density", type=float, default=0.3, show_default=True, help="Expected share of ones.")
+@click.option("--noise", type=float, default=0.1, show_default=True, help="Share of cells flipped.")
+@click.option("--missing", type=float, default=0.0, show_default=True, help="Share of cells missing.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="A .npz or .npy file."
+)
+def simulate_command(shape: str, out: Path, seed: int, **options: Any) -> None:
+    """Plant components in a random tensor, as in the paper, and write it to a file.
+
+    \b
+    Example:
+      tensorm simulate --shape 20,20,20 --rank 5 --out planted.npz
+    """
+    try:
+        sizes = tuple(int(size) for size in shape.split(","))
+    except ValueError:
+        raise click.UsageError(f"--shape is {shape!r}; write sizes as 20,20,20.") from None
+    sim = simulate(sizes, random_state=seed, **options)
+    text = io.BytesIO()
+    if out.suffix == ".npy":
+        np.save(text, sim.observed)
+    elif out.suffix == ".npz":
+        arrays: dict[str, Any] = {f"factor_{k}": factor for k, factor in enumerate(sim.factors)}
+        np.savez_compressed(text, observed=sim.observed, noise_free=sim.noise_free, **arrays)
+    else:
+        raise FileError(f"{out} is of no known kind; give a name that ends in .npz or .npy.")
+    replace_file(out, text.getvalue())
+    say(f"Written: {out}, {' x '.join(map(str, sizes))} cells with {options['rank']} components.")
+
+
+@main.group("datasets")
+def datasets_group() -> None:
+    """Data to try things on: list them, or get one as a file."""
+
+
+@datasets_group.command("list")
+def list_command() -> None:
+    """Print what there is.
+
+    \b
+    Example:
+      tensorm datasets list
+    """
+    for name, (_, what) in MADE.items():
+        source = SOURCES.get({"cancer": "mirna", "nations": "nations train"}.get(name, name))
+        licence = "part of tensorm" if source is None else source.licence
+        say(f"{name:10} {what} ({licence})")
+    folder = os.environ.get(MIRROR)
+    say(
+        f"Read from {folder}." if folder else f"Downloaded on first use; {MIRROR} names a folder of your own."
+    )
+
+
+@datasets_group.command("get")
+@click.argument("name", type=click.Choice(list(MADE)))
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), help="A .nc file; NAME.nc by default."
+)
+def get_command(name: str, out: Path | None) -> None:
+    """Write a data set as netCDF, with its labels, for `tensorm fit`.
+
+    \b
+    Example:
+      tensorm datasets get ward --out ward.nc
+    """
+    path = Path(f"{name}.nc") if out is None else out
+    if path.suffix != ".nc":
+        raise FileError(f"{path} is of no known kind; give a name that ends in .nc.")
+    array = MADE[name][0]()
+    replace_file(path, bytes(array.to_netcdf(engine="h5netcdf")))
+    say(f"Written: {path}, {' x '.join(f'{size} {mode}' for mode, size in array.sizes.items())}.")

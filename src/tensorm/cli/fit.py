@@ -1,0 +1,147 @@
+"""``tensorm fit`` and ``tensorm resume``: sample, say what was found, leave it in a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tensorm.choice import Selection
+from tensorm.cli.folders import Folder
+from tensorm.cli.groups import main, say
+from tensorm.cli.options import Assigned, Components, about_cells, read_named, read_tables
+from tensorm.estimator import TensOrMachine, resume
+from tensorm.metadata import check_metadata, groups_of, share_metadata
+from tensorm.reading import metadata_of
+from tensorm.tensors import as_tensor
+from tensorm.words import describe
+
+SURE = 0.5  # members of a component have at least this probability
+
+
+@main.command("fit")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write."
+)
+@click.option("--components", type=Components(), default="auto", show_default=True, help="How many to find.")
+@about_cells
+@click.option("--shared", is_flag=True, help="The two modes of an undirected pair share one factor.")
+@click.option(
+    "--metadata",
+    type=Assigned(),
+    multiple=True,
+    help="What is known of a mode's labels, as person=roles.csv.",
+)
+@click.option(
+    "--chains", type=click.IntRange(min=1), default=4, show_default=True, help="Independent chains."
+)
+@click.option("--draws", type=click.IntRange(min=1), default=250, show_default=True, help="From each chain.")
+@click.option(
+    "--noise", type=click.Choice(["asymmetric", "symmetric"]), default="asymmetric", show_default=True
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers."
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Threads; one per processor core by default.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Find the components of the cells in FILE, and leave the fit in a folder.
+
+    FILE is a table with a row for each event or cell (.csv, .tsv, .parquet), or an array (.npy, .npz, .nc,
+    .zarr, .h5ad).
+
+    \b
+    Examples:
+      tensorm fit contacts.csv --modes hour,person,met --out runs/ward
+      tensorm fit badges.tsv --time-column t --modes i,j --pair i,j --undirected --out runs/badges
+      tensorm fit genes.csv --wide --modes patient,gene --components 8 --out runs/genes
+      tensorm fit contacts.csv --modes hour,person,met --metadata person=roles.csv --out runs/roles
+    """
+    pair = options["pair"]
+    if options["shared"] and not options["undirected"]:
+        raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
+    cells = read_named(file, options)
+    tensor = as_tensor(cells)
+    metadata = share_metadata(tensor, metadata_of(cells) | read_tables(options["metadata"]))
+    check_metadata(tensor, metadata)
+    model = TensOrMachine(
+        options["components"],
+        n_chains=options["chains"],
+        n_draws=options["draws"],
+        noise=options["noise"],
+        symmetric=pair if options["shared"] else None,
+        n_jobs=options["jobs"],
+        random_state=options["seed"],
+        progress=not quiet,
+    )
+    model.fit(tensor, run_dir=out)
+    folder = Folder(out)
+    folder.keep(getattr(model, "selection_", None), metadata)
+    _tell(model, folder, as_json, quiet)
+
+
+@main.command("resume")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
+    """Go on with a fit that was stopped, to the same draws.
+
+    \b
+    Example:
+      tensorm resume runs/ward
+    """
+    _tell(resume(folder, progress=not quiet), Folder(folder), as_json, quiet)
+
+
+def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> None:
+    """Say what was found, for people or for programs."""
+    if as_json:
+        click.echo(json.dumps(summarise(model, folder.selection()), indent=1))
+    if as_json or quiet:
+        return
+    posterior = model.posterior_
+    sizes = " x ".join(
+        f"{size:,} {mode}" for size, mode in zip(posterior.shape, posterior.modes, strict=True)
+    )
+    selection = folder.selection()
+    say(f"{sizes}: {model.n_components_} components from {posterior.n_draws:,} draws.")
+    if selection is not None:
+        say(selection.reason)
+    say("")
+    for text in describe(model, groups_of(model, folder.metadata())):
+        say(text, bold=r"^Components? \d+")
+    say(f"\n{model.diagnostics_.verdict}")
+    say(f"The fit is in {folder.path}; see it all in a browser:  tensorm report {folder.path}")
+
+
+def summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:
+    """Return what was found as lists and numbers."""
+    posterior = model.posterior_
+    labels = [
+        [str(n) for n in range(size)] if known is None else known.astype(str).tolist()
+        for size, known in zip(posterior.shape, posterior.labels, strict=True)
+    ]
+    components = [
+        {
+            mode: {
+                labels[k][n]: round(float(posterior.factors[k][n, l]), 4)
+                for n in range(posterior.shape[k])
+                if posterior.factors[k][n, l] >= SURE
+            }
+            for k, mode in enumerate(posterior.modes)
+        }
+        for l in range(posterior.n_components)
+    ]
+    return {
+        "modes": dict(zip(posterior.modes, posterior.shape, strict=True)),
+        "n_components": model.n_components_,
+        "reason": None if selection is None else selection.reason,
+        "noise": model.noise_,
+        "components": components,
+        "verdict": model.diagnostics_.verdict,
+    }

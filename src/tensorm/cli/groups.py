@@ -1,0 +1,90 @@
+"""The group of commands, and how what goes wrong is said.
+
+Results go to standard output as plain text (with colour on a terminal); progress, notes and errors go to
+standard error. What a user can put right ends in one sentence and exit code 2, never in a traceback.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from tensorm.errors import FileError, InputError
+
+
+class Refusal(click.ClickException):
+    """Something the user can put right; shown as one sentence."""
+
+    exit_code = 2
+
+
+class Commands(click.Group):
+    """Commands whose expected errors and notes are sentences."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            with _speaking_plainly():
+                return super().invoke(ctx)
+        except (InputError, FileError, ImportError) as error:
+            raise Refusal(str(error)) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # whoever read the output has left: click ends quietly
+                raise
+            raise Refusal(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="tensorm", message="tensorm %(version)s")
+def main() -> None:
+    """Find patterns in multi-way yes/no data.
+
+    From a table to a page in two commands:
+
+    \b
+      tensorm fit contacts.csv --modes hour,person,met --out runs/ward
+      tensorm report runs/ward
+
+    Completion in your shell: put  eval "$(_TENSORM_COMPLETE=bash_source tensorm)"  into ~/.bashrc, or the
+    same with zsh_source or fish_source.
+    """
+
+
+def say(text: str, bold: str | None = None) -> None:
+    """Print a text: wrapped and with colour on a terminal, as it is elsewhere."""
+    console = Console(highlight=False)
+    styled = Text(text)
+    if bold is not None:
+        styled.highlight_regex(bold, "bold")
+    console.print(styled, soft_wrap=not console.is_terminal)
+
+
+class _Echo(logging.Handler):
+    """Shows log records as plain lines."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(record.getMessage(), err=True)
+
+
+@contextmanager
+def _speaking_plainly() -> Iterator[None]:
+    """Show the package's notes and all warnings as plain lines while the block runs."""
+    logger, handler = logging.getLogger("tensorm"), _Echo()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: click.echo(f"Note: {message}", err=True)
+            yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

@@ -1,0 +1,106 @@
+"""Options that several commands share: which cells a file holds, and what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tensorm.errors import InputError
+from tensorm.reading import Wanted, read_any_table, read_cells
+
+F = TypeVar("F", bound=Callable[..., Any])
+CELLS = ("modes", "value", "unlisted", "time", "bins", "origin", "pair", "undirected", "wide")
+
+
+class Names(click.ParamType):
+    """Names with commas in between."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a tuple of names."""
+        if not isinstance(value, str):
+            return value
+        names = tuple(name.strip() for name in value.split(","))
+        if not all(names) or len(set(names)) != len(names):
+            self.fail(f"{value!r} is no list of different names; write them as a,b,c", param, ctx)
+        return names
+
+
+class Assigned(click.ParamType):
+    """MODE=FILE."""
+
+    name = "mode=file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a pair of texts."""
+        if not isinstance(value, str):
+            return value
+        mode, mark, path = value.partition("=")
+        if not (mode and mark and path):
+            self.fail(f"{value!r} names no mode and file; write person=roles.csv", param, ctx)
+        return mode, path
+
+
+class Components(click.ParamType):
+    """A number, or auto."""
+
+    name = "auto|number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return an integer or "auto"."""
+        if value == "auto" or isinstance(value, int):
+            return value
+        if not str(value).isdigit() or int(value) < 1:
+            self.fail(f"{value!r} is neither auto nor a number of at least 1", param, ctx)
+        return int(value)
+
+
+def about_cells(command: F) -> F:
+    """Add the options that say what a file of cells holds."""
+    options = [
+        click.option("--modes", type=Names(), help="Columns with the modes, or names for those of an array."),
+        click.option("--value", help="Column with 0 and 1; without it every row is a 1."),
+        click.option(
+            "--unlisted",
+            type=click.Choice(["zero", "missing"]),
+            default="zero",
+            show_default=True,
+            help="What cells are that no row names.",
+        ),
+        click.option("--time-column", "time", help="Column with times, cut into bins; becomes a mode."),
+        click.option(
+            "--bins",
+            default="clock",
+            show_default=True,
+            help="Of times: clock (hours of the day), a length (1h, 30min, 1d), or a number of equal bins.",
+        ),
+        click.option("--origin", help='When times in seconds start to count, such as "2010-12-06 13:00".'),
+        click.option("--pair", type=Names(), help="Two modes that stand for the same things, as i,j."),
+        click.option("--undirected", is_flag=True, help="A row says the same of both orders of the pair."),
+        click.option(
+            "--wide", is_flag=True, help="A row for each index of one mode, a column for the other."
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def read_named(file: Path, options: dict[str, Any]) -> Any:
+    """Read the cells of a file, given the options of ``about_cells``; takes these out of the options."""
+    said = {name: options.pop(name) for name in CELLS}
+    pair = said["pair"]
+    if pair is not None and len(pair) != 2:
+        raise InputError(f"--pair is {','.join(pair)}; give two modes.")
+    if said["undirected"] and pair is None:
+        raise InputError("--undirected says nothing without a pair; give the two modes by --pair i,j.")
+    return read_cells(file, Wanted(**said))
+
+
+def read_tables(assigned: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """Read the tables of metadata."""
+    return {mode: read_any_table(path) for mode, path in assigned}

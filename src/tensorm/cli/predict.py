@@ -1,0 +1,93 @@
+"""``tensorm predict``: probabilities of given cells, or the likeliest cells that are not known."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from tensorm.cli.folders import Folder
+from tensorm.cli.groups import main
+from tensorm.errors import InputError
+from tensorm.estimator import TensOrMachine
+from tensorm.netcdf import replace_file
+from tensorm.posterior import Posterior
+from tensorm.reading import read_any_table
+
+
+@main.command("predict")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--cells", type=click.Path(path_type=Path), help="Table with a column of labels for each mode.")
+@click.option("--of", nargs=2, metavar="MODE LABEL", help="The likeliest cells of this index that are not 1.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many, with --of.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="CSV file; else it is printed.")
+def predict_command(
+    folder: Path, cells: Path | None, of: tuple[str, str] | None, top: int, out: Path | None
+) -> None:
+    """Print the probability that cells are 1, as CSV.
+
+    \b
+    Examples:
+      tensorm predict runs/ward --cells pairs.csv --out probabilities.csv
+      tensorm predict runs/ward --of person "doctor 01" --top 5
+    """
+    if (cells is None) == (of is None):
+        raise click.UsageError("Give the cells by --cells FILE, or one index by --of MODE LABEL.")
+    fitted = Folder(folder)
+    model = fitted.model()
+    posterior = model.posterior_
+    if cells is not None:
+        indices, names = _find_cells(posterior, cells)
+        p = posterior.predict_cells(tuple(indices.T))
+    else:
+        assert of is not None
+        found = model.top_cells(of[0], _index(posterior, *of), top, fitted.cells())
+        names, p = found.names, found.probabilities
+    _write(model, names, p, out)
+
+
+def _index(posterior: Posterior, mode: str, label: str) -> Any:
+    """Return a label, or the number that it is where a mode has none."""
+    known = dict(zip(posterior.modes, posterior.labels, strict=True)).get(mode)
+    if known is None:
+        return int(label) if label.isdigit() else label
+    return next((one for one in known if str(one) == label), label)
+
+
+def _find_cells(posterior: Posterior, path: Path) -> tuple[Any, tuple[tuple[str, ...], ...]]:
+    """Return the indices of the cells in a table, and their labels as they stand there."""
+    table = read_any_table(path)
+    columns, texts = [], []
+    for mode, known, size in zip(posterior.modes, posterior.labels, posterior.shape, strict=True):
+        if mode not in table.columns:
+            raise InputError(f"{path} has no column {mode!r}; give one for each mode.")
+        names = [str(n) for n in range(size)] if known is None else known.astype(str).tolist()
+        places = {name: n for n, name in enumerate(names)}
+        mine = table[mode].astype(str).tolist()
+        for row, name in enumerate(mine):
+            if name not in places:
+                raise InputError(
+                    f"{path} has {name!r} as {mode} in row {row + 1}, which the fit does not know."
+                )
+        columns.append([places[name] for name in mine])
+        texts.append(mine)
+    return np.array(columns, np.intp).T, tuple(zip(*texts, strict=True))
+
+
+def _write(
+    model: TensOrMachine, names: Iterable[Sequence[str]], p: Iterable[float], out: Path | None
+) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*model.modes_, "probability"])
+    writer.writerows([*cell, f"{chance:.4f}"] for cell, chance in zip(names, p, strict=True))
+    if out is None:
+        sys.stdout.write(text.getvalue())
+    else:
+        replace_file(out, text.getvalue().encode())

@@ -1,0 +1,46 @@
+"""``tensorm report``: a fit as a page for the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tensorm.cli.folders import Folder
+from tensorm.cli.groups import main, say
+from tensorm.cli.options import Assigned, read_tables
+from tensorm.metadata import share_metadata
+from tensorm.report import write_report
+
+
+@main.command("report")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), help="File; FOLDER/report.html by default."
+)
+@click.option("--metadata", type=Assigned(), multiple=True, help="Tables of labels, as person=roles.csv.")
+@click.option("--title", help="Heading of the page.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def report_command(
+    folder: Path, out: Path | None, metadata: tuple[tuple[str, str], ...], title: str | None, quiet: bool
+) -> None:
+    """Write the fit in FOLDER as one page for the browser, which loads nothing else.
+
+    \b
+    Examples:
+      tensorm report runs/ward
+      tensorm report runs/ward --metadata person=roles.csv --title "Who met whom"
+    """
+    fitted = Folder(folder)
+    page = folder / "report.html" if out is None else out
+    model, cells = fitted.model(), fitted.cells()
+    write_report(
+        model,
+        page,
+        X=cells,
+        metadata=fitted.metadata() | share_metadata(cells, read_tables(metadata)),
+        selection=fitted.selection(),
+        title=title,
+    )
+    if not quiet:
+        say(f"Written: {page} ({page.stat().st_size / 1000:,.0f} kB). Open it in a browser.")

@@ -1,0 +1,382 @@
+"""Relational tensors: which of two attributes is higher, for each object; ranks are held, cells are made."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.errors import InputError
+from tensorm.inputs import Labels, Matrix, check_choice, check_generator, check_number, read_matrix
+from tensorm.kernels.relational import Held, Ranks, count_pairs
+from tensorm.kernels.slices import read_slices
+from tensorm.kernels.vectors import LANES
+from tensorm.tensors.bits import Bits, Words, unpack, words_for
+from tensorm.tensors.layout import TAIL, WIDEST
+from tensorm.tensors.ranks import (
+    AsTheyAre,
+    Positions,
+    Scale,
+    Shelf,
+    ZScores,
+    absent_rank,
+    check_finite,
+    rank_matrix,
+)
+from tensorm.tensors.seam import Counts
+from tensorm.tensors.slices import SlicedTensor, View
+
+Index = npt.NDArray[np.intp]
+Keys = npt.NDArray[np.uint16]
+
+EVERY_BIT, NO_BIT = np.uint64(2**64 - 1), np.uint64(0)
+
+
+class Part(NamedTuple):
+    """A share of the pairs of attributes, chosen by a hash of their keys and the object's."""
+
+    limit: np.uint16  # hashes below it are in the one part
+    rest: bool  # whether this is the other one
+    objects: Keys  # (O, 2)
+    left: Keys  # (A,)
+    right: Keys  # (B,)
+
+    def take(self, indices: Sequence[Index | None]) -> Part:
+        """Return the same for some objects and attributes."""
+        keys = (self.objects, self.left, self.right)
+        chosen = (key if index is None else key[index] for key, index in zip(keys, indices, strict=True))
+        return Part(self.limit, self.rest, *chosen)
+
+
+class RelationalTensor(SlicedTensor):
+    """Comparisons of attributes within objects, such as which of two genes is more active in a patient.
+
+    Cell (object, attribute, other attribute) is 1 if the object's value of the one attribute is greater than
+    that of the other, 0 if it is less, and not observed if both are equal or one is missing; so the diagonal
+    is never observed. Only ranks are held, two octets for each object and attribute, however many cells there
+    are: an object with A attributes has A squared.
+
+    Parameters
+    ----------
+    matrix : array-like
+        Objects (rows) by attributes (columns): numbers, NaN or masked where missing. An array, a pandas
+        table, an ``xarray.DataArray`` or an ``anndata.AnnData``; the last three bring names.
+    normalise : "zscore", "rank" or None, default "zscore"
+        How the values of each attribute are made comparable with those of others: distance from its mean in
+        standard deviations (0 for an attribute that is the same for all objects), the share of objects with a
+        lower value, or not at all.
+    ties : "missing"
+        Cells of equal values are not observed.
+    modes : three names, optional
+        Of the objects, the attributes, and the attributes they are compared with.
+    labels : pair of arrays, optional
+        Names of the objects and of the attributes, or None for either.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (O, A, A).
+    modes : tuple of str
+        "object", "attribute" and "other attribute", or what the matrix calls them.
+    labels : tuple of ndarray or None
+        For each mode the names of its indices, or None.
+    n_observed, n_ones : int
+        Cells that are not missing, and those of them that are 1.
+    nbytes : int
+        Memory held.
+    """
+
+    modes: tuple[str, ...]
+    labels: Labels
+
+    def __init__(
+        self,
+        matrix: Any,
+        *,
+        normalise: str | None = "zscore",
+        ties: str = "missing",
+        modes: Sequence[str] | None = None,
+        labels: Sequence[npt.ArrayLike | None] | None = None,
+    ) -> None:
+        check_choice("ties", ties, ("missing",))
+        if normalise is not None:
+            check_choice("normalise", normalise, ("zscore", "rank"))
+        given = read_matrix(matrix)
+        check_finite(given)
+        scale: Scale = AsTheyAre()
+        if normalise is not None:
+            scale = ZScores.of(given) if normalise == "zscore" else Positions.of(given)
+        self._set_up(given, scale)
+        if modes is not None:
+            self.modes = _check_modes(modes)
+        if labels is not None:
+            self.labels = _check_labels(labels, self.shape)
+
+    def _set_up(self, matrix: Matrix, scale: Scale) -> None:
+        shelf, self._gaps = rank_matrix(matrix, scale)
+        self._left = self._right = shelf
+        self._scale: Scale | None = scale
+        self._part: Part | None = None
+        self.shape = (*matrix.values.shape, matrix.values.shape[1])
+        self.modes = (*matrix.modes, f"other {matrix.modes[1]}")
+        self.labels = (*matrix.labels, matrix.labels[1])
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all that the cells follow from, for ``from_arrays``."""
+        sides = [self._left.ranks] if self._left is self._right else [self._left.ranks, self._right.ranks]
+        arrays: dict[str, npt.NDArray[Any]] = {"ranks": np.hstack(sides)}
+        if self._part is not None:
+            limit, rest, objects, left, right = self._part
+            arrays["part"] = np.array([limit, rest], np.uint16)
+            arrays |= {"object_keys": objects, "keys": left, "other_keys": right}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: Sequence[int]) -> RelationalTensor:
+        """Undo ``arrays`` of a tensor of this shape; names and labels are not among them."""
+        ranks, (O, A, B) = arrays["ranks"], shape
+        tensor = cls.__new__(cls)
+        matrix = Matrix(ranks, ranks == absent_rank(ranks.dtype), ("object", "attribute"), (None, None))
+        tensor._set_up(matrix, AsTheyAre())
+        if ranks.shape[1] != A:
+            tensor = tensor.take([np.arange(O), np.arange(A), np.arange(A, A + B)])
+        tensor._scale = None
+        if "part" in arrays:
+            limit, rest = arrays["part"]
+            keys = (arrays[name] for name in ("object_keys", "keys", "other_keys"))
+            tensor._part = Part(np.uint16(limit), bool(rest), *keys)
+        return tensor
+
+    @classmethod
+    def _of_shelves(cls, left: Shelf, right: Shelf, gaps: bool, part: Part | None) -> RelationalTensor:
+        """Return the tensor of these ranks, which may be of different attributes on either side."""
+        new = cls.__new__(cls)
+        new._left, new._right, new._gaps, new._part, new._scale = left, right, gaps, part, None
+        new.shape = (*left.alone.shape, right.alone.shape[1])
+        new.modes, new.labels = ("object", "attribute", "other attribute"), (None, None, None)
+        return new
+
+    def __repr__(self) -> str:
+        return f"RelationalTensor(shape={self.shape}, n_observed={self.n_observed})"
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        held = [*self._left, *self._right, *(() if self._part is None else self._part[2:])]
+        return sum({id(array): array.nbytes for array in held}.values())
+
+    @property
+    def mirrored(self) -> tuple[int, int] | None:
+        """The two modes in which each cell has a mirror image, its opposite; None for parts without."""
+        return (1, 2) if self._left is self._right else None
+
+    @cached_property
+    def n_ones(self) -> int:
+        """Cells that are 1: half of those that are observed, where every cell has a mirror image."""
+        return int(self._slice_counts[0].sum())
+
+    @cached_property
+    def n_observed(self) -> int:
+        """Cells that are not missing."""
+        return int(self._slice_counts[1].sum())
+
+    def new_objects(self, matrix: Any) -> RelationalTensor:
+        """Return the tensor of other objects with the same attributes, scaled as these were.
+
+        ``transform`` can place them; scaled by themselves they would be compared by other standards.
+
+        Parameters
+        ----------
+        matrix : array-like
+            Objects by attributes, as for this tensor.
+        """
+        given = read_matrix(matrix)
+        check_finite(given)
+        if self._scale is None:
+            raise InputError("This tensor is a part of another; ask the whole one for new objects.")
+        if given.values.shape[1] != self.shape[1]:
+            raise InputError(
+                f"matrix has {given.values.shape[1]} attributes; give {self.shape[1]}, as before."
+            )
+        known, new = self.labels[1], given.labels[1]
+        if known is not None and new is not None and not np.array_equal(known, new):
+            raise InputError("matrix names other attributes, or in another order; give the same as before.")
+        tensor = type(self).__new__(type(self))
+        tensor._set_up(given, self._scale)
+        tensor.modes, tensor.labels = self.modes, (given.labels[0], *self.labels[1:])
+        return tensor
+
+    def hold_out(
+        self, test_size: float = 0.2, random_state: Any = 0
+    ) -> tuple[RelationalTensor, RelationalTensor]:
+        """Return two tensors with the same cells, of which each observes what the other does not.
+
+        A cell and its mirror image, which is its opposite, are in the same part. Which part that is
+        follows from a hash of object and attributes and is never stored, so the share held out is close to
+        ``test_size``, not equal to it.
+
+        Parameters
+        ----------
+        test_size : float, default 0.2
+            Share of the observed cells to hold out, above 0 and below 1.
+        random_state : int, numpy.random.Generator or None, default 0
+            Seed; the same one gives the same parts.
+
+        Returns
+        -------
+        train, test : RelationalTensor
+            Fit the one, and give the other to ``scores``.
+        """
+        share = check_number("test_size", test_size)
+        if not 0 < share < 1:
+            raise InputError(f"test_size is {test_size}; give a number above 0 and below 1.")
+        if self._part is not None:
+            raise InputError(
+                "Some cells of this tensor are held out already; hold out cells of the whole one."
+            )
+        rng, (O, A, B) = check_generator(random_state), self.shape
+        objects = rng.integers(2**16, size=(O, 2), dtype=np.uint16) | np.array([1, 0], np.uint16)
+        left = right = rng.integers(2**15, size=A, dtype=np.uint16) << np.uint16(1)
+        if self.mirrored is None:
+            right = rng.integers(2**15, size=B, dtype=np.uint16) << np.uint16(1)
+        limit = np.uint16(np.clip(round(share * 2**16), 1, 2**16 - 1))
+        train, test = (self._with_part(Part(limit, rest, objects, left, right)) for rest in (True, False))
+        return train, test
+
+    def _with_part(self, part: Part) -> RelationalTensor:
+        twin = copy.copy(self)
+        for name in ("_slice_counts", "n_ones", "n_observed", "_ones_before", "_views"):
+            twin.__dict__.pop(name, None)
+        twin._part = part
+        return twin
+
+    def take(self, indices: Sequence[Index]) -> RelationalTensor:
+        """Return a tensor of the cells with these indices along each mode."""
+        chosen = [_unless_all(index, size) for index, size in zip(indices, self.shape, strict=True)]
+        objects, first, second = chosen
+        left = self._left.take(objects, first)
+        together = self.mirrored is not None and np.array_equal(indices[1], indices[2])
+        right = left if together else self._right.take(objects, second)
+        part = None if self._part is None else self._part.take(chosen)
+        new = self._of_shelves(left, right, self._gaps, part)
+        new.modes, new._n_threads = self.modes, self._n_threads
+        new.labels = tuple(
+            labels if labels is None or index is None else labels[index]
+            for labels, index in zip(self.labels, chosen, strict=True)
+        )
+        return new
+
+    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
+        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
+        O, A, B = self.shape
+        step = max(1, max_cells // (A * B))
+        for start in range(0, O, step):
+            stop = min(start + step, O)
+            ones, observed = self._read(0, start, stop)
+            if self._views[0].packed == (1,):
+                ones, observed = ones.swapaxes(1, 2), observed.swapaxes(1, 2)
+            yield slice(start, stop), np.ascontiguousarray(ones), np.ascontiguousarray(observed)
+
+    def _read(self, mode: int, start: int, stop: int) -> tuple[Bits, Bits]:
+        """Return the ones and the observed cells of some slices, (slices, rows, cells of a row)."""
+        view = self._views[mode]
+        length, lanes = self.shape[view.packed[0]], LANES * len(view.span)
+        width = -(-words_for(length) // lanes) * lanes
+        words = np.empty((2, stop - start, self.shape[view.rows[0]], width), np.uint64)
+        read_slices(words, start, stop, view.source, view.span)
+        ones, observed = (unpack(plane, length) for plane in words)
+        return ones, observed
+
+    def _view(self, mode: int) -> View:
+        return self._views[mode]
+
+    @cached_property
+    def _views(self) -> list[View]:
+        _, A, B = self.shape
+        along = 2 if B >= A else 1  # for objects: along the longer side
+        return [self._look(0, 3 - along, along), self._look(1, 0, 2), self._look(2, 0, 1)]
+
+    def _look(self, mode: int, rows: int, packed: int) -> View:
+        """Return the slices of a mode, with rows of these two others."""
+        running, fixed = (self._right, self._left) if packed == 2 else (self._left, self._right)
+        turn = NO_BIT if packed == 2 else EVERY_BIT
+        part, held = self._part, Held(np.uint16(0), NO_BIT, NO_OBJECTS, NO_KEYS, NO_KEYS)
+        if part is not None:
+            mine, others = (part.left, part.right) if packed == 2 else (part.right, part.left)
+            room = np.zeros(64 * (words_for(len(others)) + TAIL), np.uint16)
+            room[: len(others)] = others
+            held = Held(part.limit, EVERY_BIT if part.rest else NO_BIT, part.objects, mine, room)
+        source = Ranks(
+            fixed=fixed.flat,
+            fixed_stride=fixed.stride,
+            running=running.flat,
+            running_stride=running.stride,
+            by_object=mode == 0,
+            turn=turn,
+            always=fixed.alone.min(axis=0),
+            alone=fixed.alone,
+            same=fixed.find(running),
+            gaps=self._gaps,
+            held=tuple(held),
+        )
+        span = (0,) * min(-(-words_for(self.shape[packed]) // LANES), WIDEST)
+        return View(tuple(source), (rows,), (packed,), span)
+
+    @cached_property
+    def _slice_counts(self) -> Counts:
+        """Ones and observed cells of each object, (2, O)."""
+        counts = np.zeros((2, self.shape[0]), np.int64)
+        if self._part is not None:
+            self._covered(self._everything(), 1, counts)
+            return counts
+        sides = self._left.ranks, self._right.ranks
+        absent = absent_rank(self._left.flat.dtype)
+        levels = 1 + max(int(side.max(where=side < absent, initial=0)) for side in sides)
+        count_pairs(counts, *sides, levels)
+        return counts
+
+    def _everything(self) -> list[Words]:
+        """One component that covers all cells."""
+        return [np.ones((size, 1), np.uint64) for size in self.shape]
+
+    def _ones_of_slices(self) -> npt.NDArray[np.int64]:
+        return np.asarray(self._slice_counts[0])
+
+    def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[Index]:
+        one = self.take([np.array([n]), *(np.arange(size) for size in self.shape[1:])])
+        ends = np.cumsum(one.counts(1, one._everything(), 1)[0][:, 0])
+        first = np.searchsorted(ends, ranks, side="right")
+        second = np.empty(len(ranks), np.intp)
+        for a in np.unique(first):
+            here = first == a
+            ones = np.flatnonzero(one._read(1, int(a), int(a) + 1)[0])
+            second[here] = ones[ranks[here] - (ends[a] - len(ones))]
+        return [first, second]
+
+
+NO_OBJECTS, NO_KEYS = np.zeros((0, 2), np.uint16), np.zeros(0, np.uint16)
+
+
+def _unless_all(index: Index, size: int) -> Index | None:
+    """Return an index, or None if it is every one in its order."""
+    return None if len(index) == size and np.array_equal(index, np.arange(size)) else index
+
+
+def _check_modes(modes: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(modes, str) or len(modes) != 3 or not all(isinstance(mode, str) for mode in modes):
+        raise InputError(f"modes is {modes!r}; give three names: objects, attributes, other attributes.")
+    return tuple(modes)
+
+
+def _check_labels(labels: Sequence[npt.ArrayLike | None], shape: Sequence[int]) -> Labels:
+    arrays = [None if names is None else np.asarray(names) for names in labels]
+    wanted = [(size,) for size in shape[:2]]
+    if len(arrays) != 2 or any(a is not None and a.shape != s for a, s in zip(arrays, wanted, strict=False)):
+        raise InputError(
+            f"labels do not fit; give a pair: names of the {shape[0]} objects and {shape[1]} attributes."
+        )
+    return (arrays[0], arrays[1], arrays[1])

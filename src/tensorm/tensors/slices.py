@@ -1,0 +1,170 @@
+"""The verbs of a tensor whose slices can be read as rows of words, wherever the words come from."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.kernels import slices as kernel
+from tensorm.model import Confusion
+from tensorm.tensors.bits import Words, combine
+from tensorm.tensors.seam import Counts, Rows, Rule, Stream, draw_ones
+from tensorm.tensors.threads import share_rows
+
+WORTH_THREADS = 2**26  # cells times components below which a second thread costs more than it saves
+
+NO_COUNTS = np.empty((2, 0), np.int64)
+
+
+class View(NamedTuple):
+    """How the slices of one mode are read."""
+
+    source: tuple[Any, ...]  # what a kernel reads them from; plain tuples, whose types numba tells sooner
+    rows: tuple[int, ...]  # modes that index the rows of a slice
+    packed: tuple[int, ...]  # modes along which a row runs
+    span: tuple[int, ...]  # zeros, one for every LANES words that a kernel reads at once (kernels/vectors.py)
+
+
+class SlicedTensor:
+    """Verbs that need no more than a view of each mode's slices.
+
+    A subclass sets ``shape``, ``n_observed`` and ``n_ones``, and offers ``_view``,
+    ``_ones_of_slices`` and ``_find_ones``.
+    """
+
+    shape: tuple[int, ...]
+    _n_threads = 1
+
+    if TYPE_CHECKING:
+
+        @property
+        def n_observed(self) -> int:
+            """Cells that are not missing."""
+
+        @property
+        def n_ones(self) -> int:
+            """Those of them that are 1."""
+
+    def _view(self, mode: int) -> View:
+        raise NotImplementedError
+
+    def _ones_of_slices(self) -> npt.NDArray[np.int64]:
+        """Return the number of ones in each slice of mode 0."""
+        raise NotImplementedError
+
+    def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[npt.NDArray[np.intp]]:
+        """Return the indices along the other modes of some of the ones in slice n of mode 0, by number."""
+        raise NotImplementedError
+
+    def with_threads(self, n_threads: int) -> Self:
+        """Return the same tensor (its cells are shared, not copied), using so many threads."""
+        twin = copy.copy(self)
+        twin._n_threads = n_threads
+        return twin
+
+    def update_factor(
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        rule: Rule,
+        stream: Stream,
+        rows: Rows | None = None,
+    ) -> Words:
+        """Return a new factor for ``mode``, entries decided in turn given all others (eq. 4).
+
+        Those of some rows only if ``rows`` are given; the others stay as they are.
+        """
+        given = self._given(mode, factors, n_components)
+        factor = factors[mode].copy()
+        chosen = _every(len(factor)) if rows is None else rows
+        plain = tuple(rule), tuple(stream)
+
+        def update(start: int, stop: int) -> None:
+            if start < stop:
+                kernel.update_rows(factor, chosen, start, stop, *given, *plain)
+
+        share_rows(update, len(chosen), self._threads(n_components))
+        return factor
+
+    def counts(
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        components: Sequence[int] | None = None,
+        rows: Rows | None = None,
+    ) -> tuple[Counts, Counts]:
+        """Return (pos, tot) of a mode's entries, two arrays (rows, len(components)) (eq. 5)."""
+        given = self._given(mode, factors, n_components)
+        factor = factors[mode]
+        chosen = np.arange(n_components) if components is None else np.array(components)
+        where = _every(len(factor)) if rows is None else rows
+        counts = np.empty((2, len(where), len(chosen)), np.int64)
+
+        def count(start: int, stop: int) -> None:
+            kernel.count_entries(counts, factor, where, start, stop, *given, chosen)
+
+        share_rows(count, len(where), self._threads(n_components))
+        return counts[0], counts[1]
+
+    def times_counted(self, mode: int) -> int:
+        """Return 1: a cell lies in one row of a mode."""
+        return 1
+
+    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+        """Count the observed cells by the value of the Boolean product and their own."""
+        tp, covered = self._covered(factors, n_components, NO_COUNTS)
+        fp, fn = covered - tp, self.n_ones - tp
+        return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
+
+    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
+        """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
+        return draw_ones(self, rng, count)
+
+    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
+        slices = np.searchsorted(self._ones_before, ranks, side="right") - 1
+        cells = np.empty((len(ranks), len(self.shape)), np.intp)
+        for n in np.unique(slices):
+            here = slices == n
+            found = self._find_ones(int(n), ranks[here] - self._ones_before[n])
+            cells[here] = np.stack([np.full(len(found[0]), n), *found], axis=1)
+        return cells
+
+    @cached_property
+    def _ones_before(self) -> npt.NDArray[np.int64]:
+        """For each slice of mode 0 the number of ones in the slices before it."""
+        return np.concatenate([[0], np.cumsum(self._ones_of_slices())[:-1]])
+
+    def _covered(self, factors: Sequence[Words], n_components: int, counts: Counts) -> tuple[int, int]:
+        """Count the ones and the observed cells that components cover, by slices of mode 0 and in all."""
+        given = self._given(0, factors, n_components)
+
+        def count(start: int, stop: int) -> tuple[int, int]:
+            return kernel.count_covered(counts, factors[0], start, stop, *given)
+
+        shares = share_rows(count, self.shape[0], self._threads(n_components))
+        ones, observed = (sum(share) for share in zip(*shares, strict=True))
+        return ones, observed
+
+    def _given(self, mode: int, factors: Sequence[Words], n_components: int) -> tuple[Any, ...]:
+        """What every kernel is given: cells, the components of rows and columns, and the width of vectors."""
+        view = self._view(mode)
+        row_masks = combine([factors[k] for k in view.rows], n_components)
+        column_masks = combine([factors[k] for k in view.packed], n_components)
+        return view.source, row_masks, column_masks, n_components, view.span
+
+    def _threads(self, n_components: int) -> int:
+        return self._n_threads if math.prod(self.shape) * n_components >= WORTH_THREADS else 1
+
+
+@cache
+def _every(n_rows: int) -> npt.NDArray[np.intp]:
+    return np.arange(n_rows)

@@ -1,0 +1,188 @@
+"""Every command as its help shows it, from files to pages; and how each refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import click
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from tensorm import datasets, load
+from tensorm.cli import main
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with the files that the examples name, and a fit in runs/ward."""
+    path = tmp_path_factory.mktemp("files")
+    X = datasets.ward().isel(person=slice(0, 30), met=slice(0, 30))
+    hour, person, met = np.nonzero(X.values == 1)
+    contacts = pd.DataFrame({"hour": X.hour.values[hour], "person": X.person.values[person]})
+    contacts["met"] = X.met.values[met]
+    contacts.to_csv(path / "contacts.csv", index=False)
+    clock = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.where(hour == 0, 3, hour + 7), "h")
+    badges = pd.DataFrame({"t": clock, "i": person, "j": met})[person < met]
+    badges.to_csv(path / "badges.tsv", sep="\t", index=False)
+    pd.DataFrame({"person": X.person.values, "role": X.role.values}).to_csv(path / "roles.csv", index=False)
+    contacts.iloc[:3].to_csv(path / "pairs.csv", index=False)
+    genes = datasets.simulate((12, 15), rank=2, noise=0.05, random_state=0).observed
+    names = [f"p{i}" for i in range(12)]
+    pd.DataFrame(genes, index=names, columns=[f"g{j}" for j in range(15)]).to_csv(path / "genes.csv")
+    pd.DataFrame({"label": names, "type": ["a", "b"] * 6}).to_csv(path / "patients.csv", index=False)
+    return path
+
+
+def examples() -> list[str]:
+    """All lines of help that begin with the program's name, fits first."""
+    commands = [*main.commands.values(), *main.commands["datasets"].commands.values()]
+    lines = [line.strip() for command in commands for line in (command.help or "").splitlines()]
+    found = [line for line in lines if line.startswith("tensorm ")]
+    return sorted(found, key=lambda line: not line.startswith("tensorm fit"))
+
+
+def test_the_examples_of_the_help_run(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    lines = examples()
+    assert {shlex.split(line)[1] for line in lines} == set(main.commands) - {"demo"}
+    for line in lines:
+        extra = ["--draws", "10", "--chains", "2"] if line.startswith("tensorm fit") else []
+        result = run(*shlex.split(line)[1:], *extra)
+        assert result.exit_code == 0, (line, result.output)
+    assert (folder / "runs/ward/report.html").stat().st_size > 10_000
+    probabilities = pd.read_csv(folder / "probabilities.csv")
+    assert list(probabilities) == ["hour", "person", "met", "probability"]
+    assert probabilities.probability.between(0, 1).all()
+    assert (folder / "ward.nc").exists()
+    assert set(np.load(folder / "planted.npz")) >= {"observed", "noise_free", "factor_0"}
+
+
+def test_a_table_becomes_a_page_that_names_its_people(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    options = ["--modes", "hour,person,met", "--metadata", "person=roles.csv", "--draws", 10, "--chains", 2]
+    fitted = run("fit", "contacts.csv", *options, "--out", "runs/named")
+    assert fitted.exit_code == 0, fitted.output
+    assert "doctors" in fitted.stdout
+    assert "tensorm report runs/named" in fitted.stdout
+    model = load(folder / "runs/named/fit.nc")
+    assert model.modes_ == ("hour", "person", "met")
+    assert "doctor 01" in model.labels_[1]
+    page = run("report", "runs/named", "--title", "Named <people>")
+    assert page.exit_code == 0
+    html = (folder / "runs/named/report.html").read_text(encoding="utf-8")
+    assert "Named &lt;people&gt;" in html
+    assert "most probable number" in html
+    again = run("fit", "contacts.csv", *options, "--out", "runs/named")
+    assert again.exit_code == 2
+
+
+def test_badges_are_cut_into_hours_and_have_no_direction(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    options = ["--time-column", "t", "--modes", "i,j", "--pair", "i,j", "--undirected", "--shared"]
+    found = run(
+        "fit", "badges.tsv", *options, "--components", 3, "--draws", 10, "--out", "runs/shared", "--json"
+    )
+    assert found.exit_code == 0, found.output
+    summary = json.loads(found.stdout)
+    assert summary["modes"] == {"t": 24, "i": 30, "j": 30}
+    assert summary["n_components"] == len(summary["components"]) == 3
+    assert all(component["i"] == component["j"] for component in summary["components"])
+
+
+def test_select_says_one_number_to_programs(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    options = ["genes.csv", "--wide", "--method", "occam"]
+    quiet = run("select", *options, "--quiet")
+    assert quiet.stdout.strip() == str(json.loads(run("select", *options, "--json").stdout)["best"]) == "2"
+    assert run("select", *options, "--plot", "curve.png").exit_code == 0
+    assert (folder / "curve.png").stat().st_size > 1000
+
+
+def test_quiet_prints_nothing(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    result = run(
+        "fit", "genes.csv", "--wide", "--components", 2, "--draws", 5, "--out", "runs/quiet", "--quiet"
+    )
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_datasets_are_listed() -> None:
+    result = run("datasets", "list")
+    assert "ward" in result.stdout
+    assert "CC BY-NC-SA 3.0" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("fit none.csv --out x", "none.csv is not there"),
+        ("fit contacts.csv --modes hour,who --out x", "has no column 'who'; choose from 'hour'"),
+        ("fit contacts.csv --modes hour,hour --out x", "no list of different names"),
+        ("fit contacts.csv --modes hour,person,met --components none --out x", "neither auto nor a number"),
+        ("fit contacts.csv --undirected --out x", "--undirected says nothing without a pair"),
+        ("fit contacts.csv --shared --out x", "--shared needs an undirected pair"),
+        ("fit contacts.csv --pair a,b --undirected --out x", "but the modes are hour, person, met"),
+        ("fit contacts.csv --metadata person --out x", "names no mode and file"),
+        ("fit contacts.csv --metadata nurse=roles.csv --out x", "'nurse'; choose one of"),
+        (
+            "fit contacts.csv --metadata met=patients.csv --out x",
+            "has the label 'p0' in row 1, which the data",
+        ),
+        ("fit badges.tsv --time-column t --bins fortnight --modes i,j --out x", "give clock, a number, or a"),
+        ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give a longer one"),
+        ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
+        ("fit badges.tsv --time-column i --modes i,j --out x", "Seconds have no hour of the day"),
+        ("fit empty.csv --out x", "holds no cell"),
+        ("fit junk.csv --out x", "damaged, or no text"),
+        ("fit junk.npz --out x", "holds no arrays of numbers"),
+        ("fit junk.nc --out x", "cannot be read as netCDF"),
+        ("fit contacts.doc --out x", "of no known kind"),
+        ("fit late.csv --time-column t --bins 1h --out x", "line 3 of late.csv has the time 'noon-ish'"),
+        (
+            "fit twice.csv --value x --out x",
+            "line 2 of twice.csv and line 3 of twice.csv give the same cell different values",
+        ),
+        ("fit genes.csv --wide --out genes.csv", "genes.csv"),
+        ("report x", "holds no finished fit"),
+        ("predict x --of person one", "holds no finished fit"),
+        ("predict x", "Give the cells by --cells FILE"),
+        ("resume x", "holds no run"),
+        ("select genes.csv --wide --candidates a-b", "are no candidates"),
+        ("select genes.csv --wide --candidates 3,2", "give increasing numbers"),
+        ("simulate --shape 2 --out x.npz", "shape"),
+        ("simulate --shape a --out x.npz", "write sizes as 20,20,20"),
+        ("simulate --out x.txt", "ends in .npz or .npy"),
+        ("datasets get moon", "'moon' is not one of"),
+        ("datasets get ward --out ward.txt", "ends in .nc"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(folder, monkeypatch, arguments, message) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "empty.csv").write_text("")
+    for junk in ("junk.csv", "junk.npz", "junk.nc"):
+        (folder / junk).write_bytes(bytes(range(128, 256)) * 20)
+    (folder / "contacts.doc").write_text("a,b")
+    (folder / "late.csv").write_text("t,i,j\n2024-01-01 10:00,a,b\nnoon-ish,a,c\n")
+    (folder / "twice.csv").write_text("i,j,x\na,b,1\na,b,0\n")
+    before = sorted(folder.rglob("*"))
+    result = run(*shlex.split(arguments))
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    last = result.stderr.strip().splitlines()[-1]
+    assert re.search(message, result.stderr), result.stderr
+    assert last.startswith("Error: ")
+    assert sorted(folder.rglob("*")) == before, "nothing is written"
+
+
+def test_every_command_has_help() -> None:
+    for name, command in main.commands.items():
+        assert isinstance(command, click.Command)
+        assert run(name, "--help").exit_code == 0
