@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
+import distributed
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,6 +32,7 @@ def folder(tmp_path_factory):
     contacts = pd.DataFrame({"hour": X.hour.values[hour], "person": X.person.values[person]})
     contacts["met"] = X.met.values[met]
     contacts.to_csv(path / "contacts.csv", index=False)
+    pd.DataFrame({"hour": hour, "person": person, "met": met}).to_parquet(path / "contacts.parquet")
     clock = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.where(hour == 0, 3, hour + 7), "h")
     badges = pd.DataFrame({"t": clock, "i": person, "j": met})[person < met]
     badges.to_csv(path / "badges.tsv", sep="\t", index=False)
@@ -49,8 +53,17 @@ def examples() -> list[str]:
     return sorted(found, key=lambda line: not line.startswith("tensorm fit"))
 
 
+@contextmanager
+def threads(scheduler: None, workers: int) -> Iterator[distributed.Client]:
+    """A cluster whose workers are threads: processes take seconds to start, and have tests of their own."""
+    how = {"processes": False, "dashboard_address": None, "threads_per_worker": 1}
+    with distributed.LocalCluster(n_workers=workers, **how) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
 def test_the_examples_of_the_help_run(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
+    monkeypatch.setattr("tensorm.cli.fit.connect", threads)
     lines = examples()
     assert {shlex.split(line)[1] for line in lines} == set(main.commands) - {"demo"}
     for line in lines:
@@ -140,6 +153,7 @@ def test_datasets_are_listed() -> None:
         ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give a longer one"),
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
         ("fit badges.tsv --time-column i --modes i,j --out x", "Seconds have no hour of the day"),
+        ("fit contacts.csv --workers 2 --scheduler tcp://x --out x", "two ways to get a cluster"),
         ("fit empty.csv --out x", "holds no cell"),
         ("fit junk.csv --out x", "damaged, or no text"),
         ("fit junk.npz --out x", "holds no arrays of numbers"),

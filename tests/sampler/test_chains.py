@@ -272,7 +272,7 @@ from tensorm import TensOrMachine, datasets
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin without
 
 @contextlib.contextmanager
-def watching(n_chains, shown):
+def watching(n_chains, shown, forecast=None):
     there = {"burn-in": set(), "draws": set()}
     def watch(step):
         chains = there[step.phase]

@@ -11,11 +11,12 @@ import click
 from tensorm.choice import Selection
 from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main, say
-from tensorm.cli.options import Assigned, Components, about_cells, read_named, read_tables
+from tensorm.cli.options import Assigned, Components, about_cells, read_named, read_tables, spread_named
 from tensorm.estimator import TensOrMachine, resume
 from tensorm.metadata import check_metadata, groups_of, share_metadata
 from tensorm.reading import metadata_of
 from tensorm.tensors import as_tensor
+from tensorm.tensors.distributed import connect
 from tensorm.words import describe
 
 SURE = 0.5  # members of a component have at least this probability
@@ -46,6 +47,8 @@ SURE = 0.5  # members of a component have at least this probability
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers."
 )
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads; one per processor core by default.")
+@click.option("--workers", type=click.IntRange(min=1), help="Spread the cells over so many processes here.")
+@click.option("--scheduler", help="Spread them over a running Dask cluster, as tcp://10.0.0.1:8786.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: Any) -> None:
@@ -58,13 +61,26 @@ def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: An
     Examples:
       tensorm fit contacts.csv --modes hour,person,met --out runs/ward
       tensorm fit badges.tsv --time-column t --modes i,j --pair i,j --undirected --out runs/badges
+      tensorm fit contacts.parquet --components 7 --workers 2 --out runs/spread
       tensorm fit genes.csv --wide --modes patient,gene --components 8 --out runs/genes
       tensorm fit contacts.csv --modes hour,person,met --metadata person=roles.csv --out runs/roles
     """
+    scheduler, workers = options.pop("scheduler"), options.pop("workers")
+    if scheduler is None and workers is None:
+        _fit(file, out, as_json, quiet, options)
+        return
+    with connect(scheduler, workers) as client:
+        _note(f"Watch the cluster at {client.dashboard_link}", quiet)
+        _fit(file, out, as_json, quiet, options, client)
+
+
+def _fit(
+    file: Path, out: Path, as_json: bool, quiet: bool, options: dict[str, Any], client: Any = None
+) -> None:
     pair = options["pair"]
     if options["shared"] and not options["undirected"]:
         raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
-    cells = read_named(file, options)
+    cells = read_named(file, options) if client is None else spread_named(file, options, client)
     tensor = as_tensor(cells)
     metadata = share_metadata(tensor, metadata_of(cells) | read_tables(options["metadata"]))
     check_metadata(tensor, metadata)
@@ -96,6 +112,11 @@ def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
       tensorm resume runs/ward
     """
     _tell(resume(folder, progress=not quiet), Folder(folder), as_json, quiet)
+
+
+def _note(text: str, quiet: bool) -> None:
+    if not quiet:
+        click.echo(text, err=True)
 
 
 def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> None:

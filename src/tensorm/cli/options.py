@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
+from tensorm.coordinates.files import kind_of
 from tensorm.errors import InputError
 from tensorm.reading import Wanted, read_any_table, read_cells
+from tensorm.tensors.distributed import DaskTensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 CELLS = ("modes", "value", "unlisted", "time", "bins", "origin", "pair", "undirected", "wide")
@@ -99,6 +101,21 @@ def read_named(file: Path, options: dict[str, Any]) -> Any:
     if said["undirected"] and pair is None:
         raise InputError("--undirected says nothing without a pair; give the two modes by --pair i,j.")
     return read_cells(file, Wanted(**said))
+
+
+def spread_named(file: Path, options: dict[str, Any], client: Any) -> Any:
+    """Let the workers of a cluster read the cells of a file, each its own part."""
+    said = {name: options.pop(name) for name in CELLS}
+    kind = kind_of(file)
+    if kind not in (".zarr", ".parquet") or any(said[name] for name in ("time", "pair", "wide")):
+        raise InputError(
+            f"{file} cannot be read in parts; on a cluster give a zarr array, or Parquet with a column of "
+            "indices for each mode."
+        )
+    if kind == ".zarr":
+        return DaskTensor.from_zarr(file, client, modes=said["modes"])
+    modes, value, unlisted = said["modes"], said["value"], said["unlisted"]
+    return DaskTensor.from_table(file, modes, value, unlisted=unlisted, client=client)
 
 
 def read_tables(assigned: tuple[tuple[str, str], ...]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ dask is imported only when one is made.
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -212,9 +213,12 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
     if workers is not None:
         count = check_count("workers", workers, 1)
         threads = max(1, (os.cpu_count() or 1) // count)
-        how = {"threads_per_worker": threads, "dashboard_address": f":{_free_port(DASHBOARD)}"}
+        address = f":{_free_port(DASHBOARD)}"
+        quiet = {"silence_logs": logging.ERROR}  # else it complains of workers that end while they compute
         with (
-            distributed.LocalCluster(n_workers=count, **how) as cluster,
+            distributed.LocalCluster(
+                n_workers=count, threads_per_worker=threads, dashboard_address=address, **quiet
+            ) as cluster,
             distributed.Client(cluster, direct_to_workers=True) as client,
         ):
             yield client
