@@ -245,7 +245,7 @@ def draw(tensors: list[dict[str, Any]], path: Path) -> None:
                 style = {"ls": "--", "color": "0.5"} if method == "identifiable" else {"marker": "o", "ms": 4}
                 ax.errorbar(values, means, spreads, label=method, capsize=2, **style)
         ax.set_xlabel(over)
-    axes[0].set_ylabel("relative error of the number of components")
+    axes[0].set_ylabel("relative error")
     axes[0].legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=150)
 

@@ -121,14 +121,14 @@ def compare(small: list[Row], sweeps: list[Row], versus: list[Row]) -> list[tupl
     hours = PAPER * rate * 1e-12 * 1000 / 3600
     text = f"1,000 sweeps of so many cells would take {hours:.1f} hours at the rate of the last row"
     first, last = versus[0], versus[-1]
-    exact = min(row[f"{name}, accuracy"] for row in versus for name in ("ours", "nnCP"))
+    ours, theirs = (min(row[f"{name}, accuracy"] for row in versus) for name in ("ours", "nnCP"))
     return [
         ("below 100,000 cells: a few seconds on one core", f"{slowest:.2f} seconds at most", slowest < 5),
         ("10 billion cells: around 10 hours", text, hours < 10),
         (
-            "(goal) at most 3 x nnCP's time at 100^3, no more than its time at 300^3, accuracy 1.000",
-            f"{first['ratio']:.2f} x and {last['ratio']:.2f} x; lowest accuracy {exact:.4f}",
-            first["ratio"] <= 3 and last["ratio"] <= 1 and exact > 0.9995,
+            "(goal) at most 3 x nnCP's time at 100^3, no more than its time at 300^3, our accuracy 1.000",
+            f"{first['ratio']:.2f} x and {last['ratio']:.2f} x; lowest accuracy ours {ours:.4f}, nnCP's {theirs:.4f}",
+            first["ratio"] <= 3 and last["ratio"] <= 1 and ours > 0.9995,
         ),
     ]
 
