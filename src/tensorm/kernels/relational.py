@@ -31,9 +31,12 @@ from tensorm.kernels.vectors import (
     by_words,
     differs,
     exceeds,
+    drop_bit,
     load,
+    ones,
     spread,
     store,
+    store_exceeding,
     turned,
     zeros,
 )
@@ -127,16 +130,28 @@ def _lay_rows(desk, source, n, places, span):
         return None
 
     def lay(desk, source, n, places, span):
+        fixed, fixed_stride, running, running_stride, by_object, turn, always, alone, same, _, held = source
         width, last = desk.shape[2], desk.shape[1] - 1
-        for at in range(0, width, LANES * len(span)):
-            to = at
-            for place in places:
-                seen = seen_at(source, n, place, at, span)
-                store(desk, to, seen)
-                if last == 2:
-                    store(desk, to + width, seen)
-                store(desk, to + last * width, cells_at(source, n, place, at, span))
-                to += (last + 1) * width
+        to, whole = 0, held[0] == 0
+        for place in places:
+            o, a = locate(n, place, by_object)
+            rank, start = fixed[o * fixed_stride + a], o * running_stride
+            if whole and (always[a] or alone[o, a]):
+                for at in range(to, to + last * width, LANES * len(span)):
+                    store(desk, at, ones(span))
+                if same[a] >= 0:
+                    for at in range(to, to + last * width, width):
+                        drop_bit(desk, at, same[a])
+            else:
+                for at in range(0, width, LANES * len(span)):
+                    seen = seen_at(source, n, place, at, span)
+                    store(desk, to + at, seen)
+                    if last == 2:
+                        store(desk, to + at + width, seen)
+            to += last * width
+            for at in range(running_stride >> 6):
+                store_exceeding(desk, to + at, running, start + 64 * at, rank, turn)
+            to += width
 
     return lay
 

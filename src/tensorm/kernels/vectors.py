@@ -183,6 +183,38 @@ def differs(typing, array, offset, value, span):
     return _compare("!=", array, value, span)
 
 
+@intrinsic
+def store_exceeding(typing, target, place, array, offset, value, turn):
+    """Write to one word the bits that say value > array[offset + t], each exchanged by those of `turn`."""
+
+    def codegen(context, builder, sig, args):
+        numbers = ir.VectorType(ir.IntType(array.dtype.bitwidth), 64)
+        part = builder.load(_pointer(context, builder, sig.args[2], args[2], args[3], numbers))
+        part.align = array.dtype.bitwidth // 8
+        bits = builder.icmp_unsigned(">", spread(builder, args[4], numbers), part)
+        word = builder.xor(builder.bitcast(bits, ir.IntType(64)), args[5])
+        builder.store(word, _pointer(context, builder, sig.args[0], args[0], args[1], ir.IntType(64)))
+        return context.get_dummy_value()
+
+    i64 = types.int64
+    return types.void(target, i64, array, i64, array.dtype, types.uint64), codegen
+
+
+@intrinsic
+def drop_bit(typing, array, offset, bit):
+    """Clear one bit, by its number, of the words from an offset on."""
+
+    def codegen(context, builder, sig, args):
+        i64 = ir.IntType(64)
+        place = builder.add(args[1], builder.ashr(args[2], ir.Constant(i64, 6)))
+        pointer = _pointer(context, builder, sig.args[0], args[0], place, i64)
+        mine = builder.shl(ir.Constant(i64, 1), builder.and_(args[2], ir.Constant(i64, 63)))
+        builder.store(builder.and_(builder.load(pointer), builder.not_(mine)), pointer)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), codegen
+
+
 def _compare(sign, array, value, span):
     """64 numbers at a time: their bits are one word."""
     words = Words(LANES * span.count)

@@ -255,7 +255,10 @@ class RelationalTensor(SlicedTensor):
         return twin
 
     def take(self, indices: Sequence[Index]) -> RelationalTensor:
-        """Return a tensor of the cells with these indices along each mode."""
+        """Return a tensor of the cells with these indices along each mode.
+
+        Its kernels read as many words at once as this tensor's, so that nothing new is compiled.
+        """
         chosen = [_unless_all(index, size) for index, size in zip(indices, self.shape, strict=True)]
         objects, first, second = chosen
         left = self._left.take(objects, first)
@@ -263,7 +266,7 @@ class RelationalTensor(SlicedTensor):
         right = left if together else self._right.take(objects, second)
         part = None if self._part is None else self._part.take(chosen)
         new = self._of_shelves(left, right, self._gaps, part)
-        new.modes, new._n_threads = self.modes, self._n_threads
+        new.modes, new._n_threads, new._spans = self.modes, self._n_threads, self._spans
         new.labels = tuple(
             labels if labels is None or index is None else labels[index]
             for labels, index in zip(self.labels, chosen, strict=True)
@@ -323,8 +326,12 @@ class RelationalTensor(SlicedTensor):
             gaps=self._gaps,
             held=tuple(held),
         )
-        span = (0,) * min(-(-words_for(self.shape[packed]) // LANES), WIDEST)
-        return View(tuple(source), (rows,), (packed,), span)
+        return View(tuple(source), (rows,), (packed,), self._spans[packed])
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, ...]]:
+        """For each mode, how many words of a row along it are read at once."""
+        return [(0,) * min(-(-words_for(size) // LANES), WIDEST) for size in self.shape]
 
     @cached_property
     def _slice_counts(self) -> Counts:
