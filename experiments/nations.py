@@ -44,7 +44,7 @@ def auc(p: Floats, ones: Bits, zeros: Bits) -> float:
 
 
 def marginal(X: Floats) -> Floats:
-    """Return how often the one nation acts, times the relation's frequency, times how often the other is met."""
+    """Return the product of how often the one nation, the relation and the other nation occur."""
     head, relation, tail = X.mean(axis=(1, 2)), X.mean(axis=(0, 2)), X.mean(axis=(0, 1))
     return head[:, None, None] * relation[:, None] * tail
 

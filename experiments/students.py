@@ -2,9 +2,9 @@
 
     python -m experiments.students            # needs TENSORM_DATA, or the network
 
-The map from seat numbers to parts of the room is not public as data. Six equal ranges of seat numbers stand in
-for it, and are called by their numbers: they are no places, so nothing can be said on front or back, left or
-right.
+The map from seat numbers to parts of the room is not public as data. Six equal ranges of seat numbers stand
+in for it, and are called by their numbers: they are no places, so nothing can be said on front or back, left
+or right.
 """
 
 from __future__ import annotations
