@@ -461,6 +461,14 @@ def test_a_slice_is_placed_alike_in_any_company(fitted: TensOrMachine) -> None:
     np.testing.assert_array_equal(fitted.transform(X), whole)
 
 
+def test_transform_says_what_slices_show(fitted: TensOrMachine) -> None:
+    shown = fitted.transform(X, kind="strength")
+    rows, columns = (factor[:, 0] > 0.5 for factor in fitted.factors_[1:])
+    np.testing.assert_allclose(shown[:, 0], X[:, rows][:, :, columns].mean(axis=(1, 2)))
+    with pytest.raises(ValueError, match=r"kind is 'power'; choose 'membership' or 'strength'\.$"):
+        fitted.transform(X, kind="power")
+
+
 def test_score_is_the_share_of_cells_predicted(fitted: TensOrMachine) -> None:
     assert fitted.score(X) == pytest.approx((fitted.predict() == X).mean())
     assert fitted.score(1 - X) == pytest.approx(1 - fitted.score(X))

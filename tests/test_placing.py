@@ -14,12 +14,12 @@ import naive
 from posteriors import make_trace
 from tensorm import placing
 from tensorm.model import Noise
-from tensorm.placing import place_slices
+from tensorm.placing import place_slices, share_shown
 from tensorm.posterior import Posterior
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sweep import Model
-from tensorm.tensors import DenseTensor
+from tensorm.tensors import DenseTensor, MirroredTensor, RelationalTensor, SparseTensor, Tensor
 
 L, SHAPE = 3, (5, 4, 3)
 RNG = np.random.default_rng(0)
@@ -111,3 +111,60 @@ def test_a_part_of_the_draws_is_enough(n_times: int, expected: int, monkeypatch:
     monkeypatch.setattr(DenseTensor, "update_factor", lambda *args: calls.append(1) or update(*args))
     place_slices(tensor, make_posterior(n_times), model(LearnedPrior()))
     assert len(calls) == expected * placing.UPDATES
+
+
+def shares(cells: np.ndarray, factors: Sequence[np.ndarray]) -> np.ndarray:
+    """Ones among the observed cells of each component's members, cell by cell."""
+    expected = np.full((len(cells), L), np.nan)
+    for n, l in np.ndindex(expected.shape):
+        seen = [
+            cells[n, i, j]
+            for i, j in np.ndindex(cells.shape[1:])
+            if factors[1][i, l] and factors[2][j, l] and not np.isnan(cells[n, i, j])
+        ]
+        if seen:
+            expected[n, l] = sum(seen) / len(seen)
+    return expected
+
+
+def posterior_of(*draws: list[np.ndarray]) -> Posterior:
+    return replace(
+        make_posterior(1),
+        chains=(make_trace(draws, (0.8, 0.1), 1),),
+        shape=tuple(len(factor) for factor in draws[0]),
+    )
+
+
+def test_the_share_of_relations_shown_is_counted_from_likely_members() -> None:
+    usual, rare = [factor.copy() for factor in DRAWS[0]], DRAWS[1]
+    usual[1][:, 2] = False  # a component without members shows nothing
+    found = share_shown(DenseTensor(SLICES), posterior_of(usual, rare, usual))
+    np.testing.assert_array_equal(found, shares(SLICES, usual))
+    assert np.isnan(found[:, 2]).all()
+    assert np.isnan(found[3]).all()
+    assert (found[:3, :2] > 0).any()
+    assert (found != shares(SLICES, rare)).any()
+
+
+def as_sparse(cells: np.ndarray) -> Tensor:
+    return SparseTensor(np.argwhere(cells == 1), cells.shape, missing=np.argwhere(np.isnan(cells)))
+
+
+@pytest.mark.parametrize("kind", ["sparse", "relational", "mirrored"])
+def test_shares_are_counted_alike_in_all_kinds_of_tensors(kind: str) -> None:
+    rng = np.random.default_rng(5)
+    relational = RelationalTensor(rng.normal(size=(6, 70)))
+    ((_, ones, observed),) = relational.blocks()
+    cells = np.where(observed, ones, np.nan)
+    first = rng.random((70, L)) < 0.4
+    second = first if kind == "mirrored" else rng.random((70, L)) < 0.4
+    if kind == "mirrored":
+        below = np.tril(np.ones((70, 70), bool))
+        cells = np.where(below, cells, cells.swapaxes(1, 2))
+    tensor: Tensor = {
+        "sparse": lambda: as_sparse(cells),
+        "relational": lambda: relational,
+        "mirrored": lambda: MirroredTensor(DenseTensor(cells), (1, 2)),
+    }[kind]()
+    factors = [rng.random((6, L)) < 0.5, first, second]
+    np.testing.assert_array_equal(share_shown(tensor, posterior_of(factors)), shares(cells, factors))

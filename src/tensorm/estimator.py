@@ -33,7 +33,7 @@ from tensorm.inputs import (
 from tensorm.links import TopCells, top_cells
 from tensorm.netcdf import quote
 from tensorm.outputs import Outputs
-from tensorm.placing import place_slices
+from tensorm.placing import place_slices, share_shown
 from tensorm.posterior import METHODS, Posterior, check_room
 from tensorm.progress import Forecast, announcing_compilation, say, watching
 from tensorm.sampler.burnin import WINDOW
@@ -327,8 +327,8 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return top_cells(self.posterior_, mode, index, n, known)
 
-    def transform(self, X: Any) -> Floats:
-        """Return the probability that each slice of X along mode 0 is in each component.
+    def transform(self, X: Any, kind: str = "membership") -> Floats:
+        """Return how each slice of X along mode 0 stands to each component.
 
         The factors of the other modes and the noise are those of the posterior, so new slices can be placed
         without fitting again.
@@ -337,17 +337,25 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         ----------
         X : array-like or tensor
             Any size along mode 0; the fitted sizes along all others.
+        kind : "membership" or "strength", default "membership"
+            The probability that the slice is in the component, or the share of the component's relations that
+            it shows: of the observed cells between the component's members along the other modes, those that
+            are 1. Other components play no part in that share; it is NaN where no such cell is observed.
 
         Returns
         -------
         ndarray (N, L)
         """
         check_is_fitted(self)
+        check_choice("kind", kind, ("membership", "strength"))
         if self._model.tied and self._model.tied[0] == 0:
             raise InputError("Mode 0 shares its factor with another, so new slices cannot be placed alone.")
         tensor = self._tensor(X)
         self._check_shape(tensor, first=1)
-        return place_slices(tensor.with_threads(self._threads()), self.posterior_, self._model)
+        threaded = tensor.with_threads(self._threads())
+        if kind == "strength":
+            return share_shown(threaded, self.posterior_)
+        return place_slices(threaded, self.posterior_, self._model)
 
     def scores(self, X: Any, mask: npt.ArrayLike | None = None) -> ScoredCells:
         """Return how well ``predict_proba`` does on observed cells of X, next to the constant predictor.

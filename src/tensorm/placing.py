@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from tensorm.model import Noise
+from tensorm.modes import MEMBER
 from tensorm.posterior import Posterior
 from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.state import PLACE
@@ -41,6 +42,19 @@ def place_slices(tensor: Tensor, posterior: Posterior, model: Model) -> npt.NDAr
             entries = tensor.update_factor(0, (entries, *others), L, rule, stream)
         total += unpack(entries, L)
     return total / len(chosen)
+
+
+def share_shown(tensor: Tensor, posterior: Posterior) -> npt.NDArray[np.float64]:
+    """Return the share of each component's relations that each slice along mode 0 shows, (N, L).
+
+    A component's relations are the cells of its members along the other modes, those with more than even
+    odds. NaN where none of them is observed.
+    """
+    L = posterior.n_components
+    members = [pack(means > MEMBER) for means in posterior.factors[1:]]
+    nobody = pack(np.zeros((tensor.shape[0], L), np.bool_))  # so that no component hides another's cells
+    ones, observed = tensor.counts(0, (nobody, *members), L)
+    return np.divide(ones, observed, out=np.full(ones.shape, np.nan), where=observed > 0)
 
 
 def _prior(model: Model, density: tuple[float, ...]) -> npt.NDArray[np.float64]:

@@ -1,0 +1,163 @@
+"""Section 5.2: in which part of a lecture room students sat in each week of a course.
+
+    python -m experiments.students            # needs TENSORM_DATA, or the network
+
+The map from seat numbers to parts of the room is not public as data. Six equal ranges of seat numbers stand
+in for it, and are called by their numbers: they are no places, so nothing can be said on front or back, left
+or right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments import record
+from experiments.record import Row, markdown, show, write_section
+from experiments.study import (
+    FIGURES,
+    Floats,
+    best_rivals,
+    fit_once,
+    members,
+    need_data,
+    options,
+    saving,
+    score,
+    sentences,
+    write_numbers,
+)
+from tensorm import TensOrMachine, datasets, hide, train_test_mask, write_report
+
+PAPER = 7  # components
+SEED = 0
+SIZES = (1, 2, 4, 7, 12)
+QUICK = {"n_chains": 2, "n_draws": 50, "burn_in": 50}
+LATE = 2  # the last weeks, in which hardly anyone comes
+
+
+class Group(NamedTuple):
+    """A component: its weeks, regions and students, by number."""
+
+    weeks: list[int]
+    regions: list[int]
+    students: list[int]
+
+
+def seat_frequency(cells: Floats) -> Floats:
+    """Return P(x = 1) as how often a student sits in a region, times how many come in the week."""
+    seen, rate = ~np.isnan(cells), float(np.nanmean(cells))
+    habit = (np.nansum(cells, axis=0) + rate) / (seen.sum(axis=0) + 1)
+    busy = np.nanmean(cells, axis=(1, 2)) / rate
+    return busy[:, None, None] * habit
+
+
+def groups_of(model: TensOrMachine) -> list[Group]:
+    """Return the components that have members in every mode."""
+    parts = zip(*(members(factor) for factor in model.factors_), strict=True)
+    return [Group(*part) for part in parts if all(part)]
+
+
+def leaving(groups: Sequence[Group], n_weeks: int) -> list[int]:
+    """Return for each week how many students are in a component of that week."""
+    present: list[set[int]] = [set() for _ in range(n_weeks)]
+    for group in groups:
+        for week in group.weeks:
+            present[week] |= set(group.students)
+    return [len(students) for students in present]
+
+
+def check_statements(groups: Sequence[Group], X: Floats) -> list[tuple[str, str, bool]]:
+    """Return statements of section 5.2, what was found, and whether they hold."""
+    came = X.any(axis=1).sum(axis=1).astype(int)
+    present = leaving(groups, len(X))
+    said = []
+    text = (
+        f"{came[0]} of {X.shape[2]} come in week 1, in {int(X[0].any(axis=1).sum())} of {X.shape[1]} regions"
+    )
+    first = [group for group in groups if 0 in group.weeks]
+    regions = {region for group in first for region in group.regions}
+    text += f"; components of week 1 hold {present[0]} students in {len(regions)} regions"
+    said.append(("most students come in week 1 and sit scattered", text, len(regions) >= X.shape[1] / 2))
+    single = [group for group in groups if len(group.regions) == 1]
+    text = f"{len(single)} of {len(groups)} components have one region"
+    said.append(("most groups have exactly one region", text, 2 * len(single) > len(groups)))
+    longest = max((len(group.weeks) for group in groups), default=0)
+    text = f"the longest component has {longest} of {len(X)} weeks"
+    said.append(("one group attends most consistently", text, longest >= 6))
+    starts = sum(min(group.weeks) >= 1 for group in groups)
+    said.append(("some groups start in week 2 or later", f"{starts} of {len(groups)} do", starts > 0))
+    late = range(len(X) - LATE, len(X))
+    ending = sum(not set(late) & set(group.weeks) for group in groups)
+    text = f"{ending} of {len(groups)} components have none of the last {LATE} weeks"
+    said.append(("groups stop to appear after 6-7 weeks", text, 2 * ending > len(groups)))
+    said.append(
+        (
+            "two students attend in weeks 8 and 9",
+            f"{came[late[0]]} and {came[late[1]]}",
+            set(came[late]) == {2},
+        )
+    )
+    text = f"students in components, by week: {' '.join(map(str, present))}; "
+    text += f"in the data: {' '.join(map(str, came))}"
+    falls = np.corrcoef(present, came)[0, 1] if np.ptp(present) else 0.0
+    said.append(("students leave over the weeks, and factors show it", text, falls > 0.8))
+    return said
+
+
+@options
+def main(quick: bool, fresh: bool) -> None:
+    """Seats of students."""
+    need_data()
+    X = datasets.students()
+    mask = train_test_mask(X, 0.2, SEED)
+    rest = hide(X, mask)
+    cells, truth = rest.values.astype(float), X.values
+    rate = float(np.nanmean(cells))
+    shorter = QUICK if quick else {}
+    settings = {"n_components": PAPER if quick else "auto", **shorter, "random_state": SEED}
+    chosen = fit_once("students", rest, {"held out": 0.2, "split": SEED}, settings, fresh)
+    L = chosen.model.n_components_
+    rows: list[Row] = []
+
+    def add(name: str, components: int | str, p: Floats) -> None:
+        rows.append({"": name, "components": components, **score(truth, mask, p, rate)})
+
+    add("tensorm", L, chosen.model.predict_proba())
+    few = fit_once(
+        "students", rest, {"held out": 0.2, "split": SEED}, {**settings, "n_components": PAPER}, fresh
+    )
+    add("tensorm, the paper's number", PAPER, few.model.predict_proba())
+    add("seat frequency x week", "", seat_frequency(cells))
+    for name, size, p in best_rivals(cells, SIZES[:2] if quick else SIZES):
+        add(name, size, p)
+    add("constant", "", np.full(truth.shape, rate))
+    show("students", rows)
+
+    whole = fit_once("students", X, {"held out": 0}, {**settings, "n_components": PAPER}, fresh)
+    said = check_statements(groups_of(whole.model), truth)
+    from tensorm.plots import plot_factors
+
+    with saving("students") as save:
+        save(plot_factors(whole.model, order={"student": "component"}))
+    report = record.OUT / "students.html"
+    write_report(whole.model, report, X=X, title="Seats of students; regions are ranges of seat numbers")
+    numbers = {"shape": truth.shape, "held out": int(mask.sum()), "components": L, "facts": chosen.facts}
+    write_numbers("students", {**numbers, "scores": rows, "statements": said})
+    text = f"{' x '.join(map(str, truth.shape))} cells; {mask.sum()} are held out, "
+    text += f"{truth[mask].mean():.1%} of them ones. "
+    text += f"{L} components were {'set' if quick else 'chosen'}. {chosen.cost}"
+    write_section(
+        "students",
+        text,
+        markdown(rows),
+        f"![weeks, regions and students of {PAPER} components]({FIGURES}/students.png)",
+        f"With {PAPER} components, as in the paper, on all cells:",
+        sentences(said),
+    )
+
+
+if __name__ == "__main__":
+    main()
