@@ -103,4 +103,4 @@ def read_named(file: Path, options: dict[str, Any]) -> Any:
 
 def read_tables(assigned: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     """Read the tables of metadata."""
-    return {mode: read_any_table(path) for mode, path in assigned}
+    return {mode: read_any_table(path)[0] for mode, path in assigned}
