@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
@@ -27,6 +29,9 @@ def read(table, mode="person"):
         FRAME.set_index("name")[["role"]],
         FRAME.set_index("name")["role"],
         {"name": list(PEOPLE[TURNED]), "role": list(ROLES[TURNED])},
+        pl.DataFrame({"name": list(PEOPLE[TURNED]), "role": list(ROLES[TURNED])}),
+        pl.DataFrame({"role": list(ROLES[TURNED]), "person": list(PEOPLE[TURNED])}),
+        pa.table({"name": list(PEOPLE[TURNED]), "role": list(ROLES[TURNED])}),
         {"role": dict(zip(PEOPLE[TURNED], ROLES[TURNED], strict=True))},
         pd.Series(ROLES, name="role"),
     ],
@@ -104,3 +109,9 @@ def test_wrong_tables_are_refused(table, sentence) -> None:
 def test_unknown_modes_are_refused() -> None:
     with pytest.raises(InputError, match="mode is 'role'"):
         read(FRAME, "role")
+
+
+def test_a_row_without_a_label_is_refused() -> None:
+    for missing in (None, float("nan")):
+        with pytest.raises(InputError, match=r"^metadata for 'person' has no label in row 2; give one.$"):
+            read({"person": [PEOPLE[0], missing], "role": ["a", "b"]})

@@ -181,11 +181,15 @@ def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, lis
         }
     key = next((name for name in (mode.name, LABEL) if name in columns), None)
     if key is None and index is not None:
-        return list(map(str, index)), columns
+        return _names(index), columns
     if not columns:
         raise InputError(f"metadata for {mode.name!r} has no columns; give one with labels and others.")
     labels = columns.pop(next(iter(columns)) if key is None else key)
-    return list(map(str, labels)), columns
+    return _names(labels), columns
+
+
+def _names(labels: Sequence[Any]) -> list[str]:
+    return ["" if _missing(label) else str(label) for label in labels]
 
 
 def _columns(table: Any) -> dict[str, Any] | None:
@@ -211,6 +215,8 @@ def _find_rows(mode: FittedMode, labels: Sequence[str]) -> list[list[int]]:
         places.setdefault(mode.label(n), []).append(n)
     first: dict[str, int] = {}
     for row, label in enumerate(labels):
+        if not label and label not in places:
+            raise InputError(f"metadata for {mode.name!r} has no label in row {row + 1}; give one.")
         if label not in places:
             raise InputError(
                 f"metadata for {mode.name!r} has the label {label!r} in row {row + 1}, which the data do not "

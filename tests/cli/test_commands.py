@@ -150,12 +150,18 @@ def test_datasets_are_listed() -> None:
             "has the label 'p0' in row 1, which the data",
         ),
         ("fit badges.tsv --time-column t --bins fortnight --modes i,j --out x", "give clock, a number, or a"),
-        ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give a longer one"),
+        ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give at most"),
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
         ("fit badges.tsv --time-column i --modes i,j --out x", "Seconds have no hour of the day"),
         ("fit contacts.csv --workers 2 --scheduler tcp://x --out x", "two ways to get a cluster"),
         ("fit empty.csv --out x", "holds no cell"),
         ("fit junk.csv --out x", "damaged, or no text"),
+        ("fit latin.csv --out x", "line 2 is damaged, or no text in UTF-8; save it as UTF-8"),
+        ("fit book.xlsx --out x", "is a spreadsheet; save the sheet as CSV"),
+        ("fit formats.csv --time-column t --out x", "line 3 of formats.csv has the time '01/02/2024"),
+        ("fit maybe.csv --value x --out x", "column 'x' holds 'maybe' in line 4 of maybe.csv; give 0, 1"),
+        ("fit badges.tsv --time-column t --bins 9999999999 --modes i,j --out x", "give at most 100,000"),
+        ("fit contacts.csv --metadata person=twice.csv --out x", "has the label 'a' in row 1, which"),
         ("fit junk.npz --out x", "holds no arrays of numbers"),
         ("fit junk.nc --out x", "cannot be read as netCDF"),
         ("fit contacts.doc --out x", "of no known kind"),
@@ -185,6 +191,10 @@ def test_what_is_wrong_is_said_in_a_sentence(folder, monkeypatch, arguments, mes
         (folder / junk).write_bytes(bytes(range(128, 256)) * 20)
     (folder / "contacts.doc").write_text("a,b")
     (folder / "late.csv").write_text("t,i,j\n2024-01-01 10:00,a,b\nnoon-ish,a,c\n")
+    (folder / "latin.csv").write_text("i,j\njörg,b\n", encoding="latin-1")
+    (folder / "book.xlsx").write_bytes(b"PK")
+    (folder / "formats.csv").write_text("t,i,j\n2024-01-01,a,b\n01/02/2024,a,c\n")
+    (folder / "maybe.csv").write_text('i,j,x\n"a\n",b,1\nc,d,maybe\n')
     (folder / "twice.csv").write_text("i,j,x\na,b,1\na,b,0\n")
     before = sorted(folder.rglob("*"))
     result = run(*shlex.split(arguments))

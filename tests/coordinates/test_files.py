@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -111,7 +112,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_long_tables() -> None:
     columns = {"who": ["b", "a", "b"], "day": [0, 2, 2], "x": [1, 0, None]}
     table = pd.DataFrame(columns).convert_dtypes()
-    for given in (table, pd.DataFrame(columns), pa.table(columns)):
+    for given in (table, pd.DataFrame(columns), pa.table(columns), pl.DataFrame(columns)):
         tensor = SparseTensor.from_table(given, ["day", "who"], "x")
         assert (tensor.shape, tensor.modes) == ((3, 2), ("day", "who"))
         assert ones(tensor) == {(0, 1)}
@@ -123,3 +124,21 @@ def test_long_tables() -> None:
         SparseTensor.from_table([1])
     with pytest.raises(InputError, match=r"^column 'a' is empty in row 1; give an index.$"):
         SparseTensor.from_table(pd.DataFrame({"a": ["x", None], "b": [0, 1]}))
+
+
+def test_polars_columns_of_every_type() -> None:
+    table = pl.DataFrame(
+        {
+            "who": pl.Series(["b", "a", "b"], dtype=pl.Categorical),
+            "day": pl.Series(["2024-01-02", "2024-01-01", "2024-01-01"]).str.to_date(),
+            "x": pl.Series([True, None, False]),
+        }
+    )
+    tensor = SparseTensor.from_table(table, ["who", "day"], "x", unlisted="missing")
+    assert tensor.labels[0].tolist() == ["a", "b"]
+    assert tensor.labels[1].astype(str).tolist() == ["2024-01-01", "2024-01-02"]
+    assert (ones(tensor), tensor.n_observed) == ({(1, 1)}, 2)
+    with pytest.raises(InputError, match=r"^column 'who' is empty in row 1; give an index.$"):
+        SparseTensor.from_table(pl.DataFrame({"who": ["a", None], "day": [0, 1]}))
+    with pytest.raises(InputError, match=r"^table is a LazyFrame; give a pandas, polars or pyarrow table.$"):
+        SparseTensor.from_table(table.lazy())

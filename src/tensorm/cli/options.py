@@ -120,4 +120,4 @@ def spread_named(file: Path, options: dict[str, Any], client: Any) -> Any:
 
 def read_tables(assigned: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     """Read the tables of metadata."""
-    return {mode: read_any_table(path) for mode, path in assigned}
+    return {mode: read_any_table(path)[0] for mode, path in assigned}

@@ -62,7 +62,7 @@ def _index(posterior: Posterior, mode: str, label: str) -> Any:
 
 def _find_cells(posterior: Posterior, path: Path) -> tuple[Any, tuple[tuple[str, ...], ...]]:
     """Return the indices of the cells in a table, and their labels as they stand there."""
-    table = read_any_table(path)
+    table, place = read_any_table(path)
     columns, texts = [], []
     for mode, known, size in zip(posterior.modes, posterior.labels, posterior.shape, strict=True):
         if mode not in table.columns:
@@ -72,9 +72,7 @@ def _find_cells(posterior: Posterior, path: Path) -> tuple[Any, tuple[tuple[str,
         mine = table[mode].astype(str).tolist()
         for row, name in enumerate(mine):
             if name not in places:
-                raise InputError(
-                    f"{path} has {name!r} as {mode} in row {row + 1}, which the fit does not know."
-                )
+                raise InputError(f"{place(row)} has {name!r} as {mode}, which the fit does not know.")
         columns.append([places[name] for name in mine])
         texts.append(mine)
     return np.array(columns, np.intp).T, tuple(zip(*texts, strict=True))

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 Place = Callable[[int], str]
 
+WORDS = {
+    **dict.fromkeys(("1", "1.0", "true", "yes"), 1.0),
+    **dict.fromkeys(("0", "0.0", "false", "no"), 0.0),
+    **dict.fromkeys(("na", "n/a", "nan", "none", "null", "<na>"), np.nan),
+}
+
 
 class Listing(NamedTuple):
     """Cells by their indices, not yet checked, and all that was said about them."""
@@ -80,7 +86,7 @@ def read_table(
         (int(column.max()) + 1 if column.size else 1) if known is None else len(known)
         for column, known in read
     ]
-    values = None if value is None else _read_values(frame[value])
+    values = None if value is None else read_values(frame[value], place)
     return Listing(
         columns,
         tuple(sizes) if shape is None else tuple(shape),
@@ -106,12 +112,18 @@ def _read_indices(
     return indices, labels
 
 
-def _read_values(series: nw.Series[Any]) -> npt.NDArray[Any]:
-    """Return a column of values, NaN where there is none."""
+def read_values(series: nw.Series[Any], place: Place) -> npt.NDArray[Any]:
+    """Return a column of values, NaN where there is none; yes, no, true, false and NA are understood."""
     array = series.to_numpy()
     if array.dtype.kind in "biuf":
         return array
-    unknown = series.is_null().to_numpy()
-    if unknown.any() and all(isinstance(item, (bool, int, float)) for item in array[~unknown]):
-        return np.where(unknown, np.nan, np.where(unknown, 0, array)).astype(np.float64)
-    return array
+    values = np.full(len(array), np.nan)
+    for row in np.flatnonzero(~series.is_null().to_numpy()):
+        word = str(array[row]).strip().lower()
+        if word not in WORDS:
+            raise InputError(
+                f"column {series.name!r} holds {array[row]!r} in {place(int(row))}; give 0, 1, or nothing "
+                "where it is not known."
+            )
+        values[row] = WORDS[word]
+    return values

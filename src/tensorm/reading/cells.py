@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.coordinates.files import kind_of
+from tensorm.coordinates.listing import read_values
 from tensorm.errors import FileError, InputError
 from tensorm.reading.events import read_events
-from tensorm.reading.tables import TABLES, read_any_table
+from tensorm.reading.tables import TABLES, read_any_table, refuse_sheet
 
 ARRAYS = (".npy", ".npz", ".nc", ".zarr", ".h5ad")
 NAMES = ("X", "observed")  # what the cells of an .npz file may be called if there are more arrays
@@ -73,6 +74,7 @@ def read_cells(path: str | os.PathLike[str], wanted: Wanted | None = None) -> An
     file, kind = Path(path), kind_of(path)
     if not file.exists():
         raise FileError(f"{file} is not there; give the path of a file.")
+    refuse_sheet(file)
     if kind in ARRAYS:
         for name in ("value", "time", "pair", "wide"):
             if getattr(wanted, name):
@@ -100,20 +102,27 @@ def metadata_of(cells: Any) -> dict[str, dict[str, Any]]:
 
 def _read_wide(file: Path, modes: Sequence[str] | None) -> Any:
     """Return a table whose first column has the labels of its rows."""
-    table = read_any_table(file)
+    import narwhals
+
+    table, place = read_any_table(file)
     if len(table.columns) < 2:
         raise InputError(f"{file} has one column; give a column of labels and one for each index.")
-    labels = table.iloc[:, 0].astype(str)
-    if labels.duplicated().any():
-        raise InputError(
-            f"{file} has the label {labels[labels.duplicated()].iloc[0]!r} twice; give each once."
-        )
+    first = table.iloc[:, 0]
+    if first.isna().any():
+        raise InputError(f"{place(int(first.isna().argmax()))} has no label in its first column; give one.")
+    labels = first.astype(str)
+    twice = labels.duplicated()
+    if twice.any():
+        row = int(twice.argmax())
+        raise InputError(f"{place(row)} has the label {labels[row]!r}, which was there; give each once.")
     names = ("row", "column") if modes is None else tuple(modes)
     if len(names) != 2:
         raise InputError(
             f"modes is {', '.join(names)}, but a wide table has two; name the rows and the columns."
         )
-    return table.iloc[:, 1:].set_axis(labels).rename_axis(index=names[0], columns=names[1])
+    frame = narwhals.from_native(table, eager_only=True)
+    cells = table.iloc[:, 1:].assign(**{name: read_values(frame[name], place) for name in table.columns[1:]})
+    return cells.set_axis(labels).rename_axis(index=names[0], columns=names[1])
 
 
 def _read_npy(file: Path) -> Any:

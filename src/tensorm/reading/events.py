@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.coordinates import Listing, read_table
-from tensorm.coordinates.files import has_numbers, kind_of, read_file, read_frame
+from tensorm.coordinates.files import is_unnamed, kind_of, read_file, read_frame
 from tensorm.errors import InputError
 from tensorm.reading.times import cut_times
 from tensorm.tensors import SparseTensor
@@ -24,16 +24,13 @@ def read_events(file: Path, wanted: Wanted) -> SparseTensor:
         return SparseTensor.from_listing(read_file(file, wanted.modes), wanted.unlisted)
     modes = None if wanted.modes is None else list(wanted.modes)
     named = modes if modes is None or wanted.time is None else [wanted.time, *modes]
-    titled = None if kind_of(file) == ".parquet" else not has_numbers(file)
-    table, place, _ = read_frame(file, named, header=titled)
+    table, place, _ = read_frame(file, named, labelled=True)
     modes = modes or [name for name in table.columns if name not in (wanted.value, wanted.time)]
+    if wanted.time is not None and wanted.time not in modes:
+        modes.insert(0, wanted.time)
+    _check_columns(file, list(table.columns), modes, wanted.value)
     if wanted.time is None:
         return _tensor(read_table(table, modes, wanted.value, None, True, place), wanted)
-    if wanted.time not in table.columns:
-        choice = ", ".join(map(repr, table.columns))
-        raise InputError(f"{file} has no column {wanted.time!r}; choose from {choice}.")
-    if wanted.time not in modes:
-        modes.insert(0, wanted.time)
     bins, names = cut_times(table[wanted.time], wanted.bins, wanted.origin, place)
     listing = read_table(table.assign(**{wanted.time: bins}), modes, wanted.value, None, True, place)
     at = modes.index(wanted.time)
@@ -41,6 +38,22 @@ def read_events(file: Path, wanted: Wanted) -> SparseTensor:
     columns[at], labels[at], shape[at] = bins, names, len(names)
     listing = listing._replace(columns=tuple(columns), labels=tuple(labels), shape=tuple(shape))
     return _tensor(listing, wanted)
+
+
+def _check_columns(file: Path, columns: list[str], modes: list[str], value: str | None) -> None:
+    """Raise unless the table has the columns that are asked for, each for one purpose."""
+    for name in modes if value is None else [*modes, value]:
+        if name not in columns:
+            raise InputError(f"{file} has no column {name!r}; choose from {', '.join(map(repr, columns))}.")
+        if is_unnamed(name):
+            raise InputError(
+                f"{file} has no name for column {columns.index(name) + 1}; write one into the first line, or "
+                "say which columns are modes."
+            )
+    if value in modes:
+        raise InputError(f"value is {value!r}, which is a mode; give another column, or none.")
+    if len(modes) < 2:
+        raise InputError(f"{file} has one column for modes, {modes[0]!r}; give two or more.")
 
 
 def _tensor(listing: Listing, wanted: Wanted) -> SparseTensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,19 @@ import numpy.typing as npt
 from tensorm.errors import InputError
 
 MOST_BINS = 100_000
+UNITS = {
+    **dict.fromkeys(("ms", "millisecond"), 1e-3),
+    **dict.fromkeys(("s", "sec", "second"), 1),
+    **dict.fromkeys(("min", "minute"), 60),
+    **dict.fromkeys(("h", "hr", "hour"), 3600),
+    **dict.fromkeys(("d", "day"), 86400),
+    **dict.fromkeys(("w", "week"), 604800),
+}
+SECOND = np.timedelta64(1, "s")
+LAST = np.datetime64("9999-12-31")
+DATES = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y")
+CLOCKS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
+FORMATS = (*DATES, *(f"{date} {clock}" for date in DATES for clock in CLOCKS), *CLOCKS)
 Bins = tuple[npt.NDArray[np.int64], npt.NDArray[Any]]
 
 
@@ -22,7 +36,7 @@ def cut_times(series: Any, bins: str, origin: str | None, place: Callable[[int],
     series : pandas Series
         Time stamps as text or dates, or seconds.
     bins : str
-        "clock", a length of time that pandas knows, or a number.
+        "clock", a length such as 1h, 30min or 1d, or a number.
     origin : str, optional
         When seconds start to count; without it they have no date.
     place : callable
@@ -35,23 +49,34 @@ def cut_times(series: Any, bins: str, origin: str | None, place: Callable[[int],
             raise InputError("Seconds have no hour of the day; say by the origin when they start to count.")
         hours = times.astype("datetime64[h]").astype(np.int64) % 24
         return hours, np.array([f"{hour:02d}-{(hour + 1) % 24:02d}" for hour in range(24)])
-    seconds = (times - times.min()) / np.timedelta64(1, "s") if dated else times - times.min()
     start = times.min()
-    if bins.isdigit() and int(bins) > 0:
+    if bins.isdecimal() and int(bins) > 0:
         n = int(bins)
-        length = max(float(seconds.max()), 1e-9) / n
-        numbers = np.minimum(seconds // length, n - 1).astype(np.int64)
-        return numbers, _names(start, length, n, dated)
+        seconds = _since(start, times)
+        length = max(float(seconds.max()), n * 1e-6) / n
+        _refuse_many(bins, n)
+        return np.minimum(seconds // length, n - 1).astype(np.int64), _names(start, length, n, dated)
     length = _length(bins)
     if dated:  # bins begin on whole days or hours, not at the first event
         day = start.astype("datetime64[D]")
-        offset = (start - day) / np.timedelta64(1, "s") // length * length
-        start = day + np.timedelta64(round(offset * 1e9), "ns")
-        seconds = (times - start) / np.timedelta64(1, "s")
-    numbers = (seconds // length).astype(np.int64)
-    if numbers.max() >= MOST_BINS:
-        raise InputError(f"bins is {bins!r}, which makes {numbers.max() + 1:,} of them; give a longer one.")
-    return numbers, _names(start, length, int(numbers.max()) + 1, dated)
+        start = day + _microseconds((start - day) / SECOND // length * length)
+    numbers = _since(start, times) // length
+    _refuse_many(bins, numbers.max() + 1)
+    return numbers.astype(np.int64), _names(start, length, int(numbers.max()) + 1, dated)
+
+
+def _since(start: Any, times: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the seconds since the start."""
+    return np.asarray((times - start) / SECOND if times.dtype.kind == "M" else times - start)
+
+
+def _microseconds(seconds: Any) -> Any:
+    return np.round(np.asarray(seconds) * 1e6).astype("timedelta64[us]")
+
+
+def _refuse_many(bins: str, n: float) -> None:
+    if n > MOST_BINS:
+        raise InputError(f"bins is {bins!r}, which makes {n:,.0f} of them; give at most {MOST_BINS:,}.")
 
 
 def _parse(series: Any, origin: str | None, place: Callable[[int], str]) -> npt.NDArray[Any]:
@@ -61,37 +86,71 @@ def _parse(series: Any, origin: str | None, place: Callable[[int], str]) -> npt.
     unknown = series.isna().to_numpy()
     if unknown.any():
         raise InputError(f"{place(int(unknown.argmax()))} has no time; give one, or leave that row out.")
+    if pd.api.types.is_bool_dtype(series):
+        raise InputError(f"column {series.name!r} is true or false, no time; give another column.")
     if pd.api.types.is_numeric_dtype(series):
-        seconds = series.to_numpy(np.float64)
-        if origin is None:
-            return seconds
-        start = pd.to_datetime(origin, errors="coerce")
-        if start is pd.NaT:
-            raise InputError(f"origin is {origin!r}; give a date and time such as '2010-12-06 13:00'.")
-        return np.asarray(start.to_datetime64() + (seconds * 1e9).astype("timedelta64[ns]"))
-    times = pd.to_datetime(series, errors="coerce", format="ISO8601")
-    if times.isna().any():
-        times = pd.to_datetime(series, errors="coerce")
-    wrong = times.isna().to_numpy()
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InputError(
-            f"{place(row)} has the time {series.iloc[row]!r}; give dates and times such as 2010-12-06 13:00, "
-            "or seconds."
-        )
+        return _count(series.to_numpy(np.float64), origin, place)
+    times = series
+    if not pd.api.types.is_datetime64_any_dtype(series):
+        times = _parse_texts(series.astype("str"), place)
     if getattr(times.dt, "tz", None) is not None:
         times = times.dt.tz_localize(None)
-    return np.asarray(times.to_numpy("datetime64[ns]"))
+    return np.asarray(times.to_numpy("datetime64[us]"))
+
+
+def _count(seconds: npt.NDArray[np.float64], origin: str | None, place: Callable[[int], str]) -> Any:
+    """Return seconds, as dates if it is known when they start."""
+    import pandas as pd
+
+    infinite = ~np.isfinite(seconds)
+    if infinite.any():
+        raise InputError(f"{place(int(infinite.argmax()))} has a time without end; give seconds.")
+    if origin is None:
+        return seconds
+    start = pd.to_datetime(origin, errors="coerce")
+    if start is pd.NaT:
+        raise InputError(f"origin is {origin!r}; give a date and time such as '2010-12-06 13:00'.")
+    first = start.tz_localize(None).to_datetime64().astype("datetime64[us]")
+    late = seconds > (LAST - first) / SECOND
+    if late.any():
+        row = int(late.argmax())
+        raise InputError(
+            f"{place(row)} has the time {seconds[row]:.15g}, which is after the year 9999; give seconds, not "
+            "thousandths of them."
+        )
+    return first + _microseconds(seconds)
+
+
+def _parse_texts(series: Any, place: Callable[[int], str]) -> Any:
+    """Return dates: as ISO 8601 has them, or all in one other format; as the clock showed, without zones."""
+    import pandas as pd
+
+    zone = r"(:\d\d(?:\.\d+)?)\s*(?:Z|[+-]\d\d:?\d\d)$"
+    texts = series.str.strip().str.replace(zone, r"\1", regex=True)
+    tried = [pd.to_datetime(texts, errors="coerce", format="ISO8601")]
+    if tried[0].isna().any():
+        first = texts.iloc[:1]
+        fits = [form for form in FORMATS if pd.to_datetime(first, errors="coerce", format=form).notna().all()]
+        tried += [pd.to_datetime(texts, errors="coerce", format=form) for form in fits]
+    whole = [times for times in tried if times.notna().all()]
+    if not whole:
+        row = max(int(times.isna().to_numpy().argmax()) for times in tried)
+        raise InputError(
+            f"{place(row)} has the time {series.iloc[row]!r}; give dates and times such as 2010-12-06 13:00, "
+            "all in one format, or seconds."
+        )
+    if any(not whole[0].equals(times) for times in whole[1:]):
+        raise InputError(
+            f"{place(0)} has the time {series.iloc[0]!r}, which may begin with the day or with the month; "
+            "write dates as 2010-12-06."
+        )
+    return whole[0]
 
 
 def _length(bins: str) -> float:
     """Return the length of a bin in seconds."""
-    import pandas as pd
-
-    try:
-        length = pd.Timedelta(bins).total_seconds()
-    except ValueError:
-        length = 0.0
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|[a-z]+?)s?", bins.strip().lower())
+    length = float(found[1]) * UNITS.get(found[2], 0) if found else 0.0
     if not length > 0:
         raise InputError(f"bins is {bins!r}; give clock, a number, or a length such as 1h, 30min or 1d.")
     return length
@@ -100,9 +159,9 @@ def _length(bins: str) -> float:
 def _names(start: Any, length: float, n: int, dated: bool) -> npt.NDArray[Any]:
     """Name bins by when they begin."""
     if not dated:
-        return np.array([f"{start + length * i:g}" for i in range(n)])
-    starts: npt.NDArray[np.datetime64] = start + (length * np.arange(n) * 1e9).astype("timedelta64[ns]")
-    if length % 86400 == 0:
+        return np.array([f"{start + length * i:.15g}" for i in range(n)])
+    starts: npt.NDArray[np.datetime64] = start + _microseconds(length * np.arange(n))
+    if length % 86400 == 0 and start == start.astype("datetime64[D]"):
         return np.datetime_as_string(starts, unit="D")
-    texts = np.datetime_as_string(starts, unit="m" if length % 60 == 0 else "s")
-    return np.char.replace(texts, "T", " ")
+    unit: Any = "m" if length % 60 == 0 else "s" if length >= 1 else "us"
+    return np.char.replace(np.datetime_as_string(starts, unit=unit), "T", " ")
