@@ -10,7 +10,7 @@ install := $(bin)/python -m pip install --disable-pip-version-check -qq
 
 EXPERIMENTS := figure2a figure2b figure2c figure3 timing rivals noisy_or
 
-.PHONY: demo test lint types imports reproduce clean
+.PHONY: demo test lint types imports docs reproduce clean
 .DELETE_ON_ERROR:
 
 demo: $(venv)/.installed
@@ -29,6 +29,10 @@ types: $(venv)/.installed-dev
 imports: $(venv)/.installed-dev
 	$(bin)/lint-imports
 
+# The pages in site/index.html; a link that leads nowhere is an error.
+docs: $(venv)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(bin)/mkdocs build --strict --quiet
+
 # The paper's experiments, a sample of each, and the page that compares: some minutes. Trials made once are kept.
 reproduce: $(venv)/.installed-dev
 	set -e; for name in $(EXPERIMENTS); do $(bin)/python -m experiments.$$name --quick; done
@@ -37,7 +41,7 @@ reproduce: $(venv)/.installed-dev
 # The environment itself stays; so do the stamps of what is installed in it.
 clean:
 	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
-	rm -rf demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .nox
+	rm -rf demo site build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .nox
 
 # A stamp is older than pyproject.toml when the dependencies may have changed.
 $(venv)/.installed: pyproject.toml | $(venv)/.made

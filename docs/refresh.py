@@ -2,6 +2,8 @@
 
     python docs/refresh.py
 
+A block of Python is followed by a block of text, its output. A block of ``console`` holds commands after a
+dollar sign, each followed by what it prints; they run in a folder of their own.
 Figures quoted in the text are not touched; tests/test_tutorial.py says which of them no longer hold.
 """
 
@@ -10,25 +12,63 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent
-STEP = re.compile(r"^```python\n(.*?)^```\n\n```text\n.*?^```$", re.MULTILINE | re.DOTALL)
+PAGES = [DOCS / "tutorial.md", *sorted(DOCS.glob("how-to/*.md"))]
+STEP = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n\n```text\n(?P<shown>.*?)^```$|^```console\n(?P<session>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+COMMAND = re.compile(r"^\$ (?P<command>(?:.*\\\n)*.*)\n(?P<shown>(?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
-def refresh(page: Path) -> dict[str, Any]:
-    """Run every block of code, put its output into the block below, and return the names it made."""
-    namespace: dict[str, Any] = {}
+class Page:
+    """A page whose steps run one after the other, in one namespace and one folder."""
 
-    def run(step: re.Match[str]) -> str:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(step[1], page.name, "exec"), namespace)
-        return f"```python\n{step[1]}```\n\n```text\n{printed.getvalue()}```"
+    def __init__(self, path: Path) -> None:
+        self.path, self.text, self.names = path, path.read_text(encoding="utf-8"), dict[str, Any]()
 
-    page.write_text(STEP.sub(run, page.read_text(encoding="utf-8")), encoding="utf-8")
-    return namespace
+    def run(self) -> str:
+        """Return the page with what its steps print now."""
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            return STEP.sub(self._step, self.text)
+
+    def _step(self, step: re.Match[str]) -> str:
+        if step["session"] is not None:
+            return f"```console\n{COMMAND.sub(self._command, step['session'])}```"
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(step["code"], self.path.name, "exec"), self.names)
+        return f"```python\n{step['code']}```\n\n```text\n{printed.getvalue()}```"
+
+    def _command(self, line: re.Match[str]) -> str:
+        return f"$ {line['command']}\n{_run(line['command'])}"
+
+
+def _run(command: str) -> str:
+    """Return what a command prints: one of ours, or one of the shell."""
+    from click.testing import CliRunner
+
+    from tensorm.cli import main
+
+    program, *arguments = shlex.split(command.replace("\\\n", ""))
+    if program != "tensorm":
+        return subprocess.run(command, shell=True, check=True, capture_output=True, text=True).stdout
+    result = CliRunner().invoke(main, arguments, prog_name="tensorm")
+    wrong = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+    return result.stdout + "".join(f"{line}\n" for line in wrong)
+
+
+def blocks(text: str) -> Iterator[str]:
+    """Yield the language of every block of code on a page."""
+    fences = re.findall(r"^```(.*)$", text, re.MULTILINE)
+    yield from fences[::2]
 
 
 if __name__ == "__main__":
@@ -37,7 +77,8 @@ if __name__ == "__main__":
     matplotlib.use("Agg")
     from tensorm.plots import plot_calibration
 
-    for page in DOCS.glob("how-to/*.md"):
-        refresh(page)
-    made = refresh(DOCS / "tutorial.md")
-    plot_calibration(made["few"]).figure.savefig(DOCS / "figures" / "calibration.png", dpi=110)
+    for path in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
+        page = Page(path)
+        path.write_text(page.run(), encoding="utf-8")
+        if path.name == "tutorial.md":
+            plot_calibration(page.names["few"]).figure.savefig(DOCS / "figures" / "calibration.png", dpi=110)
