@@ -98,13 +98,32 @@ def is_empty(mask):
 
 
 @njit
-def group_rows(masks):
-    """The groups of a factor's rows; those in no component are left out."""
+def group_rows(masks, present):
+    """The groups of a factor's rows by the components that are present; rows in none are left out."""
     groups = make_groups(64, masks.shape[1])
+    mask = np.empty(masks.shape[1], np.uint64)
     for n in range(masks.shape[0]):
-        if not is_empty(masks[n]):
-            groups = add(groups, masks[n], 1)
+        for m in range(masks.shape[1]):
+            mask[m] = masks[n, m] & present[m]
+        if not is_empty(mask):
+            groups = add(groups, mask, 1)
     return groups
+
+
+@njit
+def find_present(stack, edges, mode):
+    """The components with members in all modes but one: only they can be shared."""
+    present = ~np.zeros(stack.shape[1], np.uint64)
+    for k in range(edges.shape[0] - 1):
+        if k == mode:
+            continue
+        held = np.zeros(stack.shape[1], np.uint64)
+        for n in range(edges[k], edges[k + 1]):
+            for m in range(stack.shape[1]):
+                held[m] |= stack[n, m]
+        for m in range(stack.shape[1]):
+            present[m] &= held[m]
+    return present
 
 
 @njit(nogil=True, cache=True)
@@ -116,11 +135,11 @@ def group_tuples(stack, edges, mode):
     """
     n_words, first = stack.shape[1], True
     groups = make_groups(64, n_words)
-    shared = np.empty(n_words, np.uint64)
+    shared, present = np.empty(n_words, np.uint64), find_present(stack, edges, mode)
     for k in range(edges.shape[0] - 1):
         if k == mode:
             continue
-        more = group_rows(stack[edges[k] : edges[k + 1]])
+        more = group_rows(stack[edges[k] : edges[k + 1]], present)
         if first:
             groups, first = more, False
             continue

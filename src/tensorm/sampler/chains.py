@@ -5,19 +5,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from tensorm.sampler.burnin import BurnIn
 from tensorm.sampler.checkpoint import Checkpoints, Snapshot
+from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.recorder import Recorder
 from tensorm.sampler.state import SweepInfo, Trace
 from tensorm.sampler.sweep import Model, start, sweep
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.kept import Kept, keep_counts
 from tensorm.tensors.seam import Tensor
+
+NEVER = -50.0  # log-odds at which an entry is 0 without a random number
 
 
 class Step(NamedTuple):
@@ -126,7 +129,9 @@ def run_chain(
 
 
 def warm_up(tensor: Tensor, model: Model) -> None:
-    """Compile what the sampler calls, on factors that are empty and so cost no time."""
+    """Compile what the sampler calls, on factors that are empty and stay so, and cost no time."""
+    never = FixedPrior((np.full((1, 1), NEVER),) * len(tensor.shape))
+    model = replace(model, prior=never)
     nothing = [np.zeros((size, model.n_components), np.bool_) for size in tensor.shape]
     state = start(nothing)
     for mode in range(len(tensor.shape)):
