@@ -8,7 +8,7 @@ from tensorm.kernels.groups import group_tuples
 
 
 def test_components_without_members_in_some_mode_make_no_groups():
-    """Their entries in the other modes are free and random: 2^15 masks of each mode would be as many pairs."""
+    """Their entries in the other modes are free and random: thousands of masks, and pairs of them."""
     rng = np.random.default_rng(0)
     idle = rng.integers(0, 2**15, (400, 1)).astype(np.uint64) << np.uint64(1)
     real = (np.arange(400)[:, None] % 2).astype(np.uint64)
