@@ -1,7 +1,7 @@
 """Ten billion cells: what relational tensors cost, in time and in memory.
 
     python -m benchmarks.scale                    # everything but the fit: about ten minutes
-    python -m benchmarks.scale --quick            # 1,000 patients next to packed cells, and the full sweep
+    python -m benchmarks.scale --quick            # the full sweep, packed cells, and a chain at rest
     python -m benchmarks.scale --fit              # a complete fit as well: one chain, burn-in and 50 draws
 
 Reads TENSORM_DATA/cancer. Two threads, unless told otherwise. Times are by the clock, with the processor's
@@ -32,8 +32,10 @@ from tensorm.sampler.seeding import begin
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, sweep
 from tensorm.tensors import Tensor
+from tensorm.tensors.kept import Kept
 
 L, THREADS, PACKED = 25, 2, 1000
+REST, ROUNDS = 20, 5  # sweeps before the chain counts as at rest, and those then measured
 OUT = Path("benchmarks/out")
 
 
@@ -197,12 +199,50 @@ def measure_wide(threads: int) -> list[dict[str, Any]]:
     return rows
 
 
+def measure_events(tensor: RelationalTensor, state: State) -> dict[str, Any]:
+    """Sweeps of a chain that has come to rest, with counts kept and plain, in turns; both draw the same."""
+    model, keeping = make_model(L), Kept(tensor)
+    for _ in range(REST):
+        state, _ = sweep(keeping, state, model, chain=0)
+    costs: dict[str, list[Cost]] = {"plain": [], "kept": []}
+    flips = []
+    for _ in range(ROUNDS):
+        found = {}
+        for name, one in (("plain", tensor), ("kept", keeping)):
+            with measured() as cost:
+                found[name], _ = sweep(one, state, model, chain=0)
+            costs[name] += cost
+        for a, b in zip(found["plain"].factors, found["kept"].factors, strict=True):
+            np.testing.assert_array_equal(a, b)
+        changed = (a ^ b for a, b in zip(state.factors, found["plain"].factors, strict=True))
+        flips.append(sum(int(np.bitwise_count(words).sum()) for words in changed))
+        state = found["plain"]
+    middle = {name: float(np.median([cost.processor for cost in some])) for name, some in costs.items()}
+    return {
+        "shape": tensor.shape,
+        "flips": float(np.mean(flips)),
+        **middle,
+        "ratio": middle["kept"] / middle["plain"],
+        "megabytes": max(cost.megabytes for cost in costs["kept"]),
+    }
+
+
+def show_events(found: dict[str, Any]) -> str:
+    return (
+        f"After {REST} sweeps {found['flips']:,.0f} entries flip in one: plain {found['plain']:.2f} s of "
+        f"processor time, with counts kept {found['kept']:.2f} s, ratio {found['ratio']:.2f}."
+    )
+
+
 def measure_fit(matrix: np.ndarray, threads: int) -> dict[str, Any]:
     with measured() as cost:
         model = TensOrMachine(L, n_chains=1, n_draws=50, n_jobs=threads, random_state=0)
         model.fit(RelationalTensor(matrix))
     trace = model.posterior_.chains[0]
+    members = [trace.bits(mode, slice(-1, None))[0].any(axis=0) for mode in range(3)]
     return cost[0]._asdict() | {
+        "sweeps": trace.burn_in + len(trace),
+        "components": int(np.logical_and.reduce(members).sum()),
         "burn_in": trace.burn_in,
         "settled": trace.settled,
         "accuracy": float(trace.accuracy.mean()),
@@ -244,6 +284,8 @@ def main(quick: bool, fit: bool, threads: int) -> None:
         f"{PACKED:,} patients: relational {Cost(**found['packed']['relational'])} s, packed "
         f"{Cost(**found['packed']['packed'])} s, ratio {found['packed']['ratio']:.2f}."
     )
+    found["events"] = measure_events(tensor, state)
+    console.print(show_events(found["events"]))
     if not quick:
         steps = [("sizes", lambda: measure_sizes(tensor, state)), ("wide", lambda: measure_wide(threads))]
     for name, measure in steps:

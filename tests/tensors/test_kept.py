@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorm import datasets
+from tensorm import RelationalTensor, datasets
 from tensorm.model import Noise
 from tensorm.sampler.chains import Plan, run_chain
+from tensorm.sampler.checkpoint import Checkpoints
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.state import State
@@ -111,6 +113,59 @@ def test_the_same_draws(
         assert spy.asked["counts"] == len(shape)
         assert spy.asked["confusion"] == 1
         assert missing or spy.asked["counts columns"] > 5  # no prior fills the empty components
+
+
+def compared() -> RelationalTensor:
+    """Two groups of objects, in each of which some attributes are high; ties, and values that are missing."""
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=(40, 24)).round(1)
+    values[:20, :8] += 3
+    values[15:, 12:18] += 3
+    values[rng.random(values.shape) < 0.02] = np.nan
+    return RelationalTensor(values, normalise=None)
+
+
+@pytest.mark.parametrize("most", [ALWAYS, 0.6])
+def test_relational_tensors_make_the_same_draws(most: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "STEP", 0)
+    monkeypatch.setattr(kept, "ROOM", 300)
+    plain, L, rng = compared(), 4, np.random.default_rng(0)
+    keeping, model = Kept(plain, most), Model(L, Asymmetric(), LearnedPrior(), np.uint64(4))
+    factors = [pack(rng.random((N, L)) < 0.5) for N in plain.shape]
+    state = State(tuple(factors), Noise(0.9, 0.1), (0.4,) * 3, 0)
+    for i in range(24):
+        found, info = sweep(keeping, state, model, 0)
+        state, expected_info = sweep(plain, state, model, 0)
+        for a, b in zip(found.factors, state.factors, strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert (found[1:], info) == (state[1:], expected_info)
+        if i % 4 == 3:
+            state = state._replace(factors=tuple(disturb(state.factors, L, rng, 1 if i % 8 == 3 else 20)))
+
+
+@pytest.mark.parametrize("kind", [DenseTensor, RelationalTensor])
+def test_a_chain_that_goes_on_is_the_same(
+    kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts are not written down: a chain that goes on from a file counts anew, and draws the same."""
+    tensor = compared() if kind is RelationalTensor else DenseTensor(planted((15, 14, 13), 3, 0.1)[0])
+    seed = np.uint64(2)
+    plan = Plan(Model(4, Asymmetric(), LearnedPrior(), seed), n_draws=20, burn_in=30)
+    plain = run_chain(tensor, plan, 0)
+    for name in ("WORTH_KEEPING", "STEP"):
+        monkeypatch.setattr(kept, name, 0)
+    assert isinstance(keep_counts(tensor, 4), Kept)
+    for sweeps in (12, 23):
+        left = iter(range(sweeps))
+        stop = lambda left=left: next(left, None) is None  # noqa: E731
+        run_chain(tensor, plan, 0, stop=stop, checkpoints=Checkpoints(tmp_path, seed))
+    whole = run_chain(tensor, plan, 0, checkpoints=Checkpoints(tmp_path, seed))
+    assert plain is not None
+    assert whole is not None
+    for a, b in zip(plain.factors, whole.factors, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for name in ("noise", "density", "confusion", "log_posterior"):
+        np.testing.assert_array_equal(getattr(plain, name), getattr(whole, name))
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
