@@ -9,8 +9,10 @@ bin := $(venv)/bin
 install := $(bin)/python -m pip install --disable-pip-version-check -qq
 
 EXPERIMENTS := figure2a figure2b figure2c figure3 timing rivals noisy_or
+STUDIES := hospital students nations cancer trials
+STUDIES_ARGS ?=
 
-.PHONY: demo test lint types imports docs reproduce clean
+.PHONY: demo test lint types imports docs reproduce studies clean
 .DELETE_ON_ERROR:
 
 demo: $(venv)/.installed
@@ -36,6 +38,12 @@ docs: $(venv)/.installed-dev
 # The paper's experiments, a sample of each, and the page that compares: some minutes. Trials made once are kept.
 reproduce: $(venv)/.installed-dev
 	set -e; for name in $(EXPERIMENTS); do $(bin)/python -m experiments.$$name --quick; done
+	$(bin)/python -m experiments.page
+
+# The paper's studies on real data, and the gallery: TENSORM_DATA names the folder with the data. Fits made once are
+# kept. The cancer study has 9.8 billion cells; STUDIES_ARGS=--quick makes small fits of all, in a few minutes.
+studies: $(venv)/.installed-dev
+	set -e; for name in $(STUDIES); do $(bin)/python -m experiments.$$name $(STUDIES_ARGS); done
 	$(bin)/python -m experiments.page
 
 # The environment itself stays; so do the stamps of what is installed in it.

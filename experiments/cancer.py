@@ -27,9 +27,9 @@ from experiments.study import (
     Bits,
     Fitted,
     Floats,
+    begin,
     fit_once,
     members,
-    need_data,
     options,
     saving,
     write_numbers,
@@ -126,7 +126,7 @@ def types_of(factor: Floats, types: npt.NDArray[Any], share: float = 0.5) -> lis
     ]
 
 
-def draw(factor: Floats, types: npt.NDArray[Any]) -> None:
+def draw(name: str, factor: Floats, types: npt.NDArray[Any]) -> None:
     """Draw which patients are in which components, patients ordered by type as in Fig. 4c."""
     from tensorm.plots.style import shades
 
@@ -134,7 +134,7 @@ def draw(factor: Floats, types: npt.NDArray[Any]) -> None:
     shares = np.array([factor[types == name].mean(axis=0) for name in names])
     rows = np.lexsort((-shares.max(axis=0), shares.argmax(axis=0)))
     patients = np.argsort(types, kind="stable")
-    with saving("cancer") as save:
+    with saving(name) as save:
         import matplotlib.pyplot as plt
 
         figure, ax = plt.subplots(figsize=(10, 4), layout="constrained")
@@ -218,14 +218,14 @@ def gene_sets(components: int, genes: int, fresh: bool) -> None:
     write_section("pathways", text, markdown(rows) if rows else "No pathway stands out.")
 
 
-def patients(M: Any, components: int, normalise: str, als: int, fresh: bool) -> None:
+def patients(name: str, M: Any, components: int, normalise: str, als: int, fresh: bool) -> None:
     """Compare features of patients, and draw those of the fit."""
     tensor, fitted = fit(M, "mirna", components, normalise, fresh)
     types = M.coords["cancer"].values
     rows = compare(M, tensor, fitted, als)
-    show("cancer", rows)
+    show(name, rows)
     factor = fitted.model.factors_[0]
-    draw(factor, types)
+    draw(name, factor, types)
     where = types_of(factor, types)
     table = [
         {
@@ -238,18 +238,17 @@ def patients(M: Any, components: int, normalise: str, als: int, fresh: bool) -> 
     ]
     cells = float(np.prod([float(n) for n in tensor.shape]))
     numbers = {"shape": tensor.shape, "cells": cells, "accuracy": rows, "types": where, "facts": fitted.facts}
-    write_numbers("cancer", numbers)
+    write_numbers(name, numbers)
     metadata = {"patient": {"patient": M.coords["patient"].values, "cancer": types}}
-    if cells < 2**31:  # a page with every patient of the whole matrix would be large
-        write_report(fitted.model, record.OUT / "cancer.html", metadata=metadata, title="Cancer")
+    write_report(fitted.model, record.OUT / f"{name}.html", metadata=metadata, title="Cancer")
     text = f"{M.shape[0]:,} patients, {M.shape[1]:,} miRNAs, {cells:,.0f} cells, "
     text += f"{len(set(types.tolist()))} types of cancer, {components} components. {fitted.cost} "
     text += f"{len(table)} components hold more than half of the patients of some type."
     write_section(
-        "cancer",
+        name,
         text,
         markdown(rows),
-        f"![patients by type of cancer, and their components]({FIGURES}/cancer.png)",
+        f"![patients by type of cancer, and their components]({FIGURES}/{name}.png)",
         markdown(table),
     )
 
@@ -258,7 +257,7 @@ def patients(M: Any, components: int, normalise: str, als: int, fresh: bool) -> 
 @click.option("--components", default=25, help="Of our fit, of PCA and of Boolean ALS.")
 @click.option("--patients", "n_patients", default=0, help="A random sample of so many; 0 for all.")
 @click.option("--attributes", default=0, help="So many miRNAs that vary most; 0 for all.")
-@click.option("--genes", default=600, help="So many genes that vary most, for the pathways.")
+@click.option("--genes", default=500, help="So many genes that vary most, for the pathways.")
 @click.option(
     "--als-attributes", default=100, help="So many miRNAs for Boolean ALS, as far as patience goes."
 )
@@ -276,12 +275,13 @@ def main(
     part: str,
 ) -> None:
     """Relative expression in cancer."""
-    need_data()
+    begin(quick)
     if quick:
         components, n_patients, attributes, genes, als_attributes = 10, 300, 60, 100, 30
     if part != "pathways":
         M = sample("mirna", n_patients, attributes)
-        patients(M, components, normalise, als_attributes, fresh)
+        name = "cancer_sample" if n_patients or attributes else "cancer"
+        patients(name, M, components, normalise, als_attributes, fresh)
     if part != "patients":
         gene_sets(components, genes, fresh)
 

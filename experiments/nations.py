@@ -21,8 +21,8 @@ from experiments.study import (
     Bits,
     Fitted,
     Floats,
+    begin,
     fit_once,
-    need_data,
     options,
     saving,
     write_numbers,
@@ -68,7 +68,7 @@ def mean_prediction(fits: list[Fitted]) -> Floats:
 @options
 def main(quick: bool, fresh: bool) -> None:
     """Relations of nations."""
-    need_data()
+    begin(quick)
     X = datasets.nations()
     train, valid, test = (datasets.nations(part).values == 1 for part in PARTS)
     unknown = ~(train | valid | test)

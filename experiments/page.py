@@ -1,10 +1,10 @@
-"""Build docs/reproduction.md: the text of experiments/reproduction.md with what the experiments wrote.
+"""Build docs/reproduction.md and docs/gallery: texts of this folder with what the experiments wrote.
 
     python -m experiments.page
 
 A line ``<!-- experiment: figure2a -->`` of the template is replaced by the section in experiments/out, and
 figures are copied to docs/figures. A section that was never made keeps its old text, if the page has one.
-docs/noisy-or.md is refreshed in the same way, in place.
+docs/noisy-or.md and the pages of docs/gallery are built in the same way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from experiments.record import OUT
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
-PAGES = {DOCS / "reproduction.md": HERE / "reproduction.md", DOCS / "noisy-or.md": HERE / "noisy-or.md"}
+TEMPLATES = (HERE / "reproduction.md", HERE / "noisy-or.md", *sorted(HERE.glob("gallery/*.md")))
+PAGES = {DOCS / template.relative_to(HERE): template for template in TEMPLATES}
 PLACE = re.compile(r"^<!-- experiment: (\w+) -->$", re.MULTILINE)
 
 

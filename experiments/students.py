@@ -19,10 +19,10 @@ from experiments.record import Row, markdown, show, write_section
 from experiments.study import (
     FIGURES,
     Floats,
+    begin,
     best_rivals,
     fit_once,
     members,
-    need_data,
     options,
     saving,
     score,
@@ -110,7 +110,7 @@ def check_statements(groups: Sequence[Group], X: Floats) -> list[tuple[str, str,
 @options
 def main(quick: bool, fresh: bool) -> None:
     """Seats of students."""
-    need_data()
+    begin(quick)
     X = datasets.students()
     mask = train_test_mask(X, 0.2, SEED)
     rest = hide(X, mask)
@@ -131,7 +131,7 @@ def main(quick: bool, fresh: bool) -> None:
     )
     add("tensorm, the paper's number", PAPER, few.model.predict_proba())
     add("seat frequency x week", "", seat_frequency(cells))
-    for name, size, p in best_rivals(cells, SIZES[:2] if quick else SIZES):
+    for name, size, p in best_rivals(cells, SIZES[:2] if quick else SIZES, 1 if quick else 3):
         add(name, size, p)
     add("constant", "", np.full(truth.shape, rate))
     show("students", rows)

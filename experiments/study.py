@@ -106,36 +106,43 @@ def score(truth: Floats, mask: Bits, p: Floats, baseline: float) -> Row:
     return dict(zip(SCORES, values, strict=True))
 
 
-def boolean_als(cells: Floats, L: int) -> Floats:
+def boolean_als(cells: Floats, L: int, seed: int = 0) -> Floats:
     """Return P(x = 1) by Boolean ALS: the share of ones where its product is 1, and where it is 0."""
-    model = baselines.BooleanALS(L, n_init=3, random_state=0, progress=False).fit(cells)
+    model = baselines.BooleanALS(L, n_init=3, random_state=seed, progress=False).fit(cells)
     product, seen = model.predict() == 1, ~np.isnan(cells)
     inside, outside = (cells[seen & (product == side)] for side in (True, False))
     rates = [(part.sum() + 1) / (len(part) + 2) for part in (inside, outside)]
     return np.where(product, *rates)
 
 
-def logistic_cp(cells: Floats, L: int) -> Floats:
+def logistic_cp(cells: Floats, L: int, seed: int = 0) -> Floats:
     """Return P(x = 1) by a CP decomposition of the odds (pyttb's GCP)."""
-    return baselines.BernoulliGCP(L, max_iter=300, random_state=0).fit(cells).predict_proba()
+    return baselines.BernoulliGCP(L, max_iter=300, random_state=seed).fit(cells).predict_proba()
 
 
-RIVALS: dict[str, Callable[[Floats, int], Floats]] = {"Boolean ALS": boolean_als, "logistic CP": logistic_cp}
+RIVALS: dict[str, Callable[..., Floats]] = {"Boolean ALS": boolean_als, "logistic CP": logistic_cp}
 
 
 def best_rivals(
-    cells: Floats, sizes: Sequence[int], symmetric: tuple[int, int] | None = None
+    cells: Floats, sizes: Sequence[int], starts: int = 3, symmetric: tuple[int, int] | None = None
 ) -> Iterator[tuple[str, int, Floats]]:
-    """Yield name, number of components and P(x = 1) of each rival.
+    """Yield name, number of components and P(x = 1) of each rival: of its first start, and the mean of all.
 
-    A rival has the number with the least log-loss on a tenth of the cells that are left for the fit.
+    A rival has the number with the least log-loss on a tenth of the cells that are left for the fit, on
+    average over starts.
     """
     inner = train_test_mask(cells, 0.1, 1, symmetric=symmetric)
     fewer, rate = hide(cells, inner), float(np.nanmean(cells))
     for name, predict in RIVALS.items():
-        losses = {L: score(cells, inner, predict(fewer, L), rate)["log-loss"] for L in sizes}
+        losses = {
+            L: sum(score(cells, inner, predict(fewer, L, n), rate)["log-loss"] for n in range(starts))
+            for L in sizes
+        }
         L = min(losses, key=losses.__getitem__)
-        yield name, L, predict(cells, L)
+        found = [predict(cells, L, n) for n in range(starts)]
+        yield name, L, found[0]
+        if starts > 1:
+            yield f"{name}, mean of {starts} starts", L, np.mean(found, axis=0)
 
 
 def sentences(pairs: Sequence[tuple[str, str, bool]]) -> str:
@@ -154,15 +161,18 @@ def write_numbers(name: str, numbers: Mapping[str, Any]) -> None:
 
 @contextmanager
 def saving(name: str) -> Iterator[Callable[[Any], None]]:
-    """Yield a function that writes a figure for the page; drawn without a screen."""
+    """Yield a function that writes a figure for the page, small; drawn without a screen."""
     import matplotlib
+    from PIL import Image
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     def save(figure: Any) -> None:
         record.OUT.mkdir(exist_ok=True)
-        figure.savefig(record.OUT / f"{name}.png", dpi=100)
+        path = record.OUT / f"{name}.png"
+        figure.savefig(path, dpi=100)
+        Image.open(path).convert("RGB").quantize(32).save(path, optimize=True)
         plt.close(figure)
 
     yield save
@@ -173,7 +183,10 @@ def members(factor: Floats) -> list[list[int]]:
     return [np.flatnonzero(column > MEMBER).tolist() for column in factor.T]
 
 
-def need_data() -> None:
-    """Say where data are looked for, if nobody has said so."""
+def begin(quick: bool) -> None:
+    """Say where data come from if nobody has; keep what small fits find apart from the real figures."""
+    if quick:
+        record.OUT = record.OUT / "quick"
+    record.OUT.mkdir(parents=True, exist_ok=True)
     if not os.environ.get("TENSORM_DATA"):
         click.echo("TENSORM_DATA is not set: data are downloaded, where they can be.", err=True)
