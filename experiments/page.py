@@ -43,6 +43,7 @@ def main() -> None:
     figures = DOCS / "figures"
     for page, template in PAGES.items():
         old = page.read_text(encoding="utf-8") if page.exists() else ""
+        page.parent.mkdir(exist_ok=True)
         page.write_text(fill(template.read_text(encoding="utf-8"), old), encoding="utf-8")
         for name in PLACE.findall(template.read_text(encoding="utf-8")):
             if (OUT / f"{name}.png").exists():
