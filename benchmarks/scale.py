@@ -167,18 +167,17 @@ def measure_packed(tensor: RelationalTensor, state: State, threads: int) -> dict
 
 
 def measure_sizes(tensor: RelationalTensor, state: State) -> list[dict[str, Any]]:
-    """Sweeps of parts: fewer patients, fewer attributes, fewer and more components."""
+    """Sweeps of parts: fewer attributes, fewer patients, and the first few of the components."""
     O, A, _ = tensor.shape
     rows = []
-    for patients in (O // 8, O // 4, O // 2):
-        part, here = part_of(tensor, state, (patients, A, A))
+    for sizes in ((O // 4, A // 4), (O // 4, A // 2), (O // 4, A), (O // 8, A), (O // 2, A)):
+        part, here = part_of(tensor, state, (*sizes, sizes[1]))
         rows.append(row(part, L, time_sweep(part, here)))
-    for attributes in (A // 4, A // 2):
-        part, here = part_of(tensor, state, (O // 4, attributes, attributes))
-        rows.append(row(part, L, time_sweep(part, here)))
-    for n_components in (5, 10, 50):
-        part, _ = part_of(tensor, state, (O // 8, A, A))
-        rows.append(row(part, n_components, time_sweep(part, started(part, n_components)[0])))
+    part, here = part_of(tensor, state, (O // 8, A, A))
+    for n_components in (5, 10, 15):
+        first = np.uint64(2**n_components - 1)
+        few = here._replace(factors=tuple(masks & first for masks in here.factors))
+        rows.append(row(part, n_components, time_sweep(part, few)))
     return rows
 
 
