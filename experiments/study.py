@@ -49,6 +49,8 @@ class Fitted(NamedTuple):
         """The time it took, as a sentence."""
         wall, cpu = (self.facts[name] for name in ("seconds", "processor seconds"))
         what = "Selection and fit" if self.selection else "The fit"
+        if self.facts["resumed"]:
+            what = "The fit was interrupted; its last part"
         return f"{what} took {wall:.0f} s on a machine with other work, {cpu:.0f} s of processor time."
 
 
@@ -89,11 +91,13 @@ def fit_once(name: str, X: Any, about: Row, settings: Mapping[str, Any], fresh: 
         selection = select_components(X, estimator=model, progress=True)
         model.set_params(n_components=selection.best)
         chosen.write_text(selection.to_json())
-    if (folder / "run.nc").exists():
+    resumed = (folder / "run.nc").exists()
+    if resumed:
         model = resume(folder)
     else:
         model.fit(X, run_dir=folder)
     took = {"seconds": time.perf_counter() - wall, "processor seconds": time.process_time() - cpu}
+    took["resumed"] = resumed
     facts.write_text(json.dumps({**about, **took}))
     return Fitted(model, selection, {**about, **took})
 
