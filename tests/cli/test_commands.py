@@ -63,10 +63,11 @@ def threads(scheduler: None, workers: int) -> Iterator[distributed.Client]:
 
 def test_the_examples_of_the_help_run(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("tensorm.cli.fit.connect", threads)
     lines = examples()
     assert {shlex.split(line)[1] for line in lines} == set(main.commands) - {"demo"}
     for line in lines:
+        if "--workers" in line:
+            continue  # below
         extra = ["--draws", "10", "--chains", "2"] if line.startswith("tensorm fit") else []
         result = run(*shlex.split(line)[1:], *extra)
         assert result.exit_code == 0, (line, result.output)
@@ -76,6 +77,16 @@ def test_the_examples_of_the_help_run(folder, monkeypatch) -> None:
     assert probabilities.probability.between(0, 1).all()
     assert (folder / "ward.nc").exists()
     assert set(np.load(folder / "planted.npz")) >= {"observed", "noise_free", "factor_0"}
+
+
+def test_a_fit_on_a_cluster(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("tensorm.cli.fit.connect", threads)
+    (line,) = (line for line in examples() if "--workers" in line)
+    small = ["--components", "1", "--chains", "1", "--draws", "2"]
+    result = run(*shlex.split(line)[1:], *small)
+    assert result.exit_code == 0, result.output
+    assert load(folder / "runs/spread/fit.nc").posterior_.shape == (13, 30, 30)
 
 
 def test_a_table_becomes_a_page_that_names_its_people(folder, monkeypatch) -> None:

@@ -6,6 +6,7 @@ import copy
 import os
 import pickle
 import sys
+import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -21,11 +22,18 @@ import tensorm
 from tensorm import FileError
 
 opened: list[str] = []
-watching = False
+watching: int | None = None  # the thread whose doings are noted
 
 
 def listen(event: str, arguments: tuple[Any, ...]) -> None:
-    if watching and event in ("open", "os.listdir", "subprocess.Popen", "os.system", "exec", "import"):
+    if watching == threading.get_ident() and event in (
+        "open",
+        "os.listdir",
+        "subprocess.Popen",
+        "os.system",
+        "exec",
+        "import",
+    ):
         opened.append(f"{event} {arguments[0]}")
 
 
@@ -47,11 +55,11 @@ def refuse(path: Path) -> str:
     tracemalloc.start()
     started = time.perf_counter()
     try:
-        watching = True
+        watching = threading.get_ident()
         with pytest.raises(FileError) as caught:
             tensorm.load(path)
     finally:
-        watching = False
+        watching = None
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         del sys.modules["h5py"]
