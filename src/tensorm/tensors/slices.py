@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -31,7 +32,7 @@ class View(NamedTuple):
     span: tuple[int, ...]  # zeros, one for every LANES words that a kernel reads at once (kernels/vectors.py)
 
 
-class SlicedTensor:
+class SlicedTensor(ABC):
     """Verbs that need no more than a view of each mode's slices.
 
     A subclass sets ``shape``, ``n_observed`` and ``n_ones``, and offers ``_view``,
@@ -51,16 +52,17 @@ class SlicedTensor:
         def n_ones(self) -> int:
             """Those of them that are 1."""
 
+    @abstractmethod
     def _view(self, mode: int) -> View:
-        raise NotImplementedError
+        """Return how the slices of a mode are read."""
 
+    @abstractmethod
     def _ones_of_slices(self) -> npt.NDArray[np.int64]:
         """Return the number of ones in each slice of mode 0."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[npt.NDArray[np.intp]]:
         """Return the indices along the other modes of some of the ones in slice n of mode 0, by number."""
-        raise NotImplementedError
 
     def with_threads(self, n_threads: int) -> Self:
         """Return the same tensor (its cells are shared, not copied), using so many threads."""
