@@ -22,31 +22,23 @@ from tensorm.errors import FileError, InputError
 from tensorm.files import FIT, Run, check_folder, open_run, read_fit, start_run
 from tensorm.holdout import check_symmetric
 from tensorm.inputs import (
-    check_beta,
     check_choice,
-    check_count,
-    check_factors,
     check_indices,
-    check_probability,
-    check_probability_tables,
 )
 from tensorm.links import TopCells, top_cells
 from tensorm.netcdf import quote
 from tensorm.outputs import Outputs
 from tensorm.placing import place_slices, share_shown
+from tensorm.planning import check_observed, is_auto, make_plan
 from tensorm.posterior import METHODS, Posterior, check_room
 from tensorm.progress import Forecast, announcing_compilation, say, watching
 from tensorm.sampler.burnin import WINDOW
 from tensorm.sampler.chains import Plan, run_chains, warm_up
 from tensorm.sampler.checkpoint import Checkpoints
-from tensorm.sampler.noise import MODELS
-from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Model
 from tensorm.scores import ScoredCells, score_tensor
 from tensorm.tensors import (
-    GIBBS,
-    METROPOLIS,
     MirroredTensor,
     SparseTensor,
     Tensor,
@@ -58,8 +50,6 @@ from tensorm.tensors.threads import count_threads
 from tensorm.verdict import Diagnostics, diagnose
 
 Floats = npt.NDArray[np.float64]
-AUTO = "auto"
-FLIPS = {"gibbs": GIBBS, "metropolis": METROPOLIS}
 MOST_JOBS = 4096  # in a file
 
 
@@ -208,12 +198,12 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         self
         """
         tensor = self._tensor(X)
-        plan = self._plan(tensor)
+        plan = make_plan(self, tensor)
         tensor = self._pick(tensor)
         self.__dict__.pop("selection_", None)
         if run_dir is not None:
             check_folder(run_dir)
-        if self._is_auto():
+        if is_auto(self):
             plan = self._choose(tensor, plan)
         if run_dir is None:
             return self._sample(tensor, plan)
@@ -222,7 +212,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
 
     def _pick(self, given: Tensor) -> Tensor:
         """Return the cells in the storage in which sweeps are faster; say which unless it goes without."""
-        tensor = pick_storage(given) if self._is_auto() else pick_storage(given, int(self.n_components))
+        tensor = pick_storage(given) if is_auto(self) else pick_storage(given, int(self.n_components))
         if isinstance(given, SparseTensor) or isinstance(tensor, SparseTensor):
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
             say(f"Cells are held {_storage(tensor)}: {ones}.", self.progress)
@@ -437,65 +427,6 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
             )
         return tensor if pair is None else MirroredTensor(tensor, pair)
 
-    def _plan(self, tensor: Tensor) -> Plan:
-        """Check every setting and say how chains are to be run."""
-        L = 1 if self._is_auto() else check_count("n_components", self.n_components, 1, ", or 'auto'")
-        n_chains, n_draws = (check_count(name, getattr(self, name), 1) for name in ("n_chains", "n_draws"))
-        check_choice("noise", self.noise, ("symmetric", "asymmetric"))
-        check_choice("noise_update", self.noise_update, ("sample", "map"))
-        check_choice("flips", self.flips, tuple(FLIPS))
-        check_choice("order", self.order, ("random", "fixed"))
-        check_observed(tensor)
-        check_room(tensor.shape, L, n_chains, n_draws)
-        model = Model(
-            n_components=L,
-            noise=MODELS[self.noise, self.noise_update](*check_beta("noise_prior", self.noise_prior)),
-            prior=self._factor_prior(tensor, L),
-            seed=_seed(self.random_state),
-            flips=FLIPS[self.flips],
-            shuffle=self.order == "random",
-            tied=tensor.pair if isinstance(tensor, MirroredTensor) else None,
-        )
-        return Plan(
-            model=model,
-            n_draws=n_draws,
-            burn_in=self._burn_in(),
-            init=self._init(tensor, L),
-        )
-
-    def _is_auto(self) -> bool:
-        """Whether the number of components is to be chosen; whatever depends on it cannot be given then."""
-        if not (isinstance(self.n_components, str) and self.n_components == AUTO):
-            return False
-        for name, value in (("init", self.init), ("factor_prior", self.factor_prior)):
-            parts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-            if any(np.ndim(part) for part in parts):
-                raise InputError(
-                    f"{name} has a column for each component, but n_components is 'auto'; give their number."
-                )
-        return True
-
-    def _burn_in(self) -> int | None:
-        if isinstance(self.burn_in, str) and self.burn_in == "auto":
-            return None
-        return check_count("burn_in", self.burn_in, 0, ", or 'auto'")
-
-    def _init(self, tensor: Tensor, L: int) -> Any:
-        if isinstance(self.init, str):
-            return check_choice("init", self.init, ("data", "random"))
-        return check_factors("init", self.init, tensor.shape, L)
-
-    def _factor_prior(self, tensor: Tensor, L: int) -> FactorPrior:
-        if isinstance(self.factor_prior, str):
-            check_choice("factor_prior", self.factor_prior, ("learned",))
-            return LearnedPrior()
-        if not isinstance(self.factor_prior, Sequence) and np.ndim(self.factor_prior) == 0:
-            return FixedPrior.from_probabilities(
-                [check_probability("factor_prior", self.factor_prior)] * len(tensor.shape)
-            )
-        tables = check_probability_tables("factor_prior", self.factor_prior, tensor.shape, L)
-        return FixedPrior.from_probabilities(tables)
-
 
 def load(path: str | os.PathLike[str]) -> TensOrMachine:
     """Read a fit written by ``TensOrMachine.save``; it predicts what it did before, to the bit.
@@ -555,17 +486,11 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     run = open_run(folder, TensOrMachine._get_param_names(), given)
     model = TensOrMachine(**run.settings).set_params(progress=progress)
     tensor = model._tensor(run.tensor)
-    return model._sample(tensor, replace(model._plan(tensor), model=run.model), folder)
+    return model._sample(tensor, replace(make_plan(model, tensor), model=run.model), folder)
 
 
 def _storage(tensor: Tensor) -> str:
     return "sparse" if isinstance(tensor, SparseTensor) else "dense"
-
-
-def check_observed(tensor: Tensor) -> None:
-    """Raise if every cell of a tensor is missing."""
-    if tensor.n_observed == 0:
-        raise InputError("X has no observed cell; give at least one that is not missing.")
 
 
 def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
@@ -582,12 +507,3 @@ def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
             ConvergenceWarning,
             stacklevel=4,
         )
-
-
-def _seed(random_state: Any) -> np.uint64:
-    """Return the key of all random numbers of a fit."""
-    if isinstance(random_state, (np.random.RandomState, np.random.Generator)):
-        random_state = int(random_state.bytes(8).hex(), 16)
-    elif random_state is not None:
-        random_state = check_count("random_state", random_state, 0, ", or None")
-    return np.uint64(np.random.SeedSequence(random_state).generate_state(1, np.uint64)[0])

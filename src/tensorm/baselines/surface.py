@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tensorm.errors import InputError
-from tensorm.estimator import check_observed
 from tensorm.inputs import check_indices
 from tensorm.model import Bits, boolean_product
+from tensorm.planning import check_observed
 from tensorm.tensors import Tensor, as_tensor
 
 

@@ -16,6 +16,7 @@ from tensorm.choice.teams import Team
 from tensorm.errors import InputError
 from tensorm.estimator import TensOrMachine
 from tensorm.inputs import check_choice, check_count, check_number
+from tensorm.planning import make_plan
 from tensorm.sampler.sweep import Model
 from tensorm.selection.store import Store, digest, read_seed
 from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choose_by_validation
@@ -110,7 +111,7 @@ def select_components(
     mirrored = settings.symmetric if symmetric is None else symmetric
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
     settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
-    model = settings._plan(tensor).model
+    model = make_plan(settings, tensor).model
     team = Team(repeats, settings._threads(), bool(progress))
     if run_dir is not None:
         seed = read_seed(run_dir) if random_state is None else None
