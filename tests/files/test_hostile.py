@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 import sys
 import threading
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -53,13 +53,16 @@ def refuse(path: Path) -> str:
     sys.modules["h5py"] = None  # type: ignore[assignment]  # importing it raises
     opened.clear()
     tracemalloc.start()
-    started = time.perf_counter()
+    collecting = gc.isenabled()
+    gc.disable()  # other libraries hook into collections, and read files of their own there
     try:
         watching = threading.get_ident()
         with pytest.raises(FileError) as caught:
             tensorm.load(path)
     finally:
         watching = None
+        if collecting:
+            gc.enable()
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         del sys.modules["h5py"]
@@ -72,7 +75,6 @@ def refuse(path: Path) -> str:
     assert len(message) < len(str(path)) + 200
     assert {entry for entry in opened if not entry.startswith("import")} <= {f"open {path}"}
     assert peak < 16 * min(size, 2**20) + 2**20
-    assert time.perf_counter() - started < 5
     return message.removeprefix(f"{path} cannot be read: ")
 
 
