@@ -27,7 +27,7 @@ WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is qui
 STEP = 2**26  # the same: plain updates of so many take as long as any correction, however small
 SLICE, ROW = 4.0, 2.0  # what a share of changed slices, and of flipped rows, costs beside a plain update
 MOST = 0.5  # of a plain update: what keeping counts may cost
-ROOM = 2**28  # cells that are copied at once
+ROOM = 2**27  # cells that are copied at once
 MEMORY = 0.75  # weight of the past in the cost that is expected
 
 
@@ -44,12 +44,12 @@ class Kept:
 
     Parameters
     ----------
-    tensor : Tensor
+    tensor : SlicedTensor
     most : float
         Cost of keeping counts, beside a plain update's, above which updates are plain.
     """
 
-    def __init__(self, tensor: Tensor, most: float = MOST) -> None:
+    def __init__(self, tensor: SlicedTensor, most: float = MOST) -> None:
         self.shape, self.modes, self.labels = tensor.shape, tensor.modes, tensor.labels
         self.n_observed, self.n_ones = tensor.n_observed, tensor.n_ones
         self._tensor, self._most = tensor, most
@@ -68,7 +68,7 @@ class Kept:
         self._confusion: tuple[list[Words], Confusion] | None = None
         self._flipped = [1.0] * len(self.shape)  # share of rows in the last update
         self._cost = [1.0] * len(self.shape)  # that keeping counts has, or would have had
-        self._parts: dict[int, tuple[Rows, Tensor]] = {}
+        self._parts: dict[int, tuple[Rows, SlicedTensor]] = {}
 
     def update_factor(
         self,
@@ -176,13 +176,13 @@ class Kept:
                 yield self._slices(k, some), before, after
             here[k] = new[k]
 
-    def _slices(self, mode: int, rows: Rows) -> Tensor:
+    def _slices(self, mode: int, rows: Rows) -> SlicedTensor:
         """Return slices of a mode, which all other modes want one after the other."""
         kept = self._parts.get(mode)
         if kept is None or not np.array_equal(kept[0], rows):
             indices = [np.arange(size) for size in self.shape]
             indices[mode] = rows
-            kept = self._parts[mode] = rows, self._tensor.take(indices)
+            kept = self._parts[mode] = rows, self._tensor.take(indices).compact()
         return kept[1]
 
     def counts(
