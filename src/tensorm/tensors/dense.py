@@ -71,41 +71,41 @@ class DenseTensor(SlicedTensor):
 
         Its kernels read as many words at once as this tensor's, so that nothing new is compiled.
         """
-        sources = {layout.packed[-1]: layout for layout in self._layouts}  # in which whole words are moved
-        part = self._gathered(indices, self.shape, [*sources.values()])
-        spans = [layout.span for layout in self._layouts]
-        part._hold([layout._replace(span=s) for layout, s in zip(part._layouts, spans, strict=True)])
-        part.modes, part._n_threads = self.modes, self._n_threads
+        part = DenseTensor.__new__(DenseTensor)
+        part.shape, part.modes = tuple(len(index) for index in indices), self.modes
         part.labels = tuple(
             None if names is None else names[index] for names, index in zip(self.labels, indices, strict=True)
         )
-        return part
-
-    @staticmethod
-    def of_layout(layout: Layout, like: SlicedTensor) -> DenseTensor:
-        """Return the tensor of another one's cells, which are packed already, in one layout."""
-        tensor = DenseTensor._gathered([np.arange(size) for size in like.shape], like.shape, [layout])
-        tensor.modes, tensor.labels, tensor._n_threads = like.modes, like.labels, like._n_threads
-        return tensor
-
-    @staticmethod
-    def _gathered(
-        indices: Sequence[npt.NDArray[np.intp]], shape: Sequence[int], sources: Sequence[Layout]
-    ) -> DenseTensor:
-        """Return the cells with these indices in layouts of a tensor of that shape; without names."""
-        part = DenseTensor.__new__(DenseTensor)
-        part.shape = tuple(len(index) for index in indices)
-        neighbours = {layout.packed[-1]: layout for layout in sources}
+        neighbours = {layout.packed[-1]: layout for layout in self._layouts}  # in which whole words are moved
         plan, packed = plan_layouts(part.shape), {}
         for modes in dict.fromkeys(plan):
-            source = neighbours.get(modes[-1], sources[0])
-            packed[modes] = make_layout(part.shape, modes).gather(source, indices, shape)
-        part._hold([packed[modes] for modes in plan])
+            source = neighbours.get(modes[-1], self._layouts[0])
+            packed[modes] = make_layout(part.shape, modes).gather(source, indices, self.shape)
+        part._hold([packed[p]._replace(span=x.span) for p, x in zip(plan, self._layouts, strict=True)])
         words, observed = part._layouts[0].words, part._layouts[0].observed
         part.n_ones, part.n_observed = _count_bits(words), math.prod(part.shape)
         if observed.size:
             part.n_observed = _count_bits(observed)
+        part._n_threads = self._n_threads
         return part
+
+    @staticmethod
+    def of_layout(layout: Layout, like: SlicedTensor) -> DenseTensor:
+        """Return the tensor of another one's cells, packed already along one of its modes, some missing."""
+        tensor, plan, packed = (
+            DenseTensor.__new__(DenseTensor),
+            plan_layouts(like.shape),
+            {layout.packed: layout},
+        )
+        for modes in dict.fromkeys(plan):
+            if modes not in packed:
+                packed[modes] = make_layout(like.shape, modes).turn(layout, like.shape)
+        tensor._hold([packed[modes] for modes in plan])
+        tensor.shape, tensor.modes, tensor.labels = like.shape, like.modes, like.labels
+        turned = next(made for modes, made in packed.items() if modes != layout.packed)
+        tensor.n_ones, tensor.n_observed = _count_bits(turned.words), _count_bits(turned.observed)
+        tensor._n_threads = like._n_threads
+        return tensor
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
         """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""

@@ -25,9 +25,9 @@ from tensorm.tensors.slices import SlicedTensor
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
 STEP = 2**26  # the same: plain updates of so many take as long as any correction, however small
-SLICE, ROW = 4.0, 2.0  # what a share of changed slices, and of flipped rows, costs beside a plain update
+SLICE, ROW = 5.0, 2.0  # what a share of changed slices, and of flipped rows, costs beside a plain update
 MOST = 0.5  # of a plain update: what keeping counts may cost
-ROOM = 2**27  # cells that are copied at once
+ROOM = 2**25  # cells that are copied at once
 MEMORY = 0.75  # weight of the past in the cost that is expected
 
 
@@ -221,6 +221,15 @@ def keep_counts(tensor: Tensor, n_components: int) -> Tensor:
     """Return a tensor that keeps its counts for one chain, or the tensor itself if that does not pay."""
     large = math.prod(tensor.shape) * n_components >= WORTH_KEEPING
     return Kept(tensor) if large and isinstance(tensor, SlicedTensor) else tensor
+
+
+def memory_to_keep(tensor: Tensor, n_components: int) -> int:
+    """Return about how many bytes the counts that a chain keeps take, with what corrects them."""
+    if not isinstance(keep_counts(tensor, n_components), Kept):
+        return 0
+    counts = 2 * 8 * sum(tensor.shape) * n_components
+    copied = min(ROOM, math.prod(tensor.shape)) * 6 // 8  # two planes of bits, packed in three ways
+    return counts + (len(tensor.shape) - 1) * copied
 
 
 def _common(found: Sequence[Words], but: set[int | None]) -> Words:

@@ -280,8 +280,10 @@ class RelationalTensor(SlicedTensor):
         if min(self.shape[1:]) >= SHORT:
             return self
         O, view = self.shape[0], self._views[0]
-        words = self._read_words(0, 0, O)
-        _, _, n_rows, width = words.shape
+        planes = self._read_words(0, 0, O)
+        _, _, n_rows, width = planes.shape
+        words = np.zeros((2, O * n_rows * width + TAIL), np.uint64)
+        words[:, :-TAIL] = planes.reshape(2, -1)
         layout = Layout(
             packed=view.packed,
             rows=(0, *view.rows),
@@ -289,8 +291,8 @@ class RelationalTensor(SlicedTensor):
             strides=(n_rows * width, width),
             length=self.shape[view.packed[0]],
             span=view.span,
-            words=words[0].ravel(),
-            observed=words[1].ravel(),
+            words=words[0],
+            observed=words[1],
         )
         return DenseTensor.of_layout(layout, self)
 
