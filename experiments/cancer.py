@@ -1,6 +1,6 @@
 """Section 5.3: networks of relative expression in cancer.
 
-    python -m experiments.cancer                                   # 9.8 billion cells: most of an hour
+    python -m experiments.cancer                                   # 9.8 billion cells: ten minutes or twenty
     python -m experiments.cancer --patients 1000 --attributes 200  # a sample: some minutes
     python -m experiments.cancer --part pathways                   # gene sets of another fit, against KEGG
 
@@ -37,7 +37,7 @@ from experiments.study import (
 from tensorm import RelationalTensor, baselines, datasets, write_report
 
 SEED, FOLDS, TREES = 0, 5, 200
-CHAIN = {"n_chains": 1, "n_draws": 30, "burn_in": 40, "random_state": SEED}
+CHAIN = {"n_chains": 1, "n_draws": 50, "random_state": SEED}
 SMALLEST = 5  # patients of a type, and genes of a pathway, that can be tested
 SURE = 0.05
 PAPER = {"membership": 0.91, "PCA": 0.86, "Boolean ALS": 0.81}

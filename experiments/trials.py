@@ -2,7 +2,8 @@
 
     python -m experiments.trials              # needs TENSORM_DATA; half an hour
 
-Components, normalisation, noise model, more patients and more attributes; random forests in the same folds.
+Components, normalisation, noise model, more patients, more attributes and all of them (0); random forests in the
+same folds.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ CHANGES: tuple[Row, ...] = (
     {"noise": "symmetric"},
     {"components": 40},
     {"components": 60},
+    {"components": 100},
     {"patients": 3000},
     {"attributes": 500},
+    {"attributes": 0},
+    {"attributes": 0, "normalise": "rank"},
 )
 
 
