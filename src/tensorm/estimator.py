@@ -72,10 +72,11 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         last 25 sweeps exceeds that of the 25 before by no more than half their standard deviation; and until
         chains that start from the data are mended no more. It gives up after 2,000 sweeps.
     init : "data", "random" or list of arrays (N_k, L), default "data"
-        Where chains start: from components found in the data, from fair coins, or from given factors. Chains
-        that start from the data are also mended every five sweeps: components that do not pay, and one or
-        two others, are looked for again. That keeps no detailed balance, so it ends with burn-in; the draws
-        are of the exact sampler. Chains from other starts are not mended.
+        Where chains start: from components found in the data, from coins, or from given factors. Coins are
+        fair unless fewer than one cell in a hundred is 1: then they have the density with which the product
+        has as many ones as X. Chains that start from the data are also mended every five sweeps: components
+        that do not pay, and one or two others, are looked for again. That keeps no detailed balance, so it
+        ends with burn-in; the draws are of the exact sampler. Chains from other starts are not mended.
     noise : "asymmetric" or "symmetric", default "asymmetric"
         Two rates of ones, inside and outside the components, or the paper's one rate of errors.
     noise_update : "sample" or "map", default "sample"
