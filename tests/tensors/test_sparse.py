@@ -266,6 +266,15 @@ def test_too_many_cells_are_not_walked() -> None:
             {"coords": [(0, 1)], "shape": (3, 5), "labels": [None, ["x"]]},
             r"labels of 'mode 1' have shape \(1,\)",
         ),
+        ({"coords": [(0, 1)], "shape": (3, 5), "labels": 5}, r"labels is 5; give a list with an entry for"),
+        (
+            {"coords": [(0, 1)], "shape": (3, 5), "modes": "ab"},
+            r"modes is 'ab'; give a list with an entry for",
+        ),
+        (
+            {"coords": [(0, 1), (2,)], "shape": (3, 5)},
+            r"coords has rows of different lengths; give 2 indices",
+        ),
     ],
 )
 def test_bad_input_is_named(arguments: dict, message: str) -> None:
