@@ -37,7 +37,7 @@ from tensorm.sampler.chains import Plan, run_chains, warm_up
 from tensorm.sampler.checkpoint import Checkpoints
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Model
-from tensorm.scores import ScoredCells, score_tensor
+from tensorm.scores import ScoredCells, predict_observed, score_tensor
 from tensorm.tensors import (
     MirroredTensor,
     SparseTensor,
@@ -286,11 +286,8 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         tensor = as_tensor(X)
         self._check_shape(tensor, first=0)
         check_observed(tensor)
-        right = 0
-        for where, ones, observed in tensor.blocks():
-            predicted = self.posterior_.predict_block(where.start, where.stop) > 0.5
-            right += int(np.count_nonzero((predicted == ones) & observed))
-        return right / tensor.n_observed
+        pairs = predict_observed(self.posterior_, tensor)
+        return sum(int(np.count_nonzero((p > 0.5) == ones)) for ones, p in pairs) / tensor.n_observed
 
     def top_cells(self, mode: str | int, index: Any, n: int = 10, known: Any = None) -> TopCells:
         """Return the most probable cells of a slice, such as the likeliest new links of one thing.
@@ -347,6 +344,20 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         if kind == "strength":
             return share_shown(threaded, self.posterior_)
         return place_slices(threaded, self.posterior_, self._model)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Return names for the columns of ``transform``: "component0", "component1" and so on.
+
+        With them ``set_output(transform="pandas")`` makes ``transform`` return a table, alone or in a
+        pipeline of scikit-learn's.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored; part of the scikit-learn interface.
+        """
+        check_is_fitted(self)
+        return np.array([f"component{l}" for l in range(self.n_components_)], dtype=object)
 
     def scores(self, X: Any, mask: npt.ArrayLike | None = None) -> ScoredCells:
         """Return how well ``predict_proba`` does on observed cells of X, next to the constant predictor.

@@ -65,6 +65,11 @@ def test_names_labels_and_values(tmp_path: Path) -> None:
     assert (ids.shape, ids.n_ones, ids.labels[0].tolist()) == ((2, 1), 1, [700, 900])
 
 
+def test_a_value_that_is_not_known_is_missing(tmp_path: Path) -> None:
+    tensor = SparseTensor.read(written(tmp_path / "a.tns", "1 1 1\n2 2 nan\n3 3 0\n"))
+    assert (tensor.n_ones, tensor.n_observed) == (1, 8)
+
+
 def test_parquet(tmp_path: Path) -> None:
     pd.DataFrame({"i": [0, 3], "j": [1, 0], "k": [2, 0]}).to_parquet(tmp_path / "a.parquet")
     assert ones(SparseTensor.read(tmp_path / "a.parquet")) == CELLS

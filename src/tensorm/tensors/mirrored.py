@@ -9,6 +9,7 @@ as for the other modes, each pair counts twice and is halved.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
@@ -19,6 +20,8 @@ from tensorm.errors import InputError
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.seam import Counts, Rows, Rule, Stream, Tensor
+
+MOST_CHECKED = 2**34  # cells of a tensor
 
 
 class MirroredTensor:
@@ -121,6 +124,11 @@ class MirroredTensor:
 def _check(tensor: Tensor, pair: tuple[int, int]) -> None:
     """Raise unless the cells are mirrored and none on the diagonal is observed."""
     i, j = pair
+    if math.prod(tensor.shape) > MOST_CHECKED:
+        raise InputError(
+            f"X has {math.prod(tensor.shape):,} cells, too many to see whether {tensor.modes[i]} and "
+            f"{tensor.modes[j]} can be exchanged; leave symmetric out."
+        )
     if i:
         parts: Iterator[tuple[Bits, Bits]] = ((ones, seen) for _, ones, seen in tensor.blocks())
     else:
