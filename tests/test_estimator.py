@@ -420,12 +420,12 @@ model = TensOrMachine(2, n_chains=1, n_draws=2, burn_in=2, n_jobs=2, random_stat
 before = model.fit(X).noise_["hit"]
 child = os.fork()
 if child == 0:
-    signal.alarm(30)
+    signal.alarm(120)
     os._exit(0 if model.fit(X).noise_["hit"] == before else 1)
 print(os.waitpid(child, 0)[1])
 """
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
     assert done.stdout.strip() == "0"
     assert done.stderr == ""
 

@@ -223,16 +223,22 @@ def test_without_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
         fit(da.zeros((3, 3)))
 
 
+def with_timeout(tensor: DaskTensor, seconds: float) -> DaskTensor:
+    """A limit that loading itself, on a busy machine, may be too slow for."""
+    tensor._crew._timeout = seconds
+    return tensor
+
+
 def test_without_workers_a_run_ends_after_the_time_given() -> None:
     with in_threads(1) as cluster, distributed.Client(cluster) as client:
-        tensor = DaskTensor([X], client, timeout=1.0)
+        tensor = with_timeout(DaskTensor([X], client), 1.0)
         cluster.scale(0)
         while client.scheduler_info()["workers"]:
             time.sleep(0.05)
         began = time.monotonic()
         with pytest.raises(ClusterError, match=r"No worker was left on the cluster at .* for 1 s; start"):
             fit(tensor)
-        assert time.monotonic() < began + 20
+        assert time.monotonic() < began + 100
 
 
 class Slow(DenseTensor):
@@ -242,7 +248,7 @@ class Slow(DenseTensor):
 
 
 def test_without_an_answer_a_run_ends_after_the_time_given(client: Any) -> None:
-    tensor = DaskTensor([partial(Slow, X)], timeout=0.5)
+    tensor = with_timeout(DaskTensor([partial(Slow, X)]), 0.5)
     with pytest.raises(ClusterError, match=r"No answer came from the cluster at .* in 0.5 s; look at its"):
         tensor.confusion([np.zeros((N, 1), np.uint64) for N in X.shape], 1)
 
@@ -250,7 +256,7 @@ def test_without_an_answer_a_run_ends_after_the_time_given(client: Any) -> None:
 def test_without_a_cluster_a_run_ends() -> None:
     cluster = in_threads(1)
     client = distributed.Client(cluster)
-    tensor = DaskTensor([X], client, timeout=5.0)
+    tensor = DaskTensor([X], client, timeout=60.0)
     client.close()
     cluster.close()
     with pytest.raises(ClusterError, match="start"):
@@ -264,7 +270,7 @@ def test_a_worker_killed_in_mid_run_changes_nothing(
     np.save(tmp_path / "first.npy", X[:10])
     np.save(tmp_path / "rest.npy", X[10:])
     with connect(workers=2) as client:
-        tensor = DaskTensor([tmp_path / "first.npy", tmp_path / "rest.npy"], timeout=40.0)
+        tensor = DaskTensor([tmp_path / "first.npy", tmp_path / "rest.npy"], timeout=120.0)
         alive = client.run(os.getpid)
         numbers, plain = itertools.count(), workers._send
 
