@@ -35,7 +35,7 @@ from tensorm.tensors import Tensor
 from tensorm.tensors.kept import Kept
 
 L, THREADS, PACKED = 25, 2, 1000
-REST, ROUNDS = 20, 5  # sweeps before the chain counts as at rest, and those then measured
+REST, ROUNDS = 60, 5  # sweeps before the chain counts as at rest, and those then measured
 OUT = Path("benchmarks/out")
 
 

@@ -45,6 +45,7 @@ from tensorm.tensors import (
     as_tensor,
     pick_storage,
 )
+from tensorm.tensors.kept import memory_to_keep
 from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.threads import count_threads
 from tensorm.verdict import Diagnostics, diagnose
@@ -423,8 +424,9 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         """Return what can be known of a run beforehand."""
         sweeps = plan.n_draws + (2 * WINDOW if plan.burn_in is None else plan.burn_in)
         draws = self.n_chains * plan.n_draws * sum(tensor.shape) * plan.model.n_components / 8
-        held = (tensor.nbytes + draws) / 2**20
-        return Forecast(sweeps, min(self.n_chains, threads), self.n_chains, held)
+        at_once = min(self.n_chains, threads)
+        peak = tensor.nbytes + draws + at_once * memory_to_keep(tensor, plan.model.n_components)
+        return Forecast(sweeps, at_once, self.n_chains, peak / 2**20)
 
     def _threads(self) -> int:
         return count_threads(self.n_jobs)

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from tensorm.sampler.chains import Step
 
+LOG = logging.getLogger("tensorm")
 LONG = 60.0  # seconds beyond which a run is announced
 COMPILING = "Compiling for this processor, once: the next run starts at once."
 
@@ -27,7 +28,7 @@ class Forecast(NamedTuple):
     sweeps: int  # of a chain, at least
     at_once: int  # chains side by side
     n_chains: int
-    megabytes: float  # held by the cells and the draws
+    megabytes: float  # of memory at the peak
 
     def tell(self, seconds: float) -> str | None:
         """Say what to expect if a sweep takes so many seconds, or nothing if that is soon over."""
@@ -36,8 +37,8 @@ class Forecast(NamedTuple):
             return None
         chains = f"{self.n_chains} chain{'s' * (self.n_chains != 1)} of {self.sweeps} sweeps"
         return (
-            f"A sweep takes about {seconds:.1f} s: at least {left / 60:.0f} min for {chains}, and "
-            f"{self.megabytes:,.0f} MB for cells and draws."
+            f"A sweep takes about {seconds:.1f} s: some {left / 60:.0f} min for {chains}, less once few "
+            f"entries flip, and about {self.megabytes:,.0f} MB of memory at the peak."
         )
 
 
@@ -47,11 +48,12 @@ def watching(
 ) -> Iterator[Callable[[Step], None]]:
     """Show one bar per chain while the block runs; yields the function that chains report to.
 
-    With a forecast, a run that will take long is announced after its second sweep.
+    With a forecast, a run that will take long is announced after its second sweep, on the terminal if there
+    is one, and else in the log.
     """
     console = _terminal() if shown else None
     if console is None:
-        yield lambda step: None
+        yield _announcing(forecast, LOG.info)
         return
     columns = (
         TextColumn("chain {task.fields[chain]}"),
@@ -67,15 +69,11 @@ def watching(
             for chain in range(n_chains)
         ]
         shown_at = [0.0] * n_chains
-        begun: list[float] = []
+        announce = _announcing(forecast, lambda told: console.print(told, highlight=False))
 
         def show(step: Step) -> None:
             now = time.monotonic()
-            if step.chain == 0 and forecast is not None and len(begun) < 2:
-                begun.append(now)
-                told = forecast.tell(now - begun[0]) if len(begun) == 2 else None
-                if told is not None:
-                    console.print(told, highlight=False)
+            announce(step)
             if now - shown_at[step.chain] < 0.1 and step.done != step.total:
                 return
             shown_at[step.chain] = now
@@ -124,7 +122,22 @@ def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
 def say(what: str, shown: bool) -> None:
     """Say something on the terminal if there is one, and else in the log."""
     console = _terminal() if shown else None
-    (console.print if console else logging.getLogger("tensorm").info)(what)
+    (console.print if console else LOG.info)(what)
+
+
+def _announcing(forecast: Forecast | None, tell: Callable[[str], None]) -> Callable[[Step], None]:
+    """Return what watches the first two sweeps of a chain, and then tells what is to be expected."""
+    begun: list[float] = []
+
+    def watch(step: Step) -> None:
+        if forecast is None or step.chain != 0 or len(begun) == 2:
+            return
+        begun.append(time.monotonic())
+        told = forecast.tell(begun[-1] - begun[0]) if len(begun) == 2 else None
+        if told is not None:
+            tell(told)
+
+    return watch
 
 
 def _terminal() -> Console | None:

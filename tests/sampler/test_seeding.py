@@ -9,6 +9,7 @@ from scipy.special import betaln
 import naive
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
+from tensorm.sampler import seeding
 from tensorm.sampler.noise import Asymmetric, Symmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.seeding import (
@@ -190,6 +191,23 @@ def test_large_tensors_are_looked_at_in_part() -> None:
     for found, planted in zip(whole.bits, sim.factors, strict=True):
         np.testing.assert_array_equal(found, planted)
     np.testing.assert_array_equal(boolean_product(begin(tensor, make_model(5), rng).bits), sim.noise_free)
+
+
+def test_repairs_of_large_tensors_are_tried_in_part_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two components that nothing covers are found in a part; the planted ones are left alone there."""
+    monkeypatch.setattr(seeding, "LARGE", 2**16)
+    monkeypatch.setattr(seeding, "LARGE_SAMPLE", 2**15)
+    sim = simulate((90, 80, 70), rank=5, density=0.25, noise=0.1, random_state=0)
+    ground = make_ground(sim.observed, sim.factors).emptied([1, 3])
+    spread_to_all = []
+    monkeypatch.setattr(seeding, "spread", lambda *given: spread_to_all.append(1) or spread(*given))
+    ground, better = repair(ground, np.random.default_rng(0), n_out=1)
+    assert better
+    np.testing.assert_array_equal(boolean_product(ground.bits), sim.noise_free)
+    spread_to_all.clear()
+    for seed in range(5):
+        assert repair(ground, np.random.default_rng(seed), n_out=1) == (ground, False)
+    assert not spread_to_all
 
 
 def test_nothing_to_find_is_no_trouble() -> None:

@@ -11,9 +11,10 @@ from scipy.special import logit
 
 import tensorm
 from tensorm import DenseTensor, InputError, RelationalTensor, TensOrMachine
-from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, as_tensor, slices
+from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, as_tensor, relational, slices
 from tensorm.tensors.bits import pack
 from tensorm.tensors.ranks import Shelf
+from tensorm.tensors.slices import SlicedTensor
 
 Index = list[np.ndarray]
 
@@ -38,7 +39,7 @@ def numbers(shape: tuple[int, int], levels: int, missing: float = 0.0, seed: int
     return matrix
 
 
-def read(tensor: RelationalTensor, max_cells: int = 2**22) -> np.ndarray:
+def read(tensor: SlicedTensor, max_cells: int = 2**22) -> np.ndarray:
     return np.concatenate([np.where(seen, ones, np.nan) for _, ones, seen in tensor.blocks(max_cells)])
 
 
@@ -94,6 +95,10 @@ def test_cells(tensor: RelationalTensor, X: np.ndarray) -> None:
     assert tensor.n_observed == np.count_nonzero(~np.isnan(X))
     assert tensor.n_ones == np.count_nonzero(X == 1)
     assert as_tensor(tensor) is tensor
+    compact = tensor.compact()
+    assert isinstance(compact, DenseTensor if min(X.shape[1:]) < relational.SHORT else RelationalTensor)
+    np.testing.assert_array_equal(read(compact), X)
+    assert (compact.n_observed, compact.n_ones) == (tensor.n_observed, tensor.n_ones)
 
 
 @cases
@@ -105,7 +110,7 @@ def test_every_verb_is_a_dense_tensors(
     dense, rng = DenseTensor(X), np.random.default_rng(L)
     factors = [pack(rng.random((size, L)) < (0.6 if L == 3 else 0.1)) for size in X.shape]
     for mode, size in enumerate(X.shape):
-        for got in (tensor, tensor.with_threads(3)):
+        for got in (tensor, tensor.with_threads(3), tensor.compact()):
             np.testing.assert_array_equal(got.counts(mode, factors, L), dense.counts(mode, factors, L))
         some = [L - 1, 0]
         np.testing.assert_array_equal(

@@ -136,3 +136,29 @@ def gather_bits(target, starts, words, rows, columns):
                     at = rows[r] + columns[first + t]
                     word |= ((words[at >> six] >> (at & last)) & ONE) << uint64(t)
             target[starts[r] + w] = word
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def turn_bits(target, to, to_step, words, at, at_step, n_rows, n_columns):
+    """Make columns of rows: bit t of row r, rows `at_step` words apart, becomes bit r of row t of the target.
+
+    By squares of 64 x 64 bits, in which halves, then quarters, ... change places.
+    """
+    square = np.empty(64, np.uint64)
+    for row in range(0, n_rows, 64):
+        for column in range(0, n_columns, 64):
+            here = min(64, n_rows - row)
+            for r in range(here):
+                square[r] = words[at + (row + r) * at_step + (column >> 6)]
+            square[here:] = 0
+            half, mask = 32, uint64(0xFFFFFFFF)
+            while half:
+                for block in range(0, 64, 2 * half):
+                    for r in range(block, block + half):
+                        swap = ((square[r] >> uint64(half)) ^ square[r + half]) & mask
+                        square[r] ^= swap << uint64(half)
+                        square[r + half] ^= swap
+                half >>= 1
+                mask ^= mask << uint64(half)
+            for t in range(min(64, n_columns - column)):
+                target[to + (column + t) * to_step + (row >> 6)] = square[t]

@@ -19,6 +19,7 @@ from tensorm.sampler.sweep import Model, start, sweep
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.kept import Kept, keep_counts
 from tensorm.tensors.seam import Tensor
+from tensorm.tensors.slices import SlicedTensor
 
 NEVER = -50.0  # log-odds at which an entry is 0 without a random number
 
@@ -137,11 +138,15 @@ def warm_up(tensor: Tensor, model: Model) -> None:
     for mode in range(len(tensor.shape)):
         tensor.counts(mode, state.factors, model.n_components)
     sweep(tensor, state, model, chain=0)
-    if isinstance(keep_counts(tensor, model.n_components), Kept):
-        kept = Kept(tensor.take([np.arange(min(size, 2)) for size in tensor.shape]), most=np.inf)
-        state = start([np.zeros((size, model.n_components), np.bool_) for size in kept.shape])
+    if isinstance(tensor, SlicedTensor) and isinstance(keep_counts(tensor, model.n_components), Kept):
+        part = tensor.take([np.arange(min(size, 2)) for size in tensor.shape])
+        state = start([np.zeros((size, model.n_components), np.bool_) for size in part.shape])
+        kept = Kept(part, most=np.inf)
         for _ in range(2):  # the first counts, the second corrects
             state, _ = sweep(kept, state, model, chain=0)
+        compact = part.compact()  # what corrections are made from
+        compact.counts(0, state.factors, model.n_components)
+        compact.confusion(state.factors, model.n_components)
 
 
 def run_chains(

@@ -35,6 +35,8 @@ ROUNDS = 3  # rounds of growing after the first
 LOOKED_AT = 2048  # one-cells looked at to find some that nothing explains
 PURITIES = (0.99, 0.75, 0.3)  # shares of ones expected inside a component, above the rate outside
 SAMPLE = 2**20  # cells of the part of a large tensor in which components are looked for first
+TRIES = 5  # how often a repair looks for something better in parts of a large tensor
+LARGE, LARGE_SAMPLE = 2**30, 2**26  # cells beyond which repairs are tried in a part first, and of that part
 RARE = 0.01  # rate of ones below which a part is chosen by the ones in it
 RARE_SAMPLE, RARE_LOOKED_AT = 2**24, 2**15  # its cells, and the ones looked at to choose it
 
@@ -230,17 +232,23 @@ def begin(tensor: Tensor, model: Model, rng: np.random.Generator) -> Ground:
     return best if part is None else spread(best, whole, part)
 
 
-def search(ground: Ground, rng: np.random.Generator, purity: float) -> Ground:
+def search(ground: Ground, rng: np.random.Generator, purity: float, rival: Ground | None = None) -> Ground:
     """Give each unused component what explains most of what is left.
 
-    Where ones are rare, they are looked for in a part of the tensor with many that nothing explains.
+    In a large tensor they are looked for in a part. Where ones are rare, that is one with many that nothing
+    explains; else what was found there must be better than the rival in that part, or the rival is returned.
     """
-    part = sample_part(ground.tensor, rng, ground) if is_rare(ground.tensor) else None
+    tensor, part = ground.tensor, None
+    if is_rare(tensor) or math.prod(tensor.shape) > LARGE:
+        part = sample_part(tensor, rng, ground, LARGE_SAMPLE)
     if part is None:
-        return fill(ground, ground.tensor.sample_ones(rng, LOOKED_AT), purity).polished()
+        return fill(ground, tensor.sample_ones(rng, LOOKED_AT), purity).polished()
     small = within(ground, part)
-    cells = small.tensor.sample_ones(rng, RARE_LOOKED_AT)
-    return spread(fill(small, cells, purity, ground.unused), ground, part)
+    cells = small.tensor.sample_ones(rng, RARE_LOOKED_AT if is_rare(tensor) else LOOKED_AT)
+    found = fill(small, cells, purity, ground.unused)
+    if rival is None or is_rare(tensor) or found.polished().score > within(rival, part).polished().score:
+        return spread(found, ground, part)
+    return rival
 
 
 def bare(tensor: Tensor, model: Model) -> Ground:
@@ -266,13 +274,15 @@ def coin_density(tensor: Tensor, n_components: int) -> float:
     return min(0.5, factor_density(rate, n_components, len(tensor.shape)))
 
 
-def sample_part(tensor: Tensor, rng: np.random.Generator, ground: Ground | None = None) -> list[Cells] | None:
-    """Choose indices of each mode so that about SAMPLE cells are left; None if there are no more anyway.
+def sample_part(
+    tensor: Tensor, rng: np.random.Generator, ground: Ground | None = None, most: int = SAMPLE
+) -> list[Cells] | None:
+    """Choose indices of each mode so that about `most` cells are left; None if there are no more anyway.
 
-    Where ones are rare, the indices are those of random ones, of such that nothing explains yet.
+    Where ones are rare, more are left, and the indices are those of random ones that nothing explains yet.
     """
     shape, rare = tensor.shape, is_rare(tensor)
-    most = RARE_SAMPLE if rare else SAMPLE
+    most = RARE_SAMPLE if rare else most
     if math.prod(shape) <= 2 * most:
         return None
     sizes = list(shape)
@@ -363,8 +373,12 @@ def repair(ground: Ground, rng: np.random.Generator, n_out: int) -> tuple[Ground
     a sampled state would lose to any that was looked for.
     """
     idle = losses(ground) <= 0
-    busy = rng.permutation(np.flatnonzero(~idle))[:n_out]
-    rest = ground.emptied([int(l) for l in (*np.flatnonzero(idle), *busy)])
-    purity = rng.choice([*PURITIES, ground.purity])
-    new = search(rest, rng, purity)
-    return (new, True) if new.score > ground.polished().score + 1e-6 else (ground, False)
+    new = ground
+    for _ in range(TRIES):
+        busy = rng.permutation(np.flatnonzero(~idle))[:n_out]
+        rest = ground.emptied([int(l) for l in (*np.flatnonzero(idle), *busy)])
+        new = search(rest, rng, rng.choice([*PURITIES, ground.purity]), ground)
+        if new is not ground:
+            break
+    better = new is not ground and new.score > ground.polished().score + 1e-6
+    return (new, True) if better else (ground, False)

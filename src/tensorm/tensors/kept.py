@@ -25,9 +25,9 @@ from tensorm.tensors.slices import SlicedTensor
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
 STEP = 2**26  # the same: plain updates of so many take as long as any correction, however small
-SLICE, ROW = 4.0, 2.0  # what a share of changed slices, and of flipped rows, costs beside a plain update
+SLICE, ROW = 5.0, 2.0  # what a share of changed slices, and of flipped rows, costs beside a plain update
 MOST = 0.5  # of a plain update: what keeping counts may cost
-ROOM = 2**28  # cells that are copied at once
+ROOM = 2**25  # cells that are copied at once
 MEMORY = 0.75  # weight of the past in the cost that is expected
 
 
@@ -44,12 +44,12 @@ class Kept:
 
     Parameters
     ----------
-    tensor : Tensor
+    tensor : SlicedTensor
     most : float
         Cost of keeping counts, beside a plain update's, above which updates are plain.
     """
 
-    def __init__(self, tensor: Tensor, most: float = MOST) -> None:
+    def __init__(self, tensor: SlicedTensor, most: float = MOST) -> None:
         self.shape, self.modes, self.labels = tensor.shape, tensor.modes, tensor.labels
         self.n_observed, self.n_ones = tensor.n_observed, tensor.n_ones
         self._tensor, self._most = tensor, most
@@ -68,7 +68,7 @@ class Kept:
         self._confusion: tuple[list[Words], Confusion] | None = None
         self._flipped = [1.0] * len(self.shape)  # share of rows in the last update
         self._cost = [1.0] * len(self.shape)  # that keeping counts has, or would have had
-        self._parts: dict[int, tuple[Rows, Tensor]] = {}
+        self._parts: dict[int, tuple[Rows, SlicedTensor]] = {}
 
     def update_factor(
         self,
@@ -176,13 +176,13 @@ class Kept:
                 yield self._slices(k, some), before, after
             here[k] = new[k]
 
-    def _slices(self, mode: int, rows: Rows) -> Tensor:
+    def _slices(self, mode: int, rows: Rows) -> SlicedTensor:
         """Return slices of a mode, which all other modes want one after the other."""
         kept = self._parts.get(mode)
         if kept is None or not np.array_equal(kept[0], rows):
             indices = [np.arange(size) for size in self.shape]
             indices[mode] = rows
-            kept = self._parts[mode] = rows, self._tensor.take(indices)
+            kept = self._parts[mode] = rows, self._tensor.take(indices).compact()
         return kept[1]
 
     def counts(
@@ -221,6 +221,15 @@ def keep_counts(tensor: Tensor, n_components: int) -> Tensor:
     """Return a tensor that keeps its counts for one chain, or the tensor itself if that does not pay."""
     large = math.prod(tensor.shape) * n_components >= WORTH_KEEPING
     return Kept(tensor) if large and isinstance(tensor, SlicedTensor) else tensor
+
+
+def memory_to_keep(tensor: Tensor, n_components: int) -> int:
+    """Return about how many bytes the counts that a chain keeps take, with what corrects them."""
+    if not isinstance(keep_counts(tensor, n_components), Kept):
+        return 0
+    counts = 2 * 8 * sum(tensor.shape) * n_components
+    copied = min(ROOM, math.prod(tensor.shape)) * 6 // 8  # two planes of bits, packed in three ways
+    return counts + (len(tensor.shape) - 1) * copied
 
 
 def _common(found: Sequence[Words], but: set[int | None]) -> Words:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.kernels.dense import gather_bits
+from tensorm.kernels.dense import gather_bits, turn_bits
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, pack, unpack, words_for
 
@@ -60,6 +60,20 @@ class Layout(NamedTuple):
             return self
         observed = np.zeros_like(self.words)
         gather_bits(observed, starts, source.observed, rows, columns)
+        return self._replace(observed=observed)
+
+    def turn(self, source: Layout, shape: Sequence[int]) -> Layout:
+        """Fill this layout with all cells of another one, packed along another mode."""
+        if len(self.packed) > 1:
+            return self.gather(source, [np.arange(size) for size in shape], shape)
+        (ours,), (theirs,) = self.packed, source.packed
+        to, at = (dict(zip(layout.rows, layout.strides, strict=True)) for layout in (self, source))
+        others = [k for k in self.rows if k != theirs]
+        starts = [add_up([steps[k] * np.arange(shape[k]) for k in others]) for steps in (to, at)]
+        observed = np.zeros_like(self.words)
+        for target, words in ((self.words, source.words), (observed, source.observed)):
+            for first, second in zip(*starts, strict=True):
+                turn_bits(target, first, to[theirs], words, second, at[ours], self.length, source.length)
         return self._replace(observed=observed)
 
     def write(self, words: Words, mode: int, start: int, bits: Bits) -> None:

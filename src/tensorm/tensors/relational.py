@@ -16,7 +16,8 @@ from tensorm.kernels.relational import Held, Ranks, count_pairs
 from tensorm.kernels.slices import read_slices
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, unpack, words_for
-from tensorm.tensors.layout import TAIL, WIDEST
+from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.layout import TAIL, WIDEST, Layout
 from tensorm.tensors.ranks import (
     AsTheyAre,
     Positions,
@@ -33,6 +34,7 @@ from tensorm.tensors.slices import SlicedTensor, View
 Index = npt.NDArray[np.intp]
 Keys = npt.NDArray[np.uint16]
 
+SHORT = 32  # attributes of a side that are quicker to count packed along the objects
 EVERY_BIT, NO_BIT = np.uint64(2**64 - 1), np.uint64(0)
 
 
@@ -273,6 +275,27 @@ class RelationalTensor(SlicedTensor):
         )
         return new
 
+    def compact(self) -> SlicedTensor:
+        """Return the cells themselves if a side is so short that most bits of a word would not be used."""
+        if min(self.shape[1:]) >= SHORT:
+            return self
+        O, view = self.shape[0], self._views[0]
+        planes = self._read_words(0, 0, O)
+        _, _, n_rows, width = planes.shape
+        words = np.zeros((2, O * n_rows * width + TAIL), np.uint64)
+        words[:, :-TAIL] = planes.reshape(2, -1)
+        layout = Layout(
+            packed=view.packed,
+            rows=(0, *view.rows),
+            sizes=(O, n_rows),
+            strides=(n_rows * width, width),
+            length=self.shape[view.packed[0]],
+            span=view.span,
+            words=words[0],
+            observed=words[1],
+        )
+        return DenseTensor.of_layout(layout, self)
+
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
         """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
         O, A, B = self.shape
@@ -286,13 +309,18 @@ class RelationalTensor(SlicedTensor):
 
     def _read(self, mode: int, start: int, stop: int) -> tuple[Bits, Bits]:
         """Return the ones and the observed cells of some slices, (slices, rows, cells of a row)."""
+        length = self.shape[self._views[mode].packed[0]]
+        ones, observed = (unpack(plane, length) for plane in self._read_words(mode, start, stop))
+        return ones, observed
+
+    def _read_words(self, mode: int, start: int, stop: int) -> Words:
+        """Return the same, packed: words (2, slices, rows, words of a row)."""
         view = self._views[mode]
-        length, lanes = self.shape[view.packed[0]], LANES * len(view.span)
-        width = -(-words_for(length) // lanes) * lanes
+        lanes = LANES * len(view.span)
+        width = -(-words_for(self.shape[view.packed[0]]) // lanes) * lanes
         words = np.empty((2, stop - start, self.shape[view.rows[0]], width), np.uint64)
         read_slices(words, start, stop, view.source, view.span)
-        ones, observed = (unpack(plane, length) for plane in words)
-        return ones, observed
+        return words
 
     def _view(self, mode: int) -> View:
         return self._views[mode]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.inputs import Labels
 from tensorm.kernels import slices as kernel
 from tensorm.model import Confusion
-from tensorm.tensors.bits import Words, combine
+from tensorm.tensors.bits import Bits, Words, combine
 from tensorm.tensors.seam import Counts, Rows, Rule, Stream, draw_ones
 from tensorm.tensors.threads import share_rows
 
@@ -35,14 +36,20 @@ class View(NamedTuple):
 class SlicedTensor(ABC):
     """Verbs that need no more than a view of each mode's slices.
 
-    A subclass sets ``shape``, ``n_observed`` and ``n_ones``, and offers ``_view``,
-    ``_ones_of_slices`` and ``_find_ones``.
+    A subclass sets ``shape``, ``modes``, ``labels``, ``n_observed`` and ``n_ones``, and offers what is
+    abstract here.
     """
 
     shape: tuple[int, ...]
+    modes: tuple[str, ...]
+    labels: Labels
     _n_threads = 1
 
     if TYPE_CHECKING:
+
+        @property
+        def nbytes(self) -> int:
+            """Memory held, in bytes."""
 
         @property
         def n_observed(self) -> int:
@@ -51,6 +58,14 @@ class SlicedTensor(ABC):
         @property
         def n_ones(self) -> int:
             """Those of them that are 1."""
+
+    @abstractmethod
+    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> SlicedTensor:
+        """Return a tensor of the cells with these indices along each mode."""
+
+    @abstractmethod
+    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
+        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
 
     @abstractmethod
     def _view(self, mode: int) -> View:
@@ -69,6 +84,10 @@ class SlicedTensor(ABC):
         twin = copy.copy(self)
         twin._n_threads = n_threads
         return twin
+
+    def compact(self) -> SlicedTensor:
+        """Return the same cells in the form that is quickest to count again and again."""
+        return self
 
     def update_factor(
         self,
