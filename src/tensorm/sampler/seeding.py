@@ -275,14 +275,14 @@ def coin_density(tensor: Tensor, n_components: int) -> float:
 
 
 def sample_part(
-    tensor: Tensor, rng: np.random.Generator, ground: Ground | None = None, most: int = SAMPLE
+    tensor: Tensor, rng: np.random.Generator, ground: Ground | None = None, most: int | None = None
 ) -> list[Cells] | None:
-    """Choose indices of each mode so that about `most` cells are left; None if there are no more anyway.
+    """Choose indices of each mode so that about so many cells are left; None if there are no more anyway.
 
     Where ones are rare, more are left, and the indices are those of random ones that nothing explains yet.
     """
     shape, rare = tensor.shape, is_rare(tensor)
-    most = RARE_SAMPLE if rare else most
+    most = RARE_SAMPLE if rare else most or SAMPLE
     if math.prod(shape) <= 2 * most:
         return None
     sizes = list(shape)
