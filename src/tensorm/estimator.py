@@ -15,16 +15,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from tensorm.checks import check_choice, check_indices
 from tensorm.choice import Team, choose_by_posterior
 from tensorm.choice.chains import N_CHAINS
 from tensorm.contributions import Contribution
 from tensorm.errors import FileError, InputError
 from tensorm.files import FIT, Run, check_folder, open_run, read_fit, start_run
 from tensorm.holdout import check_symmetric
-from tensorm.inputs import (
-    check_choice,
-    check_indices,
-)
 from tensorm.links import TopCells, top_cells
 from tensorm.netcdf import quote
 from tensorm.outputs import Outputs

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.checks import check_generator, check_mask, check_mode, check_number
 from tensorm.coordinates import Cells
 from tensorm.errors import InputError
-from tensorm.inputs import check_generator, check_mask, check_mode, check_number, is_a
+from tensorm.inputs import is_a
 from tensorm.tensors import RelationalTensor, SparseTensor, Tensor, as_tensor
 from tensorm.tensors.memory import available_memory
 from tensorm.tensors.pick import to_sparse

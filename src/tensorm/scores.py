@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
+from tensorm.checks import check_bits, check_count, check_mask, check_number, check_probability
 from tensorm.errors import InputError
-from tensorm.inputs import check_bits, check_count, check_mask, check_number, check_probability
 from tensorm.posterior import Posterior
 from tensorm.tensors import RelationalTensor, SparseTensor
 from tensorm.tensors.memory import available_memory

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.baselines.surface import Rival, read_ones, take_in
+from tensorm.checks import check_choice, check_count, check_generator, check_number
 from tensorm.errors import InputError
-from tensorm.inputs import check_choice, check_count, check_generator, check_number
 from tensorm.model import Bits
 from tensorm.tensors import Tensor
 from tensorm.tensors.memory import available_memory

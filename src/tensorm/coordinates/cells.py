@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.checks import check_count, check_ternary
 from tensorm.errors import InputError
-from tensorm.inputs import check_count, check_ternary
 
 Keys = npt.NDArray[np.int64]
 Columns = Sequence[npt.NDArray[Any]]

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from tensorm.checks import check_count
 from tensorm.coordinates.listing import Listing, Place, read_table
 from tensorm.errors import FileError, InputError
-from tensorm.inputs import check_count
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tns": r"\s+", ".txt": ","}  # those that their names promise
 MARKS = (",", ";", "\t", "|")  # those that spreadsheets write

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from tensorm.checks import check_choice, check_count, check_number
 from tensorm.choice import Selection, choose_by_occam, choose_by_posterior
 from tensorm.choice.chains import N_CHAINS
 from tensorm.choice.teams import Team
 from tensorm.errors import InputError
 from tensorm.estimator import TensOrMachine
 from tensorm.holdout import check_symmetric
-from tensorm.inputs import check_choice, check_count, check_number
 from tensorm.planning import make_plan
 from tensorm.sampler.sweep import Model
 from tensorm.selection.store import Store, digest, read_seed

@@ -19,9 +19,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from tensorm.checks import check_count
 from tensorm.coordinates import check_shape
 from tensorm.errors import ClusterError, FileError, InputError
-from tensorm.inputs import check_count, is_a
+from tensorm.inputs import is_a
 from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.sparse import SparseTensor
 from tensorm.tensors.workers import Workers

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.checks import check_choice
 from tensorm.coordinates import (
     Cells,
     ConflictError,
@@ -22,7 +23,7 @@ from tensorm.coordinates import (
     read_table,
 )
 from tensorm.errors import InputError
-from tensorm.inputs import Labels, check_choice
+from tensorm.inputs import Labels
 from tensorm.kernels import sparse as kernel
 from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.sparse import Listed
