@@ -61,7 +61,7 @@ def train_test_mask(
     if need > room:
         raise InputError(
             f"A mask of {math.prod(tensor.shape):,} cells takes {need / 2**30:,.1f} GB to make and this "
-            f"machine has {room / 2**30:,.1f} GB; use hold_out, or a part of X."
+            f"machine has {room / 2**30:,.1f} GB; use hold_out, also of a RelationalTensor, or a part of X."
         )
     ones, observed = _read(tensor)
     candidates = observed if mirrored is None else observed & _one_side(tensor.shape, *mirrored)
@@ -117,6 +117,8 @@ def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: A
         sampled, probabilities are right for all cells, not for the sample: look at the AUC.
     """
     share, rng, tensor = check_share(test_size), check_generator(random_state), as_tensor(X)
+    if isinstance(tensor, RelationalTensor):  # whose cells give their mirror images away
+        raise InputError("X is a RelationalTensor; use its own hold_out instead.")
     sparse = tensor if isinstance(tensor, SparseTensor) else to_sparse(tensor)
     ratio = _check_ratio(zeros)
     ones, others = sparse.listed()
