@@ -42,7 +42,7 @@ MOST_UNPACKED = 2**34  # cells of a tensor that are handed out one by one
 
 
 class SparseTensor:
-    """Observations given by a list of cells; memory and time grow with the list, never with the shape.
+    """Observations given by a list of cells; memory and time grow with the list and the modes' lengths alone.
 
     Parameters
     ----------
