@@ -18,7 +18,7 @@ import pytest
 import scipy.sparse
 import xarray as xr
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
@@ -420,12 +420,12 @@ model = TensOrMachine(2, n_chains=1, n_draws=2, burn_in=2, n_jobs=2, random_stat
 before = model.fit(X).noise_["hit"]
 child = os.fork()
 if child == 0:
-    signal.alarm(30)
+    signal.alarm(120)
     os._exit(0 if model.fit(X).noise_["hit"] == before else 1)
 print(os.waitpid(child, 0)[1])
 """
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
     assert done.stdout.strip() == "0"
     assert done.stderr == ""
 
@@ -459,6 +459,16 @@ def test_a_slice_is_placed_alike_in_any_company(fitted: TensOrMachine) -> None:
     np.testing.assert_array_equal(fitted.transform(X[3:4]), whole[3:4])
     np.testing.assert_array_equal(np.vstack([fitted.transform(X[:2]), fitted.transform(X[2:])]), whole)
     np.testing.assert_array_equal(fitted.transform(X), whole)
+
+
+def test_transform_gives_tables_with_names(fitted: TensOrMachine) -> None:
+    names = ["component0", "component1", "component2"]
+    assert fitted.get_feature_names_out().tolist() == names
+    table = clone(fitted).set_output(transform="pandas").fit_transform(X)
+    assert list(table.columns) == names
+    np.testing.assert_array_equal(table.to_numpy(), fitted.transform(X))
+    with pytest.raises(NotFittedError):
+        TensOrMachine().get_feature_names_out()
 
 
 def test_transform_says_what_slices_show(fitted: TensOrMachine) -> None:

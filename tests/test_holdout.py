@@ -8,7 +8,16 @@ import pytest
 import scipy.sparse
 import xarray as xr
 
-from tensorm import DenseTensor, InputError, datasets, hide, holdout, train_test_mask
+from tensorm import (
+    DenseTensor,
+    InputError,
+    RelationalTensor,
+    datasets,
+    hide,
+    hold_out,
+    holdout,
+    train_test_mask,
+)
 
 
 def cells(shape, seed=0, missing=0.2, density=0.3) -> np.ndarray:
@@ -175,6 +184,10 @@ X = cells((5, 4, 4))
         (lambda: train_test_mask(X, symmetric=(0, 1)), "symmetric is (0, 1), of sizes 5 and 4; give two"),
         (lambda: train_test_mask(X, symmetric=(1, 1)), "symmetric is (1, 1), of sizes 4 and 4; give two"),
         (lambda: train_test_mask(X, symmetric=(1, 9)), "symmetric is 9; choose one of 'mode 0', 'mode 1'"),
+        (lambda: hold_out(X, zeros="a"), "zeros is 'a'; give a number of at least 0, of zeros for each one."),
+        (lambda: hold_out(RelationalTensor(X[0])), "X is a RelationalTensor; use its own hold_out instead."),
+        (lambda: hold_out(X, zeros=-1), "zeros is -1; give a number of at least 0"),
+        (lambda: hold_out(X, zeros=np.inf), "zeros is inf; give a number of at least 0"),
         (lambda: hide(X, X), "mask has shape (5, 4, 4) and dtype float64; give Booleans of shape (5, 4, 4)"),
         (lambda: hide(X, np.ones(5, bool)), "mask has shape (5,) and dtype bool; give Booleans of shape (5,"),
         (

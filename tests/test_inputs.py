@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorm import inputs
+from tensorm.checks import check_choice, check_count, check_factors, check_probability
 from tensorm.errors import InputError
-from tensorm.inputs import check_choice, check_count, check_factors, check_probability, observe
+from tensorm.inputs import observe
 
 NAN = np.nan
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 from rich.console import Console
@@ -56,7 +58,8 @@ def test_time_left_is_told_once_it_is_known(terminal: Terminal) -> None:
         for done in range(1, 5):
             watch(Step(0, "draws", done, 400, INFO))
             time.sleep(0.11)
-    assert shows(terminal, "/400", "0:00:4")
+    assert shows(terminal, "/400")
+    assert re.search(r"0:\d\d:\d\d", terminal.getvalue())
 
 
 def test_a_long_run_is_announced(terminal: Terminal) -> None:
@@ -130,24 +133,33 @@ def test_an_error_is_not_held_back(terminal: Terminal) -> None:
         raise RuntimeError("broke")
     with pytest.raises(RuntimeError, match="broke"), announcing_compilation(shown=True):
         raise RuntimeError("broke")
-    time.sleep(0.05)
-    assert not [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+    assert comes(lambda: not timers())
+
+
+def timers() -> list[threading.Timer]:
+    return [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+
+
+def comes(what: Callable[[], bool]) -> bool:
+    """Wait for something that other threads do, however busy the machine is."""
+    end = time.monotonic() + 60
+    while not what() and time.monotonic() < end:
+        time.sleep(0.01)
+    return what()
 
 
 def test_compiling_is_announced_when_it_takes_long(terminal: Terminal) -> None:
     with announcing_compilation(shown=True, after=0.01):
-        time.sleep(0.1)
-    assert shows(terminal, COMPILING)
+        assert comes(lambda: shows(terminal, COMPILING))
 
 
 def test_compiling_is_not_announced_when_it_is_quick(terminal: Terminal) -> None:
-    with announcing_compilation(shown=True, after=0.2):
+    with announcing_compilation(shown=True, after=60):
         pass
-    time.sleep(0.3)
+    assert comes(lambda: not timers())  # none is left that might say so
     assert terminal.getvalue() == ""
 
 
 def test_compiling_is_logged_where_there_is_no_terminal(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="tensorm"), announcing_compilation(shown=False, after=0.01):
-        time.sleep(0.1)
-    assert caplog.messages == [COMPILING]
+        assert comes(lambda: caplog.messages == [COMPILING])

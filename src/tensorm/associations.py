@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tensorm.inputs import check_number
+from tensorm.checks import check_number
 from tensorm.metadata import Column, Metadata, read_metadata
 from tensorm.modes import FittedMode, read_modes
 from tensorm.posterior import Posterior

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Variables = dict[str, tuple[tuple[str, ...], npt.NDArray[Any]]]
 
+# Names of dimensions and variables of some group: also where a group is not there, a mode has one name.
 TAKEN = {"chain", "draw", "component", "mode", "cell", "sample", "x", "hit", "false_alarm", "density"}
 
 

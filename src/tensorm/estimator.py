@@ -15,16 +15,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from tensorm.checks import check_choice, check_indices
 from tensorm.choice import Team, choose_by_posterior
 from tensorm.choice.chains import N_CHAINS
 from tensorm.contributions import Contribution
 from tensorm.errors import FileError, InputError
 from tensorm.files import FIT, Run, check_folder, open_run, read_fit, start_run
 from tensorm.holdout import check_symmetric
-from tensorm.inputs import (
-    check_choice,
-    check_indices,
-)
 from tensorm.links import TopCells, top_cells
 from tensorm.netcdf import quote
 from tensorm.outputs import Outputs
@@ -37,7 +34,7 @@ from tensorm.sampler.chains import Plan, run_chains, warm_up
 from tensorm.sampler.checkpoint import Checkpoints
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Model
-from tensorm.scores import ScoredCells, score_tensor
+from tensorm.scores import ScoredCells, predict_observed, score_tensor
 from tensorm.tensors import (
     MirroredTensor,
     SparseTensor,
@@ -73,10 +70,11 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         last 25 sweeps exceeds that of the 25 before by no more than half their standard deviation; and until
         chains that start from the data are mended no more. It gives up after 2,000 sweeps.
     init : "data", "random" or list of arrays (N_k, L), default "data"
-        Where chains start: from components found in the data, from fair coins, or from given factors. Chains
-        that start from the data are also mended every five sweeps: components that do not pay, and one or
-        two others, are looked for again. That keeps no detailed balance, so it ends with burn-in; the draws
-        are of the exact sampler. Chains from other starts are not mended.
+        Where chains start: from components found in the data, from coins, or from given factors. Coins are
+        fair unless fewer than one cell in a hundred is 1: then they have the density with which the product
+        has as many ones as X. Chains that start from the data are also mended every five sweeps: components
+        that do not pay, and one or two others, are looked for again. That keeps no detailed balance, so it
+        ends with burn-in; the draws are of the exact sampler. Chains from other starts are not mended.
     noise : "asymmetric" or "symmetric", default "asymmetric"
         Two rates of ones, inside and outside the components, or the paper's one rate of errors.
     noise_update : "sample" or "map", default "sample"
@@ -286,11 +284,8 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         tensor = as_tensor(X)
         self._check_shape(tensor, first=0)
         check_observed(tensor)
-        right = 0
-        for where, ones, observed in tensor.blocks():
-            predicted = self.posterior_.predict_block(where.start, where.stop) > 0.5
-            right += int(np.count_nonzero((predicted == ones) & observed))
-        return right / tensor.n_observed
+        pairs = predict_observed(self.posterior_, tensor)
+        return sum(int(np.count_nonzero((p > 0.5) == ones)) for ones, p in pairs) / tensor.n_observed
 
     def top_cells(self, mode: str | int, index: Any, n: int = 10, known: Any = None) -> TopCells:
         """Return the most probable cells of a slice, such as the likeliest new links of one thing.
@@ -347,6 +342,20 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         if kind == "strength":
             return share_shown(threaded, self.posterior_)
         return place_slices(threaded, self.posterior_, self._model)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Return names for the columns of ``transform``: "component0", "component1" and so on.
+
+        With them ``set_output(transform="pandas")`` makes ``transform`` return a table, alone or in a
+        pipeline of scikit-learn's.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored; part of the scikit-learn interface.
+        """
+        check_is_fitted(self)
+        return np.array([f"component{l}" for l in range(self.n_components_)], dtype=object)
 
     def scores(self, X: Any, mask: npt.ArrayLike | None = None) -> ScoredCells:
         """Return how well ``predict_proba`` does on observed cells of X, next to the constant predictor.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorm.checks import check_mode, check_number
 from tensorm.errors import InputError
-from tensorm.inputs import check_mode, check_number
 from tensorm.modes import MEMBER, read_modes
 from tensorm.netcdf import replace_file
 from tensorm.posterior import Posterior

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.checks import check_generator, check_mask, check_mode, check_number
 from tensorm.coordinates import Cells
 from tensorm.errors import InputError
-from tensorm.inputs import check_generator, check_mask, check_mode, check_number, is_a
+from tensorm.inputs import is_a
 from tensorm.tensors import RelationalTensor, SparseTensor, Tensor, as_tensor
 from tensorm.tensors.memory import available_memory
 from tensorm.tensors.pick import to_sparse
@@ -60,7 +61,7 @@ def train_test_mask(
     if need > room:
         raise InputError(
             f"A mask of {math.prod(tensor.shape):,} cells takes {need / 2**30:,.1f} GB to make and this "
-            f"machine has {room / 2**30:,.1f} GB; use hold_out of a RelationalTensor, or a part of X."
+            f"machine has {room / 2**30:,.1f} GB; use hold_out, also of a RelationalTensor, or a part of X."
         )
     ones, observed = _read(tensor)
     candidates = observed if mirrored is None else observed & _one_side(tensor.shape, *mirrored)
@@ -97,6 +98,8 @@ class HeldOut(NamedTuple):
 def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: Any = 0) -> HeldOut:
     """Hold out ones and some zeros of a sparse tensor, without a mask of its shape.
 
+    Every index of every mode keeps an observed cell.
+
     Parameters
     ----------
     X : SparseTensor, scipy.sparse matrix, or whatever ``fit`` takes
@@ -114,22 +117,47 @@ def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: A
         sampled, probabilities are right for all cells, not for the sample: look at the AUC.
     """
     share, rng, tensor = check_share(test_size), check_generator(random_state), as_tensor(X)
+    if isinstance(tensor, RelationalTensor):  # whose cells give their mirror images away
+        raise InputError("X is a RelationalTensor; use its own hold_out instead.")
     sparse = tensor if isinstance(tensor, SparseTensor) else to_sparse(tensor)
+    ratio = _check_ratio(zeros)
     ones, others = sparse.listed()
-    held = np.sort(rng.permutation(len(ones))[: round(share * len(ones))])
-    tested, fitted = ones[held], np.delete(ones, held)
+    hidden = _draw(len(ones), share, rng)
     if sparse.unlisted == "zero":
-        drawn = _draw_zeros(sparse, round(zeros * len(tested)), np.concatenate([ones, others]), rng)
-        rest = np.sort(np.concatenate([others, tested, drawn]))
+        count = round(ratio * np.count_nonzero(hidden))
+        drawn = _draw_zeros(sparse, count, np.concatenate([ones, others]), rng)
+        rest = np.sort(np.concatenate([others, ones[hidden], drawn]))
     else:
-        chosen = np.sort(rng.permutation(len(others))[: round(share * len(others))])
-        drawn, rest = others[chosen], np.delete(others, chosen)
+        both = np.concatenate([hidden, _draw(len(others), share, rng)])
+        _give_back_listed(both, np.concatenate([ones, others]), sparse.shape)
+        hidden, chosen = both[: len(ones)], both[len(ones) :]
+        drawn, rest = others[chosen], others[~chosen]
+    tested, fitted = ones[hidden], ones[~hidden]
     if not len(tested):
-        raise InputError(f"test_size is {test_size}, and X has {len(ones)} ones; give more of either.")
+        raise InputError(
+            f"test_size is {test_size} and X has {len(ones):,} ones, which leaves none to hold out where "
+            "every index keeps a cell; give more of either."
+        )
     names = sparse.shape, sparse.unlisted, sparse.modes, sparse.labels
     train = SparseTensor.from_cells(Cells.of(sparse.unlisted, fitted, rest), *names)
     cells = np.stack(np.unravel_index(np.concatenate([tested, drawn]), sparse.shape), axis=1)
     return HeldOut(train, cells, np.arange(len(cells)) < len(tested))
+
+
+def _draw(count: int, share: float, rng: np.random.Generator) -> Bits:
+    """Return which of so many things are among a random share of them."""
+    drawn = np.zeros(count, np.bool_)
+    drawn[rng.permutation(count)[: round(share * count)]] = True
+    return drawn
+
+
+def _give_back_listed(hidden: Bits, keys: npt.NDArray[np.int64], shape: tuple[int, ...]) -> None:
+    """Take one cell out of those hidden wherever an index has lost all cells that are listed for it."""
+    for index, size in zip(np.unravel_index(keys, shape), shape, strict=True):
+        left = np.bincount(index[~hidden], minlength=size)
+        lost = np.flatnonzero(hidden & (left[index] == 0))
+        _, first = np.unique(index[lost], return_index=True)
+        hidden[lost[first]] = False
 
 
 def _draw_zeros(
@@ -145,6 +173,12 @@ def _draw_zeros(
         more = np.unique(np.concatenate([drawn, rng.integers(volume, size=2 * count)]))
         drawn = more[~np.isin(more, taken)]
     return rng.permutation(drawn)[:count]
+
+
+def _check_ratio(zeros: Any) -> float:
+    if isinstance(zeros, bool) or not isinstance(zeros, (int, float)) or not 0 <= zeros < math.inf:
+        raise InputError(f"zeros is {zeros!r}; give a number of at least 0, of zeros for each one.")
+    return float(zeros)
 
 
 def check_share(test_size: Any) -> float:

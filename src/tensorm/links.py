@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.checks import check_count, check_index, check_mode
 from tensorm.coordinates import key_of
 from tensorm.errors import InputError
-from tensorm.inputs import check_count, check_index, check_mode
 from tensorm.posterior import Posterior
 from tensorm.tensors import SparseTensor, Tensor, as_tensor
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.checks import check_mode
 from tensorm.errors import InputError
-from tensorm.inputs import check_mode, is_a
+from tensorm.inputs import is_a
 from tensorm.modes import FittedMode, find_mode, posterior_of, read_modes
 from tensorm.posterior import Posterior
 from tensorm.tensors import Tensor

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.checks import check_count, check_mode
 from tensorm.errors import InputError
-from tensorm.inputs import check_count, check_mode
 from tensorm.posterior import Posterior
 
 if TYPE_CHECKING:

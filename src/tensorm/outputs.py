@@ -58,7 +58,8 @@ class Outputs:
         ``posterior`` has ``factor_<mode>`` for each mode (chain, draw, the mode, component), ``hit``,
         ``false_alarm`` and, where it is learned, ``density``; ``sample_stats`` has ``lp``, ``log_likelihood``
         and ``accuracy``; ``constant_data`` has the settings and facts about the chains. A mode whose
-        name is taken, such as "draw", gets its number added. Chains are cut to the length of the shortest.
+        name is taken, such as "draw" or "cell", gets its number added. Chains are cut to the length of the
+        shortest.
 
         Parameters
         ----------

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorm.errors import InputError
-from tensorm.inputs import (
+from tensorm.checks import (
     check_beta,
     check_choice,
     check_count,
@@ -16,6 +15,7 @@ from tensorm.inputs import (
     check_probability,
     check_probability_tables,
 )
+from tensorm.errors import InputError
 from tensorm.posterior import check_room
 from tensorm.sampler.chains import Plan
 from tensorm.sampler.noise import MODELS

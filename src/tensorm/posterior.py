@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.checks import check_choice, check_index, check_indices, check_mode, check_number
 from tensorm.contributions import Contribution, contributions, strongest_first
 from tensorm.diagnostics import align, factor_means, worse
 from tensorm.errors import InputError
-from tensorm.inputs import check_choice, check_index, check_indices, check_mode, check_number
 from tensorm.model import Noise
 from tensorm.prediction import average_box, average_cells, unite_box, unite_cells
 from tensorm.sampler.state import Trace

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
+from tensorm.checks import check_bits, check_count, check_mask, check_number, check_probability
 from tensorm.errors import InputError
-from tensorm.inputs import check_bits, check_count, check_mask, check_number, check_probability
 from tensorm.posterior import Posterior
-from tensorm.tensors import RelationalTensor
+from tensorm.tensors import RelationalTensor, SparseTensor
 from tensorm.tensors.memory import available_memory
 from tensorm.tensors.seam import Tensor
 
@@ -23,6 +23,7 @@ Bits = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 SCORED = 2**22  # observed cells of a large relational tensor that are scored
+AT_ONCE = 2**22  # listed cells that are predicted at a time
 
 
 class Scores(NamedTuple):
@@ -175,9 +176,9 @@ def score_tensor(
     if need > room:
         raise InputError(
             f"Scoring {n_cells:,} cells takes {need / 2**30:,.1f} GB and this machine has "
-            f"{room / 2**30:,.1f} GB; give a mask with fewer cells."
+            f"{room / 2**30:,.1f} GB; give a mask with fewer cells, or score some as hold_out gives them."
         )
-    pairs = list(_walk(posterior, tensor, chosen))
+    pairs = list(predict_observed(posterior, tensor, chosen))
     if not sum(len(ones) for ones, _ in pairs):
         where = "X has no observed cell" if chosen is None else "mask holds no observed cell of X"
         raise InputError(f"{where}; give at least one that is not missing.")
@@ -198,8 +199,16 @@ def _score_sample(posterior: Posterior, tensor: RelationalTensor, n_bins: int) -
     return score_cells(ones, chances, posterior.base_rate, n_bins)
 
 
-def _walk(posterior: Posterior, tensor: Tensor, mask: Bits | None) -> Iterator[tuple[Bits, Floats]]:
-    """Yield value and probability of the cells to be scored, block by block."""
+def predict_observed(
+    posterior: Posterior, tensor: Tensor, mask: Bits | None = None
+) -> Iterator[tuple[Bits, Floats]]:
+    """Yield value and probability of observed cells, those of the mask if there is one, block by block."""
+    if mask is None and isinstance(tensor, SparseTensor) and tensor.unlisted == "missing":
+        for value, keys in zip((True, False), tensor.listed(), strict=True):
+            for start in range(0, len(keys), AT_ONCE):
+                some = keys[start : start + AT_ONCE]
+                yield np.full(len(some), value), posterior.predict_cells(np.unravel_index(some, tensor.shape))
+        return
     for where, ones, observed in tensor.blocks():
         cells = observed if mask is None else observed & mask[where]
         if cells.any():

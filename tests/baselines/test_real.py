@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from tensorm import InputError, baselines
+from tensorm.baselines import real
 from tensorm.datasets import simulate
 
 RIVALS = [getattr(baselines, name) for name in baselines.__all__]
@@ -116,6 +117,14 @@ def test_bad_input_gets_one_sentence(rival: type) -> None:
 def test_wrong_settings_are_named(rival: type, settings: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(settings))):
         rival(**settings).fit(CUBE.observed)
+
+
+@pytest.mark.parametrize("rival", [baselines.NonNegativeCP, baselines.BernoulliGCP, baselines.NMF])
+def test_more_numbers_than_fit_are_refused(rival: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = data_for(rival).observed
+    monkeypatch.setattr(real, "available_memory", lambda: 16 * X.size - 1)
+    with pytest.raises(InputError, match=r"cells, which take .* GB as real numbers, .*; give a part of X"):
+        rival().fit(X)
 
 
 def test_nmf_takes_matrices_only() -> None:

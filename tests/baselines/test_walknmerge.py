@@ -10,7 +10,7 @@ from tensorm.baselines.walknmerge import Ones, adjoin, merge, shorten, smallest,
 from tensorm.datasets import simulate
 from tensorm.model import Confusion, boolean_product, confusion
 from tensorm.selection.description import describe_length
-from tensorm.tensors import DenseTensor
+from tensorm.tensors import DenseTensor, SparseTensor
 
 
 def block(*index: list[int]) -> tuple[np.ndarray, ...]:
@@ -114,6 +114,14 @@ def test_planted_blocks_are_found_without_their_number(shape: tuple[int, ...]) -
     model = WalkNMerge(random_state=0).fit(X)
     assert model.factors_[0].shape[1] >= 2
     assert (model.predict() == truth).mean() > 0.995
+
+
+def test_a_sparse_tensor_may_have_any_shape() -> None:
+    members = [np.arange(3, 9) * 10**4, np.arange(6) * 10**5, np.arange(5)]
+    cells = np.stack(np.meshgrid(*members, indexing="ij"), axis=-1).reshape(-1, 3)
+    model = WalkNMerge(random_state=0).fit(SparseTensor(cells, (10**6, 10**6, 10**4)))
+    for factor, index in zip(model.factors_, members, strict=True):
+        np.testing.assert_array_equal(np.flatnonzero(factor[:, 0]), index)
 
 
 def test_missing_cells_are_zeros() -> None:

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import tensorm
-from tensorm import InputError
+from tensorm import ClusterError, InputError
 from tensorm.cli import groups, main
 
 
@@ -119,6 +119,7 @@ def test_a_folder_that_cannot_be_made(tmp_path) -> None:
     ("error", "sentence"),
     [
         (InputError("X is empty; give cells."), "Error: X is empty; give cells.\n"),
+        (ClusterError("No scheduler answers."), "Error: No scheduler answers.\n"),
         (PermissionError(errno.EACCES, "Permission denied", "/out"), "Error: /out: Permission denied\n"),
         (OSError("The disk is gone."), "Error: The disk is gone.\n"),
         (ImportError("Plots need matplotlib."), "Error: Plots need matplotlib.\n"),

@@ -65,6 +65,11 @@ def test_names_labels_and_values(tmp_path: Path) -> None:
     assert (ids.shape, ids.n_ones, ids.labels[0].tolist()) == ((2, 1), 1, [700, 900])
 
 
+def test_a_value_that_is_not_known_is_missing(tmp_path: Path) -> None:
+    tensor = SparseTensor.read(written(tmp_path / "a.tns", "1 1 1\n2 2 nan\n3 3 0\n"))
+    assert (tensor.n_ones, tensor.n_observed) == (1, 8)
+
+
 def test_parquet(tmp_path: Path) -> None:
     pd.DataFrame({"i": [0, 3], "j": [1, 0], "k": [2, 0]}).to_parquet(tmp_path / "a.parquet")
     assert ones(SparseTensor.read(tmp_path / "a.parquet")) == CELLS
@@ -79,13 +84,14 @@ def test_parquet(tmp_path: Path) -> None:
         (
             "a.csv",
             "i,j\n0,1\n\n# no\n-1,2\n",
-            r"coords holds -1 for mode 0 in line 5 of .*a.csv; give",
+            r"line 5 of .*a.csv holds -1 for mode 0, but indices count from 0; mend that line",
         ),
         ("a.csv", "0,1\n0,1.5\n", r"coords holds 1.5 for mode 1 in line 2 of .*a.csv; give integers"),
         ("a.csv", "0,1\n0,x\n", r"line 2 of .*a.csv holds 'x' where an integer is needed; mend that line"),
         ("a.csv", "0,1\n0,\n", r"column 'mode 1' is empty in line 2 of .*a.csv; give an index"),
         ("a.csv", "0,1\n0,1,2\n", r".*a.csv cannot be read: line 2 has 3 fields, not 2; give one cell"),
-        ("a.tns", "1 2 1\n0 2 1\n", r"coords holds -1 for mode 0 in line 2 of .*a.tns; give integers"),
+        ("a.tns", "1 2 1\n0 2 1\n", r"line 2 of .*a.tns holds 0 for mode 0, but indices count from 1; mend"),
+        ("a.csv", "0,1\n0,99999999999999999999\n", r"line 2 of .*a.csv holds 9{20}, too large for an index"),
         ("a.tns", "1 2 1\na 2 1\n", r"line 2 of .*a.tns holds 'a' where an integer is needed"),
         ("a.csv", "", r".*a.csv holds no cell; give one cell in each line"),
         ("a.xls", "1", r".*a.xls is of no known kind; give .csv"),

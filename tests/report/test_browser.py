@@ -85,7 +85,7 @@ def visit(browser, reports):
             "document.addEventListener('securitypolicyviolation', e => console.error(e.blockedURI))"
         )
         page.goto(address)
-        page.wait_for_selector("html[data-ready]", timeout=10_000)
+        page.wait_for_selector("html[data-ready]", timeout=60_000)
         return page
 
     open_page.wrong = wrong

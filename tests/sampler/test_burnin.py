@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State, SweepInfo
 from tensorm.sampler.sweep import Model
-from tensorm.tensors import DenseTensor
+from tensorm.tensors import DenseTensor, SparseTensor
+from tensorm.tensors.bits import unpack
 
 WANDERING = np.random.default_rng(0).normal(size=MOST)
 TENSOR = DenseTensor(np.eye(4))
@@ -28,6 +30,19 @@ def ends(log_likelihoods: Sequence[float] | np.ndarray) -> bool:
 def sweeps_needed(log_likelihoods: Sequence[float] | np.ndarray) -> int | None:
     """After how many sweeps the log-likelihood counts as steady; None if it never does."""
     return next((n for n in range(1, MOST + 1) if ends(log_likelihoods[:n])), None)
+
+
+def test_a_random_start_is_as_dense_as_it_may_be() -> None:
+    """Fair coins, unless ones are rare: they would make every row of a huge tensor unlike all others."""
+    fair = BurnIn(DenseTensor(np.eye(90)), MODEL, 0, "random", None).start()
+    assert abs(unpack(fair.factors[0], 2).mean() - 0.5) < 0.15
+    assert fair.density == (0.5, 0.5)
+    ones = np.random.default_rng(0).integers(0, 20_000, (500, 3))
+    model = replace(MODEL, n_components=20)
+    rare = BurnIn(SparseTensor(ones, (20_000,) * 3), model, 0, "random", None).start()
+    assert max(rare.density) < 0.001
+    assert all(len(np.unique(masks)) < 500 for masks in rare.factors)
+    assert any(masks.any() for masks in rare.factors)
 
 
 def test_a_rise_is_not_steady() -> None:

@@ -176,27 +176,29 @@ def test_an_error_in_one_chain_ends_the_others_and_is_raised(n_threads: int) -> 
         if step.chain == min(1, n_threads - 1) and step.done > 3:
             raise RuntimeError("chain broke")
 
-    before = time.monotonic()
     with pytest.raises(RuntimeError, match="chain broke"):
         run_chains(TENSOR, Plan(MODEL, FOREVER, 0, PLAN.init), 4, n_threads, watch)
-    assert time.monotonic() - before < 5
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("tensorm-chain")]
 
 
 @pytest.fixture
 def press_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Interrupts the main thread from another, once it waits for the chains."""
-    waits = threading.Event()
+    waits, interrupted = threading.Event(), threading.Event()
 
     def wait(*args: Any, **kwargs: Any) -> Any:
-        waits.set()
-        return concurrent.futures.wait(*args, **kwargs)
+        try:
+            waits.set()
+            return concurrent.futures.wait(*args, **kwargs)
+        except KeyboardInterrupt:
+            interrupted.set()
+            raise
 
     def press() -> None:
-        waits.wait(20)
-        time.sleep(0.1)
+        waits.wait(60)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
-        time.sleep(0.2)
+        interrupted.wait(60)
+        time.sleep(0.2)  # until the chains are told
 
     monkeypatch.setattr("tensorm.sampler.chains.wait", wait)
     return press
@@ -223,7 +225,7 @@ def test_ctrl_c_keeps_the_draws_of_chains_that_are_past_burn_in(press_ctrl_c: Ca
 
     def watch(step: Step) -> None:
         if step.chain == 1:
-            held.wait(20)
+            held.wait(60)
         elif step.phase == "draws" and step.done == 7:
             press_ctrl_c()
             held.set()
@@ -250,16 +252,16 @@ def test_ctrl_c_in_every_burn_in_leaves_last_states(press_ctrl_c: Callable[[], N
 
 
 def test_ctrl_c_while_chains_are_being_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    submit = ThreadPoolExecutor.submit
+    submit, drawn = ThreadPoolExecutor.submit, threading.Event()
 
     def interrupted_submit(pool: ThreadPoolExecutor, *args: Any) -> Any:
         if 1 in args:  # the second chain
-            time.sleep(0.1)
+            drawn.wait(60)
             raise KeyboardInterrupt
         return submit(pool, *args)
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted_submit)
-    traces, interrupted = run_interrupted(Plan(MODEL, FOREVER, 0, PLAN.init), 4)
+    traces, interrupted = run_interrupted(Plan(MODEL, FOREVER, 0, PLAN.init), 4, lambda step: drawn.set())
     assert interrupted
     assert [0 < len(trace) < FOREVER for trace in traces] == [True]
 
@@ -317,7 +319,7 @@ def interrupted_fit(
             for _ in range(times):
                 process.send_signal(signal.SIGINT)
                 time.sleep(0.3)
-            said, _ = process.communicate(timeout=30)
+            said, _ = process.communicate(timeout=120)
         finally:
             process.kill()
     assert process.returncode == 0

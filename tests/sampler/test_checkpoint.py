@@ -106,7 +106,8 @@ def test_a_damaged_checkpoint_is_refused(tensor, tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_was_writing_is_cleared_away(tmp_path: Path) -> None:
-    (tmp_path / ".chain-0.nc.x1.part").write_bytes(b"half")
+    for name in ("chain-0", "run", "fit"):
+        (tmp_path / f".{name}.nc.x1.part").write_bytes(b"half")
     (tmp_path / "mine.part").write_bytes(b"not ours")
     Checkpoints(tmp_path, SEED)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.part"]

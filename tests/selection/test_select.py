@@ -136,6 +136,7 @@ def test_trials_are_remembered(method: str, tmp_path) -> None:
         ({"method": "cv", "scoring": "auc"}, "scoring is 'auc'; choose"),
         ({"method": "cv", "test_size": 1.0}, "test_size is 1.0; give a number above 0 and below 1"),
         ({"method": "cv", "symmetric": (0, 7)}, "symmetric is 7; choose one of"),
+        ({"method": "occam", "symmetric": (0, 7)}, "symmetric is 7; choose one of"),
         ({"n_repeats": 0}, "n_repeats is 0; give an integer of at least 1"),
         ({"n_jobs": 0}, "n_jobs is 0"),
         ({"random_state": "x"}, "random_state is 'x'"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from tensorm import InputError, datasets, select_components
 from tensorm.selection import validation
 from tensorm.selection.validation import fewest_within_error, score_held_out, split_cells, standard_errors
-from tensorm.tensors import DenseTensor
+from tensorm.tensors import DenseTensor, MirroredTensor, RelationalTensor, SparseTensor
 
 
 def read(tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -42,6 +43,42 @@ def test_a_part_of_a_large_tensor_is_split(monkeypatch):
     X = datasets.simulate((12, 12, 12), rank=2, random_state=0).observed
     split = split_cells(DenseTensor(X), 0.2, None, np.random.default_rng(0))
     assert np.prod(split.train.shape) <= 100
+
+
+@pytest.mark.parametrize("kind", ["plain", "tied", "relational"])
+def test_a_part_holds_mirrored_cells_together(kind, monkeypatch):
+    """Both or none, and both or none hidden: else one would give the other away."""
+    monkeypatch.setattr(validation, "LARGEST", 100)
+    monkeypatch.setattr("tensorm.sampler.seeding.SAMPLE", 500)
+    rng = np.random.default_rng(0)
+    if kind == "relational":
+        tensor = RelationalTensor(rng.random((9, 20)))
+    else:
+        half = np.triu(rng.integers(0, 2, (9, 20, 20)).astype(float), 1)
+        cells = xr.DataArray(half + half.swapaxes(1, 2), dims=["day", "who", "met"])
+        cells.values[:, np.arange(20), np.arange(20)] = np.nan
+        tensor = DenseTensor(cells) if kind == "plain" else MirroredTensor(DenseTensor(cells), (1, 2))
+    split = split_cells(tensor, 0.3, ("who", "met") if kind == "plain" else None, rng)
+    _, observed = read(split.train)
+    assert observed.size <= 1000
+    assert len(split.ones) > 10
+    assert np.array_equal(observed, observed.swapaxes(1, 2))
+    assert isinstance(split.train, type(tensor))
+
+
+def test_listed_cells_are_split_where_all_others_are_missing():
+    rng = np.random.default_rng(0)
+    cells = np.unique(rng.integers(0, 300, (3000, 3)) * [3000, 3000, 1] % [10**6, 10**6, 50], axis=0)
+    tensor = SparseTensor(cells, (10**6, 10**6, 50), rng.integers(0, 2, len(cells)), "missing")
+    assert tensor.n_observed < 10**4
+    split = split_cells(tensor, 0.4, None, rng)
+    assert split.train.n_observed + len(split.ones) == tensor.n_observed
+    held = {*map(tuple, np.stack(split.cells, axis=1).tolist())}
+    left = [tuple(cell) for cell in cells.tolist() if tuple(cell) not in held]
+    assert len(left) == split.train.n_observed
+    for mode in range(3):  # every index keeps a cell
+        assert {cell[mode] for cell in left} == {*cells[:, mode].tolist()}
+    assert 0 < len(split.ones) < 0.4 * len(cells)
 
 
 def test_scores_are_means_over_cells():

@@ -365,7 +365,7 @@ def test_masks_of_relational_tensors_are_mirrored(matrix: np.ndarray) -> None:
         tensorm.hide(tensor, mask)
     huge = RelationalTensor(np.zeros((2**8, 2**10))).take([np.arange(2**8)] + 2 * [np.arange(2**10)])
     huge.shape = (2**20, 2**20, 2**20)
-    with pytest.raises(InputError, match="use hold_out of a RelationalTensor"):
+    with pytest.raises(InputError, match="use hold_out, also of a RelationalTensor"):
         tensorm.train_test_mask(huge, 0.2)
 
 

@@ -210,10 +210,29 @@ def test_a_run_in_a_folder_is_resumed(tmp_path, monkeypatch: pytest.MonkeyPatch)
         np.testing.assert_array_equal(mine, theirs)
 
 
+def test_listed_cells_are_scored_in_any_shape() -> None:
+    X = simulate((20, 15, 10), rank=2, density=0.3, noise=0.1, random_state=0).observed
+    cells = np.argwhere(np.random.default_rng(0).random(X.shape) < 0.7)
+    small, huge = (
+        SparseTensor(cells * steps, np.array(X.shape) * steps, X[tuple(cells.T)], "missing")
+        for steps in ([1, 1, 1], [2000, 2000, 2000])
+    )
+    model = TensOrMachine(2, n_chains=1, n_draws=5, random_state=0, progress=False).fit(small)
+    dense = np.full(X.shape, np.nan)
+    dense[tuple(cells.T)] = X[tuple(cells.T)]
+    assert model.score(small) == model.score(dense) > 0.85
+    assert str(model.scores(small)) == str(model.scores(dense))
+    model = TensOrMachine(2, n_chains=1, n_draws=2, burn_in=5, random_state=0, progress=False).fit(huge)
+    assert model.scores(huge).n_cells == len(cells)
+    assert 0.5 < model.score(huge) <= 1
+
+
 def test_too_many_cells_are_not_walked() -> None:
     tensor = SparseTensor([(1, 1, 1)], (10**6, 10**6, 10**3))
     with pytest.raises(InputError, match=r"^X has 1,000,000,000,000,000 cells, too many to go through"):
         next(tensor.blocks())
+    with pytest.raises(InputError, match=r"too many to see whether mode 0 and mode 1 can be"):
+        TensOrMachine(symmetric=(0, 1)).fit(tensor)
     assert tensor.nbytes < 40_000_000
     np.testing.assert_array_equal(tensor.sample_ones(np.random.default_rng(0), 2), [[1, 1, 1]] * 2)
 
@@ -265,6 +284,15 @@ def test_too_many_cells_are_not_walked() -> None:
         (
             {"coords": [(0, 1)], "shape": (3, 5), "labels": [None, ["x"]]},
             r"labels of 'mode 1' have shape \(1,\)",
+        ),
+        ({"coords": [(0, 1)], "shape": (3, 5), "labels": 5}, r"labels is 5; give a list with an entry for"),
+        (
+            {"coords": [(0, 1)], "shape": (3, 5), "modes": "ab"},
+            r"modes is 'ab'; give a list with an entry for",
+        ),
+        (
+            {"coords": [(0, 1), (2,)], "shape": (3, 5)},
+            r"coords has rows of different lengths; give 2 indices",
         ),
     ],
 )

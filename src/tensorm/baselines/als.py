@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.baselines.surface import BooleanRival, read_ones, take_in
-from tensorm.inputs import check_choice, check_count, check_generator
+from tensorm.checks import check_choice, check_count, check_generator
 from tensorm.model import factor_density
 from tensorm.progress import announcing_compilation, ticking
 from tensorm.sampler.noise import Symmetric

@@ -7,6 +7,8 @@ tensorly and pyttb come with the extra ``rivals`` and are imported only when a f
 from __future__ import annotations
 
 import logging
+import math
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -17,9 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.baselines.surface import Rival, read_ones, take_in
+from tensorm.checks import check_choice, check_count, check_generator, check_number
 from tensorm.errors import InputError
-from tensorm.inputs import check_choice, check_count, check_generator, check_number
 from tensorm.model import Bits
+from tensorm.tensors import Tensor
+from tensorm.tensors.memory import available_memory
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,7 +31,38 @@ Floats = npt.NDArray[np.float64]
 class RealRival(Rival):
     """A rival whose reconstruction is a sum of products of real numbers, cut at a threshold."""
 
+    n_components: int
+    max_iter: int
+    random_state: Any
     _threshold: float
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Fit factors of real numbers to X, a tensor of 0, 1 and missing.
+
+        Parameters
+        ----------
+        X : array-like or tensor
+            Cells of 0, 1 and missing (NaN, masked).
+        y : None
+            Ignored; part of the scikit-learn interface.
+
+        Returns
+        -------
+        self
+        """
+        L = check_count("n_components", self.n_components, 1)
+        max_iter = check_count("max_iter", self.max_iter, 1)
+        self._threshold = self._check_threshold()
+        rng = check_generator(self.random_state)
+        self.factors_ = self._solve(take_in(X), L, max_iter, rng)
+        return self
+
+    def _check_threshold(self) -> float:
+        return check_number("threshold", self.threshold)
+
+    @abstractmethod
+    def _solve(self, tensor: Tensor, L: int, max_iter: int, rng: np.random.Generator) -> list[Floats]:
+        """Return the factors."""
 
     def values(self) -> Floats:
         """Return the reconstruction before it is cut, an array of the tensor's shape."""
@@ -87,24 +122,16 @@ class NonNegativeCP(RealRival):
         self.init = init
         self.random_state = random_state
 
-    def fit(self, X: Any, y: None = None) -> Self:
-        """Fit non-negative factors to X, a tensor of 0, 1 and missing with K >= 2 modes."""
-        L = check_count("n_components", self.n_components, 1)
-        max_iter = check_count("max_iter", self.max_iter, 1)
-        self._threshold = check_number("threshold", self.threshold)
+    def _solve(self, tensor: Tensor, L: int, max_iter: int, rng: np.random.Generator) -> list[Floats]:
         check_choice("init", self.init, ("svd", "random"))
-        seed = draw_seed(self.random_state)
-        cells = read_ones(take_in(X)).astype(np.float64)
         decomposition = need("tensorly.decomposition", "tensorly")
+        cells = read_numbers(tensor)
         if not cells.any():  # it divides by the norm of the cells
-            self.factors_ = [np.zeros((size, L)) for size in cells.shape]
-            return self
+            return [np.zeros((size, L)) for size in cells.shape]
         weights, factors = decomposition.non_negative_parafac_hals(
-            cells, L, n_iter_max=max_iter, init=self.init, random_state=seed
+            cells, L, n_iter_max=max_iter, init=self.init, random_state=draw_seed(rng)
         )
-        first, *rest = (np.asarray(factor, np.float64) for factor in factors)
-        self.factors_ = [first * np.asarray(weights), *rest]
-        return self
+        return weighted(factors, weights)
 
 
 class BernoulliGCP(RealRival):
@@ -127,24 +154,20 @@ class BernoulliGCP(RealRival):
         Non-negative numbers; the sum over components of their product is the odds of a cell.
     """
 
-    _threshold = 1.0
-
     def __init__(self, n_components: int = 5, *, max_iter: int = 1000, random_state: Any = None) -> None:
         self.n_components = n_components
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: None = None) -> Self:
-        """Fit the odds of the cells of X, a tensor of 0, 1 and missing with K >= 2 modes."""
-        L = check_count("n_components", self.n_components, 1)
-        max_iter = check_count("max_iter", self.max_iter, 1)
-        rng = check_generator(self.random_state)
-        tensor = take_in(X)
-        cells = read_ones(tensor).astype(np.float64)
-        seen = np.concatenate([observed for _, _, observed in tensor.blocks()]).astype(np.float64)
+    def _check_threshold(self) -> float:
+        return 1.0
+
+    def _solve(self, tensor: Tensor, L: int, max_iter: int, rng: np.random.Generator) -> list[Floats]:
         pyttb = need("pyttb", "pyttb")
         gcp = need("pyttb.gcp.optimizers", "pyttb")
         objective = need("pyttb.gcp.handles", "pyttb").Objectives.BERNOULLI_ODDS
+        cells = read_numbers(tensor)
+        seen = np.concatenate([observed for _, _, observed in tensor.blocks()]).astype(np.float64)
         start = pyttb.ktensor([rng.random((size, L)) for size in tensor.shape])
         start *= max(float(np.linalg.norm(cells)), 1.0) / start.norm()  # as gcp_opt does it by itself
         solver, mask = gcp.LBFGSB(maxiter=max_iter), None if seen.all() else seen
@@ -152,9 +175,7 @@ class BernoulliGCP(RealRival):
             model, _, _ = pyttb.gcp_opt(
                 pyttb.tensor(cells), L, objective, solver, init=start, mask=mask, printitn=0
             )
-        first, *rest = (np.asarray(factor, np.float64) for factor in model.factor_matrices)
-        self.factors_ = [first * model.weights, *rest]
-        return self
+        return weighted(model.factor_matrices, model.weights)
 
     def predict_proba(self) -> Floats:
         """Return P(x = 1) of every cell: odds / (1 + odds)."""
@@ -197,19 +218,30 @@ class NMF(RealRival):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: None = None) -> Self:
-        """Fit non-negative factors to X, a matrix of 0, 1 and missing."""
-        L = check_count("n_components", self.n_components, 1)
-        max_iter = check_count("max_iter", self.max_iter, 1)
-        self._threshold = check_number("threshold", self.threshold)
-        seed = draw_seed(self.random_state)
-        tensor = take_in(X)
+    def _solve(self, tensor: Tensor, L: int, max_iter: int, rng: np.random.Generator) -> list[Floats]:
         if len(tensor.shape) != 2:
             raise InputError(f"X has {len(tensor.shape)} modes, and NMF takes matrices; give 2 modes.")
+        seed = draw_seed(rng)
         solver = import_module("sklearn.decomposition").NMF(L, max_iter=max_iter, random_state=seed)
-        rows = solver.fit_transform(read_ones(tensor).astype(np.float64))
-        self.factors_ = [rows, solver.components_.T]
-        return self
+        rows = solver.fit_transform(read_numbers(tensor))
+        return [rows, solver.components_.T]
+
+
+def read_numbers(tensor: Tensor) -> Floats:
+    """Return the cells as one array of numbers, missing ones as 0, or raise if there is no room for it."""
+    need, room = 16 * math.prod(tensor.shape), available_memory()  # solvers make a copy at least
+    if need > room:
+        raise InputError(
+            f"X has {math.prod(tensor.shape):,} cells, which take {need / 2**30:,.1f} GB as real numbers, "
+            f"and this machine has {room / 2**30:,.1f} GB; give a part of X, or take BooleanALS."
+        )
+    return read_ones(tensor).astype(np.float64)
+
+
+def weighted(factors: Sequence[npt.ArrayLike], weights: npt.ArrayLike) -> list[Floats]:
+    """Return factors with the weights of the components as part of the first."""
+    first, *rest = (np.asarray(factor, np.float64) for factor in factors)
+    return [first * np.asarray(weights), *rest]
 
 
 def need(module: str, package: str) -> ModuleType:
@@ -237,6 +269,6 @@ def hushed(start: str) -> Iterator[None]:
         log.removeFilter(wanted)
 
 
-def draw_seed(random_state: Any) -> int:
+def draw_seed(rng: np.random.Generator) -> int:
     """Return a seed as other packages take it."""
-    return int(check_generator(random_state).integers(2**31))
+    return int(rng.integers(2**31))

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from tensorm.checks import check_indices
 from tensorm.errors import InputError
-from tensorm.inputs import check_indices
 from tensorm.model import Bits, boolean_product
 from tensorm.planning import check_observed
 from tensorm.tensors import Tensor, as_tensor

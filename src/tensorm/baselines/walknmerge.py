@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.baselines.surface import BooleanRival, take_in
-from tensorm.inputs import check_count, check_generator, check_number
+from tensorm.checks import check_count, check_generator, check_number
 from tensorm.model import Bits
 from tensorm.selection.description import choose, universal
-from tensorm.tensors import Tensor
+from tensorm.tensors import SparseTensor, Tensor
 
 Indices = npt.NDArray[np.intp]
 Block = tuple[Indices, ...]  # for each mode the sorted indices that it holds
@@ -127,6 +127,8 @@ class Ones:
     @classmethod
     def of(cls, tensor: Tensor) -> Ones:
         """Read the ones of a tensor."""
+        if isinstance(tensor, SparseTensor):
+            return cls(tensor.shape, tensor.ones_at(np.arange(tensor.n_ones)))
         parts = []
         for where, ones, _ in tensor.blocks():
             found = np.argwhere(ones)

@@ -17,7 +17,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from tensorm.errors import FileError, InputError
+from tensorm.errors import ClusterError, FileError, InputError
 
 
 class Refusal(click.ClickException):
@@ -34,7 +34,7 @@ class Commands(click.Group):
         try:
             with _speaking_plainly():
                 return super().invoke(ctx)
-        except (InputError, FileError, ImportError) as error:
+        except (InputError, FileError, ClusterError, ImportError) as error:
             raise Refusal(str(error)) from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read the output has left: click ends quietly

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.checks import check_count, check_ternary
 from tensorm.errors import InputError
-from tensorm.inputs import check_count, check_ternary
 
 Keys = npt.NDArray[np.int64]
 Columns = Sequence[npt.NDArray[Any]]
@@ -113,7 +113,12 @@ def check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) ->
     if isinstance(coords, tuple) and len(coords) == K and all(np.ndim(column) == 1 for column in coords):
         columns = [np.asarray(column) for column in coords]
     else:
-        array = np.asarray(coords)
+        try:
+            array = np.asarray(coords)
+        except ValueError as error:
+            raise InputError(
+                f"{name} has rows of different lengths; give {K} indices for each cell."
+            ) from error
         if not array.size:
             return [np.zeros(0, np.int64)] * K
         if array.ndim != 2 or array.shape[1] != K:
@@ -141,7 +146,8 @@ def _check_column(name: str, k: int, column: npt.NDArray[Any], size: int, place:
         raise InputError(f"{name} has dtype {column.dtype} for mode {k}; {wanted}.")
     if column.min() < 0 or column.max() >= size:
         i = int(((column < 0) | (column >= size)).argmax())
-        raise InputError(f"{name} holds {column[i]:.0f} for mode {k} in {place(i)}; {wanted}.")
+        value = column[i] if column.dtype.kind == "f" else int(column[i])
+        raise InputError(f"{name} holds {value:.0f} for mode {k} in {place(i)}; {wanted}.")
     return column
 
 

@@ -14,6 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from tensorm.checks import check_count
 from tensorm.coordinates.listing import Listing, Place, read_table
 from tensorm.errors import FileError, InputError
 
@@ -44,7 +47,9 @@ def read_file(
         if name != value:
             _refuse_mixed(table[name], labelled, frostt, place)
     listing = read_table(table, modes, value if value is None else str(value), None, labelled, place)
-    return _count_from(int(frostt) if first is None else first, listing, shape, frostt)
+    return _count_from(
+        int(frostt) if first is None else check_count("first", first, 0), listing, shape, frostt
+    )
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
@@ -99,9 +104,19 @@ def _count_from(start: int, listing: Listing, shape: Sequence[int] | None, frost
     """Return the cells with indices that count from 0, where there are no labels."""
     labels = listing.labels or (None,) * len(listing.columns)
     shifts = [start if known is None else 0 for known in labels]
+    for k, (column, shift) in enumerate(zip(listing.columns, shifts, strict=True)):
+        low = column < shift
+        if low.any():
+            i = int(low.argmax())
+            raise InputError(
+                f"{listing.place(i)} holds {column[i]} for mode {k}, but indices count from {shift}; mend "
+                "that line, or give first."
+            )
     columns = tuple(column - shift for column, shift in zip(listing.columns, shifts, strict=True))
     sizes = tuple(max(size - shift, 1) for size, shift in zip(listing.shape, shifts, strict=True))
-    values = listing.values != 0 if frostt and listing.values is not None else listing.values
+    values = listing.values
+    if frostt and values is not None:
+        values = np.where(np.isnan(values), np.nan, values != 0)
     return listing._replace(columns=columns, shape=sizes if shape is None else tuple(shape), values=values)
 
 
@@ -326,3 +341,5 @@ def _refuse_mixed(series: Any, labelled: bool, frostt: bool, place: Place) -> No
     odd = (i for i, item in enumerate(series) if not _is_number(str(item)))
     if (i := next(odd, None)) is not None:
         raise InputError(f"{place(i)} holds {series.iloc[i]!r} where an integer is needed; mend that line.")
+    i = int(series.astype(float).abs().argmax())  # numbers alone, and pandas holds them as texts
+    raise InputError(f"{place(i)} holds {series.iloc[i]}, too large for an index; or give labelled=True.")

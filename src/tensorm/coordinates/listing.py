@@ -72,6 +72,10 @@ def read_table(
         raise InputError(
             f"table is a {type(table).__name__}; give a pandas, polars or pyarrow table."
         ) from error
+    except nw.exceptions.DuplicateError as error:
+        raise InputError("table has several columns with the same name; give each its own.") from error
+    if isinstance(modes, str):
+        raise InputError(f"modes is {modes!r}; give a list of columns.")
     names = [name for name in frame.columns if name != value] if modes is None else list(modes)
     for name in names if value is None else [*names, value]:
         if name not in frame.columns:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorm.associations import Association, Associations
+from tensorm.checks import check_number
 from tensorm.errors import InputError
-from tensorm.inputs import check_number
 from tensorm.plots.style import LINE, POINTS, name_axes, new_axes, shades
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorm.checks import check_index
 from tensorm.errors import InputError
-from tensorm.inputs import check_index
 from tensorm.modes import FittedMode, find_mode, posterior_of, read_modes
 from tensorm.plots.style import LINE, POINTS, SMALLEST, explain, new_axes, pyplot, shades
 from tensorm.tensors import as_tensor

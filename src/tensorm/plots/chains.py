@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorm.inputs import check_choice
+from tensorm.checks import check_choice
 from tensorm.modes import posterior_of
 from tensorm.plots.style import CHAINS, POINTS, name_axes, new_axes
 

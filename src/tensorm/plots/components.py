@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tensorm.checks import check_number
 from tensorm.errors import InputError
-from tensorm.inputs import check_number
 from tensorm.modes import MEMBER, FittedMode, find_component, find_mode, posterior_of, read_modes
 from tensorm.plots.style import COLOURS, LINE, POINTS, name_axes, new_axes, pyplot
 

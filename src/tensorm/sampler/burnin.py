@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorm.sampler.seeding import Ground, begin, repair
+from tensorm.sampler.seeding import Ground, begin, coin_density, repair
 from tensorm.sampler.state import State, SweepInfo
 from tensorm.sampler.sweep import Model, random_factors, start
 from tensorm.tensors.bits import Bits, pack
@@ -57,7 +57,8 @@ class BurnIn:
         if isinstance(self.init, str):
             if self.init == "data":
                 return begin(self.tensor, self.model, self._rng(0)).state(sweep=0)
-            return start(random_factors(self.tensor, self.model, self.chain))
+            density = coin_density(self.tensor, self.model.n_components)
+            return start(random_factors(self.tensor, self.model, self.chain, density), density)
         return Ground(self.tensor, self.model, tuple(pack(factor) for factor in self.init)).state(sweep=0)
 
     def settled(self, state: State) -> bool:

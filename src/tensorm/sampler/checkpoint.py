@@ -47,8 +47,9 @@ class Checkpoints:
     def __init__(self, folder: Path, seed: np.uint64, every: float = EVERY) -> None:
         self.folder, self.seed, self.every = folder, seed, every
         self._written: dict[int, float] = {}
-        for cut_short in folder.glob(".chain-*.part"):  # the process was killed while it wrote
-            cut_short.unlink(missing_ok=True)
+        for name in ("chain-*", "run", "fit"):  # all that a run writes
+            for cut_short in folder.glob(f".{name}.nc.*.part"):  # the process was killed while it wrote
+                cut_short.unlink(missing_ok=True)
 
     def due(self, number: int) -> bool:
         """Whether it is time to write a chain down."""

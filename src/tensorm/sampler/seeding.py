@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.model import Confusion, Noise
+from tensorm.model import Confusion, Noise, factor_density
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, log_posterior
 from tensorm.tensors.bits import Bits, Words, pack, unpack
@@ -262,15 +262,27 @@ def is_rare(tensor: Tensor) -> bool:
     return tensor.n_ones < RARE * tensor.n_observed
 
 
+def coin_density(tensor: Tensor, n_components: int) -> float:
+    """Return the density of a random start: that of fair coins, unless ones are rare.
+
+    Fair coins would cover nearly all cells of a tensor that is nearly empty, and no two rows would be alike:
+    the product has about as many ones as the tensor then.
+    """
+    if not is_rare(tensor):
+        return 0.5
+    rate = (tensor.n_ones + 1) / (tensor.n_observed + 2)
+    return min(0.5, factor_density(rate, n_components, len(tensor.shape)))
+
+
 def sample_part(
-    tensor: Tensor, rng: np.random.Generator, ground: Ground | None = None, most: int = SAMPLE
+    tensor: Tensor, rng: np.random.Generator, ground: Ground | None = None, most: int | None = None
 ) -> list[Cells] | None:
-    """Choose indices of each mode so that about `most` cells are left; None if there are no more anyway.
+    """Choose indices of each mode so that about so many cells are left; None if there are no more anyway.
 
     Where ones are rare, more are left, and the indices are those of random ones that nothing explains yet.
     """
     shape, rare = tensor.shape, is_rare(tensor)
-    most = RARE_SAMPLE if rare else most
+    most = RARE_SAMPLE if rare else most or SAMPLE
     if math.prod(shape) <= 2 * most:
         return None
     sizes = list(shape)

@@ -85,18 +85,18 @@ def log_posterior(
     return value
 
 
-def start(factors: Sequence[Bits]) -> State:
+def start(factors: Sequence[Bits], density: float = 0.5) -> State:
     """Return the state that a chain with these factors begins with."""
     masks = tuple(pack(factor) for factor in factors)
-    return State(masks, START_NOISE, (0.5,) * len(masks), 0)
+    return State(masks, START_NOISE, (density,) * len(masks), 0)
 
 
-def random_factors(tensor: Tensor, model: Model, chain: int) -> list[Bits]:
-    """Return factors of fair coins."""
+def random_factors(tensor: Tensor, model: Model, chain: int, density: float = 0.5) -> list[Bits]:
+    """Return factors of coins, fair ones by default."""
     stream = model.stream(chain, 0, START)
     rows = iter(range(sum(tensor.shape)))
     return [
-        np.array([uniforms(stream, next(rows), model.n_components) for _ in range(size)]) < 0.5
+        np.array([uniforms(stream, next(rows), model.n_components) for _ in range(size)]) < density
         for size in tensor.shape
     ]
 

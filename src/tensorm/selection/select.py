@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from tensorm.checks import check_choice, check_count, check_number
 from tensorm.choice import Selection, choose_by_occam, choose_by_posterior
 from tensorm.choice.chains import N_CHAINS
 from tensorm.choice.teams import Team
 from tensorm.errors import InputError
 from tensorm.estimator import TensOrMachine
-from tensorm.inputs import check_choice, check_count, check_number
+from tensorm.holdout import check_symmetric
 from tensorm.planning import make_plan
 from tensorm.sampler.sweep import Model
 from tensorm.selection.store import Store, digest, read_seed
@@ -108,7 +109,7 @@ def select_components(
     numbers = check_candidates(candidates, tensor)
     repeats = N_SPLITS if method == "cv" else N_CHAINS
     repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)
-    mirrored = settings.symmetric if symmetric is None else symmetric
+    mirrored = check_symmetric(settings.symmetric if symmetric is None else symmetric, tensor)
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
     settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
     model = make_plan(settings, tensor).model

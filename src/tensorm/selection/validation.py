@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.holdout import train_test_mask
+from tensorm.holdout import check_symmetric, hold_out, train_test_mask
 from tensorm.prediction import multiply_cells
 from tensorm.sampler.seeding import sample_part
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, sweep
-from tensorm.tensors import DenseTensor, MirroredTensor, RelationalTensor, Tensor
+from tensorm.tensors import DenseTensor, MirroredTensor, RelationalTensor, SparseTensor, Tensor
 from tensorm.tensors.bits import Bits
 
 Floats = npt.NDArray[np.float64]
@@ -33,19 +33,33 @@ class Split(NamedTuple):
 
 def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random.Generator) -> Split:
     """Hold out a share of the observed cells; every index of every mode keeps one (holdout.py)."""
+    tied = tensor.pair if isinstance(tensor, MirroredTensor) else None
+    pair = tied or check_symmetric(symmetric, tensor)
+    if isinstance(tensor, SparseTensor) and tensor.unlisted == "missing" and pair is None:
+        train, cells, values = hold_out(tensor, test_size, random_state=rng)
+        return Split(train, tuple(cells.T), values)
     if math.prod(tensor.shape) > LARGEST:
-        part = sample_part(tensor, rng)
-        tensor = tensor if part is None else tensor.take(part)
-    if isinstance(tensor, RelationalTensor) and symmetric is None:
+        tensor = _take_part(tensor, pair, rng)
+    if isinstance(tensor, RelationalTensor) and pair is None:
         return _split_pairs(tensor, test_size, rng)
-    mask = train_test_mask(tensor, test_size, rng, symmetric=symmetric)
+    mask = train_test_mask(tensor, test_size, rng, symmetric=pair)
     ones, observed = np.empty((2, *tensor.shape), np.bool_)
     for where, *block in tensor.blocks():
         ones[where], observed[where] = block
-    train: Tensor = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
-    if isinstance(tensor, MirroredTensor):
-        train = MirroredTensor(train, tensor.pair)
-    return Split(train, np.nonzero(mask), ones[mask])
+    dense = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
+    return Split(dense if tied is None else MirroredTensor(dense, tied), np.nonzero(mask), ones[mask])
+
+
+def _take_part(tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Generator) -> Tensor:
+    """Return a part that is small enough; cells that mirror each other are both in it, or neither is."""
+    part = sample_part(tensor, rng)
+    if part is None:
+        return tensor
+    if pair is None and isinstance(tensor, RelationalTensor):
+        pair = tensor.mirrored
+    if pair is not None:
+        part[pair[1]] = part[pair[0]]
+    return tensor.take(part)
 
 
 def _split_pairs(tensor: RelationalTensor, test_size: float, rng: np.random.Generator) -> Split:

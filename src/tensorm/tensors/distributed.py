@@ -6,6 +6,7 @@ dask is imported only when one is made.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -14,11 +15,14 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
+from zipfile import BadZipFile
 
 import numpy as np
 
+from tensorm.checks import check_count
+from tensorm.coordinates import check_shape
 from tensorm.errors import ClusterError, FileError, InputError
-from tensorm.inputs import check_count, is_a
+from tensorm.inputs import is_a
 from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.sparse import SparseTensor
 from tensorm.tensors.workers import Workers
@@ -62,11 +66,11 @@ class DaskTensor(ShardedTensor):
         *,
         modes: Sequence[str] | None = None,
         labels: Sequence[Any] | None = None,
-        timeout: float = TIMEOUT,
+        timeout: Any = TIMEOUT,
     ) -> None:
         if isinstance(parts, str) or not isinstance(parts, Sequence) or len(parts) == 0:
             raise InputError("parts must be a list with a path, function, array or delayed object for each.")
-        if not timeout > 0:
+        if not isinstance(timeout, int | float) or not timeout > 0:
             raise InputError(f"timeout is {timeout!r}; give seconds above 0.")
         crew = Workers(find_client(client), [_locate(part) for part in parts], load_part, timeout)
         super().__init__(crew, crew.ask("describe", [()] * len(parts)), modes, labels)
@@ -92,14 +96,21 @@ class DaskTensor(ShardedTensor):
             labels = [array.coords[dim].values if dim in array.coords else None for dim in array.dims]
             settings = {"modes": array.dims, "labels": labels} | settings
             array = array.data
-        if array.ndim < 2 or 0 in array.shape:
-            raise InputError(f"X has shape {array.shape}; give at least 2 modes, none of them empty.")
+        if not is_a(array, "dask.array", "Array"):
+            raise InputError(f"array is of type {type(array).__name__}; give a dask.array.")
+        _check_modes(array.shape)
         if any(np.isnan(size) for size in array.shape):
             raise InputError("X has chunks of unknown size; call X.compute_chunk_sizes() first.")
         edges = _cut(array.shape[0], _count_shards(n_shards, client), array.chunks[0])
         rows = tuple(int(size) for size in np.diff(edges))
         whole = array.rechunk((rows, *((size,) for size in array.shape[1:])))
-        return cls(list(whole.to_delayed().ravel()), client, **settings)
+        tensor = cls(list(whole.to_delayed().ravel()), client, **settings)
+        if tensor.shape != array.shape:
+            raise InputError(
+                f"X says that its shape is {array.shape}, but its chunks together have {tensor.shape}; "
+                "tell map_blocks and the like which chunks they return."
+            )
+        return tensor
 
     @classmethod
     def from_zarr(
@@ -119,6 +130,7 @@ class DaskTensor(ShardedTensor):
         """
         client = find_client(client)
         array = _open_zarr(path)
+        _check_modes(array.shape)
         edges = _cut(array.shape[0], _count_shards(n_shards, client), _chunk_sizes(array))
         parts = [partial(_read_zarr, _address(path), int(a), int(b)) for a, b in pairwise(edges)]
         return cls(parts, client, **settings)
@@ -154,6 +166,8 @@ class DaskTensor(ShardedTensor):
         client = find_client(client)
         if isinstance(table, str | os.PathLike):
             table = _open_parquet(table)
+        if not is_a(table, "dask.dataframe", "DataFrame"):
+            raise InputError(f"table is of type {type(table).__name__}; give a Dask table, or a path.")
         names = [name for name in table.columns if name != value] if modes is None else list(modes)
         columns = names if value is None else [*names, value]
         if len(names) < 2 or not {*columns} <= {*table.columns}:
@@ -161,9 +175,17 @@ class DaskTensor(ShardedTensor):
         if any(table.dtypes[name].kind not in "iu" for name in names):
             raise InputError("table has columns of other types than integers; give indices counted from 0.")
         if shape is None:
-            shape = [int(largest) + 1 for largest in client.compute(table[names].max()).result()]
-        edges = _cut(shape[0], _count_shards(n_shards, client), [])
-        parts = _split_table(table[columns], edges, partial(_list_cells, names, value, unlisted, shape[1:]))
+            largest = client.compute(table[names].max()).result()
+            if largest.isna().any():
+                raise InputError("table has no rows to tell the sizes of the modes by; give shape.")
+            shape = [int(index) + 1 for index in largest]
+        sizes = check_shape(shape)
+        if len(sizes) != len(names):
+            raise InputError(
+                f"shape has {len(sizes)} sizes, and table {len(names)} modes; give one for each."
+            )
+        edges = _cut(sizes[0], _count_shards(n_shards, client), [])
+        parts = _split_table(table[columns], edges, partial(_list_cells, names, value, unlisted, sizes))
         return cls(parts, client, **{"modes": names} | settings)
 
 
@@ -252,14 +274,21 @@ def _read_file(path: str) -> Any:
 
 
 def _read_npy(path: str) -> Any:
-    return np.load(path, mmap_mode="r", allow_pickle=False)  # read block by block as it is packed
+    return _load(path, mmap_mode="r")  # read block by block as it is packed
 
 
 def _read_npz(path: str) -> Any:
-    with np.load(path, allow_pickle=False) as file:
+    with _load(path) as file:
         if len(file.files) != 1:
             raise FileError(f"{path} holds {len(file.files)} arrays; give files of one.")
         return file[file.files[0]]
+
+
+def _load(path: str, **how: Any) -> Any:
+    try:
+        return np.load(path, allow_pickle=False, **how)
+    except (ValueError, EOFError, BadZipFile) as error:
+        raise FileError(f"{path} is damaged, or holds other things than numbers; save it again.") from error
 
 
 def _read_zarr(path: str, start: int | None = None, stop: int | None = None) -> Any:
@@ -270,7 +299,7 @@ def _open_zarr(path: Any) -> Any:
     zarr = _need("zarr")
     try:
         return zarr.open_array(path, mode="r")
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, TypeError, ValueError, KeyError) as error:
         raise FileError(f"{path} cannot be read as a zarr array; give the path of one.") from error
 
 
@@ -290,22 +319,24 @@ def _split_table(table: Any, edges: Sequence[int], make: Callable[..., Any]) -> 
     partitions, pick = table.to_delayed(), delayed(_pick_rows, pure=True)
     parts = []
     for start, stop in pairwise(map(int, edges)):
-        rows = [pick(partition, start, stop) for partition in partitions]
+        # Rows that are out of range go to the first and the last part, where they are refused: none is lost.
+        low, high = start if start else -math.inf, stop if stop < edges[-1] else math.inf
+        rows = [pick(partition, low, high) for partition in partitions]
         parts.append(delayed(partial)(make, start, stop, rows))
     return parts
 
 
-def _pick_rows(table: Any, start: int, stop: int) -> Any:
-    """Return the rows whose first index is in a range."""
+def _pick_rows(table: Any, low: float, high: float) -> Any:
+    """Return the rows whose first index is in a range; those without one are below any other."""
     first = table.iloc[:, 0]
-    return table[(first >= start) & (first < stop)]
+    return table[(first.isna() & (low < 0)) | ((first >= low) & (first < high))]
 
 
 def _list_cells(
     names: list[str],
     value: str | None,
     unlisted: str,
-    inner: Sequence[int],
+    shape: Sequence[int],
     start: int,
     stop: int,
     tables: list[Any],
@@ -313,8 +344,18 @@ def _list_cells(
     import pandas as pd
 
     rows = pd.concat(tables, ignore_index=True)
-    own = rows.assign(**{names[0]: rows[names[0]] - start})
-    return SparseTensor.from_table(own, names, value, shape=(stop - start, *inner), unlisted=unlisted)
+    first = rows[names[0]]
+    outside = first[(first < start) | (first >= stop)]
+    if len(outside):
+        wanted = f"give integers from 0 to {shape[0] - 1}"
+        raise InputError(f"table holds {outside.iloc[0]} for {names[0]!r}; {wanted}.")
+    own = rows.assign(**{names[0]: first - start})
+    return SparseTensor.from_table(own, names, value, shape=(stop - start, *shape[1:]), unlisted=unlisted)
+
+
+def _check_modes(shape: tuple[int, ...]) -> None:
+    if len(shape) < 2 or 0 in shape:
+        raise InputError(f"X has shape {shape}; give at least 2 modes, none of them empty.")
 
 
 def _chunk_sizes(array: Any) -> list[int]:

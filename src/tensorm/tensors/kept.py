@@ -15,13 +15,13 @@ from functools import reduce
 from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tensorm.kernels.kept import find_changes, find_flips, present
 from tensorm.model import Confusion
-from tensorm.tensors.bits import Bits, Words, unpack
+from tensorm.tensors.bits import Words, unpack
 from tensorm.tensors.seam import Counts, Rows, Rule, Stream, Tensor
 from tensorm.tensors.slices import SlicedTensor
+from tensorm.tensors.wrapped import Wrapped
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
 STEP = 2**26  # the same: plain updates of so many take as long as any correction, however small
@@ -39,7 +39,7 @@ class Change(NamedTuple):
     cost: float
 
 
-class Kept:
+class Kept(Wrapped[SlicedTensor]):
     """A tensor that remembers the last counts of each mode and the last confusion; for one chain alone.
 
     Parameters
@@ -50,15 +50,9 @@ class Kept:
     """
 
     def __init__(self, tensor: SlicedTensor, most: float = MOST) -> None:
-        self.shape, self.modes, self.labels = tensor.shape, tensor.modes, tensor.labels
-        self.n_observed, self.n_ones = tensor.n_observed, tensor.n_ones
-        self._tensor, self._most = tensor, most
+        super().__init__(tensor)
+        self._most = most
         self._forget(0)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory held by the cells, in bytes."""
-        return self._tensor.nbytes
 
     def _forget(self, n_components: int) -> None:
         self._n_components = n_components
@@ -81,21 +75,21 @@ class Kept:
     ) -> Words:
         """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4)."""
         if rows is not None:
-            return self._tensor.update_factor(mode, factors, n_components, rule, stream, rows)
+            return self.tensor.update_factor(mode, factors, n_components, rule, stream, rows)
         if n_components != self._n_components:
             self._forget(n_components)
         now, inert = list(factors), ~_common([present(factor) for factor in factors], {mode})
         counts = self._recall(mode, now)
         if counts is None:
-            now[mode] = self._tensor.update_factor(mode, factors, n_components, rule, stream)
+            now[mode] = self.tensor.update_factor(mode, factors, n_components, rule, stream)
             flipped, _ = find_changes(factors[mode], now[mode], ~inert)
         else:
             now[mode] = factors[mode].copy()
             flipped = find_flips(now[mode], *counts, inert, tuple(rule), tuple(stream))
             if len(flipped):
-                new = self._tensor.update_factor(mode, factors, n_components, rule, stream, flipped)
+                new = self.tensor.update_factor(mode, factors, n_components, rule, stream, flipped)
                 now[mode][flipped] = new[flipped]
-                counts[:, flipped] = self._tensor.counts(mode, now, n_components, rows=flipped)
+                counts[:, flipped] = self.tensor.counts(mode, now, n_components, rows=flipped)
             self._counts[mode] = counts
         self._flipped[mode] = len(flipped) / len(factors[mode])
         self._factors[mode] = [factor.copy() for factor in now]
@@ -114,7 +108,7 @@ class Kept:
                     confusion = Confusion(*(a - b + c for a, b, c in zip(confusion, gone, come, strict=True)))
                 self._confusion = [factor.copy() for factor in factors], confusion
                 return confusion
-        confusion = self._tensor.confusion(factors, n_components)
+        confusion = self.tensor.confusion(factors, n_components)
         self._confusion = [factor.copy() for factor in factors], confusion
         return confusion
 
@@ -131,14 +125,14 @@ class Kept:
         if counts is None or cost > self._most:
             if self._cost[mode] > self._most:
                 return None
-            return np.array(self._tensor.counts(mode, factors, n_components))
+            return np.array(self.tensor.counts(mode, factors, n_components))
         for part, before, after in self._steps(old, factors, change.rows):
             counts += np.array(part.counts(mode, after, n_components))
             counts -= np.array(part.counts(mode, before, n_components))
         if change.columns:
-            counts[:, :, change.columns] = self._tensor.counts(mode, factors, n_components, change.columns)
+            counts[:, :, change.columns] = self.tensor.counts(mode, factors, n_components, change.columns)
         if len(own):
-            counts[:, own] = self._tensor.counts(mode, factors, n_components, rows=own)
+            counts[:, own] = self.tensor.counts(mode, factors, n_components, rows=own)
         return counts
 
     def _compare(self, old: Sequence[Words], new: Sequence[Words], mode: int | None = None) -> Change:
@@ -182,39 +176,12 @@ class Kept:
         if kept is None or not np.array_equal(kept[0], rows):
             indices = [np.arange(size) for size in self.shape]
             indices[mode] = rows
-            kept = self._parts[mode] = rows, self._tensor.take(indices).compact()
+            kept = self._parts[mode] = rows, self.tensor.take(indices).compact()
         return kept[1]
-
-    def counts(
-        self,
-        mode: int,
-        factors: Sequence[Words],
-        n_components: int,
-        components: Sequence[int] | None = None,
-        rows: Rows | None = None,
-    ) -> tuple[Counts, Counts]:
-        """Return (pos, tot) of a mode's entries (eq. 5)."""
-        return self._tensor.counts(mode, factors, n_components, components, rows)
-
-    def times_counted(self, mode: int) -> int:
-        """Return how often a cell counts when the counts of all rows of a mode are added up."""
-        return self._tensor.times_counted(mode)
-
-    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
-        """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
-        return self._tensor.sample_ones(rng, count)
-
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
-        """Return a small tensor of the cells with these indices along each mode."""
-        return self._tensor.take(indices)
-
-    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
-        return self._tensor.blocks(max_cells)
 
     def with_threads(self, n_threads: int) -> Self:
         """Return the same tensor, using so many threads, with nothing remembered."""
-        return type(self)(self._tensor.with_threads(n_threads), self._most)
+        return type(self)(self.tensor.with_threads(n_threads), self._most)
 
 
 def keep_counts(tensor: Tensor, n_components: int) -> Tensor:

@@ -9,19 +9,22 @@ as for the other modes, each pair counts twice and is halved.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tensorm.errors import InputError
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.seam import Counts, Rows, Rule, Stream, Tensor
+from tensorm.tensors.wrapped import Wrapped
+
+MOST_CHECKED = 2**34  # cells of a tensor
 
 
-class MirroredTensor:
+class MirroredTensor(Wrapped[Tensor]):
     """A tensor with two equal modes that share a factor.
 
     Parameters
@@ -38,15 +41,10 @@ class MirroredTensor:
     """
 
     def __init__(self, tensor: Tensor, pair: tuple[int, int]) -> None:
-        self.tensor, self.pair = tensor, pair
-        self.shape, self.modes, self.labels = tensor.shape, tensor.modes, tensor.labels
         _check(tensor, pair)
+        super().__init__(tensor)
+        self.pair = pair
         self.n_observed, self.n_ones = tensor.n_observed // 2, tensor.n_ones // 2
-
-    @property
-    def nbytes(self) -> int:
-        """Memory held, in bytes."""
-        return self.tensor.nbytes
 
     def update_factor(
         self,
@@ -94,18 +92,6 @@ class MirroredTensor:
         """Count the observed pairs by the value of the Boolean product and their own."""
         return Confusion(*(n // 2 for n in self.tensor.confusion(self._tie(factors), n_components)))
 
-    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
-        """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
-        return self.tensor.sample_ones(rng, count)
-
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
-        """Return a small tensor of the cells with these indices; other ones in each mode, so not mirrored."""
-        return self.tensor.take(indices)
-
-    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        """Yield (indices along mode 0, ones, observed) in blocks of whole slices; pairs come twice."""
-        return self.tensor.blocks(max_cells)
-
     def with_threads(self, n_threads: int) -> Self:
         """Return the same tensor, using so many threads."""
         twin = copy.copy(self)
@@ -121,6 +107,11 @@ class MirroredTensor:
 def _check(tensor: Tensor, pair: tuple[int, int]) -> None:
     """Raise unless the cells are mirrored and none on the diagonal is observed."""
     i, j = pair
+    if math.prod(tensor.shape) > MOST_CHECKED:
+        raise InputError(
+            f"X has {math.prod(tensor.shape):,} cells, too many to see whether {tensor.modes[i]} and "
+            f"{tensor.modes[j]} can be exchanged; leave symmetric out."
+        )
     if i:
         parts: Iterator[tuple[Bits, Bits]] = ((ones, seen) for _, ones, seen in tensor.blocks())
     else:

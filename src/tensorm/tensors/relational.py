@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.checks import check_choice, check_generator, check_number
 from tensorm.errors import InputError
-from tensorm.inputs import Labels, Matrix, check_choice, check_generator, check_number, read_matrix
+from tensorm.inputs import Labels, Matrix, read_matrix
 from tensorm.kernels.relational import Held, Ranks, count_pairs
 from tensorm.kernels.slices import read_slices
 from tensorm.kernels.vectors import LANES

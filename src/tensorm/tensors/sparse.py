@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.checks import check_choice
 from tensorm.coordinates import (
     Cells,
     ConflictError,
@@ -22,7 +23,7 @@ from tensorm.coordinates import (
     read_table,
 )
 from tensorm.errors import InputError
-from tensorm.inputs import Labels, check_choice
+from tensorm.inputs import Labels
 from tensorm.kernels import sparse as kernel
 from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.sparse import Listed
@@ -41,7 +42,7 @@ MOST_UNPACKED = 2**34  # cells of a tensor that are handed out one by one
 
 
 class SparseTensor:
-    """Observations given by a list of cells; memory and time grow with the list, never with the shape.
+    """Observations given by a list of cells; memory and time grow with the list and the modes' lengths alone.
 
     Parameters
     ----------
@@ -381,13 +382,16 @@ def check_names(
 ) -> tuple[tuple[str, ...], Labels]:
     """Return names of the modes, and of their indices or None, or raise if they do not fit the shape."""
     K = len(shape)
+    for what, given in (("modes", modes), ("labels", labels)):
+        if given is not None and (isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray))):
+            raise InputError(f"{what} is {given!r}; give a list with an entry for each of the {K} modes.")
     names = tuple(f"mode {k}" for k in range(K)) if modes is None else tuple(str(mode) for mode in modes)
     if len(names) != K or len(set(names)) != K:
         raise InputError(f"modes is {names}; give {K} different names.")
-    given = (None,) * K if labels is None else tuple(labels)
-    if len(given) != K:
-        raise InputError(f"labels has length {len(given)}; give {K} arrays, one for each mode, or None.")
-    arrays = tuple(None if array is None else np.asarray(array) for array in given)
+    lists = (None,) * K if labels is None else tuple(labels)
+    if len(lists) != K:
+        raise InputError(f"labels has length {len(lists)}; give {K} arrays, one for each mode, or None.")
+    arrays = tuple(None if array is None else np.asarray(array) for array in lists)
     for name, array, size in zip(names, arrays, shape, strict=True):
         if array is not None and array.shape != (size,):
             raise InputError(f"labels of {name!r} have shape {array.shape}; give ({size},).")
