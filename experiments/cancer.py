@@ -82,6 +82,14 @@ def forest_accuracy(features: npt.NDArray[Any], types: npt.NDArray[Any]) -> floa
     return float((cross_val_predict(forest, known, types, cv=folds) == types).mean())
 
 
+def directions(features: npt.NDArray[Any], share: float = 0.95) -> int:
+    """Return how many directions hold this share of the variance of features, each scaled to the same."""
+    known = np.nan_to_num(np.asarray(features, np.float64), nan=0.5)
+    scaled = (known - known.mean(axis=0)) / np.maximum(known.std(axis=0), 1e-9)
+    variance = np.linalg.svd(scaled, compute_uv=False) ** 2
+    return int(np.searchsorted(np.cumsum(variance) / variance.sum(), share)) + 1
+
+
 def compare(M: Any, tensor: RelationalTensor, fitted: Fitted, attributes: int) -> list[Row]:
     """Return the accuracy of random forests on the features of each method."""
     from sklearn.decomposition import PCA
@@ -91,24 +99,27 @@ def compare(M: Any, tensor: RelationalTensor, fitted: Fitted, attributes: int) -
     scaled = (values - values.mean(axis=0)) / np.maximum(values.std(axis=0), 1e-9)
     means = fitted.model.factors_[0]
     strengths = fitted.model.transform(tensor, kind="strength")
-    most = np.sort(np.argsort(-values.std(axis=0))[:attributes])
+    most = np.sort(np.argsort(-values.std(axis=0))[: attributes or None])
     part = RelationalTensor(M[:, most])
     als = baselines.BooleanALS(L, n_init=1, max_iter=20, random_state=SEED, progress=False).fit(part)
+    few = directions(strengths)
     features: dict[tuple[str, str], npt.NDArray[Any]] = {
         ("tensorm, membership", "0 or 1"): means > MEMBER,
         ("tensorm, membership", "probability"): means,
         ("tensorm, strength", "share of relations shown"): strengths,
         ("PCA of expression", "numbers"): PCA(L, random_state=SEED).fit_transform(values),
         ("PCA of z-scores", "numbers"): PCA(L, random_state=SEED).fit_transform(scaled),
+        (f"PCA of z-scores, {few} components", "numbers"): PCA(few, random_state=SEED).fit_transform(scaled),
         (f"Boolean ALS, {len(most)} attributes", "0 or 1"): als.factors_[0],
         ("expression itself", "numbers"): values,
     }
-    said = {0: PAPER["membership"], 4: PAPER["PCA"], 5: PAPER["Boolean ALS"]}
+    said = {0: PAPER["membership"], 4: PAPER["PCA"], 6: PAPER["Boolean ALS"]}
     return [
         {
             "features": name,
             "each is": form,
             "number": array.shape[1],
+            "directions": directions(array),
             "accuracy": forest_accuracy(array, types),
             "the paper": said.get(n, ""),
         }
@@ -258,9 +269,7 @@ def patients(name: str, M: Any, components: int, normalise: str, als: int, fresh
 @click.option("--patients", "n_patients", default=0, help="A random sample of so many; 0 for all.")
 @click.option("--attributes", default=0, help="So many miRNAs that vary most; 0 for all.")
 @click.option("--genes", default=500, help="So many genes that vary most, for the pathways.")
-@click.option(
-    "--als-attributes", default=100, help="So many miRNAs for Boolean ALS, as far as patience goes."
-)
+@click.option("--als-attributes", default=0, help="So many miRNAs that vary most for Boolean ALS; 0 for all.")
 @click.option("--normalise", default="zscore", type=click.Choice(["zscore", "rank"]))
 @click.option("--part", default="all", type=click.Choice(["all", "patients", "pathways"]))
 def main(
