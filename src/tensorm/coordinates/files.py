@@ -292,7 +292,8 @@ def _tidy(file: Path, table: Any, labelled: bool, decimal: str) -> Any:
     for name in table.columns:
         if table[name].dtype.kind not in "iufb":
             texts = table[name].astype("str").str.strip()
-            table[name] = _typed(texts.mask(texts == ""), decimal) if labelled else texts.mask(texts == "")
+            texts = texts.mask((texts == "") | table[name].isna())  # older pandas has "nan" for nothing
+            table[name] = _typed(texts, decimal) if labelled else texts
     empty = [name for name in table.columns if is_unnamed(name) and table[name].isna().all()]
     table = table.drop(columns=empty).dropna(how="all").reset_index(drop=True)
     if not len(table):
@@ -312,7 +313,10 @@ def _typed(texts: Any, decimal: str) -> Any:
     plain = texts.str.replace(decimal, ".", regex=False)
     if not plain.str.fullmatch(NUMBER, na=True).all() or plain.str.match(r"[+-]?0\d", na=False).any():
         return texts
-    numbers = pd.to_numeric(plain)
+    try:
+        numbers = pd.to_numeric(plain)
+    except ValueError:  # integers too large for older pandas
+        return texts
     exact = numbers.dtype.kind == "i" or (numbers.dtype.kind == "f" and numbers.abs().max() < 2**53)
     return numbers if exact or numbers.isna().all() else texts
 

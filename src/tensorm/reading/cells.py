@@ -180,15 +180,18 @@ def _read_anndata(file: Path) -> Any:
         data = anndata.read_h5ad(file)
     except (OSError, ValueError, KeyError) as error:
         raise FileError(f"{file} cannot be read as AnnData; write it by write_h5ad.") from error
+    if data.X is None:
+        raise FileError(f"{file} has no matrix X; give one that has the cells there.")
     matrix = data.X.toarray() if hasattr(data.X, "toarray") else np.asarray(data.X)
-    coords = {"observation": data.obs_names.to_numpy(str), "variable": data.var_names.to_numpy(str)}
-    more = {
-        str(name): (mode, column.astype(str).to_numpy())
-        for mode, table in (("observation", data.obs), ("variable", data.var))
-        for name, column in table.items()
-        if str(name) not in coords
+    coords: dict[str, Any] = {
+        "observation": data.obs_names.to_numpy(str),
+        "variable": data.var_names.to_numpy(str),
     }
-    return xarray.DataArray(matrix, dims=tuple(coords), coords={**coords, **more})
+    for mode, table in (("observation", data.obs), ("variable", data.var)):
+        for name, column in table.items():
+            known = column.astype(object).where(column.notna(), None).to_numpy()
+            coords[f"{mode} {name}" if name in coords else str(name)] = (mode, known)
+    return xarray.DataArray(matrix, dims=("observation", "variable"), coords=coords)
 
 
 READERS: dict[str, Callable[[Path], Any]] = {
@@ -211,5 +214,7 @@ def _name_modes(cells: Any, modes: Sequence[str] | None) -> Any:
             f"modes is {', '.join(modes)}; give {cells.ndim} different names, one for each mode."
         )
     if isinstance(cells, xarray.DataArray):
+        taken = [name for name in cells.coords if name in modes and name not in cells.dims]
+        cells = cells.rename({name: f"{cells[name].dims[0]} {name}" for name in taken})
         return cells.rename(dict(zip(cells.dims, modes, strict=True)))
     return xarray.DataArray(cells, dims=tuple(modes))
