@@ -76,6 +76,16 @@ def test_many_different_numbers_are_no_categories() -> None:
     assert held.numbers is None
 
 
+def test_few_numbers_of_few_indices_are_measured_and_names_make_no_groups() -> None:
+    posterior = make_posterior([[[bits(6, [0]), bits(2, [1])]]])
+    table = {"label": range(6), "name": list("uvwxyz"), "age": range(30, 36), "ward": [3, 4] * 3}
+    name, age, ward = read_metadata(posterior, {0: table})[0]
+    assert (age.categories, ward.categories) == ([], ["3", "4"])
+    assert len(name.categories) == 6
+    assert groups_of(posterior, {0: table})["mode 0"].tolist() == ["3", "4"] * 3
+    assert groups_of(posterior, {0: table}, "name")["mode 0"].tolist() == list("uvwxyz")
+
+
 def test_groups_for_words_and_plots() -> None:
     posterior = ward_posterior()
     table = {"person": FRAME[["name", "age", "role"]], "met": ROLES}
@@ -93,7 +103,10 @@ def test_groups_for_words_and_plots() -> None:
             {"label": ["doctor 01", "x"], "role": "ab"},
             r"'person' has the label 'x' in row 2, which the data do",
         ),
-        ({"label": ["doctor 01"] * 2, "role": "ab"}, r"has the label 'doctor 01' in rows 1 and 2; give each"),
+        (
+            {"label": ["doctor 01"] * 2, "role": "ab"},
+            r"has the label 'doctor 01' in row 1 and again in row 2",
+        ),
         ({"label": ["doctor 01"], "role": "ab"}, r"has 2 values in 'role' and 1 labels"),
         ({}, "has no columns"),
         (ROLES[:3], r"is no table and has shape \(3,\); give a table .* or \(8,\)"),

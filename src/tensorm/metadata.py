@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.coordinates.listing import Place
 from tensorm.errors import InputError
 from tensorm.inputs import check_mode, is_a
 from tensorm.modes import FittedMode, find_mode, posterior_of, read_modes
@@ -46,7 +47,16 @@ class Column(NamedTuple):
     def categories(self) -> list[str]:
         """The different values, in the order in which they appear; none if they are measurements."""
         found = list(dict.fromkeys(value for value in self.values.tolist() if value))
-        return found if self.numbers is None or len(found) <= FEW else []
+        code = len(found) <= FEW and self._repeats(found)
+        return found if self.numbers is None or code else []
+
+    @property
+    def grouping(self) -> bool:
+        """Whether the values put indices into groups, as roles do and names do not."""
+        return bool(self.categories) and self._repeats(self.categories)
+
+    def _repeats(self, found: Sequence[str]) -> bool:
+        return 2 * len(found) <= int(np.count_nonzero(self.values))
 
     @property
     def groups(self) -> npt.NDArray[np.str_]:
@@ -102,11 +112,19 @@ def share_metadata(tensor: Tensor, metadata: Metadata) -> dict[str, Any]:
     return {tensor.modes[k]: table for k, table in sorted(tables.items())}
 
 
-def check_metadata(tensor: Tensor, metadata: Metadata) -> None:
-    """Raise unless tables can be joined to the modes of a tensor, as ``read_metadata`` does after the fit."""
-    for mode, table in metadata.items():
-        k = check_mode(mode, tensor.modes)
-        _join(FittedMode(tensor.modes[k], np.zeros((tensor.shape[k], 1)), tensor.labels[k], None), table)
+def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
+    """Raise unless a table can be joined to a mode of a tensor, as ``read_metadata`` does after the fit.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    mode : str
+    table : table
+    place : callable
+        Says where a row of the table is, for messages.
+    """
+    k = check_mode(mode, tensor.modes)
+    _join(FittedMode(tensor.modes[k], np.zeros((tensor.shape[k], 1)), tensor.labels[k], None), table, place)
 
 
 def groups_of(
@@ -121,7 +139,8 @@ def groups_of(
     metadata : mapping, optional
         As for ``read_metadata``.
     column : str, optional
-        Its name; by default the first that holds categories. Tables without it are passed over.
+        Its name; by default the first whose values occur twice or more on average. Tables without it are
+        passed over.
 
     Returns
     -------
@@ -130,7 +149,7 @@ def groups_of(
     """
     groups = {}
     for mode, columns in zip(posterior_of(model).modes, read_metadata(model, metadata), strict=True):
-        wanted = (part for part in columns if (part.categories if column is None else part.name == column))
+        wanted = (part for part in columns if (part.grouping if column is None else part.name == column))
         found = next(wanted, None)
         if found is not None:
             groups[mode] = found.groups
@@ -139,9 +158,13 @@ def groups_of(
     return groups
 
 
-def _join(mode: FittedMode, table: Any) -> tuple[Column, ...]:
+def _place(row: int) -> str:
+    return f"row {row + 1}"
+
+
+def _join(mode: FittedMode, table: Any, place: Place = _place) -> tuple[Column, ...]:
     labels, columns = _read(mode, table)
-    rows = [[n] for n in range(len(mode.means))] if labels is None else _find_rows(mode, labels)
+    rows = [[n] for n in range(len(mode.means))] if labels is None else _find_rows(mode, labels, place)
     made = []
     for name, values in columns.items():
         if len(values) != len(rows):
@@ -208,7 +231,7 @@ def _columns(table: Any) -> dict[str, Any] | None:
     return {name: frame[name].to_list() for name in frame.columns}
 
 
-def _find_rows(mode: FittedMode, labels: Sequence[str]) -> list[list[int]]:
+def _find_rows(mode: FittedMode, labels: Sequence[str], place: Place) -> list[list[int]]:
     """Return for each label where in the mode it is."""
     places: dict[str, list[int]] = {}
     for n in range(len(mode.means)):
@@ -216,16 +239,16 @@ def _find_rows(mode: FittedMode, labels: Sequence[str]) -> list[list[int]]:
     first: dict[str, int] = {}
     for row, label in enumerate(labels):
         if not label and label not in places:
-            raise InputError(f"metadata for {mode.name!r} has no label in row {row + 1}; give one.")
+            raise InputError(f"metadata for {mode.name!r} has no label in {place(row)}; give one.")
         if label not in places:
             raise InputError(
-                f"metadata for {mode.name!r} has the label {label!r} in row {row + 1}, which the data do not "
+                f"metadata for {mode.name!r} has the label {label!r} in {place(row)}, which the data do not "
                 f"have; theirs are like {mode.label(0)!r}."
             )
         if label in first:
             raise InputError(
-                f"metadata for {mode.name!r} has the label {label!r} in rows {first[label] + 1} and "
-                f"{row + 1}; give each label once."
+                f"metadata for {mode.name!r} has the label {label!r} in {place(first[label])} and again in "
+                f"{place(row)}; give each label once."
             )
         first[label] = row
     return [places[label] for label in labels]

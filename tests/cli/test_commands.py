@@ -158,7 +158,7 @@ def test_datasets_are_listed() -> None:
         ("fit contacts.csv --metadata nurse=roles.csv --out x", "'nurse'; choose one of"),
         (
             "fit contacts.csv --metadata met=patients.csv --out x",
-            "has the label 'p0' in row 1, which the data",
+            "has the label 'p0' in line 2 of patients.csv, which the data",
         ),
         ("fit badges.tsv --time-column t --bins fortnight --modes i,j --out x", "give clock, a number, or a"),
         ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give at most"),
@@ -172,7 +172,7 @@ def test_datasets_are_listed() -> None:
         ("fit formats.csv --time-column t --out x", "line 3 of formats.csv has the time '01/02/2024"),
         ("fit maybe.csv --value x --out x", "column 'x' holds 'maybe' in line 4 of maybe.csv; give 0, 1"),
         ("fit badges.tsv --time-column t --bins 9999999999 --modes i,j --out x", "give at most 100,000"),
-        ("fit contacts.csv --metadata person=twice.csv --out x", "has the label 'a' in row 1, which"),
+        ("fit contacts.csv --metadata person=twice.csv --out x", "has the label 'a' in line 2 of twice.csv, which"),
         ("fit junk.npz --out x", "holds no arrays of numbers"),
         ("fit junk.nc --out x", "cannot be read as netCDF"),
         ("fit contacts.doc --out x", "of no known kind"),

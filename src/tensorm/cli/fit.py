@@ -12,8 +12,9 @@ from tensorm.choice import Selection
 from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main, say
 from tensorm.cli.options import Assigned, Components, about_cells, read_named, read_tables, spread_named
+from tensorm.errors import InputError
 from tensorm.estimator import TensOrMachine, resume
-from tensorm.metadata import check_metadata, groups_of, share_metadata
+from tensorm.metadata import groups_of, share_metadata
 from tensorm.reading import metadata_of
 from tensorm.tensors import as_tensor
 from tensorm.tensors.distributed import connect
@@ -77,26 +78,31 @@ def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: An
 def _fit(
     file: Path, out: Path, as_json: bool, quiet: bool, options: dict[str, Any], client: Any = None
 ) -> None:
-    pair = options["pair"]
-    if options["shared"] and not options["undirected"]:
+    undirected = options["pair"] if options["undirected"] else None
+    if options["shared"] and undirected is None:
         raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
     cells = read_named(file, options) if client is None else spread_named(file, options, client)
     tensor = as_tensor(cells)
-    metadata = share_metadata(tensor, metadata_of(cells) | read_tables(options["metadata"]))
-    check_metadata(tensor, metadata)
+    metadata = share_metadata(tensor, metadata_of(cells) | read_tables(options["metadata"], tensor))
     model = TensOrMachine(
         options["components"],
         n_chains=options["chains"],
         n_draws=options["draws"],
         noise=options["noise"],
-        symmetric=pair if options["shared"] else None,
+        symmetric=undirected if options["shared"] else None,
         n_jobs=options["jobs"],
         random_state=options["seed"],
         progress=not quiet,
     )
-    model.fit(tensor, run_dir=out)
     folder = Folder(out)
-    folder.keep(getattr(model, "selection_", None), metadata)
+    words = click.get_current_context().find_root().obj
+    folder.begin(words, metadata, undirected)
+    try:
+        model.fit(tensor, run_dir=out)
+    except InputError:
+        folder.give_up()
+        raise
+    folder.keep(getattr(model, "selection_", None))
     _tell(model, folder, as_json, quiet)
 
 

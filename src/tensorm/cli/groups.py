@@ -29,6 +29,11 @@ class Refusal(click.ClickException):
 class Commands(click.Group):
     """Commands whose expected errors and notes are sentences."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the words of a command, and keep them as they were typed."""
+        ctx.obj = ("tensorm", *args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:

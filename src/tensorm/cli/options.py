@@ -10,7 +10,9 @@ import click
 
 from tensorm.coordinates.files import kind_of
 from tensorm.errors import InputError
+from tensorm.metadata import check_metadata
 from tensorm.reading import Wanted, read_any_table, read_cells
+from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import DaskTensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -118,6 +120,12 @@ def spread_named(file: Path, options: dict[str, Any], client: Any) -> Any:
     return DaskTensor.from_table(file, modes, value, unlisted=unlisted, client=client)
 
 
-def read_tables(assigned: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    """Read the tables of metadata."""
-    return {mode: read_any_table(path)[0] for mode, path in assigned}
+def read_tables(assigned: tuple[tuple[str, str], ...], tensor: Tensor) -> dict[str, Any]:
+    """Read the tables of metadata, or raise unless they can be joined to the modes of the cells."""
+    tables = {}
+    for mode, path in assigned:
+        if mode in tables:
+            raise InputError(f"--metadata is given twice for {mode}; put both tables into one.")
+        tables[mode], place = read_any_table(path)
+        check_metadata(tensor, mode, tables[mode], place)
+    return tables

@@ -38,9 +38,10 @@ def report_command(
         model,
         page,
         X=cells,
-        metadata=fitted.metadata() | share_metadata(cells, read_tables(metadata)),
+        metadata=fitted.metadata() | share_metadata(cells, read_tables(metadata, cells)),
         selection=fitted.selection(),
         title=title,
+        command=fitted.command(),
     )
     if not quiet:
         say(f"Written: {page} ({page.stat().st_size / 1000:,.0f} kB). Open it in a browser.")

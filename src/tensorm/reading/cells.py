@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -96,6 +97,9 @@ def metadata_of(cells: Any) -> dict[str, dict[str, Any]]:
         if len(coordinate.dims) == 1 and name not in coordinate.dims:
             (mode,) = coordinate.dims
             labels = cells[mode].values.astype(str).tolist()
+            twice = next((label for label, times in Counter(labels).items() if times > 1), None)
+            if twice is not None:
+                raise InputError(f"{mode} has the label {twice!r} twice; give each of its indices its own.")
             known.setdefault(str(mode), {str(mode): labels})[str(name)] = coordinate.values.tolist()
     return known
 
