@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.diagnostics import SAME, factor_means, similarity
+from tensorm.metadata import UNKNOWN
 from tensorm.modes import MEMBER, FittedMode, Groups, posterior_of, read_modes
 from tensorm.posterior import Posterior
 
@@ -259,7 +260,7 @@ def _percent(share: float) -> str:
 
 def _plural(name: str, count: int) -> str:
     """Return the plural of an everyday word; names, codes and plurals stay as they are."""
-    if count == 1 or not (name.isalpha() and name.islower()) or name.endswith("s"):
+    if count == 1 or name == UNKNOWN or not (name.isalpha() and name.islower()) or name.endswith("s"):
         return name
     if re.search(r"[^aeiou]y$", name):
         return name[:-1] + "ies"

@@ -165,14 +165,35 @@ def test_datasets_are_listed() -> None:
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
         ("fit badges.tsv --time-column i --modes i,j --out x", "Seconds have no hour of the day"),
         ("fit contacts.csv --workers 2 --scheduler tcp://x --out x", "two ways to get a cluster"),
-        ("fit empty.csv --out x", "holds no cell"),
+        ("fit empty.csv --out x", "holds no data"),
         ("fit junk.csv --out x", "damaged, or no text"),
         ("fit latin.csv --out x", "line 2 is damaged, or no text in UTF-8; save it as UTF-8"),
         ("fit book.xlsx --out x", "is a spreadsheet; save the sheet as CSV"),
         ("fit formats.csv --time-column t --out x", "line 3 of formats.csv has the time '01/02/2024"),
         ("fit maybe.csv --value x --out x", "column 'x' holds 'maybe' in line 4 of maybe.csv; give 0, 1"),
         ("fit badges.tsv --time-column t --bins 9999999999 --modes i,j --out x", "give at most 100,000"),
-        ("fit contacts.csv --metadata person=twice.csv --out x", "has the label 'a' in line 2 of twice.csv, which"),
+        (
+            "fit contacts.csv --metadata person=twice.csv --out x",
+            "has the label 'a' in line 2 of twice.csv",
+        ),
+        ("fit empty.parquet --out x", "empty.parquet holds no data"),
+        ("fit zero.csv --out x", "line 3 of zero.csv holds a character 0"),
+        ("fit zero.parquet --out x", r"column 'i' holds 'a\\x00', a label with a character 0"),
+        ("fit quote.csv --out x", "a quote is opened in line 2 and never closed"),
+        (
+            "fit colon.csv --modes i,j --out x",
+            "colon.csv has one column, 'i:j'; give two or more, with commas",
+        ),
+        ("fit many.csv --out x", "many.csv has 40 columns; say which of them are modes"),
+        ("fit wide.csv --wide --out x", "column 'b' holds 2 in line 3 of wide.csv; give 0 or 1"),
+        ("fit twice.csv --bins 1h --out x", "--bins says nothing without times"),
+        ("fit twice.csv --unlisted missing --out x", "--unlisted missing leaves ones only"),
+        ("fit twice.csv --metadata i=a.csv --metadata i=roles.csv --out x", "a.csv cannot be read"),
+        (
+            "fit genes.csv --wide --components 9999999999 --out x/y",
+            "--components is 9,999,999,999, ",
+        ),
+        ("simulate --shape 9999999,9999999 --out x.npy", "not enough memory"),
         ("fit junk.npz --out x", "holds no arrays of numbers"),
         ("fit junk.nc --out x", "cannot be read as netCDF"),
         ("fit contacts.doc --out x", "of no known kind"),
@@ -207,6 +228,13 @@ def test_what_is_wrong_is_said_in_a_sentence(folder, monkeypatch, arguments, mes
     (folder / "formats.csv").write_text("t,i,j\n2024-01-01,a,b\n01/02/2024,a,c\n")
     (folder / "maybe.csv").write_text('i,j,x\n"a\n",b,1\nc,d,maybe\n')
     (folder / "twice.csv").write_text("i,j,x\na,b,1\na,b,0\n")
+    (folder / "zero.csv").write_text("i,j\na,b\na\0,c\n")
+    (folder / "quote.csv").write_text('i,j\na,"b\nc,d\n')
+    (folder / "colon.csv").write_text("i:j\na:b\n")
+    (folder / "many.csv").write_text(f"{','.join(f'c{n}' for n in range(40))}\n{','.join('x' * 40)}\n")
+    (folder / "wide.csv").write_text("id,a,b\np,0,1\nq,1,2\n")
+    pd.DataFrame({"i": ["a\0", "a"], "j": ["b", "c"]}).to_parquet(folder / "zero.parquet")
+    pd.DataFrame({"i": [], "j": []}).to_parquet(folder / "empty.parquet")
     before = sorted(folder.rglob("*"))
     result = run(*shlex.split(arguments))
     assert result.exit_code == 2, result.output

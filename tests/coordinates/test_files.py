@@ -87,7 +87,7 @@ def test_parquet(tmp_path: Path) -> None:
         ("a.csv", "0,1\n0,1,2\n", r".*a.csv cannot be read: line 2 has 3 fields, not 2; give one cell"),
         ("a.tns", "1 2 1\n0 2 1\n", r"coords holds -1 for mode 0 in line 2 of .*a.tns; give integers"),
         ("a.tns", "1 2 1\na 2 1\n", r"line 2 of .*a.tns holds 'a' where an integer is needed"),
-        ("a.csv", "", r".*a.csv holds no cell; give one cell in each line"),
+        ("a.csv", "", r".*a.csv holds no data; give a table with names"),
         ("a.xls", "1", r".*a.xls is of no known kind; give .csv"),
     ],
 )

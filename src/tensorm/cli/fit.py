@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,19 @@ import click
 
 from tensorm.choice import Selection
 from tensorm.cli.folders import Folder
-from tensorm.cli.groups import main, say
+from tensorm.cli.groups import main, name_options, say
 from tensorm.cli.options import Assigned, Components, about_cells, read_named, read_tables, spread_named
-from tensorm.errors import InputError
+from tensorm.coordinates.files import kind_of
 from tensorm.estimator import TensOrMachine, resume
+from tensorm.files import FIT
 from tensorm.metadata import groups_of, share_metadata
-from tensorm.reading import metadata_of
-from tensorm.tensors import as_tensor
+from tensorm.reading import TABLES, metadata_of
+from tensorm.tensors import Tensor, as_tensor
 from tensorm.tensors.distributed import connect
 from tensorm.words import describe
 
 SURE = 0.5  # members of a component have at least this probability
+LONGEST = 20  # components that are described on the terminal
 
 
 @main.command("fit")
@@ -39,6 +42,9 @@ SURE = 0.5  # members of a component have at least this probability
 )
 @click.option(
     "--chains", type=click.IntRange(min=1), default=4, show_default=True, help="Independent chains."
+)
+@click.option(
+    "--burn-in", type=click.IntRange(min=0), help="Sweeps before the first draw; found by itself by default."
 )
 @click.option("--draws", type=click.IntRange(min=1), default=250, show_default=True, help="From each chain.")
 @click.option(
@@ -83,11 +89,14 @@ def _fit(
         raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
     cells = read_named(file, options) if client is None else spread_named(file, options, client)
     tensor = as_tensor(cells)
+    if options["pair"] is None and kind_of(file) in TABLES:
+        _note(_hint(tensor), quiet)
     metadata = share_metadata(tensor, metadata_of(cells) | read_tables(options["metadata"], tensor))
     model = TensOrMachine(
         options["components"],
         n_chains=options["chains"],
         n_draws=options["draws"],
+        burn_in="auto" if options["burn_in"] is None else options["burn_in"],
         noise=options["noise"],
         symmetric=undirected if options["shared"] else None,
         n_jobs=options["jobs"],
@@ -99,7 +108,7 @@ def _fit(
     folder.begin(words, metadata, undirected)
     try:
         model.fit(tensor, run_dir=out)
-    except InputError:
+    except BaseException:
         folder.give_up()
         raise
     folder.keep(getattr(model, "selection_", None))
@@ -120,9 +129,25 @@ def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
     _tell(resume(folder, progress=not quiet), Folder(folder), as_json, quiet)
 
 
-def _note(text: str, quiet: bool) -> None:
-    if not quiet:
+def _note(text: str | None, quiet: bool) -> None:
+    if text is not None and not quiet:
         click.echo(text, err=True)
+
+
+def _hint(tensor: Tensor) -> str | None:
+    """Return advice for two modes that seem to stand for the same things, as in a list of contacts."""
+    named = [
+        (mode, {str(label) for label in labels})
+        for mode, labels in zip(tensor.modes, tensor.labels, strict=True)
+        if labels is not None and len(labels) > 1
+    ]
+    for (i, some), (j, others) in itertools.combinations(named, 2):
+        if 2 * len(some & others) > max(len(some), len(others)):
+            return (
+                f"{i} and {j} share {len(some & others):,} labels. If they stand for the same things, say so "
+                f"by --pair {i},{j}; if their pairs have no direction, add --undirected."
+            )
+    return None
 
 
 def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> None:
@@ -140,10 +165,16 @@ def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> N
     if selection is not None:
         say(selection.reason)
     say("")
-    for text in describe(model, groups_of(model, folder.metadata())):
-        say(text, bold=r"^Components? \d+")
-    say(f"\n{model.diagnostics_.verdict}")
+    texts = describe(model, groups_of(model, folder.metadata()))
+    hidden = [text for text in texts if text.startswith("Component ")][LONGEST:]
+    for text in texts:
+        if text not in hidden:
+            say(text, bold=r"^Components? \d+")
+        elif text is hidden[0]:
+            say(f"And {len(hidden)} weaker components, which the report has, too.")
+    say(f"\n{name_options(model.diagnostics_.verdict)}")
     say(f"The fit is in {folder.path}; see it all in a browser:  tensorm report {folder.path}")
+    say(f'To go on in Python:  tensorm.load("{folder.path / FIT}")')
 
 
 def summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:

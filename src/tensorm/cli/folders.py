@@ -11,7 +11,7 @@ from typing import Any
 from tensorm.choice import Selection
 from tensorm.errors import FileError
 from tensorm.estimator import TensOrMachine, load
-from tensorm.files import FIT, check_folder, open_run
+from tensorm.files import FIT, RUN, check_folder, open_run
 from tensorm.netcdf import replace_file
 from tensorm.tensors import Tensor
 
@@ -29,11 +29,13 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.made: list[Path] = []  # folders that were not there before
 
     def begin(
         self, words: Sequence[str], metadata: dict[str, Any], symmetric: tuple[str, str] | None
     ) -> None:
         """Write what is known before the first sweep: the command, the metadata, an undirected pair."""
+        self.made = [path for path in (self.path, *self.path.parents) if not path.exists()]
         check_folder(self.path)
         said = {"command": list(words), "symmetric": symmetric}
         replace_file(self.path / COMMAND, json.dumps(said, indent=1).encode())
@@ -42,11 +44,13 @@ class Folder:
             replace_file(self.path / METADATA, json.dumps(tables, indent=1).encode())
 
     def give_up(self) -> None:
-        """Leave nothing of a fit that could not begin."""
+        """Leave nothing of a fit that did not come to sampling."""
+        if (self.path / RUN).exists():
+            return
         for name in (COMMAND, METADATA):
             (self.path / name).unlink(missing_ok=True)
-        if not any(self.path.iterdir()):
-            self.path.rmdir()
+        for path in self.made:
+            path.rmdir()
 
     def keep(self, selection: Selection | None) -> None:
         """Write how the number of components was chosen beside the fit."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,17 @@ from rich.console import Console
 from rich.text import Text
 
 from tensorm.errors import FileError, InputError
+
+OPTIONS = {
+    "n_components": "--components",
+    "n_chains": "--chains",
+    "n_draws": "--draws",
+    "burn_in": "--burn-in",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "run_dir": "--out",
+    "tensorm.resume": "tensorm resume",
+}
 
 
 class Refusal(click.ClickException):
@@ -40,7 +52,9 @@ class Commands(click.Group):
             with _speaking_plainly():
                 return super().invoke(ctx)
         except (InputError, FileError, ImportError) as error:
-            raise Refusal(str(error)) from error
+            raise Refusal(name_options(str(error))) from error
+        except MemoryError as error:
+            raise Refusal("There is not enough memory for this; give fewer or smaller modes.") from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read the output has left: click ends quietly
                 raise
@@ -63,6 +77,11 @@ def main() -> None:
     """
 
 
+def name_options(text: str) -> str:
+    """Return a message of the package with its settings as they are called on the command line."""
+    return re.sub(r"\b(" + "|".join(map(re.escape, OPTIONS)) + r")\b", lambda name: OPTIONS[name[0]], text)
+
+
 def say(text: str, bold: str | None = None) -> None:
     """Print a text: wrapped and with colour on a terminal, as it is elsewhere."""
     console = Console(highlight=False)
@@ -76,7 +95,11 @@ class _Echo(logging.Handler):
     """Shows log records as plain lines."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(record.getMessage(), err=True)
+        click.echo(name_options(record.getMessage()), err=True)
+
+
+def _show(message: Warning | str, *_: Any, **__: Any) -> None:
+    click.echo(f"Note: {name_options(str(message))}", err=True)
 
 
 @contextmanager
@@ -88,7 +111,7 @@ def _speaking_plainly() -> Iterator[None]:
     logger.setLevel(logging.INFO)
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: click.echo(f"Note: {message}", err=True)
+            warnings.showwarning = _show
             yield
     finally:
         logger.removeHandler(handler)

@@ -11,7 +11,7 @@ import click
 from tensorm.coordinates.files import kind_of
 from tensorm.errors import InputError
 from tensorm.metadata import check_metadata
-from tensorm.reading import Wanted, read_any_table, read_cells
+from tensorm.reading import TABLES, Wanted, read_any_table, read_cells
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import DaskTensor
 
@@ -78,9 +78,8 @@ def about_cells(command: F) -> F:
         click.option("--time-column", "time", help="Column with times, cut into bins; becomes a mode."),
         click.option(
             "--bins",
-            default="clock",
-            show_default=True,
-            help="Of times: clock (hours of the day), a length (1h, 30min, 1d), or a number of equal bins.",
+            help="Of times: clock (hours of the day, the default), a length (1h, 30min, 1d), or a number of "
+            "equal bins.",
         ),
         click.option("--origin", help='When times in seconds start to count, such as "2010-12-06 13:00".'),
         click.option("--pair", type=Names(), help="Two modes that stand for the same things, as i,j."),
@@ -95,19 +94,24 @@ def about_cells(command: F) -> F:
 
 
 def read_named(file: Path, options: dict[str, Any]) -> Any:
-    """Read the cells of a file, given the options of ``about_cells``; takes these out of the options."""
-    said = {name: options.pop(name) for name in CELLS}
+    """Read the cells of a file, given the options of ``about_cells``."""
+    said = {name: options[name] for name in CELLS}
     pair = said["pair"]
     if pair is not None and len(pair) != 2:
         raise InputError(f"--pair is {','.join(pair)}; give two modes.")
     if said["undirected"] and pair is None:
         raise InputError("--undirected says nothing without a pair; give the two modes by --pair i,j.")
-    return read_cells(file, Wanted(**said))
+    for name in ("bins", "origin"):
+        if said[name] is not None and said["time"] is None:
+            raise InputError(f"--{name} says nothing without times; name their column by --time-column.")
+    if said["unlisted"] == "missing" and said["value"] is None and kind_of(file) in TABLES:
+        raise InputError("--unlisted missing leaves ones only; name the column of 0 and 1 by --value.")
+    return read_cells(file, Wanted(**said | {"bins": said["bins"] or "clock"}))
 
 
 def spread_named(file: Path, options: dict[str, Any], client: Any) -> Any:
     """Let the workers of a cluster read the cells of a file, each its own part."""
-    said = {name: options.pop(name) for name in CELLS}
+    said = {name: options[name] for name in CELLS}
     kind = kind_of(file)
     if kind not in (".zarr", ".parquet") or any(said[name] for name in ("time", "pair", "wide")):
         raise InputError(

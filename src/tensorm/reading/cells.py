@@ -126,6 +126,11 @@ def _read_wide(file: Path, modes: Sequence[str] | None) -> Any:
         )
     frame = narwhals.from_native(table, eager_only=True)
     cells = table.iloc[:, 1:].assign(**{name: read_values(frame[name], place) for name in table.columns[1:]})
+    for name, column in cells.items():
+        odd = ~(column.isin([0, 1]) | column.isna()).to_numpy()
+        if odd.any():
+            row = int(odd.argmax())
+            raise InputError(f"column {name!r} holds {column.iloc[row]:.10g} in {place(row)}; give 0 or 1.")
     return cells.set_axis(labels).rename_axis(index=names[0], columns=names[1])
 
 
