@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
@@ -119,6 +120,27 @@ def test_badges_are_cut_into_hours_and_have_no_direction(folder, monkeypatch) ->
     assert summary["modes"] == {"t": 24, "i": 30, "j": 30}
     assert summary["n_components"] == len(summary["components"]) == 3
     assert all(component["i"] == component["j"] for component in summary["components"])
+    person = next(name for component in summary["components"] for name in component["i"])
+    mine = pd.read_csv(io.StringIO(run("predict", "runs/shared", "--of", "i", person).stdout))
+    assert set(mine.i) == {int(person)}
+    assert int(person) not in set(mine.j)
+    hour = next(name for component in summary["components"] for name in component["t"])
+    pairs = pd.read_csv(io.StringIO(run("predict", "runs/shared", "--of", "t", hour).stdout))
+    assert (pairs.i < pairs.j).all()
+    assert run("report", "runs/shared").exit_code == 0
+    html = (folder / "runs/shared/report.html").read_text(encoding="utf-8")
+    assert "tensorm fit badges.tsv --time-column t --modes i,j --pair i,j --undirected --shared" in html
+
+
+def test_the_package_speaks_of_options(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    options = ["--modes", "hour,person,met", "--components", 24, "--draws", 4, "--chains", 1]
+    found = run("fit", "contacts.csv", *options, "--out", "runs/plain")
+    assert "person and met share 30 labels. If they stand for the same things" in found.stderr
+    assert len([line for line in found.stdout.splitlines() if line.startswith("Component ")]) <= 20
+    assert "--draws" in found.stdout
+    assert "n_draws" not in found.output
+    assert 'tensorm.load("runs/plain/fit.nc")' in found.stdout
 
 
 def test_select_says_one_number_to_programs(folder, monkeypatch) -> None:
@@ -132,10 +154,10 @@ def test_select_says_one_number_to_programs(folder, monkeypatch) -> None:
 
 def test_quiet_prints_nothing(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
-    result = run(
-        "fit", "genes.csv", "--wide", "--components", 2, "--draws", 5, "--out", "runs/quiet", "--quiet"
-    )
-    assert (result.exit_code, result.output) == (0, "")
+    small = ["--components", 2, "--draws", 5, "--quiet"]
+    for number, words in enumerate((["genes.csv", "--wide"], ["contacts.csv", "--modes", "hour,person,met"])):
+        result = run("fit", *words, *small, "--out", f"runs/quiet-{number}")
+        assert (result.exit_code, result.output) == (0, "")
 
 
 def test_datasets_are_listed() -> None:

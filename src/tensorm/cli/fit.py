@@ -11,7 +11,7 @@ import click
 
 from tensorm.choice import Selection
 from tensorm.cli.folders import Folder
-from tensorm.cli.groups import main, name_options, say
+from tensorm.cli.groups import main, name_options, quietly, say
 from tensorm.cli.options import Assigned, Components, about_cells, read_named, read_tables, spread_named
 from tensorm.coordinates.files import kind_of
 from tensorm.estimator import TensOrMachine, resume
@@ -57,7 +57,7 @@ LONGEST = 20  # components that are described on the terminal
 @click.option("--workers", type=click.IntRange(min=1), help="Spread the cells over so many processes here.")
 @click.option("--scheduler", help="Spread them over a running Dask cluster, as tcp://10.0.0.1:8786.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@quietly("Print nothing but errors.")
 def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     """Find the components of the cells in FILE, and leave the fit in a folder.
 
@@ -118,7 +118,7 @@ def _fit(
 @main.command("resume")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@quietly("Print nothing but errors.")
 def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
     """Go on with a fit that was stopped, to the same draws.
 

@@ -10,9 +10,9 @@ import errno
 import logging
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -20,6 +20,8 @@ from rich.text import Text
 
 from tensorm.errors import FileError, InputError
 
+F = TypeVar("F", bound=Callable[..., Any])
+QUIET = "tensorm.quiet"
 OPTIONS = {
     "n_components": "--components",
     "n_chains": "--chains",
@@ -49,7 +51,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            with _speaking_plainly():
+            with _speaking_plainly(ctx):
                 return super().invoke(ctx)
         except (InputError, FileError, ImportError) as error:
             raise Refusal(name_options(str(error))) from error
@@ -91,27 +93,44 @@ def say(text: str, bold: str | None = None) -> None:
     console.print(styled, soft_wrap=not console.is_terminal)
 
 
+def quietly(what: str) -> Callable[[F], F]:
+    """Add the option --quiet, which also keeps notes to itself."""
+
+    def hush(ctx: click.Context, _: click.Parameter, quiet: bool) -> bool:
+        ctx.meta[QUIET] = quiet  # shared with the context of the group
+        return quiet
+
+    return click.option("--quiet", is_flag=True, callback=hush, help=what)
+
+
 class _Echo(logging.Handler):
-    """Shows log records as plain lines."""
+    """Shows log records and warnings as plain lines, unless all is to be quiet."""
+
+    def __init__(self, ctx: click.Context) -> None:
+        super().__init__()
+        self.ctx = ctx
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(name_options(record.getMessage()), err=True)
+        self.say(record.getMessage())
 
+    def warn(self, message: Warning | str, *_: Any, **__: Any) -> None:
+        self.say(f"Note: {message}")
 
-def _show(message: Warning | str, *_: Any, **__: Any) -> None:
-    click.echo(f"Note: {name_options(str(message))}", err=True)
+    def say(self, text: str) -> None:
+        if not self.ctx.meta.get(QUIET):
+            click.echo(name_options(text), err=True)
 
 
 @contextmanager
-def _speaking_plainly() -> Iterator[None]:
+def _speaking_plainly(ctx: click.Context) -> Iterator[None]:
     """Show the package's notes and all warnings as plain lines while the block runs."""
-    logger, handler = logging.getLogger("tensorm"), _Echo()
+    logger, handler = logging.getLogger("tensorm"), _Echo(ctx)
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _show
+            warnings.showwarning = handler.warn
             yield
     finally:
         logger.removeHandler(handler)
