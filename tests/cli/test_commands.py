@@ -134,7 +134,7 @@ def test_badges_are_cut_into_hours_and_have_no_direction(folder, monkeypatch) ->
 
 def test_the_package_speaks_of_options(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
-    options = ["--modes", "hour,person,met", "--components", 24, "--draws", 4, "--chains", 1]
+    options = ["--modes", "hour,person,met", "--components", 24, "--draws", 20, "--chains", 2]
     found = run("fit", "contacts.csv", *options, "--out", "runs/plain")
     assert "person and met share 30 labels. If they stand for the same things" in found.stderr
     assert len([line for line in found.stdout.splitlines() if line.startswith("Component ")]) <= 20
