@@ -42,6 +42,8 @@ def folder(tmp_path_factory):
     genes = datasets.simulate((12, 15), rank=2, noise=0.05, random_state=0).observed
     names = [f"p{i}" for i in range(12)]
     pd.DataFrame(genes, index=names, columns=[f"g{j}" for j in range(15)]).to_csv(path / "genes.csv")
+    levels = np.random.default_rng(0).normal(size=(12, 6)) + 3 * genes[:, :6]
+    pd.DataFrame(levels, index=names, columns=list("uvwxyz")).to_csv(path / "expression.csv")
     pd.DataFrame({"label": names, "type": ["a", "b"] * 6}).to_csv(path / "patients.csv", index=False)
     return path
 
@@ -207,7 +209,8 @@ def test_datasets_are_listed() -> None:
             "colon.csv has one column, 'i:j'; give two or more, with commas",
         ),
         ("fit many.csv --out x", "many.csv has 40 columns; say which of them are modes"),
-        ("fit wide.csv --wide --out x", "column 'b' holds 2 in line 3 of wide.csv; give 0 or 1"),
+        ("fit wide.csv --wide --out x", "column 'b' holds 2 in line 3 of wide.csv; give 0, 1"),
+        ("fit maybe.csv --relational --out x", "column 'j' holds 'b' in line 2 of maybe.csv; give a number"),
         ("fit twice.csv --bins 1h --out x", "--bins says nothing without times"),
         ("fit twice.csv --unlisted missing --out x", "--unlisted missing leaves ones only"),
         ("fit twice.csv --metadata i=a.csv --metadata i=roles.csv --out x", "a.csv cannot be read"),

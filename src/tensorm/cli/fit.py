@@ -12,13 +12,20 @@ import click
 from tensorm.choice import Selection
 from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main, name_options, quietly, say
-from tensorm.cli.options import Assigned, Components, about_cells, read_named, read_tables, spread_named
-from tensorm.coordinates.files import kind_of
+from tensorm.cli.options import (
+    Assigned,
+    Components,
+    about_cells,
+    read_named,
+    read_tables,
+    spread_named,
+    to_tensor,
+)
 from tensorm.estimator import TensOrMachine, resume
 from tensorm.files import FIT
 from tensorm.metadata import groups_of, share_metadata
-from tensorm.reading import TABLES, metadata_of
-from tensorm.tensors import Tensor, as_tensor
+from tensorm.reading import metadata_of
+from tensorm.tensors import SparseTensor, Tensor
 from tensorm.tensors.distributed import connect
 from tensorm.words import describe
 
@@ -70,6 +77,7 @@ def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: An
       tensorm fit badges.tsv --time-column t --modes i,j --pair i,j --undirected --out runs/badges
       tensorm fit contacts.parquet --components 7 --workers 2 --out runs/spread
       tensorm fit genes.csv --wide --modes patient,gene --components 8 --out runs/genes
+      tensorm fit expression.csv --relational --modes patient,gene --components 4 --out runs/expression
       tensorm fit contacts.csv --modes hour,person,met --metadata person=roles.csv --out runs/roles
     """
     scheduler, workers = options.pop("scheduler"), options.pop("workers")
@@ -88,8 +96,8 @@ def _fit(
     if options["shared"] and undirected is None:
         raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
     cells = read_named(file, options) if client is None else spread_named(file, options, client)
-    tensor = as_tensor(cells)
-    if options["pair"] is None and kind_of(file) in TABLES:
+    tensor = to_tensor(cells, options)
+    if options["pair"] is None and isinstance(tensor, SparseTensor):
         _note(_hint(tensor), quiet)
     metadata = share_metadata(tensor, metadata_of(cells) | read_tables(options["metadata"], tensor))
     model = TensOrMachine(
@@ -161,7 +169,8 @@ def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> N
         f"{size:,} {mode}" for size, mode in zip(posterior.shape, posterior.modes, strict=True)
     )
     selection = folder.selection()
-    say(f"{sizes}: {model.n_components_} components from {posterior.n_draws:,} draws.")
+    found = f"{model.n_components_} component{'s' if model.n_components_ != 1 else ''}"
+    say(f"{sizes}: {found} from {posterior.n_draws:,} draws.")
     if selection is not None:
         say(selection.reason)
     say("")

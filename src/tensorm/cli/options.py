@@ -12,11 +12,11 @@ from tensorm.coordinates.files import kind_of
 from tensorm.errors import InputError
 from tensorm.metadata import check_metadata
 from tensorm.reading import TABLES, Wanted, read_any_table, read_cells
-from tensorm.tensors import Tensor
+from tensorm.tensors import RelationalTensor, Tensor, as_tensor
 from tensorm.tensors.distributed import DaskTensor
 
 F = TypeVar("F", bound=Callable[..., Any])
-CELLS = ("modes", "value", "unlisted", "time", "bins", "origin", "pair", "undirected", "wide")
+CELLS = ("modes", "value", "unlisted", "time", "bins", "origin", "pair", "undirected", "wide", "relational")
 
 
 class Names(click.ParamType):
@@ -87,6 +87,11 @@ def about_cells(command: F) -> F:
         click.option(
             "--wide", is_flag=True, help="A row for each index of one mode, a column for the other."
         ),
+        click.option(
+            "--relational",
+            is_flag=True,
+            help="Such a table, or a matrix, of numbers: which of two columns is higher in each row.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -109,11 +114,18 @@ def read_named(file: Path, options: dict[str, Any]) -> Any:
     return read_cells(file, Wanted(**said | {"bins": said["bins"] or "clock"}))
 
 
+def to_tensor(cells: Any, options: dict[str, Any]) -> Tensor:
+    """Return cells that were read as a tensor."""
+    return RelationalTensor(cells) if options["relational"] else as_tensor(cells)
+
+
 def spread_named(file: Path, options: dict[str, Any], client: Any) -> Any:
     """Let the workers of a cluster read the cells of a file, each its own part."""
     said = {name: options[name] for name in CELLS}
     kind = kind_of(file)
-    if kind not in (".zarr", ".parquet") or any(said[name] for name in ("time", "pair", "wide")):
+    if kind not in (".zarr", ".parquet") or any(
+        said[name] for name in ("time", "pair", "wide", "relational")
+    ):
         raise InputError(
             f"{file} cannot be read in parts; on a cluster give a zarr array, or Parquet with a column of "
             "indices for each mode."

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 Place = Callable[[int], str]
 
+NOTHING = ("na", "n/a", "nan", "none", "null", "<na>")
 WORDS = {
     **dict.fromkeys(("1", "1.0", "true", "yes"), 1.0),
     **dict.fromkeys(("0", "0.0", "false", "no"), 0.0),
-    **dict.fromkeys(("na", "n/a", "nan", "none", "null", "<na>"), np.nan),
+    **dict.fromkeys(NOTHING, np.nan),
 }
 
 

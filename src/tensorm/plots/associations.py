@@ -9,7 +9,7 @@ import numpy as np
 from tensorm.associations import Associations, Pair
 from tensorm.errors import InputError
 from tensorm.inputs import check_number
-from tensorm.plots.style import LINE, POINTS, name_axes, new_axes, shades
+from tensorm.plots.style import COLOURS, LINE, POINTS, name_axes, new_axes, shades
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,9 @@ def plot_associations(associations: Associations, ax: Axes | None = None, q: flo
         sure = [row for row in associations.below(limit) if row.direction == direction]
         if sure:
             places = ([row.component for row in sure], [groups.index(_name(row)) for row in sure])
-            ax.plot(*places, mark, color="white", markersize=3)
+            ax.plot(
+                *places, mark, color="white", markersize=4, markeredgecolor=COLOURS[-1], markeredgewidth=0.6
+            )
     ax.set_yticks(range(len(groups)), groups)
     ax.set_xticks(range(0, L, -(-L // 16)))
     name_axes(ax, "component", "")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.coordinates.files import kind_of
-from tensorm.coordinates.listing import read_values
+from tensorm.coordinates.listing import NOTHING, Place, read_values
 from tensorm.errors import FileError, InputError
 from tensorm.reading.events import read_events
 from tensorm.reading.tables import TABLES, read_any_table, refuse_sheet
@@ -43,6 +43,8 @@ class Wanted(NamedTuple):
         Whether the pair has no direction: a row then says the same of both orders.
     wide : bool
         Whether a table has a row for each index of one mode and a column for each of the other.
+    relational : bool
+        Whether it holds numbers to be compared with each other, as ``RelationalTensor`` does.
     """
 
     modes: Sequence[str] | None = None
@@ -54,6 +56,7 @@ class Wanted(NamedTuple):
     pair: tuple[str, str] | None = None
     undirected: bool = False
     wide: bool = False
+    relational: bool = False
 
 
 def read_cells(path: str | os.PathLike[str], wanted: Wanted | None = None) -> Any:
@@ -85,8 +88,11 @@ def read_cells(path: str | os.PathLike[str], wanted: Wanted | None = None) -> An
         raise FileError(
             f"{file} is of no known kind; give {', '.join((*TABLES, *ARRAYS))}, or .gz of a text."
         )
-    if wanted.wide:
-        return _read_wide(file, wanted.modes)
+    if wanted.wide or wanted.relational:
+        for name in ("value", "time", "pair"):
+            if getattr(wanted, name):
+                raise InputError(f"{file} is wide, so there is no {name} in it; leave that out.")
+        return _read_wide(file, wanted.modes, _read_number if wanted.relational else _read_bit)
     return read_events(file, wanted)
 
 
@@ -104,10 +110,8 @@ def metadata_of(cells: Any) -> dict[str, dict[str, Any]]:
     return known
 
 
-def _read_wide(file: Path, modes: Sequence[str] | None) -> Any:
-    """Return a table whose first column has the labels of its rows."""
-    import narwhals
-
+def _read_wide(file: Path, modes: Sequence[str] | None, read: Callable[[Any, Place], Any]) -> Any:
+    """Return a table whose first column has the labels of its rows, its other columns read one by one."""
     table, place = read_any_table(file)
     if len(table.columns) < 2:
         raise InputError(f"{file} has one column; give a column of labels and one for each index.")
@@ -124,14 +128,36 @@ def _read_wide(file: Path, modes: Sequence[str] | None) -> Any:
         raise InputError(
             f"modes is {', '.join(names)}, but a wide table has two; name the rows and the columns."
         )
-    frame = narwhals.from_native(table, eager_only=True)
-    cells = table.iloc[:, 1:].assign(**{name: read_values(frame[name], place) for name in table.columns[1:]})
-    for name, column in cells.items():
-        odd = ~(column.isin([0, 1]) | column.isna()).to_numpy()
-        if odd.any():
-            row = int(odd.argmax())
-            raise InputError(f"column {name!r} holds {column.iloc[row]:.10g} in {place(row)}; give 0 or 1.")
+    cells = table.iloc[:, 1:].assign(**{name: read(table[name], place) for name in table.columns[1:]})
     return cells.set_axis(labels).rename_axis(index=names[0], columns=names[1])
+
+
+def _read_bit(column: Any, place: Place) -> Any:
+    """Return a column of 0, 1 and nothing."""
+    import narwhals
+
+    values = read_values(narwhals.from_native(column, series_only=True), place)
+    odd = ~(np.isin(values, [0, 1]) | np.isnan(values))
+    if odd.any():
+        row = int(odd.argmax())
+        raise InputError(
+            f"column {column.name!r} holds {values[row]:.10g} in {place(row)}; give 0, 1, or nothing."
+        )
+    return values
+
+
+def _read_number(column: Any, place: Place) -> Any:
+    """Return a column of numbers and nothing."""
+    import pandas as pd
+
+    values = pd.to_numeric(column.mask(column.astype("str").str.lower().isin(NOTHING)), errors="coerce")
+    odd = (values.isna() & column.notna() & ~column.astype("str").str.lower().isin(NOTHING)).to_numpy()
+    if odd.any():
+        row = int(odd.argmax())
+        raise InputError(
+            f"column {column.name!r} holds {column.iloc[row]!r} in {place(row)}; give a number, or nothing."
+        )
+    return values
 
 
 def _read_npy(file: Path) -> Any:
