@@ -7,10 +7,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import xarray as xr
 
 from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
-from tensorm import InputError
-from tensorm.metadata import groups_of, read_metadata
+from tensorm import DenseTensor, InputError
+from tensorm.metadata import groups_of, read_metadata, share_metadata
 
 TURNED = slice(None, None, -1)
 FRAME = pd.DataFrame({"name": PEOPLE[TURNED], "role": ROLES[TURNED], "age": np.arange(8.0)})
@@ -128,3 +129,20 @@ def test_a_row_without_a_label_is_refused() -> None:
     for missing in (None, float("nan")):
         with pytest.raises(InputError, match=r"^metadata for 'person' has no label in row 2; give one.$"):
             read({"person": [PEOPLE[0], missing], "role": ["a", "b"]})
+
+
+def test_modes_with_the_same_labels_share_a_table() -> None:
+    people = ["ann", "bob", "cyd"]
+    tensor = DenseTensor(
+        xr.DataArray(np.eye(3), dims=("who", "met"), coords={"who": people, "met": people}).expand_dims(
+            {"hour": 2}
+        )
+    )
+    table = pd.DataFrame({"role": ["x", "y"], "who": ["cyd", "ann"], "met": [1, 2]})
+    shared = share_metadata(tensor, {"who": table})
+    assert shared == {
+        "who": {"who": ["cyd", "ann"], "role": ["x", "y"], "met": [1, 2]},
+        "met": {"met": ["cyd", "ann"], "role": ["x", "y"]},
+    }
+    assert share_metadata(tensor, {"who": list("abc")})["met"] == {"met": people, "group": list("abc")}
+    assert list(share_metadata(tensor, {"who": table, "met": list("abc")})["met"]) == ["met", "group"]

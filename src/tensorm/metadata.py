@@ -98,18 +98,30 @@ def read_metadata(
     )
 
 
-def share_metadata(tensor: Tensor, metadata: Metadata) -> dict[str, Any]:
-    """Return the tables by the names of their modes; modes with the same labels share theirs."""
-    tables = {check_mode(mode, tensor.modes): table for mode, table in metadata.items()}
-    for k, labels in enumerate(tensor.labels):
-        for other in list(tables):
-            if (
-                k not in tables
-                and labels is not None
-                and np.array_equal(labels, np.asarray(tensor.labels[other]))
-            ):
-                tables[k] = tables[other]
-    return {tensor.modes[k]: table for k, table in sorted(tables.items())}
+def share_metadata(tensor: Tensor, metadata: Metadata) -> dict[str, dict[str, list[Any]]]:
+    """Return the tables as columns, labels first, by mode; modes with the same labels share theirs."""
+    given = {check_mode(mode, tensor.modes): table for mode, table in metadata.items()}
+    read = {k: _read(_unfitted(tensor, k), table) for k, table in given.items()}
+    shared: dict[str, dict[str, list[Any]]] = {}
+    for k, mode in enumerate(tensor.modes):
+        same = [k, *(j for j in given if _same_labels(tensor, j, k))]
+        labels, columns = next((read[j] for j in same if j in read), (None, {}))
+        if columns:
+            names = [_unfitted(tensor, k).label(n) for n in range(tensor.shape[k])]
+            others = {name: values for name, values in columns.items() if name != mode}
+            shared[mode] = {mode: names if labels is None else labels, **others}
+    return shared
+
+
+def _same_labels(tensor: Tensor, j: int, k: int) -> bool:
+    return tensor.labels[k] is not None and np.array_equal(
+        np.asarray(tensor.labels[j]), np.asarray(tensor.labels[k])
+    )
+
+
+def _unfitted(tensor: Tensor, k: int) -> FittedMode:
+    """Return a mode as its reader will see it, before anything is known of its components."""
+    return FittedMode(tensor.modes[k], np.zeros((tensor.shape[k], 1)), tensor.labels[k], None)
 
 
 def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
@@ -124,7 +136,7 @@ def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
         Says where a row of the table is, for messages.
     """
     k = check_mode(mode, tensor.modes)
-    _join(FittedMode(tensor.modes[k], np.zeros((tensor.shape[k], 1)), tensor.labels[k], None), table, place)
+    _join(_unfitted(tensor, k), table, place)
 
 
 def groups_of(
@@ -212,7 +224,7 @@ def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, lis
 
 
 def _names(labels: Sequence[Any]) -> list[str]:
-    return ["" if _missing(label) else str(label) for label in labels]
+    return ["" if is_missing(label) else str(label) for label in labels]
 
 
 def _columns(table: Any) -> dict[str, Any] | None:
@@ -255,20 +267,20 @@ def _find_rows(mode: FittedMode, labels: Sequence[str], place: Place) -> list[li
 
 
 def _column(name: str, values: Sequence[Any]) -> Column:
-    known = [value for value in values if not _missing(value)]
+    known = [value for value in values if not is_missing(value)]
     measured = all(
         isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) for value in known
     )
     return Column(
         name,
-        np.array(["" if _missing(value) else _text(value) for value in values], np.str_),
-        np.array([math.nan if _missing(value) else float(value) for value in values])
+        np.array(["" if is_missing(value) else _text(value) for value in values], np.str_),
+        np.array([math.nan if is_missing(value) else float(value) for value in values])
         if measured and known
         else None,
     )
 
 
-def _missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN or NaT, none of which is what it is."""
     return value is None or bool(value != value) or type(value).__name__ == "NAType"
 

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tensorm.choice import Selection
 from tensorm.errors import FileError
 from tensorm.estimator import TensOrMachine, load
 from tensorm.files import FIT, RUN, check_folder, open_run
+from tensorm.metadata import is_missing
 from tensorm.netcdf import replace_file
 from tensorm.tensors import Tensor
 
@@ -40,7 +43,10 @@ class Folder:
         said = {"command": list(words), "symmetric": symmetric}
         replace_file(self.path / COMMAND, json.dumps(said, indent=1).encode())
         if metadata:
-            tables = {mode: _columns(table) for mode, table in metadata.items()}
+            tables = {
+                mode: {name: [_plain(value) for value in values] for name, values in columns.items()}
+                for mode, columns in metadata.items()
+            }
             replace_file(self.path / METADATA, json.dumps(tables, indent=1).encode())
 
     def give_up(self) -> None:
@@ -110,13 +116,9 @@ def _damaged(path: Path) -> FileError:
     return FileError(f"{path} is damaged; delete it to go without.")
 
 
-def _columns(table: Any) -> dict[str, list[Any]]:
-    """Return the columns of a table, as JSON holds them."""
-    if isinstance(table, dict):
-        return table
-    known = table.astype(object).where(table.notna(), None)
-    return {str(name): [_plain(value) for value in known[name]] for name in known.columns}
-
-
 def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+    """Return a value as JSON holds it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if is_missing(value):
+        return None
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
