@@ -51,6 +51,11 @@ def test_zarr(tmp_path) -> None:
     zarr = pytest.importorskip("zarr")
     zarr.save_array(tmp_path / "a.zarr", X)
     np.testing.assert_array_equal(read_cells(tmp_path / "a.zarr"), X)
+    LABELLED.rename("cells").to_zarr(tmp_path / "labelled.zarr", zarr_format=2)
+    xarray.testing.assert_equal(read_cells(tmp_path / "labelled.zarr"), LABELLED)
+    xarray.Dataset({"a": LABELLED, "b": LABELLED}).to_zarr(tmp_path / "two.zarr", zarr_format=2)
+    with pytest.raises(FileError, match=r"two.zarr holds 2 variables"):
+        read_cells(tmp_path / "two.zarr")
     (tmp_path / "b.zarr").mkdir()
     with pytest.raises(FileError, match=r"b.zarr is no zarr array"):
         read_cells(tmp_path / "b.zarr")

@@ -188,6 +188,10 @@ def _read_netcdf(file: Path) -> Any:
         dataset = xarray.load_dataset(file, engine="h5netcdf")
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise FileError(f"{file} cannot be read as netCDF; write it by xarray's to_netcdf.") from error
+    return _single(file, dataset)
+
+
+def _single(file: Path, dataset: Any) -> Any:
     if len(dataset.data_vars) != 1:
         raise FileError(f"{file} holds {len(dataset.data_vars)} variables; give a file with one, the cells.")
     return next(iter(dataset.data_vars.values()))
@@ -198,10 +202,17 @@ def _read_zarr(file: Path) -> Any:
         import zarr
     except ImportError as error:
         raise FileError(f"{file} needs zarr to be read; get it by: pip install 'zarr>=3'.") from error
+    import xarray
+
     try:
+        found = zarr.open(file, mode="r")
+        if isinstance(found, zarr.Group) and len(found):
+            return _single(file, xarray.load_dataset(file, engine="zarr", consolidated=False))
         return np.asarray(zarr.open_array(file, mode="r"))
+    except FileError:
+        raise
     except (OSError, ValueError, KeyError, zarr.errors.BaseZarrError) as error:
-        raise FileError(f"{file} is no zarr array; write one by zarr.save_array.") from error
+        raise FileError(f"{file} is no zarr array; write one by zarr.save_array or xarray.") from error
 
 
 def _read_anndata(file: Path) -> Any:
