@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
 import types
-from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +40,14 @@ def test_every_block_of_code_is_run(path: Path) -> None:
         assert language != "python" or after == "text", "a block of Python is followed by what it prints"
 
 
+HERE = {  # what is elsewhere, or takes long
+    "/scratch/cells.zarr": "cells.zarr",
+    "s3://bucket/cells.zarr": "cells.zarr",
+    "/home/me/run": "run",
+    "n_components=4": "n_components=4, n_chains=1, n_draws=3, burn_in=3, progress=False",
+}
+
+
 def python(page: str) -> list[str]:
     text = (DOCS / page).read_text(encoding="utf-8")
     return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -54,49 +61,31 @@ def test_the_blocks_on_performance_run() -> None:
     assert names["model"].n_components_ == 25
 
 
-class Cluster(distributed.LocalCluster):
-    """A cluster of threads, whatever was asked for."""
-
-    def __init__(self, **_: Any) -> None:
-        super().__init__(n_workers=2, processes=False, dashboard_address=None, threads_per_worker=1)
-
-    def scale(self, jobs: int) -> None:
-        self.jobs = jobs
-
-
-@contextlib.contextmanager
-def connect(workers: int) -> Iterator[distributed.Client]:
-    with Cluster() as cluster, distributed.Client(cluster) as client:
-        yield client
-
-
 def test_the_blocks_on_clusters_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against threads here in place of queues elsewhere, and with few draws."""
+    """On threads here in place of queues elsewhere, and with few draws."""
     monkeypatch.chdir(tmp_path)
     zarr.save_array("cells.zarr", tensorm.datasets.simulate((8, 7, 6), rank=2, random_state=0).observed)
-    monkeypatch.setattr("tensorm.tensors.distributed.connect", connect)
-    monkeypatch.setattr(distributed.Client, "wait_for_workers", lambda *_: None)
-    for module, name in (("dask_jobqueue", "SLURMCluster"), ("dask_kubernetes.operator", "KubeCluster")):
-        monkeypatch.setitem(sys.modules, module.partition(".")[0], types.ModuleType(module))
-        monkeypatch.setitem(sys.modules, module, types.SimpleNamespace(**{name: Cluster}))
-    here = {
-        "/scratch/cells.zarr": "cells.zarr",
-        "s3://bucket/cells.zarr": "cells.zarr",
-        "/home/me/run": "run",
-        "n_components=4": "n_components=4, n_chains=1, n_draws=3, burn_in=3, progress=False",
-    }
-    names: dict[str, Any] = {"__name__": "__main__"}
-    for code in python("distributed.md")[:-1]:
-        for there, instead in here.items():
-            code = code.replace(there, instead)
-        exec(code, names)
-        for left in ("client", "cluster"):
-            if left in names:
-                names.pop(left).close()
-    assert names["model"].posterior_.shape == (8, 7, 6)
-    with connect(2):
-        exec(python("distributed.md")[-1], names)
-    assert names["model"].posterior_.n_draws == 3
+    how = {"processes": False, "dashboard_address": None, "threads_per_worker": 1}
+    with distributed.LocalCluster(n_workers=2, **how) as cluster, distributed.Client(cluster) as client:
+        monkeypatch.setattr("tensorm.tensors.distributed.connect", lambda workers: nullcontext(client))
+        scale = cluster.scale  # by which it also closes
+        monkeypatch.setattr(cluster, "scale", lambda n=0, jobs=0: None if jobs else scale(n))
+        monkeypatch.setattr(distributed.Client, "wait_for_workers", lambda *_: None)
+        for module, name in (("dask_jobqueue", "SLURMCluster"), ("dask_kubernetes.operator", "KubeCluster")):
+            elsewhere = types.SimpleNamespace(**{name: lambda **_: cluster})
+            monkeypatch.setitem(sys.modules, module.partition(".")[0], types.ModuleType(module))
+            monkeypatch.setitem(sys.modules, module, elsewhere)
+        names: dict[str, Any] = {"__name__": "__main__"}
+        *most, last = python("distributed.md")
+        for code in most:
+            for there, instead in HERE.items():
+                code = code.replace(there, instead)
+            exec(code, names)
+            if "cluster" in names:
+                names["client"].close()
+        assert names["model"].posterior_.shape == (8, 7, 6)
+        exec(last, names)
+        assert names["model"].posterior_.n_draws == 3
 
 
 def test_no_page_has_code_that_nobody_runs() -> None:

@@ -2,4 +2,5 @@
 
 from tensorm.cli import main
 
-main(prog_name="tensorm")
+if __name__ == "__main__":
+    main(prog_name="tensorm")

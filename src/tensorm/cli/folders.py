@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,9 @@ class Folder:
             return
         for name in (COMMAND, METADATA):
             (self.path / name).unlink(missing_ok=True)
-        for path in self.made:
-            path.rmdir()
+        with suppress(OSError):  # somebody else may have put something there
+            for path in self.made:
+                path.rmdir()
 
     def keep(self, selection: Selection | None) -> None:
         """Write how the number of components was chosen beside the fit."""
