@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from tensorm import datasets, load
+from tensorm import InputError, TensOrMachine, datasets, load
 from tensorm.cli import main
 
 
@@ -143,6 +143,21 @@ def test_the_package_speaks_of_options(folder, monkeypatch) -> None:
     assert "--draws" in found.stdout
     assert "n_draws" not in found.output
     assert 'tensorm.load("runs/plain/fit.nc")' in found.stdout
+
+
+def test_what_is_known_is_there_before_the_first_sweep_and_gone_without_one(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    seen = []
+
+    def stop(model, X, run_dir) -> None:
+        seen.extend(sorted(path.name for path in run_dir.iterdir()))
+        raise InputError("There is no sweep.")
+
+    monkeypatch.setattr(TensOrMachine, "fit", stop)
+    result = run("fit", "contacts.csv", "--metadata", "person=roles.csv", "--out", "runs/never/begun")
+    assert seen == ["command.json", "metadata.json"]
+    assert result.exit_code == 2
+    assert not (folder / "runs/never").exists()
 
 
 def test_select_says_one_number_to_programs(folder, monkeypatch) -> None:
