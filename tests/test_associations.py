@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import false_discovery_control, fisher_exact
+from scipy.stats import false_discovery_control, fisher_exact, mannwhitneyu
 
 from posteriors import ROLES, bits, make_posterior, ward_posterior
 from tensorm import InputError
@@ -54,15 +54,39 @@ def test_the_threshold_decides_who_is_a_member() -> None:
         associate(ward_posterior(), {"met": ROLES}, threshold=2)
 
 
-def test_single_indices_measurements_and_empty_components_are_passed_over() -> None:
+def test_single_indices_and_empty_components_are_passed_over() -> None:
     posterior = make_posterior([[[bits(20, [0, 1], [], range(20)), bits(2, [1], [0], [0])]]])
-    table = {"label": range(20), "age": range(20), "kind": ["one", *"ab" * 9, "a"], "same": ["x"] * 20}
+    table = {"label": range(20), "kind": ["one", *"ab" * 9, "a"], "same": ["x"] * 20}
     found = associate(posterior, {0: table})
     assert {(row.column, row.category, row.component) for row in found.rows} == {
         ("kind", "a", 0),
         ("kind", "b", 0),
     }
-    assert len(associate(posterior, {0: {"label": range(20), "age": range(20)}})) == 0
+
+
+def test_numbers_are_compared_by_rank_and_corrected_with_the_groups() -> None:
+    rng = np.random.default_rng(4)
+    factor = np.column_stack([np.arange(40) < 15, np.arange(40) > 30, np.arange(40) == 3])
+    age = rng.normal(50, 5, 40) + 20 * factor[:, 0]
+    age[[2, 20]] = np.nan
+    table = {"label": range(40), "age": age, "kind": list("ab") * 20}
+    found = associate(make_posterior([[[factor, bits(2, [0], [1], [0])]]]), {0: table})
+    rows = {row.component: row for row in found.rows if row.column == "age"}
+    assert set(rows) == {0, 1}  # a single member has no rank to speak of
+    known = ~np.isnan(age)
+    for l, row in rows.items():
+        mine, others = age[known & factor[:, l]], age[known & ~factor[:, l]]
+        assert (row.members, row.known) == (len(mine), 38)
+        assert row.p == pytest.approx(mannwhitneyu(mine, others).pvalue)
+        assert row.above == pytest.approx(np.mean(mine[:, None] > others))
+        assert (row.median, row.other_median) == (np.median(mine), np.median(others))
+    assert (rows[0].direction, rows[1].direction) == (1, -1)
+    np.testing.assert_allclose(
+        [row.q for row in found.rows], false_discovery_control([row.p for row in found.rows])
+    )
+    assert found.rows[0] == rows[0]
+    assert "mode 0, age" in str(found).splitlines()[1]
+    assert found.to_dataframe().groupby("column")["both"].count().to_dict() == {"age": 0, "kind": 6}
 
 
 def test_as_a_table_and_as_text() -> None:
@@ -70,6 +94,6 @@ def test_as_a_table_and_as_text() -> None:
     table = found.to_dataframe()
     assert list(table.columns)[:4] == ["mode", "column", "category", "component"]
     assert len(table) == 4
-    assert "person: group = doctor" in str(found).splitlines()[1]
+    assert "person, group: doctor" in str(found).splitlines()[1]
     assert found.below(1.0) == found.rows
     assert found.below(0.0) == ()

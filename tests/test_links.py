@@ -63,6 +63,23 @@ def test_of_large_components_the_surest_members(fitted: tuple, monkeypatch: pyte
     assert X[tuple(found.indices.T)].all()
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_pairs_without_direction_are_named_once(shared: bool) -> None:
+    X = np.zeros((3, 12, 12))
+    X[:2, :6, :6] = X[1:, 5:12, 5:12] = 1
+    X[1, 2, 4] = X[1, 4, 2] = X[1, 8, 9] = X[1, 9, 8] = 0
+    X[:, range(12), range(12)] = np.nan
+    pair = (1, 2) if shared else None
+    model = TensOrMachine(2, symmetric=pair, n_chains=2, n_draws=20, random_state=0, progress=False).fit(X)
+    told = None if shared else (1, 2)  # by default those of the model
+    of_time = model.top_cells(0, 1, n=2, known=X, symmetric=told).indices.tolist()
+    assert sorted(of_time) == [[1, 2, 4], [1, 8, 9]]
+    i, j = model.top_cells(1, 4, n=100, symmetric=told).indices.T[1:]
+    assert (i == 4).all()
+    assert set(j) >= {0, 1, 2, 3, 5}
+    assert 4 not in j
+
+
 @pytest.mark.parametrize("unlisted", ["zero", "missing"])
 def test_held_out_cells_are_missing(unlisted: str) -> None:
     X = blocks((25, 24, 23))

@@ -7,10 +7,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import xarray as xr
 
 from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
-from tensorm import InputError
-from tensorm.metadata import groups_of, read_metadata
+from tensorm import DenseTensor, InputError
+from tensorm.metadata import groups_of, read_metadata, share_metadata
 
 TURNED = slice(None, None, -1)
 FRAME = pd.DataFrame({"name": PEOPLE[TURNED], "role": ROLES[TURNED], "age": np.arange(8.0)})
@@ -76,6 +77,16 @@ def test_many_different_numbers_are_no_categories() -> None:
     assert held.numbers is None
 
 
+def test_few_numbers_of_few_indices_are_measured_and_names_make_no_groups() -> None:
+    posterior = make_posterior([[[bits(6, [0]), bits(2, [1])]]])
+    table = {"label": range(6), "name": list("uvwxyz"), "age": range(30, 36), "ward": [3, 4] * 3}
+    name, age, ward = read_metadata(posterior, {0: table})[0]
+    assert (age.categories, ward.categories) == ([], ["3", "4"])
+    assert len(name.categories) == 6
+    assert groups_of(posterior, {0: table})["mode 0"].tolist() == ["3", "4"] * 3
+    assert groups_of(posterior, {0: table}, "name")["mode 0"].tolist() == list("uvwxyz")
+
+
 def test_groups_for_words_and_plots() -> None:
     posterior = ward_posterior()
     table = {"person": FRAME[["name", "age", "role"]], "met": ROLES}
@@ -93,7 +104,10 @@ def test_groups_for_words_and_plots() -> None:
             {"label": ["doctor 01", "x"], "role": "ab"},
             r"'person' has the label 'x' in row 2, which the data do",
         ),
-        ({"label": ["doctor 01"] * 2, "role": "ab"}, r"has the label 'doctor 01' in rows 1 and 2; give each"),
+        (
+            {"label": ["doctor 01"] * 2, "role": "ab"},
+            r"has the label 'doctor 01' in row 1 and again in row 2",
+        ),
         ({"label": ["doctor 01"], "role": "ab"}, r"has 2 values in 'role' and 1 labels"),
         ({}, "has no columns"),
         (ROLES[:3], r"is no table and has shape \(3,\); give a table .* or \(8,\)"),
@@ -115,3 +129,20 @@ def test_a_row_without_a_label_is_refused() -> None:
     for missing in (None, float("nan")):
         with pytest.raises(InputError, match=r"^metadata for 'person' has no label in row 2; give one.$"):
             read({"person": [PEOPLE[0], missing], "role": ["a", "b"]})
+
+
+def test_modes_with_the_same_labels_share_a_table() -> None:
+    people = ["ann", "bob", "cyd"]
+    tensor = DenseTensor(
+        xr.DataArray(np.eye(3), dims=("who", "met"), coords={"who": people, "met": people}).expand_dims(
+            {"hour": 2}
+        )
+    )
+    table = pd.DataFrame({"role": ["x", "y"], "who": ["cyd", "ann"], "met": [1, 2]})
+    shared = share_metadata(tensor, {"who": table})
+    assert shared == {
+        "who": {"who": ["cyd", "ann"], "role": ["x", "y"], "met": [1, 2]},
+        "met": {"met": ["cyd", "ann"], "role": ["x", "y"]},
+    }
+    assert share_metadata(tensor, {"who": list("abc")})["met"] == {"met": people, "group": list("abc")}
+    assert list(share_metadata(tensor, {"who": table, "met": list("abc")})["met"]) == ["met", "group"]

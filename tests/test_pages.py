@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
+import sys
+import types
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
+import distributed
+import numpy as np
 import pytest
+import zarr
 
-from docs.refresh import PAGES, Page, blocks
+import tensorm
+from docs.refresh import DOCS, PAGES, Page, blocks
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -30,3 +38,57 @@ def test_every_block_of_code_is_run(path: Path) -> None:
     assert set(languages) <= {"python", "text", "console"}
     for language, after in zip(languages, [*languages[1:], ""], strict=True):
         assert language != "python" or after == "text", "a block of Python is followed by what it prints"
+
+
+HERE = {  # what is elsewhere, or takes long
+    "/scratch/cells.zarr": "cells.zarr",
+    "s3://bucket/cells.zarr": "cells.zarr",
+    "/home/me/run": "run",
+    "n_components=4": "n_components=4, n_chains=1, n_draws=3, burn_in=3, progress=False",
+}
+
+
+def python(page: str) -> list[str]:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_blocks_on_performance_run() -> None:
+    rng = np.random.default_rng(0)
+    names = {"matrix": rng.normal(size=(10, 6)), "other_patients": rng.normal(size=(4, 6))}
+    for code in python("performance.md"):
+        exec(code.replace("n_chains=1", "n_chains=1, n_draws=3, progress=False"), names)
+    assert names["model"].n_components_ == 25
+
+
+def test_the_blocks_on_clusters_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On threads here in place of queues elsewhere, and with few draws."""
+    monkeypatch.chdir(tmp_path)
+    zarr.save_array("cells.zarr", tensorm.datasets.simulate((8, 7, 6), rank=2, random_state=0).observed)
+    how = {"processes": False, "dashboard_address": None, "threads_per_worker": 1}
+    with distributed.LocalCluster(n_workers=2, **how) as cluster, distributed.Client(cluster) as client:
+        monkeypatch.setattr("tensorm.tensors.distributed.connect", lambda workers: nullcontext(client))
+        scale = cluster.scale  # by which it also closes
+        monkeypatch.setattr(cluster, "scale", lambda n=0, jobs=0: None if jobs else scale(n))
+        monkeypatch.setattr(distributed.Client, "wait_for_workers", lambda *_: None)
+        for module, name in (("dask_jobqueue", "SLURMCluster"), ("dask_kubernetes.operator", "KubeCluster")):
+            elsewhere = types.SimpleNamespace(**{name: lambda **_: cluster})
+            monkeypatch.setitem(sys.modules, module.partition(".")[0], types.ModuleType(module))
+            monkeypatch.setitem(sys.modules, module, elsewhere)
+        names: dict[str, Any] = {"__name__": "__main__"}
+        *most, last = python("distributed.md")
+        for code in most:
+            for there, instead in HERE.items():
+                code = code.replace(there, instead)
+            exec(code, names)
+            if "cluster" in names:
+                names["client"].close()
+        assert names["model"].posterior_.shape == (8, 7, 6)
+        exec(last, names)
+        assert names["model"].posterior_.n_draws == 3
+
+
+def test_no_page_has_code_that_nobody_runs() -> None:
+    run = {*PAGES, DOCS / "performance.md", DOCS / "distributed.md"}
+    idle = [path for path in DOCS.rglob("*.md") if path not in run and "```python" in path.read_text("utf-8")]
+    assert not idle

@@ -287,7 +287,14 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         pairs = predict_observed(self.posterior_, tensor)
         return sum(int(np.count_nonzero((p > 0.5) == ones)) for ones, p in pairs) / tensor.n_observed
 
-    def top_cells(self, mode: str | int, index: Any, n: int = 10, known: Any = None) -> TopCells:
+    def top_cells(
+        self,
+        mode: str | int,
+        index: Any,
+        n: int = 10,
+        known: Any = None,
+        symmetric: tuple[str | int, str | int] | None = None,
+    ) -> TopCells:
         """Return the most probable cells of a slice, such as the likeliest new links of one thing.
 
         Only cells inside of components are looked at, so a slice may be of any size; in components with
@@ -304,6 +311,9 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         known : array-like or tensor, optional
             Cells whose ones are left out, such as the data of the fit; with ``unlisted="missing"`` also its
             listed zeros.
+        symmetric : pair of modes, optional
+            Two modes that stand for the same things, in pairs without direction: each pair is named once,
+            and no thing with itself. By default those of the model.
 
         Returns
         -------
@@ -311,7 +321,9 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
             Indices, probabilities and names; as text, a table.
         """
         check_is_fitted(self)
-        return top_cells(self.posterior_, mode, index, n, known)
+        posterior, given = self.posterior_, self.symmetric if symmetric is None else symmetric
+        pair = check_symmetric(given, posterior.modes, posterior.shape)
+        return top_cells(posterior, mode, index, n, known, pair)
 
     def transform(self, X: Any, kind: str = "membership") -> Floats:
         """Return how each slice of X along mode 0 stands to each component.
@@ -431,7 +443,7 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
     def _tensor(self, X: Any) -> Tensor:
         """Return the cells as a tensor, mirrored if two modes share a factor."""
         tensor = as_tensor(X)
-        pair = check_symmetric(self.symmetric, tensor)
+        pair = check_symmetric(self.symmetric, tensor.modes, tensor.shape)
         if pair is not None and isinstance(tensor, ShardedTensor):
             raise InputError(
                 "symmetric is given, but modes on a cluster cannot share a factor; leave it out."

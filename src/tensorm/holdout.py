@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ def train_test_mask(
         True for the cells that are held out; of the shape of X. ``hide`` takes them out.
     """
     share, rng, tensor = check_share(test_size), check_generator(random_state), as_tensor(X)
-    mirrored = check_symmetric(symmetric, tensor)
+    mirrored = check_symmetric(symmetric, tensor.modes, tensor.shape)
     if mirrored is None and isinstance(tensor, RelationalTensor):
         mirrored = tensor.mirrored
     need, room = 6 * math.prod(tensor.shape), available_memory()
@@ -271,14 +272,14 @@ def _one_side(shape: tuple[int, ...], i: int, j: int) -> Bits:
     return np.asarray(rows <= columns)
 
 
-def check_symmetric(symmetric: Any, tensor: Tensor) -> tuple[int, int] | None:
+def check_symmetric(symmetric: Any, modes: Sequence[str], shape: Sequence[int]) -> tuple[int, int] | None:
     """Return two modes of equal size by number, the smaller first, or None; raise if they are not."""
     if symmetric is None:
         return None
     if not isinstance(symmetric, (tuple, list)) or len(symmetric) != 2:
         raise InputError(f"symmetric is {symmetric!r}; give a pair of modes, or None.")
-    i, j = (check_mode(mode, tensor.modes, "symmetric") for mode in symmetric)
-    if i == j or tensor.shape[i] != tensor.shape[j]:
-        sizes = f"{tensor.shape[i]} and {tensor.shape[j]}"
+    i, j = (check_mode(mode, modes, "symmetric") for mode in symmetric)
+    if i == j or shape[i] != shape[j]:
+        sizes = f"{shape[i]} and {shape[j]}"
         raise InputError(f"symmetric is {symmetric!r}, of sizes {sizes}; give two modes of the same size.")
     return min(i, j), max(i, j)

@@ -46,12 +46,21 @@ class TopCells(NamedTuple):
         return "\n".join(f"{p:.3f}  {'  '.join(names)}" for p, names in pairs)
 
 
-def top_cells(posterior: Posterior, mode: str | int, index: Any, n: int = 10, known: Any = None) -> TopCells:
+def top_cells(
+    posterior: Posterior,
+    mode: str | int,
+    index: Any,
+    n: int = 10,
+    known: Any = None,
+    pair: tuple[int, int] | None = None,
+) -> TopCells:
     """Return the most probable cells of a slice; see ``TensOrMachine.top_cells``."""
     k = check_mode(mode, posterior.modes)
     row = check_index(index, posterior.modes[k], posterior.shape[k], posterior.labels[k])
     count = check_count("n", n, 1)
     keys = np.unique(np.concatenate([np.zeros(0, np.int64), *_inside(posterior, k, row)]))
+    if pair is not None:
+        keys = _each_pair_once(keys, posterior.shape, pair, k)
     if known is not None:
         tensor = as_tensor(known)
         if tensor.shape != posterior.shape:
@@ -74,6 +83,18 @@ def _inside(posterior: Posterior, mode: int, row: int) -> list[npt.NDArray[np.in
         grid = np.meshgrid(*members, indexing="ij")
         found.append(key_of([axis.ravel() for axis in grid], posterior.shape))
     return found
+
+
+def _each_pair_once(
+    keys: npt.NDArray[np.int64], shape: Sequence[int], pair: tuple[int, int], mode: int
+) -> npt.NDArray[np.int64]:
+    """Leave out what an index of the pair has to do with itself, and one of two orders if both are there."""
+    cells = list(np.unravel_index(keys, shape))
+    if mode not in pair:
+        i, j = pair
+        cells[i], cells[j] = np.minimum(cells[i], cells[j]), np.maximum(cells[i], cells[j])
+    others = cells[pair[0]] != cells[pair[1]]
+    return np.unique(key_of([column[others] for column in cells], shape))
 
 
 def _surest(members: Sequence[Indices], means: Sequence[Floats]) -> list[Indices]:

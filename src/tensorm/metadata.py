@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.checks import check_mode
+from tensorm.coordinates.listing import Place
 from tensorm.errors import InputError
 from tensorm.inputs import is_a
 from tensorm.modes import FittedMode, find_mode, posterior_of, read_modes
@@ -47,7 +48,16 @@ class Column(NamedTuple):
     def categories(self) -> list[str]:
         """The different values, in the order in which they appear; none if they are measurements."""
         found = list(dict.fromkeys(value for value in self.values.tolist() if value))
-        return found if self.numbers is None or len(found) <= FEW else []
+        code = len(found) <= FEW and self._repeats(found)
+        return found if self.numbers is None or code else []
+
+    @property
+    def grouping(self) -> bool:
+        """Whether the values put indices into groups, as roles do and names do not."""
+        return bool(self.categories) and self._repeats(self.categories)
+
+    def _repeats(self, found: Sequence[str]) -> bool:
+        return 2 * len(found) <= int(np.count_nonzero(self.values))
 
     @property
     def groups(self) -> npt.NDArray[np.str_]:
@@ -89,25 +99,45 @@ def read_metadata(
     )
 
 
-def share_metadata(tensor: Tensor, metadata: Metadata) -> dict[str, Any]:
-    """Return the tables by the names of their modes; modes with the same labels share theirs."""
-    tables = {check_mode(mode, tensor.modes): table for mode, table in metadata.items()}
-    for k, labels in enumerate(tensor.labels):
-        for other in list(tables):
-            if (
-                k not in tables
-                and labels is not None
-                and np.array_equal(labels, np.asarray(tensor.labels[other]))
-            ):
-                tables[k] = tables[other]
-    return {tensor.modes[k]: table for k, table in sorted(tables.items())}
+def share_metadata(tensor: Tensor, metadata: Metadata) -> dict[str, dict[str, list[Any]]]:
+    """Return the tables as columns, labels first, by mode; modes with the same labels share theirs."""
+    given = {check_mode(mode, tensor.modes): table for mode, table in metadata.items()}
+    read = {k: _read(_unfitted(tensor, k), table) for k, table in given.items()}
+    shared: dict[str, dict[str, list[Any]]] = {}
+    for k, mode in enumerate(tensor.modes):
+        same = [k, *(j for j in given if _same_labels(tensor, j, k))]
+        labels, columns = next((read[j] for j in same if j in read), (None, {}))
+        if columns:
+            names = [_unfitted(tensor, k).label(n) for n in range(tensor.shape[k])]
+            others = {name: values for name, values in columns.items() if name != mode}
+            shared[mode] = {mode: names if labels is None else labels, **others}
+    return shared
 
 
-def check_metadata(tensor: Tensor, metadata: Metadata) -> None:
-    """Raise unless tables can be joined to the modes of a tensor, as ``read_metadata`` does after the fit."""
-    for mode, table in metadata.items():
-        k = check_mode(mode, tensor.modes)
-        _join(FittedMode(tensor.modes[k], np.zeros((tensor.shape[k], 1)), tensor.labels[k], None), table)
+def _same_labels(tensor: Tensor, j: int, k: int) -> bool:
+    return tensor.labels[k] is not None and np.array_equal(
+        np.asarray(tensor.labels[j]), np.asarray(tensor.labels[k])
+    )
+
+
+def _unfitted(tensor: Tensor, k: int) -> FittedMode:
+    """Return a mode as its reader will see it, before anything is known of its components."""
+    return FittedMode(tensor.modes[k], np.zeros((tensor.shape[k], 1)), tensor.labels[k], None)
+
+
+def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
+    """Raise unless a table can be joined to a mode of a tensor, as ``read_metadata`` does after the fit.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    mode : str
+    table : table
+    place : callable
+        Says where a row of the table is, for messages.
+    """
+    k = check_mode(mode, tensor.modes)
+    _join(_unfitted(tensor, k), table, place)
 
 
 def groups_of(
@@ -122,7 +152,8 @@ def groups_of(
     metadata : mapping, optional
         As for ``read_metadata``.
     column : str, optional
-        Its name; by default the first that holds categories. Tables without it are passed over.
+        Its name; by default the first whose values occur twice or more on average. Tables without it are
+        passed over.
 
     Returns
     -------
@@ -131,7 +162,7 @@ def groups_of(
     """
     groups = {}
     for mode, columns in zip(posterior_of(model).modes, read_metadata(model, metadata), strict=True):
-        wanted = (part for part in columns if (part.categories if column is None else part.name == column))
+        wanted = (part for part in columns if (part.grouping if column is None else part.name == column))
         found = next(wanted, None)
         if found is not None:
             groups[mode] = found.groups
@@ -140,9 +171,13 @@ def groups_of(
     return groups
 
 
-def _join(mode: FittedMode, table: Any) -> tuple[Column, ...]:
+def _place(row: int) -> str:
+    return f"row {row + 1}"
+
+
+def _join(mode: FittedMode, table: Any, place: Place = _place) -> tuple[Column, ...]:
     labels, columns = _read(mode, table)
-    rows = [[n] for n in range(len(mode.means))] if labels is None else _find_rows(mode, labels)
+    rows = [[n] for n in range(len(mode.means))] if labels is None else _find_rows(mode, labels, place)
     made = []
     for name, values in columns.items():
         if len(values) != len(rows):
@@ -190,7 +225,7 @@ def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, lis
 
 
 def _names(labels: Sequence[Any]) -> list[str]:
-    return ["" if _missing(label) else str(label) for label in labels]
+    return ["" if is_missing(label) else str(label) for label in labels]
 
 
 def _columns(table: Any) -> dict[str, Any] | None:
@@ -209,7 +244,7 @@ def _columns(table: Any) -> dict[str, Any] | None:
     return {name: frame[name].to_list() for name in frame.columns}
 
 
-def _find_rows(mode: FittedMode, labels: Sequence[str]) -> list[list[int]]:
+def _find_rows(mode: FittedMode, labels: Sequence[str], place: Place) -> list[list[int]]:
     """Return for each label where in the mode it is."""
     places: dict[str, list[int]] = {}
     for n in range(len(mode.means)):
@@ -217,36 +252,36 @@ def _find_rows(mode: FittedMode, labels: Sequence[str]) -> list[list[int]]:
     first: dict[str, int] = {}
     for row, label in enumerate(labels):
         if not label and label not in places:
-            raise InputError(f"metadata for {mode.name!r} has no label in row {row + 1}; give one.")
+            raise InputError(f"metadata for {mode.name!r} has no label in {place(row)}; give one.")
         if label not in places:
             raise InputError(
-                f"metadata for {mode.name!r} has the label {label!r} in row {row + 1}, which the data do not "
+                f"metadata for {mode.name!r} has the label {label!r} in {place(row)}, which the data do not "
                 f"have; theirs are like {mode.label(0)!r}."
             )
         if label in first:
             raise InputError(
-                f"metadata for {mode.name!r} has the label {label!r} in rows {first[label] + 1} and "
-                f"{row + 1}; give each label once."
+                f"metadata for {mode.name!r} has the label {label!r} in {place(first[label])} and again in "
+                f"{place(row)}; give each label once."
             )
         first[label] = row
     return [places[label] for label in labels]
 
 
 def _column(name: str, values: Sequence[Any]) -> Column:
-    known = [value for value in values if not _missing(value)]
+    known = [value for value in values if not is_missing(value)]
     measured = all(
         isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) for value in known
     )
     return Column(
         name,
-        np.array(["" if _missing(value) else _text(value) for value in values], np.str_),
-        np.array([math.nan if _missing(value) else float(value) for value in values])
+        np.array(["" if is_missing(value) else _text(value) for value in values], np.str_),
+        np.array([math.nan if is_missing(value) else float(value) for value in values])
         if measured and known
         else None,
     )
 
 
-def _missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN or NaT, none of which is what it is."""
     return value is None or bool(value != value) or type(value).__name__ == "NAType"
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.diagnostics import SAME, factor_means, similarity
+from tensorm.metadata import UNKNOWN
 from tensorm.modes import MEMBER, FittedMode, Groups, posterior_of, read_modes
 from tensorm.posterior import Posterior
 
@@ -202,6 +203,8 @@ def _runs(mode: FittedMode, members: list[int]) -> Iterator[list[int]]:
 
 def _follows(mode: FittedMode, n: int) -> bool:
     """Whether the name of index n goes on from the one before: the next number, hour, date or interval."""
+    if mode.labels is not None and mode.labels.dtype.kind in "iu":
+        return bool(mode.labels[n] == mode.labels[n - 1] + 1)  # badges 1109 and 1114 are neighbours by chance
     if mode.labels is None or mode.labels.dtype.kind in ORDERED:
         return True
     before, this = mode.label(n - 1), mode.label(n)
@@ -259,7 +262,7 @@ def _percent(share: float) -> str:
 
 def _plural(name: str, count: int) -> str:
     """Return the plural of an everyday word; names, codes and plurals stay as they are."""
-    if count == 1 or not (name.isalpha() and name.islower()) or name.endswith("s"):
+    if count == 1 or name == UNKNOWN or not (name.isalpha() and name.islower()) or name.endswith("s"):
         return name
     if re.search(r"[^aeiou]y$", name):
         return name[:-1] + "ies"

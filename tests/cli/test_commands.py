@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
@@ -15,7 +16,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from tensorm import datasets, load
+from tensorm import InputError, TensOrMachine, datasets, load
 from tensorm.cli import main
 
 
@@ -41,6 +42,8 @@ def folder(tmp_path_factory):
     genes = datasets.simulate((12, 15), rank=2, noise=0.05, random_state=0).observed
     names = [f"p{i}" for i in range(12)]
     pd.DataFrame(genes, index=names, columns=[f"g{j}" for j in range(15)]).to_csv(path / "genes.csv")
+    levels = np.random.default_rng(0).normal(size=(12, 6)) + 3 * genes[:, :6]
+    pd.DataFrame(levels, index=names, columns=list("uvwxyz")).to_csv(path / "expression.csv")
     pd.DataFrame({"label": names, "type": ["a", "b"] * 6}).to_csv(path / "patients.csv", index=False)
     return path
 
@@ -119,6 +122,42 @@ def test_badges_are_cut_into_hours_and_have_no_direction(folder, monkeypatch) ->
     assert summary["modes"] == {"t": 24, "i": 30, "j": 30}
     assert summary["n_components"] == len(summary["components"]) == 3
     assert all(component["i"] == component["j"] for component in summary["components"])
+    person = next(name for component in summary["components"] for name in component["i"])
+    mine = pd.read_csv(io.StringIO(run("predict", "runs/shared", "--of", "i", person).stdout))
+    assert set(mine.i) == {int(person)}
+    assert int(person) not in set(mine.j)
+    hour = next(name for component in summary["components"] for name in component["t"])
+    pairs = pd.read_csv(io.StringIO(run("predict", "runs/shared", "--of", "t", hour).stdout))
+    assert (pairs.i < pairs.j).all()
+    assert run("report", "runs/shared").exit_code == 0
+    html = (folder / "runs/shared/report.html").read_text(encoding="utf-8")
+    assert "tensorm fit badges.tsv --time-column t --modes i,j --pair i,j --undirected --shared" in html
+
+
+def test_the_package_speaks_of_options(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    options = ["--modes", "hour,person,met", "--components", 24, "--draws", 20, "--chains", 2]
+    found = run("fit", "contacts.csv", *options, "--out", "runs/plain")
+    assert "person and met share 30 labels. If they stand for the same things" in found.stderr
+    assert len([line for line in found.stdout.splitlines() if line.startswith("Component ")]) <= 20
+    assert "--draws" in found.stdout
+    assert "n_draws" not in found.output
+    assert 'tensorm.load("runs/plain/fit.nc")' in found.stdout
+
+
+def test_what_is_known_is_there_before_the_first_sweep_and_gone_without_one(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    seen = []
+
+    def stop(model, X, run_dir) -> None:
+        seen.extend(sorted(path.name for path in run_dir.iterdir()))
+        raise InputError("There is no sweep.")
+
+    monkeypatch.setattr(TensOrMachine, "fit", stop)
+    result = run("fit", "contacts.csv", "--metadata", "person=roles.csv", "--out", "runs/never/begun")
+    assert seen == ["command.json", "metadata.json"]
+    assert result.exit_code == 2
+    assert not (folder / "runs/never").exists()
 
 
 def test_select_says_one_number_to_programs(folder, monkeypatch) -> None:
@@ -132,10 +171,10 @@ def test_select_says_one_number_to_programs(folder, monkeypatch) -> None:
 
 def test_quiet_prints_nothing(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
-    result = run(
-        "fit", "genes.csv", "--wide", "--components", 2, "--draws", 5, "--out", "runs/quiet", "--quiet"
-    )
-    assert (result.exit_code, result.output) == (0, "")
+    small = ["--components", 2, "--draws", 5, "--quiet"]
+    for number, words in enumerate((["genes.csv", "--wide"], ["contacts.csv", "--modes", "hour,person,met"])):
+        result = run("fit", *words, *small, "--out", f"runs/quiet-{number}")
+        assert (result.exit_code, result.output) == (0, "")
 
 
 def test_datasets_are_listed() -> None:
@@ -158,21 +197,43 @@ def test_datasets_are_listed() -> None:
         ("fit contacts.csv --metadata nurse=roles.csv --out x", "'nurse'; choose one of"),
         (
             "fit contacts.csv --metadata met=patients.csv --out x",
-            "has the label 'p0' in row 1, which the data",
+            "has the label 'p0' in line 2 of patients.csv, which the data",
         ),
         ("fit badges.tsv --time-column t --bins fortnight --modes i,j --out x", "give clock, a number, or a"),
         ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give at most"),
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
         ("fit badges.tsv --time-column i --modes i,j --out x", "Seconds have no hour of the day"),
         ("fit contacts.csv --workers 2 --scheduler tcp://x --out x", "two ways to get a cluster"),
-        ("fit empty.csv --out x", "holds no cell"),
+        ("fit empty.csv --out x", "holds no data"),
         ("fit junk.csv --out x", "damaged, or no text"),
         ("fit latin.csv --out x", "line 2 is damaged, or no text in UTF-8; save it as UTF-8"),
         ("fit book.xlsx --out x", "is a spreadsheet; save the sheet as CSV"),
         ("fit formats.csv --time-column t --out x", "line 3 of formats.csv has the time '01/02/2024"),
         ("fit maybe.csv --value x --out x", "column 'x' holds 'maybe' in line 4 of maybe.csv; give 0, 1"),
         ("fit badges.tsv --time-column t --bins 9999999999 --modes i,j --out x", "give at most 100,000"),
-        ("fit contacts.csv --metadata person=twice.csv --out x", "has the label 'a' in row 1, which"),
+        (
+            "fit contacts.csv --metadata person=twice.csv --out x",
+            "has the label 'a' in line 2 of twice.csv",
+        ),
+        ("fit empty.parquet --out x", "empty.parquet holds no data"),
+        ("fit zero.csv --out x", "line 3 of zero.csv holds a character 0"),
+        ("fit zero.parquet --out x", r"column 'i' holds 'a\\x00', a label with a character 0"),
+        ("fit quote.csv --out x", "a quote is opened in line 2 and never closed"),
+        (
+            "fit colon.csv --modes i,j --out x",
+            "colon.csv has one column, 'i:j'; give two or more, with commas",
+        ),
+        ("fit many.csv --out x", "many.csv has 40 columns; say which of them are modes"),
+        ("fit wide.csv --wide --out x", "column 'b' holds 2 in line 3 of wide.csv; give 0, 1"),
+        ("fit maybe.csv --relational --out x", "column 'j' holds 'b' in line 2 of maybe.csv; give a number"),
+        ("fit twice.csv --bins 1h --out x", "--bins says nothing without times"),
+        ("fit twice.csv --unlisted missing --out x", "--unlisted missing leaves ones only"),
+        ("fit twice.csv --metadata i=a.csv --metadata i=roles.csv --out x", "a.csv cannot be read"),
+        (
+            "fit genes.csv --wide --components 9999999999 --out x/y",
+            "--components is 9,999,999,999, ",
+        ),
+        ("simulate --shape 9999999,9999999 --out x.npy", "not enough memory"),
         ("fit junk.npz --out x", "holds no arrays of numbers"),
         ("fit junk.nc --out x", "cannot be read as netCDF"),
         ("fit contacts.doc --out x", "of no known kind"),
@@ -207,6 +268,13 @@ def test_what_is_wrong_is_said_in_a_sentence(folder, monkeypatch, arguments, mes
     (folder / "formats.csv").write_text("t,i,j\n2024-01-01,a,b\n01/02/2024,a,c\n")
     (folder / "maybe.csv").write_text('i,j,x\n"a\n",b,1\nc,d,maybe\n')
     (folder / "twice.csv").write_text("i,j,x\na,b,1\na,b,0\n")
+    (folder / "zero.csv").write_text("i,j\na,b\na\0,c\n")
+    (folder / "quote.csv").write_text('i,j\na,"b\nc,d\n')
+    (folder / "colon.csv").write_text("i:j\na:b\n")
+    (folder / "many.csv").write_text(f"{','.join(f'c{n}' for n in range(40))}\n{','.join('x' * 40)}\n")
+    (folder / "wide.csv").write_text("id,a,b\np,0,1\nq,1,2\n")
+    pd.DataFrame({"i": ["a\0", "a"], "j": ["b", "c"]}).to_parquet(folder / "zero.parquet")
+    pd.DataFrame({"i": [], "j": []}).to_parquet(folder / "empty.parquet")
     before = sorted(folder.rglob("*"))
     result = run(*shlex.split(arguments))
     assert result.exit_code == 2, result.output

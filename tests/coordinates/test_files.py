@@ -93,7 +93,7 @@ def test_parquet(tmp_path: Path) -> None:
         ("a.tns", "1 2 1\n0 2 1\n", r"line 2 of .*a.tns holds 0 for mode 0, but indices count from 1; mend"),
         ("a.csv", "0,1\n0,99999999999999999999\n", r"line 2 of .*a.csv holds 9{20}, too large for an index"),
         ("a.tns", "1 2 1\na 2 1\n", r"line 2 of .*a.tns holds 'a' where an integer is needed"),
-        ("a.csv", "", r".*a.csv holds no cell; give one cell in each line"),
+        ("a.csv", "", r".*a.csv holds no data; give a table with names"),
         ("a.xls", "1", r".*a.xls is of no known kind; give .csv"),
     ],
 )

@@ -133,5 +133,9 @@ def test_associations() -> None:
     assert by_name["person, group: doctor"][0] == pytest.approx(-np.log10(row.q))
     assert len(ax.lines) == (1 if found.below(0.1) else 0)
     assert len(plot_associations(found, q=1.0).lines[0].get_xdata()) == 4
+    ages = {"met": {"label": [f"doctor 0{n}" for n in range(1, 5)] + [f"nurse 0{n}" for n in range(1, 5)]}}
+    ages["met"]["age"] = range(8)
+    marks = plot_associations(associate(ward_posterior(), ages), q=1.0).lines
+    assert {line.get_marker() for line in marks} <= {"^", "v"}
     with pytest.raises(InputError, match="associations holds no pairs"):
         plot_associations(Associations(()))

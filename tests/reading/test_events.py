@@ -108,13 +108,13 @@ def test_values_are_understood(read, words) -> None:
 @pytest.mark.parametrize(
     ("text", "wanted", "message"),
     [
-        ("who,tool\n", {}, "a.csv holds no cell"),
-        ("who\nann\n", {}, "a.csv has one column for modes, 'who'"),
+        ("who,tool\n", {}, "a.csv holds no data"),
+        ("who\nann\n", {}, "a.csv has one column, 'who'"),
         ("who,who\na,b\n", {}, "a.csv has 2 columns with the name 'who'"),
         (",who,tool\n0,a,b\n", {}, "a.csv has no name for column 1"),
         ("who,tool\na,b,\nc,d,\n", {}, "line 2 of .*a.csv has more fields than the first line"),
         ("who,tool\na,b\nc,d,e\n", {}, "line 3 has 3 fields, not 2"),
-        ('who,tool\n"a,b\nc,d\n', {}, "a quote is opened and never closed"),
+        ('who,tool\n"a,b\nc,d\n', {}, "a quote is opened in line 2 and never closed"),
         ('who,tool\n"a\nb",c\nd,\n', {}, "column 'tool' is empty in line 4 of"),
         ("# x\nwho,tool\n\na,b\n  ,d\n", {}, "column 'who' is empty in line 5 of"),
         ("who,tool\njörg,b\n".encode("latin-1"), {}, "line 2 is damaged, or no text in UTF-8"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 import xarray
 
 from tensorm import FileError, InputError
@@ -50,20 +51,48 @@ def test_zarr(tmp_path) -> None:
     zarr = pytest.importorskip("zarr")
     zarr.save_array(tmp_path / "a.zarr", X)
     np.testing.assert_array_equal(read_cells(tmp_path / "a.zarr"), X)
+    LABELLED.rename("cells").to_zarr(tmp_path / "labelled.zarr", zarr_format=2)
+    xarray.testing.assert_equal(read_cells(tmp_path / "labelled.zarr"), LABELLED)
+    xarray.Dataset({"a": LABELLED, "b": LABELLED}).to_zarr(tmp_path / "two.zarr", zarr_format=2)
+    with pytest.raises(FileError, match=r"two.zarr holds 2 variables"):
+        read_cells(tmp_path / "two.zarr")
     (tmp_path / "b.zarr").mkdir()
     with pytest.raises(FileError, match=r"b.zarr is no zarr array"):
         read_cells(tmp_path / "b.zarr")
 
 
-def test_anndata(tmp_path) -> None:
-    anndata = pytest.importorskip("anndata")
-    obs = pd.DataFrame({"type": ["x", "y"]}, index=["p", "q"])
-    anndata.AnnData(np.nan_to_num(X), obs, pd.DataFrame(index=["a", "b", "c"])).write_h5ad(
-        tmp_path / "a.h5ad"
+@pytest.mark.parametrize("stored", [np.asarray, scipy.sparse.csr_matrix])
+def test_anndata(tmp_path, stored) -> None:
+    import anndata
+
+    obs = pd.DataFrame(
+        {"type": pd.Categorical(["x", None]), "age": [40.0, np.nan], "gene": [1, 2]}, index=["p", "q"]
     )
+    var = pd.DataFrame({"age": ["old", "new", "new"]}, index=["a", "b", "c"])
+    anndata.AnnData(stored(np.nan_to_num(X)), obs, var).write_h5ad(tmp_path / "a.h5ad")
     cells = read_cells(tmp_path / "a.h5ad")
     assert cells.dims == ("observation", "variable")
-    assert metadata_of(cells) == {"observation": {"observation": ["p", "q"], "type": ["x", "y"]}}
+    np.testing.assert_array_equal(cells, np.nan_to_num(X))
+    assert metadata_of(read_cells(tmp_path / "a.h5ad", Wanted(modes=["patient", "gene"]))) == {
+        "patient": {
+            "patient": ["p", "q"],
+            "type": ["x", None],
+            "age": [40, None],
+            "observation gene": [1, 2],
+        },
+        "gene": {"gene": ["a", "b", "c"], "variable age": ["old", "new", "new"]},
+    }
+
+
+def test_anndata_without_cells(tmp_path) -> None:
+    import anndata
+
+    anndata.AnnData(None, pd.DataFrame(index=["p"])).write_h5ad(tmp_path / "a.h5ad")
+    with pytest.raises(FileError, match=r"a.h5ad has no matrix X"):
+        read_cells(tmp_path / "a.h5ad")
+    (tmp_path / "a.h5ad").write_bytes(b"junk")
+    with pytest.raises(FileError, match=r"a.h5ad cannot be read as AnnData"):
+        read_cells(tmp_path / "a.h5ad")
 
 
 @pytest.mark.parametrize("text", ["id,a,b,c\np,1,0,\nq,0,1,1\n", "\ufeffid;a;b;c\np;yes;no;NA\nq;0;1;1\n"])

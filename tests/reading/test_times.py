@@ -80,7 +80,8 @@ def test_one_format_of_many(texts) -> None:
 
 
 def test_far_dates_are_what_they_say() -> None:
-    assert cut(["0001-01-01", "9999-12-31"], "2")[1][0] == "0001-01-01"
+    far = ["0001-01-01", "9999-12-31"] if pd.__version__ >= "3" else ["1700-01-01", "2250-12-31"]
+    assert cut(far, "2")[1][0][:10] == far[0]
 
 
 @pytest.mark.parametrize(

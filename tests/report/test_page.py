@@ -98,6 +98,17 @@ def test_the_page_says_everything_in_its_order(ward) -> None:
     assert places == sorted(places)
 
 
+def test_numbers_known_of_members_and_the_command_are_there(ward_fit) -> None:
+    X, model = ward_fit
+    age = np.where(X.role == "patient", 80, 40) + np.arange(75) % 20
+    command = "tensorm fit '<b>.csv' --modes hour,person,met"
+    page = render_report(model, metadata={"person": {"label": X.person.values, "age": age}}, command=command)
+    reader = Reader(page)
+    assert re.search(r"\d person age median \d\d(\.5)? \d\d(\.5)? elsewhere \d", reader.text)
+    assert f"In a terminal {command} In Python" in reader.text
+    assert "b" not in {tag for tag, _ in reader.tags}
+
+
 def test_the_ward_fits_into_a_mail(ward) -> None:
     assert len(ward[1].encode()) < 200_000
 
@@ -141,7 +152,7 @@ def test_labels_are_never_markup(modes) -> None:
     draw = [bits(6, [0, 1, 2, 3]), bits(8, [0, 1, 2, 3]), bits(8, [0])]
     posterior = make_posterior([[draw] * 3], modes, labels)
     metadata = {1: {"label": labels[1], "<u>": [*HOSTILE[:2] * 4]}}
-    page = render_report(posterior, metadata=metadata, title=HOSTILE[0])
+    page = render_report(posterior, metadata=metadata, title=HOSTILE[0], command=HOSTILE[0])
     reader = Reader(page)
     assert [tag for tag, _ in reader.tags].count("script") == 2
     assert not {"img", "i", "u", "b"} & {tag for tag, _ in reader.tags}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -194,10 +193,9 @@ def test_tables_bring_names() -> None:
 
 
 def test_anndata_brings_names() -> None:
-    anndata = pytest.importorskip("anndata")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        data = anndata.AnnData(np.array([[1.0, 2.0], [4.0, 3.0]], np.float32))
+    import anndata
+
+    data = anndata.AnnData(np.array([[1.0, 2.0], [4.0, 3.0]], np.float32))
     data.obs_names, data.var_names = ["x", "y"], ["p", "q"]
     tensor = RelationalTensor(data, normalise=None)
     np.testing.assert_array_equal(tensor.labels[1], ["p", "q"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,26 @@ import click
 
 from tensorm.choice import Selection
 from tensorm.cli.folders import Folder
-from tensorm.cli.groups import main, say
-from tensorm.cli.options import Assigned, Components, about_cells, read_named, read_tables, spread_named
+from tensorm.cli.groups import main, name_options, quietly, say
+from tensorm.cli.options import (
+    Assigned,
+    Components,
+    about_cells,
+    read_named,
+    read_tables,
+    spread_named,
+    to_tensor,
+)
 from tensorm.estimator import TensOrMachine, resume
-from tensorm.metadata import check_metadata, groups_of, share_metadata
+from tensorm.files import FIT
+from tensorm.metadata import groups_of, share_metadata
 from tensorm.reading import metadata_of
-from tensorm.tensors import as_tensor
+from tensorm.tensors import SparseTensor, Tensor
 from tensorm.tensors.distributed import connect
 from tensorm.words import describe
 
 SURE = 0.5  # members of a component have at least this probability
+LONGEST = 20  # components that are described on the terminal
 
 
 @main.command("fit")
@@ -39,6 +50,9 @@ SURE = 0.5  # members of a component have at least this probability
 @click.option(
     "--chains", type=click.IntRange(min=1), default=4, show_default=True, help="Independent chains."
 )
+@click.option(
+    "--burn-in", type=click.IntRange(min=0), help="Sweeps before the first draw; found by itself by default."
+)
 @click.option("--draws", type=click.IntRange(min=1), default=250, show_default=True, help="From each chain.")
 @click.option(
     "--noise", type=click.Choice(["asymmetric", "symmetric"]), default="asymmetric", show_default=True
@@ -50,7 +64,7 @@ SURE = 0.5  # members of a component have at least this probability
 @click.option("--workers", type=click.IntRange(min=1), help="Spread the cells over so many processes here.")
 @click.option("--scheduler", help="Spread them over a running Dask cluster, as tcp://10.0.0.1:8786.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@quietly("Print nothing but errors.")
 def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     """Find the components of the cells in FILE, and leave the fit in a folder.
 
@@ -63,6 +77,7 @@ def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: An
       tensorm fit badges.tsv --time-column t --modes i,j --pair i,j --undirected --out runs/badges
       tensorm fit contacts.parquet --components 7 --workers 2 --out runs/spread
       tensorm fit genes.csv --wide --modes patient,gene --components 8 --out runs/genes
+      tensorm fit expression.csv --relational --modes patient,gene --components 4 --out runs/expression
       tensorm fit contacts.csv --modes hour,person,met --metadata person=roles.csv --out runs/roles
     """
     scheduler, workers = options.pop("scheduler"), options.pop("workers")
@@ -77,33 +92,41 @@ def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: An
 def _fit(
     file: Path, out: Path, as_json: bool, quiet: bool, options: dict[str, Any], client: Any = None
 ) -> None:
-    pair = options["pair"]
-    if options["shared"] and not options["undirected"]:
+    undirected = options["pair"] if options["undirected"] else None
+    if options["shared"] and undirected is None:
         raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
     cells = read_named(file, options) if client is None else spread_named(file, options, client)
-    tensor = as_tensor(cells)
-    metadata = share_metadata(tensor, metadata_of(cells) | read_tables(options["metadata"]))
-    check_metadata(tensor, metadata)
+    tensor = to_tensor(cells, options)
+    if options["pair"] is None and isinstance(tensor, SparseTensor):
+        _note(_hint(tensor), quiet)
+    metadata = share_metadata(tensor, metadata_of(cells) | read_tables(options["metadata"], tensor))
     model = TensOrMachine(
         options["components"],
         n_chains=options["chains"],
         n_draws=options["draws"],
+        burn_in="auto" if options["burn_in"] is None else options["burn_in"],
         noise=options["noise"],
-        symmetric=pair if options["shared"] else None,
+        symmetric=undirected if options["shared"] else None,
         n_jobs=options["jobs"],
         random_state=options["seed"],
         progress=not quiet,
     )
-    model.fit(tensor, run_dir=out)
     folder = Folder(out)
-    folder.keep(getattr(model, "selection_", None), metadata)
+    words = click.get_current_context().find_root().obj
+    folder.begin(words, metadata, undirected)
+    try:
+        model.fit(tensor, run_dir=out)
+    except BaseException:
+        folder.give_up()
+        raise
+    folder.keep(getattr(model, "selection_", None))
     _tell(model, folder, as_json, quiet)
 
 
 @main.command("resume")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@quietly("Print nothing but errors.")
 def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
     """Go on with a fit that was stopped, to the same draws.
 
@@ -114,9 +137,25 @@ def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
     _tell(resume(folder, progress=not quiet), Folder(folder), as_json, quiet)
 
 
-def _note(text: str, quiet: bool) -> None:
-    if not quiet:
+def _note(text: str | None, quiet: bool) -> None:
+    if text is not None and not quiet:
         click.echo(text, err=True)
+
+
+def _hint(tensor: Tensor) -> str | None:
+    """Return advice for two modes that seem to stand for the same things, as in a list of contacts."""
+    named = [
+        (mode, {str(label) for label in labels})
+        for mode, labels in zip(tensor.modes, tensor.labels, strict=True)
+        if labels is not None and len(labels) > 1
+    ]
+    for (i, some), (j, others) in itertools.combinations(named, 2):
+        if 2 * len(some & others) > max(len(some), len(others)):
+            return (
+                f"{i} and {j} share {len(some & others):,} labels. If they stand for the same things, say so "
+                f"by --pair {i},{j}; if their pairs have no direction, add --undirected."
+            )
+    return None
 
 
 def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> None:
@@ -130,14 +169,21 @@ def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> N
         f"{size:,} {mode}" for size, mode in zip(posterior.shape, posterior.modes, strict=True)
     )
     selection = folder.selection()
-    say(f"{sizes}: {model.n_components_} components from {posterior.n_draws:,} draws.")
+    found = f"{model.n_components_} component{'s' if model.n_components_ != 1 else ''}"
+    say(f"{sizes}: {found} from {posterior.n_draws:,} draws.")
     if selection is not None:
         say(selection.reason)
     say("")
-    for text in describe(model, groups_of(model, folder.metadata())):
-        say(text, bold=r"^Components? \d+")
-    say(f"\n{model.diagnostics_.verdict}")
+    texts = describe(model, groups_of(model, folder.metadata()))
+    hidden = [text for text in texts if text.startswith("Component ")][LONGEST:]
+    for text in texts:
+        if text not in hidden:
+            say(text, bold=r"^Components? \d+")
+        elif text is hidden[0]:
+            say(f"And {len(hidden)} weaker components, which the report has, too.")
+    say(f"\n{name_options(model.diagnostics_.verdict)}")
     say(f"The fit is in {folder.path}; see it all in a browser:  tensorm report {folder.path}")
+    say(f'To go on in Python:  tensorm.load("{folder.path / FIT}")')
 
 
 def summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:

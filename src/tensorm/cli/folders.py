@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tensorm.choice import Selection
 from tensorm.errors import FileError
 from tensorm.estimator import TensOrMachine, load
-from tensorm.files import FIT, open_run
+from tensorm.files import FIT, RUN, check_folder, open_run
+from tensorm.metadata import is_missing
 from tensorm.netcdf import replace_file
 from tensorm.tensors import Tensor
 
-SELECTION, METADATA = "selection.json", "metadata.json"
+SELECTION, METADATA, COMMAND = "selection.json", "metadata.json", "command.json"
 
 
 class Folder:
@@ -27,14 +33,37 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.made: list[Path] = []  # folders that were not there before
 
-    def keep(self, selection: Selection | None, metadata: dict[str, Any]) -> None:
-        """Write how the number of components was chosen, and the metadata, beside the fit."""
+    def begin(
+        self, words: Sequence[str], metadata: dict[str, Any], symmetric: tuple[str, str] | None
+    ) -> None:
+        """Write what is known before the first sweep: the command, the metadata, an undirected pair."""
+        self.made = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        check_folder(self.path)
+        said = {"command": list(words), "symmetric": symmetric}
+        replace_file(self.path / COMMAND, json.dumps(said, indent=1).encode())
+        if metadata:
+            tables = {
+                mode: {name: [_plain(value) for value in values] for name, values in columns.items()}
+                for mode, columns in metadata.items()
+            }
+            replace_file(self.path / METADATA, json.dumps(tables, indent=1).encode())
+
+    def give_up(self) -> None:
+        """Leave nothing of a fit that did not come to sampling."""
+        if (self.path / RUN).exists():
+            return
+        for name in (COMMAND, METADATA):
+            (self.path / name).unlink(missing_ok=True)
+        with suppress(OSError):  # somebody else may have put something there
+            for path in self.made:
+                path.rmdir()
+
+    def keep(self, selection: Selection | None) -> None:
+        """Write how the number of components was chosen beside the fit."""
         if selection is not None:
             replace_file(self.path / SELECTION, selection.to_json().encode())
-        if metadata:
-            tables = {mode: _columns(table) for mode, table in metadata.items()}
-            replace_file(self.path / METADATA, json.dumps(tables, indent=1).encode())
 
     def model(self) -> TensOrMachine:
         """Return the fit."""
@@ -54,29 +83,44 @@ class Folder:
         try:
             return None if text is None else Selection.from_json(text)
         except ValueError as error:
-            raise FileError(f"{self.path / SELECTION} is damaged; delete it to go without.") from error
+            raise _damaged(self.path / SELECTION) from error
 
     def metadata(self) -> dict[str, Any]:
         """Return the tables of metadata."""
-        text = _read(self.path / METADATA)
-        try:
-            tables = {} if text is None else json.loads(text)
-        except ValueError as error:
-            raise FileError(f"{self.path / METADATA} is damaged; delete it to go without.") from error
-        return dict(tables)
+        return _read_mapping(self.path / METADATA)
+
+    def command(self) -> str | None:
+        """Return the commands that make the fit and its report again, if it was made by one."""
+        words = _read_mapping(self.path / COMMAND).get("command")
+        if not isinstance(words, list):
+            return None
+        return f"{shlex.join(map(str, words))}\ntensorm report {shlex.quote(str(self.path))}"
+
+    def symmetric(self) -> tuple[str, str] | None:
+        """Return the two modes whose pairs have no direction, if there are such."""
+        pair = _read_mapping(self.path / COMMAND).get("symmetric")
+        return (str(pair[0]), str(pair[1])) if isinstance(pair, list) and len(pair) == 2 else None
 
 
 def _read(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.exists() else None
 
 
-def _columns(table: Any) -> dict[str, list[Any]]:
-    """Return the columns of a table, as JSON holds them."""
-    if isinstance(table, dict):
-        return table
-    known = table.astype(object).where(table.notna(), None)
-    return {str(name): [_plain(value) for value in known[name]] for name in known.columns}
+def _read_mapping(path: Path) -> dict[str, Any]:
+    text = _read(path)
+    try:
+        return {} if text is None else dict(json.loads(text))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _damaged(path) from error
+
+
+def _damaged(path: Path) -> FileError:
+    return FileError(f"{path} is damaged; delete it to go without.")
 
 
 def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+    """Return a value as JSON holds it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if is_missing(value):
+        return None
+    return value if isinstance(value, (bool, int, float, str)) else str(value)

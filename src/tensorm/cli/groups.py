@@ -8,16 +8,30 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 from rich.text import Text
 
 from tensorm.errors import ClusterError, FileError, InputError
+
+F = TypeVar("F", bound=Callable[..., Any])
+QUIET = "tensorm.quiet"
+OPTIONS = {
+    "n_components": "--components",
+    "n_chains": "--chains",
+    "n_draws": "--draws",
+    "burn_in": "--burn-in",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "run_dir": "--out",
+    "tensorm.resume": "tensorm resume",
+}
 
 
 class Refusal(click.ClickException):
@@ -29,13 +43,20 @@ class Refusal(click.ClickException):
 class Commands(click.Group):
     """Commands whose expected errors and notes are sentences."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the words of a command, and keep them as they were typed."""
+        ctx.obj = ("tensorm", *args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            with _speaking_plainly():
+            with _speaking_plainly(ctx):
                 return super().invoke(ctx)
         except (InputError, FileError, ClusterError, ImportError) as error:
-            raise Refusal(str(error)) from error
+            raise Refusal(name_options(str(error))) from error
+        except MemoryError as error:
+            raise Refusal("There is not enough memory for this; give fewer or smaller modes.") from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read the output has left: click ends quietly
                 raise
@@ -58,6 +79,11 @@ def main() -> None:
     """
 
 
+def name_options(text: str) -> str:
+    """Return a message of the package with its settings as they are called on the command line."""
+    return re.sub(r"\b(" + "|".join(map(re.escape, OPTIONS)) + r")\b", lambda name: OPTIONS[name[0]], text)
+
+
 def say(text: str, bold: str | None = None) -> None:
     """Print a text: wrapped and with colour on a terminal, as it is elsewhere."""
     console = Console(highlight=False)
@@ -67,23 +93,44 @@ def say(text: str, bold: str | None = None) -> None:
     console.print(styled, soft_wrap=not console.is_terminal)
 
 
+def quietly(what: str) -> Callable[[F], F]:
+    """Add the option --quiet, which also keeps notes to itself."""
+
+    def hush(ctx: click.Context, _: click.Parameter, quiet: bool) -> bool:
+        ctx.meta[QUIET] = quiet  # shared with the context of the group
+        return quiet
+
+    return click.option("--quiet", is_flag=True, callback=hush, help=what)
+
+
 class _Echo(logging.Handler):
-    """Shows log records as plain lines."""
+    """Shows log records and warnings as plain lines, unless all is to be quiet."""
+
+    def __init__(self, ctx: click.Context) -> None:
+        super().__init__()
+        self.ctx = ctx
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(record.getMessage(), err=True)
+        self.say(record.getMessage())
+
+    def warn(self, message: Warning | str, *_: Any, **__: Any) -> None:
+        self.say(f"Note: {message}")
+
+    def say(self, text: str) -> None:
+        if not self.ctx.meta.get(QUIET):
+            click.echo(name_options(text), err=True)
 
 
 @contextmanager
-def _speaking_plainly() -> Iterator[None]:
+def _speaking_plainly(ctx: click.Context) -> Iterator[None]:
     """Show the package's notes and all warnings as plain lines while the block runs."""
-    logger, handler = logging.getLogger("tensorm"), _Echo()
+    logger, handler = logging.getLogger("tensorm"), _Echo(ctx)
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: click.echo(f"Note: {message}", err=True)
+            warnings.showwarning = handler.warn
             yield
     finally:
         logger.removeHandler(handler)

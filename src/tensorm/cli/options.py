@@ -10,11 +10,13 @@ import click
 
 from tensorm.coordinates.files import kind_of
 from tensorm.errors import InputError
-from tensorm.reading import Wanted, read_any_table, read_cells
+from tensorm.metadata import check_metadata
+from tensorm.reading import TABLES, Wanted, read_any_table, read_cells
+from tensorm.tensors import RelationalTensor, Tensor, as_tensor
 from tensorm.tensors.distributed import DaskTensor
 
 F = TypeVar("F", bound=Callable[..., Any])
-CELLS = ("modes", "value", "unlisted", "time", "bins", "origin", "pair", "undirected", "wide")
+CELLS = ("modes", "value", "unlisted", "time", "bins", "origin", "pair", "undirected", "wide", "relational")
 
 
 class Names(click.ParamType):
@@ -76,15 +78,19 @@ def about_cells(command: F) -> F:
         click.option("--time-column", "time", help="Column with times, cut into bins; becomes a mode."),
         click.option(
             "--bins",
-            default="clock",
-            show_default=True,
-            help="Of times: clock (hours of the day), a length (1h, 30min, 1d), or a number of equal bins.",
+            help="Of times: clock (hours of the day, the default), a length (1h, 30min, 1d), or a number of "
+            "equal bins.",
         ),
         click.option("--origin", help='When times in seconds start to count, such as "2010-12-06 13:00".'),
         click.option("--pair", type=Names(), help="Two modes that stand for the same things, as i,j."),
         click.option("--undirected", is_flag=True, help="A row says the same of both orders of the pair."),
         click.option(
             "--wide", is_flag=True, help="A row for each index of one mode, a column for the other."
+        ),
+        click.option(
+            "--relational",
+            is_flag=True,
+            help="Such a table, or a matrix, of numbers: which of two columns is higher in each row.",
         ),
     ]
     for option in reversed(options):
@@ -93,21 +99,33 @@ def about_cells(command: F) -> F:
 
 
 def read_named(file: Path, options: dict[str, Any]) -> Any:
-    """Read the cells of a file, given the options of ``about_cells``; takes these out of the options."""
-    said = {name: options.pop(name) for name in CELLS}
+    """Read the cells of a file, given the options of ``about_cells``."""
+    said = {name: options[name] for name in CELLS}
     pair = said["pair"]
     if pair is not None and len(pair) != 2:
         raise InputError(f"--pair is {','.join(pair)}; give two modes.")
     if said["undirected"] and pair is None:
         raise InputError("--undirected says nothing without a pair; give the two modes by --pair i,j.")
-    return read_cells(file, Wanted(**said))
+    for name in ("bins", "origin"):
+        if said[name] is not None and said["time"] is None:
+            raise InputError(f"--{name} says nothing without times; name their column by --time-column.")
+    if said["unlisted"] == "missing" and said["value"] is None and kind_of(file) in TABLES:
+        raise InputError("--unlisted missing leaves ones only; name the column of 0 and 1 by --value.")
+    return read_cells(file, Wanted(**said | {"bins": said["bins"] or "clock"}))
+
+
+def to_tensor(cells: Any, options: dict[str, Any]) -> Tensor:
+    """Return cells that were read as a tensor."""
+    return RelationalTensor(cells) if options["relational"] else as_tensor(cells)
 
 
 def spread_named(file: Path, options: dict[str, Any], client: Any) -> Any:
     """Let the workers of a cluster read the cells of a file, each its own part."""
-    said = {name: options.pop(name) for name in CELLS}
+    said = {name: options[name] for name in CELLS}
     kind = kind_of(file)
-    if kind not in (".zarr", ".parquet") or any(said[name] for name in ("time", "pair", "wide")):
+    if kind not in (".zarr", ".parquet") or any(
+        said[name] for name in ("time", "pair", "wide", "relational")
+    ):
         raise InputError(
             f"{file} cannot be read in parts; on a cluster give a zarr array, or Parquet with a column of "
             "indices for each mode."
@@ -118,6 +136,12 @@ def spread_named(file: Path, options: dict[str, Any], client: Any) -> Any:
     return DaskTensor.from_table(file, modes, value, unlisted=unlisted, client=client)
 
 
-def read_tables(assigned: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    """Read the tables of metadata."""
-    return {mode: read_any_table(path)[0] for mode, path in assigned}
+def read_tables(assigned: tuple[tuple[str, str], ...], tensor: Tensor) -> dict[str, Any]:
+    """Read the tables of metadata, or raise unless they can be joined to the modes of the cells."""
+    tables = {}
+    for mode, path in assigned:
+        if mode in tables:
+            raise InputError(f"--metadata is given twice for {mode}; put both tables into one.")
+        tables[mode], place = read_any_table(path)
+        check_metadata(tensor, mode, tables[mode], place)
+    return tables

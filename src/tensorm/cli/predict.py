@@ -16,6 +16,7 @@ from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main
 from tensorm.errors import InputError
 from tensorm.estimator import TensOrMachine
+from tensorm.modes import find_mode, read_modes
 from tensorm.netcdf import replace_file
 from tensorm.posterior import Posterior
 from tensorm.reading import read_any_table
@@ -47,17 +48,20 @@ def predict_command(
         p = posterior.predict_cells(tuple(indices.T))
     else:
         assert of is not None
-        found = model.top_cells(of[0], _index(posterior, *of), top, fitted.cells())
+        index = _index(posterior, *of)
+        found = model.top_cells(of[0], index, top, fitted.cells(), fitted.symmetric())
         names, p = found.names, found.probabilities
     _write(model, names, p, out)
 
 
-def _index(posterior: Posterior, mode: str, label: str) -> Any:
-    """Return a label, or the number that it is where a mode has none."""
-    known = dict(zip(posterior.modes, posterior.labels, strict=True)).get(mode)
-    if known is None:
-        return int(label) if label.isdigit() else label
-    return next((one for one in known if str(one) == label), label)
+def _index(posterior: Posterior, mode: str, label: str) -> int:
+    """Return the number of a label: of what people see, which may be a number itself."""
+    fitted = read_modes(posterior)[find_mode(posterior, mode)]
+    places = (n for n in range(len(fitted.means)) if fitted.label(n) == label)
+    found = next(places, None)
+    if found is None:
+        raise InputError(f"{label!r} is no {mode} of the fit; theirs are like {fitted.label(0)!r}.")
+    return found
 
 
 def _find_cells(posterior: Posterior, path: Path) -> tuple[Any, tuple[tuple[str, ...], ...]]:

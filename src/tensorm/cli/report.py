@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tensorm.cli.folders import Folder
-from tensorm.cli.groups import main, say
+from tensorm.cli.groups import main, quietly, say
 from tensorm.cli.options import Assigned, read_tables
 from tensorm.metadata import share_metadata
 from tensorm.report import write_report
@@ -20,7 +20,7 @@ from tensorm.report import write_report
 )
 @click.option("--metadata", type=Assigned(), multiple=True, help="Tables of labels, as person=roles.csv.")
 @click.option("--title", help="Heading of the page.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@quietly("Print nothing but errors.")
 def report_command(
     folder: Path, out: Path | None, metadata: tuple[tuple[str, str], ...], title: str | None, quiet: bool
 ) -> None:
@@ -38,9 +38,10 @@ def report_command(
         model,
         page,
         X=cells,
-        metadata=fitted.metadata() | share_metadata(cells, read_tables(metadata)),
+        metadata=fitted.metadata() | share_metadata(cells, read_tables(metadata, cells)),
         selection=fitted.selection(),
         title=title,
+        command=fitted.command(),
     )
     if not quiet:
         say(f"Written: {page} ({page.stat().st_size / 1000:,.0f} kB). Open it in a browser.")

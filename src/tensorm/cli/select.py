@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from tensorm.cli.groups import main, say
-from tensorm.cli.options import about_cells, read_named
+from tensorm.cli.groups import main, quietly, say
+from tensorm.cli.options import about_cells, read_named, to_tensor
 from tensorm.estimator import TensOrMachine
 from tensorm.selection import select_components
 from tensorm.selection.select import METHODS
@@ -45,7 +45,7 @@ class Candidates(click.ParamType):
 )
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads; one per processor core by default.")
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
-@click.option("--quiet", is_flag=True, help="Print the number only.")
+@quietly("Print the number only.")
 def select_command(file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     """Choose the number of components for the cells in FILE.
 
@@ -55,9 +55,8 @@ def select_command(file: Path, as_json: bool, quiet: bool, **options: Any) -> No
       tensorm select contacts.csv --modes hour,person,met --method cv --candidates 1-12
     """
     pair = options["pair"]
-    cells = read_named(file, options)
     found = select_components(
-        cells,
+        to_tensor(read_named(file, options), options),
         options["method"],
         options["candidates"],
         estimator=TensOrMachine(symmetric=pair if options["shared"] else None),

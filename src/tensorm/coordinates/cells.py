@@ -22,6 +22,7 @@ Place = Callable[[int], str]
 
 MOST_CELLS = 2**60  # so that counts, and their sums, are exact
 LONGEST = 2**32  # rows of all modes together
+MOST_MODES = 32  # what NumPy's arrays can have
 
 
 class ConflictError(InputError):
@@ -49,6 +50,8 @@ def check_shape(shape: Any) -> tuple[int, ...]:
     """Return the sizes of the modes, or raise if there are too few, or too many cells to be counted."""
     if isinstance(shape, (str, bytes)) or not isinstance(shape, (Sequence, np.ndarray)) or len(shape) < 2:
         raise InputError(f"shape is {shape!r}; give the sizes of two or more modes.")
+    if len(shape) > MOST_MODES:
+        raise InputError(f"shape has {len(shape):,} modes; give at most {MOST_MODES}.")
     sizes = tuple(check_count(f"shape[{k}]", size, 1) for k, size in enumerate(shape))
     if math.prod(sizes) >= MOST_CELLS or sum(sizes) >= LONGEST:
         raise InputError(f"shape is {sizes}, which is {math.prod(sizes):.1e} cells; give fewer than 2**60.")

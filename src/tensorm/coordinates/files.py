@@ -8,7 +8,7 @@ import gzip
 import io
 import os
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -143,6 +143,11 @@ def _records(text: Iterable[str]) -> Iterator[int]:
             within ^= line.count('"') % 2 == 1
 
 
+def _last_record(file: Path) -> int:
+    with _open(file) as text:
+        return deque(_records(text), maxlen=1).pop()
+
+
 def _is_packed(file: Path) -> bool:
     return file.suffix.lower() == ".gz"
 
@@ -172,6 +177,7 @@ def _first_lines(file: Path) -> list[str]:
     try:
         with _open(file) as text:
             lines = [line.rstrip("\r\n") for line in islice(filter(_content, text), 2)]
+        _refuse_zeros(file)
     except (OSError, EOFError, UnicodeError) as error:
         raise _unreadable(file, error) from error
     if not lines:
@@ -179,8 +185,16 @@ def _first_lines(file: Path) -> list[str]:
     return lines
 
 
+def _refuse_zeros(file: Path) -> None:
+    """Raise if a text holds the character 0, which readers drop without a word."""
+    with _open(file) as text:
+        found = next((number for number, line in enumerate(text, 1) if "\0" in line), None)
+    if found is not None:
+        raise FileError(f"line {found} of {file} holds a character 0, so it is damaged; write it again.")
+
+
 def _empty(file: Path) -> FileError:
-    return FileError(f"{file} holds no cell; give one cell in each line.")
+    return FileError(f"{file} holds no data; give a table with names in its first line and rows below.")
 
 
 def _unreadable(file: Path, error: Exception) -> FileError:
@@ -259,11 +273,14 @@ def _read_parquet(file: Path) -> Any:
     import pandas as pd
 
     try:
-        return pd.read_parquet(file)
+        table = pd.read_parquet(file)
     except ImportError as error:
         raise FileError(f"{file} needs pyarrow to be read; install it, or give CSV.") from error
     except (OSError, ValueError) as error:
         raise _unreadable(file, error) from error
+    if not len(table):
+        raise _empty(file)
+    return table
 
 
 def _parse(file: Path, separator: str, titled: bool, labelled: bool, place: Place) -> Any:
@@ -283,7 +300,7 @@ def _parse(file: Path, separator: str, titled: bool, labelled: bool, place: Plac
         found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
         what = f"line {found[2]} has {found[3]} fields, not {found[1]}" if found else "its lines differ"
         if "EOF inside string" in str(error):
-            what = "a quote is opened and never closed"
+            what = f"a quote is opened in line {_last_record(file)} and never closed"
         raise FileError(f"{file} cannot be read: {what}; give one cell in each line.") from error
     except (OSError, EOFError, ValueError) as error:
         raise _unreadable(file, error) from error
@@ -307,7 +324,8 @@ def _tidy(file: Path, table: Any, labelled: bool, decimal: str) -> Any:
     for name in table.columns:
         if table[name].dtype.kind not in "iufb":
             texts = table[name].astype("str").str.strip()
-            table[name] = _typed(texts.mask(texts == ""), decimal) if labelled else texts.mask(texts == "")
+            texts = texts.mask((texts == "") | table[name].isna())  # older pandas has "nan" for nothing
+            table[name] = _typed(texts, decimal) if labelled else texts
     empty = [name for name in table.columns if is_unnamed(name) and table[name].isna().all()]
     table = table.drop(columns=empty).dropna(how="all").reset_index(drop=True)
     if not len(table):
@@ -327,7 +345,10 @@ def _typed(texts: Any, decimal: str) -> Any:
     plain = texts.str.replace(decimal, ".", regex=False)
     if not plain.str.fullmatch(NUMBER, na=True).all() or plain.str.match(r"[+-]?0\d", na=False).any():
         return texts
-    numbers = pd.to_numeric(plain)
+    try:
+        numbers = pd.to_numeric(plain)
+    except ValueError:  # integers too large for older pandas
+        return texts
     exact = numbers.dtype.kind == "i" or (numbers.dtype.kind == "f" and numbers.abs().max() < 2**53)
     return numbers if exact or numbers.isna().all() else texts
 

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 Place = Callable[[int], str]
 
+NOTHING = ("na", "n/a", "nan", "none", "null", "<na>")
 WORDS = {
     **dict.fromkeys(("1", "1.0", "true", "yes"), 1.0),
     **dict.fromkeys(("0", "0.0", "false", "no"), 0.0),
-    **dict.fromkeys(("na", "n/a", "nan", "none", "null", "<na>"), np.nan),
+    **dict.fromkeys(NOTHING, np.nan),
 }
 
 
@@ -111,8 +112,15 @@ def _read_indices(
     array = series.to_numpy()
     if array.dtype.kind in "iuf" and not labelled:
         return array, None
-    texts = array if array.dtype.kind in "iufUM" else array.astype(np.str_)
-    labels, indices = np.unique(texts, return_inverse=True)
+    if array.dtype.kind not in "iufUM":
+        texts = [str(item) for item in array]
+        zero = next((text for text in texts if "\0" in text), None)
+        if zero is not None:
+            raise InputError(
+                f"column {series.name!r} holds {zero!r}, a label with a character 0; give it without."
+            )
+        array = np.array(texts)
+    labels, indices = np.unique(array, return_inverse=True)
     return indices, labels
 
 

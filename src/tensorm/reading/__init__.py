@@ -1,6 +1,6 @@
 """Files that people have, read as tensors: tables of events, wide tables, arrays."""
 
 from tensorm.reading.cells import Wanted, metadata_of, read_cells
-from tensorm.reading.tables import read_any_table
+from tensorm.reading.tables import TABLES, read_any_table
 
-__all__ = ["Wanted", "metadata_of", "read_any_table", "read_cells"]
+__all__ = ["TABLES", "Wanted", "metadata_of", "read_any_table", "read_cells"]

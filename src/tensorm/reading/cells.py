@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.coordinates.files import kind_of
-from tensorm.coordinates.listing import read_values
+from tensorm.coordinates.listing import NOTHING, Place, read_values
 from tensorm.errors import FileError, InputError
 from tensorm.reading.events import read_events
 from tensorm.reading.tables import TABLES, read_any_table, refuse_sheet
@@ -42,6 +43,8 @@ class Wanted(NamedTuple):
         Whether the pair has no direction: a row then says the same of both orders.
     wide : bool
         Whether a table has a row for each index of one mode and a column for each of the other.
+    relational : bool
+        Whether it holds numbers to be compared with each other, as ``RelationalTensor`` does.
     """
 
     modes: Sequence[str] | None = None
@@ -53,6 +56,7 @@ class Wanted(NamedTuple):
     pair: tuple[str, str] | None = None
     undirected: bool = False
     wide: bool = False
+    relational: bool = False
 
 
 def read_cells(path: str | os.PathLike[str], wanted: Wanted | None = None) -> Any:
@@ -84,8 +88,11 @@ def read_cells(path: str | os.PathLike[str], wanted: Wanted | None = None) -> An
         raise FileError(
             f"{file} is of no known kind; give {', '.join((*TABLES, *ARRAYS))}, or .gz of a text."
         )
-    if wanted.wide:
-        return _read_wide(file, wanted.modes)
+    if wanted.wide or wanted.relational:
+        for name in ("value", "time", "pair"):
+            if getattr(wanted, name):
+                raise InputError(f"{file} is wide, so there is no {name} in it; leave that out.")
+        return _read_wide(file, wanted.modes, _read_number if wanted.relational else _read_bit)
     return read_events(file, wanted)
 
 
@@ -96,14 +103,15 @@ def metadata_of(cells: Any) -> dict[str, dict[str, Any]]:
         if len(coordinate.dims) == 1 and name not in coordinate.dims:
             (mode,) = coordinate.dims
             labels = cells[mode].values.astype(str).tolist()
+            twice = next((label for label, times in Counter(labels).items() if times > 1), None)
+            if twice is not None:
+                raise InputError(f"{mode} has the label {twice!r} twice; give each of its indices its own.")
             known.setdefault(str(mode), {str(mode): labels})[str(name)] = coordinate.values.tolist()
     return known
 
 
-def _read_wide(file: Path, modes: Sequence[str] | None) -> Any:
-    """Return a table whose first column has the labels of its rows."""
-    import narwhals
-
+def _read_wide(file: Path, modes: Sequence[str] | None, read: Callable[[Any, Place], Any]) -> Any:
+    """Return a table whose first column has the labels of its rows, its other columns read one by one."""
     table, place = read_any_table(file)
     if len(table.columns) < 2:
         raise InputError(f"{file} has one column; give a column of labels and one for each index.")
@@ -120,9 +128,36 @@ def _read_wide(file: Path, modes: Sequence[str] | None) -> Any:
         raise InputError(
             f"modes is {', '.join(names)}, but a wide table has two; name the rows and the columns."
         )
-    frame = narwhals.from_native(table, eager_only=True)
-    cells = table.iloc[:, 1:].assign(**{name: read_values(frame[name], place) for name in table.columns[1:]})
+    cells = table.iloc[:, 1:].assign(**{name: read(table[name], place) for name in table.columns[1:]})
     return cells.set_axis(labels).rename_axis(index=names[0], columns=names[1])
+
+
+def _read_bit(column: Any, place: Place) -> Any:
+    """Return a column of 0, 1 and nothing."""
+    import narwhals
+
+    values = read_values(narwhals.from_native(column, series_only=True), place)
+    odd = ~(np.isin(values, [0, 1]) | np.isnan(values))
+    if odd.any():
+        row = int(odd.argmax())
+        raise InputError(
+            f"column {column.name!r} holds {values[row]:.10g} in {place(row)}; give 0, 1, or nothing."
+        )
+    return values
+
+
+def _read_number(column: Any, place: Place) -> Any:
+    """Return a column of numbers and nothing."""
+    import pandas as pd
+
+    values = pd.to_numeric(column.mask(column.astype("str").str.lower().isin(NOTHING)), errors="coerce")
+    odd = (values.isna() & column.notna() & ~column.astype("str").str.lower().isin(NOTHING)).to_numpy()
+    if odd.any():
+        row = int(odd.argmax())
+        raise InputError(
+            f"column {column.name!r} holds {column.iloc[row]!r} in {place(row)}; give a number, or nothing."
+        )
+    return values
 
 
 def _read_npy(file: Path) -> Any:
@@ -153,6 +188,10 @@ def _read_netcdf(file: Path) -> Any:
         dataset = xarray.load_dataset(file, engine="h5netcdf")
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise FileError(f"{file} cannot be read as netCDF; write it by xarray's to_netcdf.") from error
+    return _single(file, dataset)
+
+
+def _single(file: Path, dataset: Any) -> Any:
     if len(dataset.data_vars) != 1:
         raise FileError(f"{file} holds {len(dataset.data_vars)} variables; give a file with one, the cells.")
     return next(iter(dataset.data_vars.values()))
@@ -163,10 +202,17 @@ def _read_zarr(file: Path) -> Any:
         import zarr
     except ImportError as error:
         raise FileError(f"{file} needs zarr to be read; get it by: pip install 'zarr>=3'.") from error
+    import xarray
+
     try:
+        found = zarr.open(file, mode="r")
+        if isinstance(found, zarr.Group) and len(found):
+            return _single(file, xarray.load_dataset(file, engine="zarr", consolidated=False))
         return np.asarray(zarr.open_array(file, mode="r"))
+    except FileError:
+        raise
     except (OSError, ValueError, KeyError, zarr.errors.BaseZarrError) as error:
-        raise FileError(f"{file} is no zarr array; write one by zarr.save_array.") from error
+        raise FileError(f"{file} is no zarr array; write one by zarr.save_array or xarray.") from error
 
 
 def _read_anndata(file: Path) -> Any:
@@ -180,15 +226,18 @@ def _read_anndata(file: Path) -> Any:
         data = anndata.read_h5ad(file)
     except (OSError, ValueError, KeyError) as error:
         raise FileError(f"{file} cannot be read as AnnData; write it by write_h5ad.") from error
+    if data.X is None:
+        raise FileError(f"{file} has no matrix X; give one that has the cells there.")
     matrix = data.X.toarray() if hasattr(data.X, "toarray") else np.asarray(data.X)
-    coords = {"observation": data.obs_names.to_numpy(str), "variable": data.var_names.to_numpy(str)}
-    more = {
-        str(name): (mode, column.astype(str).to_numpy())
-        for mode, table in (("observation", data.obs), ("variable", data.var))
-        for name, column in table.items()
-        if str(name) not in coords
+    coords: dict[str, Any] = {
+        "observation": data.obs_names.to_numpy(str),
+        "variable": data.var_names.to_numpy(str),
     }
-    return xarray.DataArray(matrix, dims=tuple(coords), coords={**coords, **more})
+    for mode, table in (("observation", data.obs), ("variable", data.var)):
+        for name, column in table.items():
+            known = column.astype(object).where(column.notna(), None).to_numpy()
+            coords[f"{mode} {name}" if name in coords else str(name)] = (mode, known)
+    return xarray.DataArray(matrix, dims=("observation", "variable"), coords=coords)
 
 
 READERS: dict[str, Callable[[Path], Any]] = {
@@ -211,5 +260,7 @@ def _name_modes(cells: Any, modes: Sequence[str] | None) -> Any:
             f"modes is {', '.join(modes)}; give {cells.ndim} different names, one for each mode."
         )
     if isinstance(cells, xarray.DataArray):
+        taken = [name for name in cells.coords if name in modes and name not in cells.dims]
+        cells = cells.rename({name: f"{cells[name].dims[0]} {name}" for name in taken})
         return cells.rename(dict(zip(cells.dims, modes, strict=True)))
     return xarray.DataArray(cells, dims=tuple(modes))

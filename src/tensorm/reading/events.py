@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.coordinates import Listing, read_table
+from tensorm.coordinates.cells import MOST_MODES
 from tensorm.coordinates.files import is_unnamed, kind_of, read_file, read_frame
 from tensorm.errors import InputError
 from tensorm.reading.times import cut_times
@@ -42,6 +43,15 @@ def read_events(file: Path, wanted: Wanted) -> SparseTensor:
 
 def _check_columns(file: Path, columns: list[str], modes: list[str], value: str | None) -> None:
     """Raise unless the table has the columns that are asked for, each for one purpose."""
+    if len(columns) == 1:
+        raise InputError(
+            f"{file} has one column, {columns[0]!r}; give two or more, with commas, semicolons, tabs or | "
+            "between them."
+        )
+    if len(modes) > MOST_MODES:
+        raise InputError(
+            f"{file} has {len(modes):,} columns; say which of them are modes, or that it is wide."
+        )
     for name in modes if value is None else [*modes, value]:
         if name not in columns:
             raise InputError(f"{file} has no column {name!r}; choose from {', '.join(map(repr, columns))}.")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.modes import MEMBER, read_modes
+from tensorm.modes import MEMBER, FittedMode, read_modes
 from tensorm.posterior import Posterior
 from tensorm.tensors.cells import MISSING, read_cells
 from tensorm.tensors.seam import Tensor
@@ -66,9 +66,7 @@ def slice_cells(posterior: Posterior, tensor: Tensor | None) -> Slices:
         row_indices=indices[rows].tolist(),
         column_indices=indices[columns].tolist(),
         titles=[
-            ", ".join(
-                f"{modes[k].name} {modes[k].label(indices[k][n])}" for k, n in zip(others, at, strict=True)
-            )
+            ", ".join(_title(modes[k], indices[k][n]) for k, n in zip(others, at, strict=True))
             for at in where
         ],
         predicted=[predicted[at].ravel().tolist() for at in where],
@@ -106,6 +104,12 @@ def component_cells(posterior: Posterior, tensor: Tensor | None, component: int)
 def thin(order: Index, most: int) -> Index:
     """Return at most so many of some indices, evenly spread over their order."""
     return order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(np.intp)]
+
+
+def _title(mode: FittedMode, n: int) -> str:
+    """Return the name of an index after that of its mode, unless it has it already."""
+    label = mode.label(n)
+    return label if label.lower().startswith(mode.name.lower()) else f"{mode.name} {label}"
 
 
 def _sides(shape: Sequence[int]) -> tuple[int, int]:

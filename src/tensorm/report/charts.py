@@ -53,11 +53,12 @@ class Chart(NamedTuple):
 
 def chart_traces(posterior: Posterior) -> list[Chart]:
     """Return the log-likelihood and the accuracy of the draws of each chain."""
-    quantities = {
-        "log-likelihood": [trace.log_likelihood for trace in posterior.chains],
-        "share of cells as the components say": [trace.accuracy for trace in posterior.chains],
-    }
-    return [_trace(name, draws, posterior.kept) for name, draws in quantities.items()]
+    likely = [trace.log_likelihood for trace in posterior.chains]
+    right = [trace.accuracy for trace in posterior.chains]
+    return [
+        _trace("log-likelihood", likely, posterior.kept),
+        _trace("share of cells as the components say", right, posterior.kept, most=1.0),
+    ]
 
 
 def chart_selection(selection: Selection) -> Chart:
@@ -95,9 +96,12 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [n * step for n in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _trace(name: str, draws: Sequence[npt.NDArray[np.float64]], kept: Sequence[bool]) -> Chart:
+def _trace(
+    name: str, draws: Sequence[npt.NDArray[np.float64]], kept: Sequence[bool], most: float = math.inf
+) -> Chart:
     length = max(map(len, draws))
-    y = _Scale(*_range(np.concatenate(draws)), HEIGHT - BOTTOM, TOP)
+    low, high = _range(np.concatenate(draws))
+    y = _Scale(low, min(high, most), HEIGHT - BOTTOM, TOP)
     y_ticks, left = _name(y)
     x = _Scale(0, max(1, length - 1), left, WIDTH - RIGHT)
     lines = []

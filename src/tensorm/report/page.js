@@ -6,7 +6,7 @@
   const tip = document.getElementById("tip");
   const slider = document.getElementById("threshold");
   const MOST = 100; // members of a list before the rest is folded away
-  const MOST_PRINTED = 40, PRINT_HEIGHT = 800; // the same on paper, and pixels of a heat map there
+  const MOST_PRINTED = 24, PRINT_HEIGHT = 800; // the same on paper, and pixels of a heat map there
 
   let page;
   try {

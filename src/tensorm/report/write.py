@@ -40,6 +40,7 @@ def write_report(
     metadata: Metadata | None = None,
     selection: Selection | None = None,
     title: str | None = None,
+    command: str | None = None,
 ) -> None:
     """Write a fit as one HTML page, to be opened in a browser, mailed or printed; it loads nothing else.
 
@@ -63,6 +64,8 @@ def write_report(
         How the number of components was chosen; by default what the model holds.
     title : str, optional
         The heading; by default the names of the modes.
+    command : str, optional
+        The lines typed into a terminal that made the fit, shown beside those of Python.
 
     Raises
     ------
@@ -75,7 +78,7 @@ def write_report(
         place = Path(path)
     except TypeError:
         raise FileError(f"path is {quote(path)}; give the name of a file.") from None
-    page = render_report(model, X=X, metadata=metadata, selection=selection, title=title)
+    page = render_report(model, X=X, metadata=metadata, selection=selection, title=title, command=command)
     replace_file(place, page.encode())
 
 
@@ -86,6 +89,7 @@ def render_report(
     metadata: Metadata | None = None,
     selection: Selection | None = None,
     title: str | None = None,
+    command: str | None = None,
 ) -> str:
     """Return the page as text; parameters as for ``write_report``."""
     template, safe = _template()
@@ -121,6 +125,7 @@ def render_report(
             blocks=blocks,
             settings=list_settings(model),
             recipe=write_recipe(model, posterior),
+            command=command,
             version=version("tensorm"),
             width=WIDTH,
             height=HEIGHT,

@@ -109,7 +109,8 @@ def select_components(
     numbers = check_candidates(candidates, tensor)
     repeats = N_SPLITS if method == "cv" else N_CHAINS
     repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)
-    mirrored = check_symmetric(settings.symmetric if symmetric is None else symmetric, tensor)
+    given = settings.symmetric if symmetric is None else symmetric
+    mirrored = check_symmetric(given, tensor.modes, tensor.shape)
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
     settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
     model = make_plan(settings, tensor).model

@@ -34,7 +34,7 @@ class Split(NamedTuple):
 def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random.Generator) -> Split:
     """Hold out a share of the observed cells; every index of every mode keeps one (holdout.py)."""
     tied = tensor.pair if isinstance(tensor, MirroredTensor) else None
-    pair = tied or check_symmetric(symmetric, tensor)
+    pair = tied or check_symmetric(symmetric, tensor.modes, tensor.shape)
     if isinstance(tensor, SparseTensor) and tensor.unlisted == "missing" and pair is None:
         train, cells, values = hold_out(tensor, test_size, random_state=rng)
         return Split(train, tuple(cells.T), values)
