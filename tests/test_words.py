@@ -105,6 +105,17 @@ def test_doubt_is_counted_and_named() -> None:
     )
 
 
+def test_few_components_are_those_that_chains_agree_on() -> None:
+    """Components 1 and 3 are the same in all chains, 0 and 2 in no two of them; the first is the longest."""
+    draws = [[bits(8, [first], [0], [first + 1], [1])] * 2 for first in (2, 4, 6)]
+    posterior = make_posterior([draws[:1] * 3, draws[1:2], draws[2:]])
+    assert len(describe(posterior, most=4)) == 5
+    texts = describe(posterior, most=3)
+    assert [text[:11] for text in texts[:2]] == ["Component 1", "Component 3"]
+    assert texts[2] == "2 more, 2 of which were found by half of the chains or fewer."
+    assert [text[:11] for text in describe(posterior, most=1)][:2] == ["Component 1", "3 more, 2 o"]
+
+
 def test_chains_that_found_something_else_are_counted() -> None:
     draw = [bits(4, [0, 1], [2]), bits(4, [0, 1], [2])]
     lost = [bits(4, [0, 1], []), bits(4, [0, 1], [])]

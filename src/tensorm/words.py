@@ -69,6 +69,11 @@ class Description(NamedTuple):
         """Whether some mode has no member, so that it covers nothing."""
         return any(not part.members for part in self.parts)
 
+    @property
+    def agreed(self) -> bool:
+        """Whether more than half of the chains found it."""
+        return 2 * self.chains > self.n_chains
+
     def __str__(self) -> str:
         if self.empty:
             return f"Component {self.component} is empty."
@@ -95,7 +100,9 @@ class Description(NamedTuple):
         return text + "."
 
 
-def describe(model: TensOrMachine | Posterior, groups: Groups | None = None) -> list[str]:
+def describe(
+    model: TensOrMachine | Posterior, groups: Groups | None = None, most: int | None = None
+) -> list[str]:
     """Say what a fit found.
 
     Parameters
@@ -105,15 +112,25 @@ def describe(model: TensOrMachine | Posterior, groups: Groups | None = None) -> 
     groups : mapping, optional
         For some modes, by name or number, an array with the group of each index (such as a person's role):
         members are then counted by group instead of named.
+    most : int, optional
+        Describe no more components than that: the strongest of those that more than half of the chains found.
 
     Returns
     -------
     list of str
-        A text for each component, strongest first; one each for those that few chains found and that are
-        empty; one for the noise.
+        A text for each component, strongest first; one each for those that are not described, that few
+        chains found and that are empty; one for the noise.
     """
     components = describe_components(model, groups)
-    texts = [str(component) for component in components if not component.empty]
+    full = [component for component in components if not component.empty]
+    told = full
+    if most is not None and len(full) > most:
+        told = [component for component in full if component.agreed][:most]
+    texts = [str(component) for component in told]
+    left = [component for component in full if component not in told]
+    if left:
+        doubtful = sum(not component.agreed for component in left)
+        texts.append(f"{len(left)} more, {doubtful} of which were found by half of the chains or fewer.")
     rare = [component.component for component in components if component.empty and component.chains]
     none = [component.component for component in components if component.empty and not component.chains]
     if rare:

@@ -30,7 +30,7 @@ from tensorm.tensors.distributed import connect
 from tensorm.words import describe
 
 SURE = 0.5  # members of a component have at least this probability
-LONGEST = 20  # components that are described on the terminal
+LONGEST = 12  # components that are described on the terminal
 
 
 @main.command("fit")
@@ -174,13 +174,8 @@ def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> N
     if selection is not None:
         say(selection.reason)
     say("")
-    texts = describe(model, groups_of(model, folder.metadata()))
-    hidden = [text for text in texts if text.startswith("Component ")][LONGEST:]
-    for text in texts:
-        if text not in hidden:
-            say(text, bold=r"^Components? \d+")
-        elif text is hidden[0]:
-            say(f"And {len(hidden)} weaker components, which the report has, too.")
+    for text in describe(model, groups_of(model, folder.metadata()), LONGEST):
+        say(text, bold=r"^Components? \d+")
     say(f"\n{name_options(model.diagnostics_.verdict)}")
     say(f"The fit is in {folder.path}; see it all in a browser:  tensorm report {folder.path}")
     say(f'To go on in Python:  tensorm.load("{folder.path / FIT}")')
