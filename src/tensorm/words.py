@@ -26,6 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 SURE = 0.9
 NAMES, IN_DOUBT = 8, 4  # names in a list before it is cut short
+MOST = 12  # components that are told of at once
 INTERVAL = re.compile(r"([^-–]+)[-–]([^-–]+)")
 ORDERED = "iufmM"  # kinds of labels whose order is their meaning: numbers and times
 NUMBERED = re.compile(r"(.*?)(\d+)")
@@ -122,15 +123,10 @@ def describe(
         chains found and that are empty; one for the noise.
     """
     components = describe_components(model, groups)
-    full = [component for component in components if not component.empty]
-    told = full
-    if most is not None and len(full) > most:
-        told = [component for component in full if component.agreed][:most]
+    told, left = pick_clear(components, len(components) if most is None else most)
     texts = [str(component) for component in told]
-    left = [component for component in full if component not in told]
     if left:
-        doubtful = sum(not component.agreed for component in left)
-        texts.append(f"{len(left)} more, {doubtful} of which were found by half of the chains or fewer.")
+        texts.append(f"{count_left(left)}.")
     rare = [component.component for component in components if component.empty and component.chains]
     none = [component.component for component in components if component.empty and not component.chains]
     if rare:
@@ -138,6 +134,27 @@ def describe(
     if none:
         texts.append(f"Empty, with nothing left to explain: {_numbered(none)}.")
     return [*texts, describe_noise(model)]
+
+
+def pick_clear(
+    components: Sequence[Description], most: int = MOST
+) -> tuple[list[Description], list[Description]]:
+    """Return the components to tell of first, and the rest; empty ones are in neither.
+
+    If there are more than `most`, the first are the strongest of those that over half of the chains found.
+    """
+    full = [component for component in components if not component.empty]
+    if len(full) <= most:
+        return full, []
+    told = [component for component in full if component.agreed][:most]
+    return told, [component for component in full if component not in told]
+
+
+def count_left(components: Sequence[Description]) -> str:
+    """Return how many components there are, and how many of them are in doubt."""
+    doubtful = sum(not component.agreed for component in components)
+    text = f"{len(components)} more"
+    return f"{text}, {doubtful} of which were found by half of the chains or fewer" if doubtful else text
 
 
 def describe_components(model: TensOrMachine | Posterior, groups: Groups | None = None) -> list[Description]:

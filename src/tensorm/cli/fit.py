@@ -27,10 +27,9 @@ from tensorm.metadata import groups_of, share_metadata
 from tensorm.reading import metadata_of
 from tensorm.tensors import SparseTensor, Tensor
 from tensorm.tensors.distributed import connect
-from tensorm.words import describe
+from tensorm.words import MOST, describe
 
 SURE = 0.5  # members of a component have at least this probability
-LONGEST = 12  # components that are described on the terminal
 
 
 @main.command("fit")
@@ -174,7 +173,7 @@ def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> N
     if selection is not None:
         say(selection.reason)
     say("")
-    for text in describe(model, groups_of(model, folder.metadata()), LONGEST):
+    for text in describe(model, groups_of(model, folder.metadata()), MOST):
         say(text, bold=r"^Components? \d+")
     say(f"\n{name_options(model.diagnostics_.verdict)}")
     say(f"The fit is in {folder.path}; see it all in a browser:  tensorm report {folder.path}")

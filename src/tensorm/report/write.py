@@ -22,7 +22,7 @@ from tensorm.report.pack import pack, pack_modes
 from tensorm.report.recipe import list_settings, write_recipe
 from tensorm.tensors import Tensor, as_tensor
 from tensorm.verdict import diagnose
-from tensorm.words import describe_components, describe_noise
+from tensorm.words import count_left, describe_components, describe_noise, pick_clear
 
 if TYPE_CHECKING:
     from tensorm.choice.result import Selection
@@ -96,6 +96,7 @@ def render_report(
     posterior, tensor = posterior_of(model), _read_tensor(model, X)
     modes, columns = read_modes(posterior), read_metadata(posterior, metadata)
     components = describe_components(posterior, groups_of(posterior, metadata))
+    told, left = pick_clear(components)
     selection = getattr(model, "selection_", None) if selection is None else selection
     slices = slice_cells(posterior, tensor)
     blocks = [component_cells(posterior, tensor, l) for l in range(posterior.n_components)]
@@ -111,7 +112,9 @@ def render_report(
             modes=modes,
             columns=columns,
             components=components,
-            found=[component for component in components if not component.empty],
+            told=told,
+            left=left,
+            left_over=count_left(left),
             noise=describe_noise(posterior),
             observed=int(posterior.chains[0].confusion[0].sum()),
             diagnostics=diagnose(posterior),
