@@ -68,6 +68,22 @@ def test_a_run_in_a_folder_is_an_ordinary_fit(tmp_path: Path) -> None:
     np.testing.assert_array_equal(resumed.labels_[1], X["person"].values)
 
 
+def test_how_the_number_was_chosen_is_known_after_a_stop(tmp_path: Path) -> None:
+    X = datasets.simulate((12, 12, 12), rank=2, noise=0.05, random_state=0).observed
+    folder = tmp_path / "run"
+    model = TensOrMachine("auto", n_chains=1, n_draws=20, random_state=0, progress=False)
+    chosen = model.fit(X, run_dir=folder).selection_
+    assert tensorm.resume(folder).selection_.to_json() == chosen.to_json()
+    (folder / "fit.nc").unlink()
+    assert tensorm.resume(folder).selection_.to_json() == chosen.to_json()
+    assert_same_fit(tensorm.resume(folder), model)
+    (folder / "selection.json").write_text("{")
+    with pytest.raises(FileError, match="selection.json is damaged; delete it to go without"):
+        tensorm.resume(folder)
+    (folder / "selection.json").unlink()
+    assert not hasattr(tensorm.resume(folder), "selection_")
+
+
 def test_seeds_drawn_by_chance_are_kept(tmp_path: Path) -> None:
     X = datasets.simulate((8, 8, 8), rank=2, random_state=0, missing=0.2).observed
     TensOrMachine(2, n_chains=2, n_draws=5, progress=False).fit(X, run_dir=tmp_path)

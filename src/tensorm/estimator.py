@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from tensorm.checks import check_choice, check_indices
-from tensorm.choice import Team, choose_by_posterior
+from tensorm.choice import Selection, Team, choose_by_posterior
 from tensorm.choice.chains import N_CHAINS
 from tensorm.contributions import Contribution
 from tensorm.errors import FileError, InputError
@@ -207,6 +207,8 @@ class TensOrMachine(Outputs, TransformerMixin, BaseEstimator):
         if run_dir is None:
             return self._sample(tensor, plan)
         folder = start_run(run_dir, Run(self.get_params(deep=False), plan.model, tensor))
+        if is_auto(self):
+            self.selection_.write(folder)
         return self._sample(tensor, plan, folder)
 
     def _pick(self, given: Tensor) -> Tensor:
@@ -503,13 +505,17 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
         When X has other cells than the run began with.
     """
     folder = Path(run_dir)
+    selection = Selection.read(folder)
     if (folder / FIT).exists():
-        return load(folder / FIT)
-    given = None if X is None else as_tensor(X)
-    run = open_run(folder, TensOrMachine._get_param_names(), given)
-    model = TensOrMachine(**run.settings).set_params(progress=progress)
-    tensor = model._tensor(run.tensor)
-    return model._sample(tensor, replace(make_plan(model, tensor), model=run.model), folder)
+        model = load(folder / FIT)
+    else:
+        run = open_run(folder, TensOrMachine._get_param_names(), None if X is None else as_tensor(X))
+        model = TensOrMachine(**run.settings).set_params(progress=progress)
+        tensor = model._tensor(run.tensor)
+        model._sample(tensor, replace(make_plan(model, tensor), model=run.model), folder)
+    if selection is not None:
+        model.selection_ = selection
+    return model
 
 
 def _storage(tensor: Tensor) -> str:

@@ -6,13 +6,19 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tensorm.errors import FileError
+from tensorm.netcdf import replace_file
 from tensorm.plots import plot_selection
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+NAME = "selection.json"  # in the folder of a run
 
 
 class Trial(NamedTuple):
@@ -107,6 +113,21 @@ class Selection:
             return cls(table=table, candidates=candidates, **form)
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError("no selection") from error
+
+    def write(self, folder: Path) -> None:
+        """Write it into the folder of a run."""
+        replace_file(folder / NAME, self.to_json().encode())
+
+    @classmethod
+    def read(cls, folder: Path) -> Selection | None:
+        """Return what ``write`` left in a folder, or None; raises FileError if it is damaged."""
+        path = folder / NAME
+        if not path.exists():
+            return None
+        try:
+            return cls.from_json(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise FileError(f"{path} is damaged; delete it to go without.") from error
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the scores of all numbers of components and mark the one chosen.

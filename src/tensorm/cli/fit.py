@@ -118,7 +118,6 @@ def _fit(
     except BaseException:
         folder.give_up()
         raise
-    folder.keep(getattr(model, "selection_", None))
     _tell(model, folder, as_json, quiet)
 
 

@@ -19,7 +19,7 @@ from tensorm.metadata import is_missing
 from tensorm.netcdf import replace_file
 from tensorm.tensors import Tensor
 
-SELECTION, METADATA, COMMAND = "selection.json", "metadata.json", "command.json"
+METADATA, COMMAND = "metadata.json", "command.json"
 
 
 class Folder:
@@ -60,11 +60,6 @@ class Folder:
             for path in self.made:
                 path.rmdir()
 
-    def keep(self, selection: Selection | None) -> None:
-        """Write how the number of components was chosen beside the fit."""
-        if selection is not None:
-            replace_file(self.path / SELECTION, selection.to_json().encode())
-
     def model(self) -> TensOrMachine:
         """Return the fit."""
         if not (self.path / FIT).exists():
@@ -79,11 +74,7 @@ class Folder:
 
     def selection(self) -> Selection | None:
         """Return how the number of components was chosen, if it was."""
-        text = _read(self.path / SELECTION)
-        try:
-            return None if text is None else Selection.from_json(text)
-        except ValueError as error:
-            raise _damaged(self.path / SELECTION) from error
+        return Selection.read(self.path)
 
     def metadata(self) -> dict[str, Any]:
         """Return the tables of metadata."""
