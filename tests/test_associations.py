@@ -47,6 +47,15 @@ def test_all_modes_are_corrected_together() -> None:
     )
 
 
+def test_modes_that_share_a_factor_are_one() -> None:
+    people = bits(8, [0, 1, 2, 3, 4], [5, 6])
+    posterior = make_posterior([[[bits(6, [1, 2], [0]), people, people]]], ("hour", "person", "met"))
+    both = associate(posterior, {"person": {"role": ROLES}, "met": {"role": ROLES}})
+    assert both.rows == associate(posterior, {"person": {"role": ROLES}}).rows
+    other = associate(posterior, {"met": {"role": ROLES}}).rows
+    assert {row.mode for row in other} == {"met"}
+
+
 def test_the_threshold_decides_who_is_a_member() -> None:
     low = associate(ward_posterior(), {"met": ROLES}, threshold=0.2).rows
     assert next(row for row in low if (row.component, row.category) == (1, "nurse")).both == 3

@@ -177,7 +177,8 @@ def associate(model: TensOrMachine | Posterior, metadata: Metadata, threshold: f
     Categories are counted: are more of the members in one than chance would put there? Numbers of many
     different values, such as ages, are compared by rank: are those of the members larger, or smaller, than
     those of all others? Categories of a single index are passed over, and so are indices that nothing is
-    known of. All pairs of all modes are corrected together for their number.
+    known of. All pairs of all modes are corrected together for their number; two modes that share a factor
+    are one.
 
     Parameters
     ----------
@@ -197,8 +198,12 @@ def associate(model: TensOrMachine | Posterior, metadata: Metadata, threshold: f
     limit = check_number("threshold", threshold)
     modes, tables = read_modes(model), read_metadata(model, metadata)
     rows: list[Pair] = []
-    for mode, columns in zip(modes, tables, strict=True):
+    for k, (mode, columns) in enumerate(zip(modes, tables, strict=True)):
+        shared = [other for other in range(k) if np.array_equal(modes[other].means, mode.means)]
+        known = {column.name for other in shared for column in tables[other]}
         for column in columns:
+            if column.name in known:
+                continue
             rows += [*_count(mode, column, limit), *_compare(mode, column, limit)]
     if not rows:
         return Associations(())
