@@ -50,9 +50,9 @@ def test_all_modes_are_corrected_together() -> None:
 def test_modes_that_share_a_factor_are_one() -> None:
     people = bits(8, [0, 1, 2, 3, 4], [5, 6])
     posterior = make_posterior([[[bits(6, [1, 2], [0]), people, people]]], ("hour", "person", "met"))
-    both = associate(posterior, {"person": {"role": ROLES}, "met": {"role": ROLES}})
-    assert both.rows == associate(posterior, {"person": {"role": ROLES}}).rows
-    other = associate(posterior, {"met": {"role": ROLES}}).rows
+    both = associate(posterior, {"person": ROLES, "met": ROLES})
+    assert both.rows == associate(posterior, {"person": ROLES}).rows
+    other = associate(posterior, {"met": ROLES}).rows
     assert {row.mode for row in other} == {"met"}
 
 
