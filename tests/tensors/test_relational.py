@@ -75,6 +75,9 @@ def make_cases() -> dict[str, tuple[RelationalTensor, np.ndarray]]:
         "twice the same": [np.arange(6), np.array([3, 3, 9]), np.array([3, 9, 9, 3])],
     }.items():
         cases[name] = tensor.take(part), compare(matrix, part)
+    matrix, part = rng.random((3, 70)), [np.arange(3), np.array([3, 3, 9]), np.array([3, 8, 9, 9])]
+    cases["twice, no ties"] = RelationalTensor(matrix, normalise=None).take(part), compare(matrix, part)
+    matrix = numbers((12, 70), 50, 0.1, seed=2)
     cases["wide ranks"] = widen(tensor), compare(matrix)
     for name in ("distinct", "missing", "few right", "wide ranks"):
         tensor, X = cases[name]
@@ -220,8 +223,11 @@ def test_masked_values_are_missing() -> None:
         ([["a", "b"]], {}, "convert to integer, or float"),
         ([[1, 2]], {"normalise": "log"}, "normalise is 'log'; choose 'zscore' or 'rank'"),
         ([[1, 2]], {"ties": "zero"}, "ties is 'zero'; choose 'missing'"),
-        ([[1, 2]], {"modes": ("a", "b")}, "give three names"),
-        ([[1, 2]], {"labels": (["a"], ["b"])}, "names of the 1 objects and 2 attributes"),
+        ([[1, 2]], {"modes": ("a", "b")}, "give 3 different names"),
+        ([[1, 2]], {"modes": ("a", "a", "b")}, "give 3 different names"),
+        ([[1, 2]], {"modes": 3}, "modes is 3; give a list"),
+        ([[1, 2]], {"labels": (["a"], ["b"])}, r"labels of 'attribute' have shape \(1,\); give \(2,\)"),
+        ([[1, 2]], {"labels": (["a"], [["b"], ["c", "d"]])}, "no flat lists"),
         ([[1e308], [-1e308]], {}, "too large to be scaled"),
     ],
 )

@@ -134,6 +134,11 @@ class Shelf(NamedTuple):
         places[others.numbers] = np.arange(len(others.numbers))
         return places[self.numbers]
 
+    def alone_among(self, others: Shelf) -> Octets:
+        """Return ``alone``, but 0 for attributes that another shelf has twice, and so equal to themselves."""
+        times = np.bincount(others.numbers, minlength=1 + self.numbers.max())
+        return self.alone if times.max() == 1 else self.alone & (times[self.numbers] < 2)
+
 
 def absent_rank(kind: np.dtype[Any]) -> int:
     """Return the rank that stands for a missing value."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tensorm.checks import check_choice, check_generator, check_number
 from tensorm.errors import InputError
-from tensorm.inputs import Labels, Matrix, read_matrix
+from tensorm.inputs import Labels, Matrix, check_names, read_matrix
 from tensorm.kernels.relational import Held, Ranks, count_pairs
 from tensorm.kernels.slices import read_slices
 from tensorm.kernels.vectors import LANES
@@ -37,6 +37,7 @@ Keys = npt.NDArray[np.uint16]
 
 SHORT = 32  # attributes of a side that are quicker to count packed along the objects
 EVERY_BIT, NO_BIT = np.uint64(2**64 - 1), np.uint64(0)
+NO_OBJECTS, NO_KEYS = np.zeros((0, 2), np.uint16), np.zeros(0, np.uint16)
 
 
 class Part(NamedTuple):
@@ -115,9 +116,10 @@ class RelationalTensor(SlicedTensor):
             scale = ZScores.of(given) if normalise == "zscore" else Positions.of(given)
         self._set_up(given, scale)
         if modes is not None:
-            self.modes = _check_modes(modes)
+            self.modes, _ = check_names(self.shape, modes, None)
         if labels is not None:
-            self.labels = _check_labels(labels, self.shape)
+            _, (objects, attributes) = check_names(self.shape[:2], self.modes[:2], labels)
+            self.labels = (objects, attributes, attributes)
 
     def _set_up(self, matrix: Matrix, scale: Scale) -> None:
         shelf, self._gaps = rank_matrix(matrix, scale)
@@ -335,7 +337,7 @@ class RelationalTensor(SlicedTensor):
     def _look(self, mode: int, rows: int, packed: int) -> View:
         """Return the slices of a mode, with rows of these two others."""
         running, fixed = (self._right, self._left) if packed == 2 else (self._left, self._right)
-        turn = NO_BIT if packed == 2 else EVERY_BIT
+        turn, alone = NO_BIT if packed == 2 else EVERY_BIT, fixed.alone_among(running)
         part, held = self._part, Held(np.uint16(0), NO_BIT, NO_OBJECTS, NO_KEYS, NO_KEYS)
         if part is not None:
             mine, others = (part.left, part.right) if packed == 2 else (part.right, part.left)
@@ -349,8 +351,8 @@ class RelationalTensor(SlicedTensor):
             running_stride=running.stride,
             by_object=mode == 0,
             turn=turn,
-            always=fixed.alone.min(axis=0),
-            alone=fixed.alone,
+            always=alone.min(axis=0),
+            alone=alone,
             same=fixed.find(running),
             gaps=self._gaps,
             held=tuple(held),
@@ -394,25 +396,6 @@ class RelationalTensor(SlicedTensor):
         return [first, second]
 
 
-NO_OBJECTS, NO_KEYS = np.zeros((0, 2), np.uint16), np.zeros(0, np.uint16)
-
-
 def _unless_all(index: Index, size: int) -> Index | None:
     """Return an index, or None if it is every one in its order."""
     return None if len(index) == size and np.array_equal(index, np.arange(size)) else index
-
-
-def _check_modes(modes: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(modes, str) or len(modes) != 3 or not all(isinstance(mode, str) for mode in modes):
-        raise InputError(f"modes is {modes!r}; give three names: objects, attributes, other attributes.")
-    return tuple(modes)
-
-
-def _check_labels(labels: Sequence[npt.ArrayLike | None], shape: Sequence[int]) -> Labels:
-    arrays = [None if names is None else np.asarray(names) for names in labels]
-    wanted = [(size,) for size in shape[:2]]
-    if len(arrays) != 2 or any(a is not None and a.shape != s for a, s in zip(arrays, wanted, strict=False)):
-        raise InputError(
-            f"labels do not fit; give a pair: names of the {shape[0]} objects and {shape[1]} attributes."
-        )
-    return (arrays[0], arrays[1], arrays[1])
