@@ -35,7 +35,7 @@ class Forecast(NamedTuple):
         left = seconds * self.sweeps * -(-self.n_chains // self.at_once)
         if left < LONG:
             return None
-        chains = f"{self.n_chains} chain{'s' * (self.n_chains != 1)} of {self.sweeps} sweeps"
+        chains = f"{self.n_chains} chain{'s' * (self.n_chains != 1)} of at least {self.sweeps} sweeps"
         return (
             f"A sweep takes about {seconds:.1f} s: some {left / 60:.0f} min for {chains}, less once few "
             f"entries flip, and about {self.megabytes:,.0f} MB of memory at the peak."

@@ -49,7 +49,7 @@ def widen(tensor: RelationalTensor) -> RelationalTensor:
     wide = Shelf.empty(len(shelf.alone), shelf.numbers, np.uint32)
     wide.ranks[...] = np.where(shelf.ranks == 2**16 - 1, 2**32 - 1, shelf.ranks.astype(np.uint32) * 7)
     wide = wide._replace(alone=shelf.alone)
-    return RelationalTensor._of_shelves(wide, wide, tensor._gaps, None)
+    return tensor._with(wide, wide, None)
 
 
 def make_cases() -> dict[str, tuple[RelationalTensor, np.ndarray]]:
@@ -79,7 +79,9 @@ def make_cases() -> dict[str, tuple[RelationalTensor, np.ndarray]]:
     cases["twice, no ties"] = RelationalTensor(matrix, normalise=None).take(part), compare(matrix, part)
     matrix = numbers((12, 70), 50, 0.1, seed=2)
     cases["wide ranks"] = widen(tensor), compare(matrix)
-    for name in ("distinct", "missing", "few right", "wide ranks"):
+    matrix, part = numbers((100, 70), 50, 0.01), [np.arange(100), np.arange(8), np.arange(70)]
+    cases["many objects"] = RelationalTensor(matrix, normalise=None).take(part), compare(matrix, part)
+    for name in ("distinct", "missing", "few right", "wide ranks", "many objects"):
         tensor, X = cases[name]
         for side, held in zip(("train", "test"), tensor.hold_out(0.3, 5), strict=True):
             cases[f"{name}, {side}"] = held, np.where(np.isnan(read(held)), np.nan, X)
@@ -158,6 +160,15 @@ def test_values_are_brought_to_one_scale() -> None:
     np.testing.assert_array_equal(read(RelationalTensor(matrix, normalise="rank")), compare(shares))
 
 
+def test_rounding_is_no_comparison() -> None:
+    """Columns of the same values, in another order and another unit, are equal where their values are."""
+    rng, column = np.random.default_rng(0), np.repeat([0.0, 1.0, 3.0], [440, 40, 20])
+    matrix = np.stack([rng.permutation(column) for _ in range(20)], axis=1)
+    unscaled = RelationalTensor(matrix, normalise=None)
+    for units in (1, np.linspace(0.3, 7, 20)):
+        np.testing.assert_array_equal(read(RelationalTensor(matrix * units)), read(unscaled))
+
+
 def test_large_integers_are_not_rounded() -> None:
     matrix = np.array([[2**60, 2**60 + 1], [5, 4]])
     np.testing.assert_array_equal(read(RelationalTensor(matrix, normalise=None))[:, 0, 1], [0, 1])
@@ -201,7 +212,7 @@ def test_anndata_brings_names() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         data = anndata.AnnData(np.array([[1.0, 2.0], [4.0, 3.0]], np.float32))
-    data.obs_names, data.var_names = ["x", "y"], ["p", "q"]
+        data.obs_names, data.var_names = ["x", "y"], ["p", "q"]
     tensor = RelationalTensor(data, normalise=None)
     np.testing.assert_array_equal(tensor.labels[1], ["p", "q"])
     np.testing.assert_array_equal(read(tensor)[:, 0, 1], [0, 1])
@@ -258,6 +269,17 @@ def test_parts_are_disjoint_whole_and_mirrored() -> None:
     assert (read(tensor.hold_out(0.2, random_state=4)[1]) != read(test)).any()
     small = [np.arange(5, 9), np.arange(30, 80), np.arange(20)]
     np.testing.assert_array_equal(read(test.take(small)), read(test)[np.ix_(*small)])
+    overlapping = tensor.take([np.arange(60), np.arange(50), np.arange(20, 80)]).hold_out(0.2)[1]
+    shared = ~np.isnan(read(overlapping)[:, 20:, :30])
+    np.testing.assert_array_equal(shared, shared.swapaxes(1, 2))
+
+
+def test_ones_of_a_part_are_its_own() -> None:
+    tensor = RelationalTensor(numbers((9, 40), 30))
+    tensor.sample_ones(np.random.default_rng(0), 5)
+    for part in tensor.hold_out(0.5):
+        cells = part.sample_ones(np.random.default_rng(0), 50)
+        np.testing.assert_array_equal(read(part)[tuple(cells.T)], 1)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.5, 0.9])

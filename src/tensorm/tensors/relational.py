@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -156,13 +155,16 @@ class RelationalTensor(SlicedTensor):
             tensor._part = Part(np.uint16(limit), bool(rest), *keys)
         return tensor
 
-    @classmethod
-    def _of_shelves(cls, left: Shelf, right: Shelf, gaps: bool, part: Part | None) -> RelationalTensor:
-        """Return the tensor of these ranks, which may be of different attributes on either side."""
-        new = cls.__new__(cls)
-        new._left, new._right, new._gaps, new._part, new._scale = left, right, gaps, part, None
+    def _with(self, left: Shelf, right: Shelf, part: Part | None) -> RelationalTensor:
+        """Return a tensor of other ranks, or of another part, with all else as in this one.
+
+        Its kernels read as many words at once, so that nothing new is compiled.
+        """
+        new = type(self).__new__(type(self))
+        new._left, new._right, new._part = left, right, part
         new.shape = (*left.alone.shape, right.alone.shape[1])
-        new.modes, new.labels = ("object", "attribute", "other attribute"), (None, None, None)
+        for name in ("_gaps", "_scale", "_n_threads", "_spans", "modes", "labels"):
+            setattr(new, name, getattr(self, name))
         return new
 
     def __repr__(self) -> str:
@@ -243,35 +245,25 @@ class RelationalTensor(SlicedTensor):
             raise InputError(
                 "Some cells of this tensor are held out already; hold out cells of the whole one."
             )
-        rng, (O, A, B) = check_generator(random_state), self.shape
-        objects = rng.integers(2**16, size=(O, 2), dtype=np.uint16) | np.array([1, 0], np.uint16)
-        left = right = rng.integers(2**15, size=A, dtype=np.uint16) << np.uint16(1)
-        if self.mirrored is None:
-            right = rng.integers(2**15, size=B, dtype=np.uint16) << np.uint16(1)
+        rng, sides = check_generator(random_state), (self._left.numbers, self._right.numbers)
+        objects = rng.integers(2**16, size=(self.shape[0], 2), dtype=np.uint16) | np.array([1, 0], np.uint16)
+        keys = rng.integers(2**15, size=1 + np.max(np.hstack(sides)), dtype=np.uint16) << np.uint16(1)
+        left, right = (keys[numbers] for numbers in sides)
         limit = np.uint16(np.clip(round(share * 2**16), 1, 2**16 - 1))
-        train, test = (self._with_part(Part(limit, rest, objects, left, right)) for rest in (True, False))
+        parts = (Part(limit, rest, objects, left, right) for rest in (True, False))
+        train, test = (self._with(self._left, self._right, part) for part in parts)
         return train, test
 
-    def _with_part(self, part: Part) -> RelationalTensor:
-        twin = copy.copy(self)
-        for name in ("_slice_counts", "n_ones", "n_observed", "_ones_before", "_views"):
-            twin.__dict__.pop(name, None)
-        twin._part = part
-        return twin
-
     def take(self, indices: Sequence[Index]) -> RelationalTensor:
-        """Return a tensor of the cells with these indices along each mode.
-
-        Its kernels read as many words at once as this tensor's, so that nothing new is compiled.
-        """
+        """Return a tensor of the cells with these indices along each mode."""
         chosen = [_unless_all(index, size) for index, size in zip(indices, self.shape, strict=True)]
         objects, first, second = chosen
         left = self._left.take(objects, first)
         together = self.mirrored is not None and np.array_equal(indices[1], indices[2])
         right = left if together else self._right.take(objects, second)
         part = None if self._part is None else self._part.take(chosen)
-        new = self._of_shelves(left, right, self._gaps, part)
-        new.modes, new._n_threads, new._spans = self.modes, self._n_threads, self._spans
+        new = self._with(left, right, part)
+        new._scale = None
         new.labels = tuple(
             labels if labels is None or index is None else labels[index]
             for labels, index in zip(self.labels, chosen, strict=True)
