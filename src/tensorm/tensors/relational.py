@@ -70,8 +70,9 @@ class RelationalTensor(SlicedTensor):
         table, an ``xarray.DataArray`` or an ``anndata.AnnData``; the last three bring names.
     normalise : "zscore", "rank" or None, default "zscore"
         How the values of each attribute are made comparable with those of others: distance from its mean in
-        standard deviations (0 for an attribute that is the same for all objects), the share of objects with a
-        lower value, or not at all.
+        standard deviations (0 for an attribute that is the same for all objects; to 12 decimals, so that
+        rounding errors are ties), the share of objects with a lower value (those with the same count half),
+        or not at all.
     ties : "missing"
         Cells of equal values are not observed.
     modes : three names, optional
