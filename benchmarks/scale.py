@@ -15,7 +15,7 @@ import json
 import os
 import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -96,8 +96,7 @@ def started(tensor: Tensor, n_components: int = L) -> tuple[State, Cost]:
 
 def time_sweep(tensor: Tensor, state: State, rounds: int = 2) -> Cost:
     """Return the least cost of a sweep from a state."""
-    n_components, costs = 64 * state.factors[0].shape[1], []
-    n_components = min(n_components, max(int(masks.max()).bit_length() for masks in state.factors))
+    n_components, costs = max(int(masks.max()).bit_length() for masks in state.factors), []
     for _ in range(rounds):
         with measured() as cost:
             sweep(tensor, state, make_model(n_components), chain=0)
@@ -264,7 +263,6 @@ def main(quick: bool, fit: bool, threads: int) -> None:
     console.print(found["machine"])
     matrix = read("mirna_8943x1046.npz")
     warm_up()
-    steps: list[tuple[str, Callable[[], Any]]] = []
     before = reset_peak()
     with measured() as making:
         tensor = RelationalTensor(matrix).with_threads(threads)
@@ -286,10 +284,10 @@ def main(quick: bool, fit: bool, threads: int) -> None:
     found["events"] = measure_events(tensor, state)
     console.print(show_events(found["events"]))
     if not quick:
-        steps = [("sizes", lambda: measure_sizes(tensor, state)), ("wide", lambda: measure_wide(threads))]
-    for name, measure in steps:
-        found[name] = measure()
-        show_rows({"sizes": "Sizes", "wide": "Many attributes"}[name], found[name])
+        found["sizes"] = measure_sizes(tensor, state)
+        show_rows("Sizes", found["sizes"])
+        found["wide"] = measure_wide(threads)
+        show_rows("Many attributes", found["wide"])
     if fit:
         found["fit"] = measure_fit(matrix, threads)
         console.print(found["fit"])

@@ -29,6 +29,7 @@ import naive
 from tensorm import DenseTensor, Posterior, TensOrMachine, estimator, model
 from tensorm.datasets import simulate, ward
 from tensorm.diagnostics import match
+from tensorm.progress import Forecast
 
 SIM = simulate((10, 9, 8), rank=3, density=0.3, noise=0.05, random_state=0)
 X = SIM.observed
@@ -284,6 +285,17 @@ def test_burn_in_is_exactly_so_many_sweeps() -> None:
     for chain in range(2):
         assert (long[chain].burn_in, short[chain].burn_in) == (0, 7)
         np.testing.assert_array_equal(short[chain].noise, long[chain].noise[7:])
+
+
+def test_what_a_run_takes_is_foretold(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Forecast] = []
+    monkeypatch.setattr(estimator, "Forecast", lambda *given: told.append(Forecast(*given)) or told[-1])
+    monkeypatch.setattr(estimator, "memory_to_keep", lambda *given: 2**20)
+    for settings in ({}, {"n_draws": 32}, {"burn_in": "auto"}):
+        fit(n_jobs=1, **settings)
+    assert [forecast[:3] for forecast in told] == [(20, 1, 2), (40, 1, 2), (62, 1, 2)]
+    assert told[0].megabytes > 1
+    assert told[1].megabytes - told[0].megabytes == pytest.approx(2 * 20 * 27 * 3 / 8 / 2**20)
 
 
 def test_burn_in_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

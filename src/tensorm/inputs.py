@@ -174,6 +174,30 @@ def read_matrix(matrix: Any) -> Matrix:
     return Matrix(values, mask, modes, (None, None) if labels is None else labels)
 
 
+def check_names(
+    shape: Sequence[int], modes: Sequence[str] | None, labels: Sequence[Any] | None
+) -> tuple[tuple[str, ...], Labels]:
+    """Return names of the modes, and of their indices or None, or raise if they do not fit the shape."""
+    K = len(shape)
+    for what, given in (("modes", modes), ("labels", labels)):
+        if given is not None and (isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray))):
+            raise InputError(f"{what} is {given!r}; give a list with an entry for each of the {K} modes.")
+    names = tuple(f"mode {k}" for k in range(K)) if modes is None else tuple(str(mode) for mode in modes)
+    if len(names) != K or len(set(names)) != K:
+        raise InputError(f"modes is {names}; give {K} different names.")
+    lists = (None,) * K if labels is None else tuple(labels)
+    if len(lists) != K:
+        raise InputError(f"labels has length {len(lists)}; give {K} arrays, one for each mode, or None.")
+    try:
+        arrays = tuple(None if array is None else np.asarray(array) for array in lists)
+    except ValueError:  # lists of lists
+        raise InputError("labels are no flat lists; give one name for each index of a mode.") from None
+    for name, array, size in zip(names, arrays, shape, strict=True):
+        if array is not None and array.shape != (size,):
+            raise InputError(f"labels of {name!r} have shape {array.shape}; give ({size},).")
+    return names, arrays
+
+
 def _open(name: str, X: Any, column: str, remedy: str) -> Opened:
     """Return values and mask of what was given, and the names and labels that it has."""
     names: Sequence[Any] | None = None

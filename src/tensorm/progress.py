@@ -35,7 +35,7 @@ class Forecast(NamedTuple):
         left = seconds * self.sweeps * -(-self.n_chains // self.at_once)
         if left < LONG:
             return None
-        chains = f"{self.n_chains} chain{'s' * (self.n_chains != 1)} of {self.sweeps} sweeps"
+        chains = f"{self.n_chains} chain{'s' * (self.n_chains != 1)} of at least {self.sweeps} sweeps"
         return (
             f"A sweep takes about {seconds:.1f} s: some {left / 60:.0f} min for {chains}, less once few "
             f"entries flip, and about {self.megabytes:,.0f} MB of memory at the peak."
@@ -126,14 +126,23 @@ def say(what: str, shown: bool) -> None:
 
 
 def _announcing(forecast: Forecast | None, tell: Callable[[str], None]) -> Callable[[Step], None]:
-    """Return what watches the first two sweeps of a chain, and then tells what is to be expected."""
-    begun: list[float] = []
+    """Return what waits for the second sweep of any chain, and then tells what is to be expected.
+
+    Of a run that is taken up again the first chains may be done already.
+    """
+    begun: dict[int, float] = {}
+    lock = threading.Lock()
 
     def watch(step: Step) -> None:
-        if forecast is None or step.chain != 0 or len(begun) == 2:
-            return
-        begun.append(time.monotonic())
-        told = forecast.tell(begun[-1] - begun[0]) if len(begun) == 2 else None
+        nonlocal forecast
+        with lock:
+            if forecast is None:
+                return
+            now = time.monotonic()
+            if step.chain not in begun:
+                begun[step.chain] = now
+                return
+            told, forecast = forecast.tell(now - begun[step.chain]), None
         if told is not None:
             tell(told)
 

@@ -21,6 +21,7 @@ from tensorm.sampler.seeding import (
     losses,
     repair,
     sample_part,
+    search,
     split,
     spread,
 )
@@ -205,9 +206,30 @@ def test_repairs_of_large_tensors_are_tried_in_part_first(monkeypatch: pytest.Mo
     assert better
     np.testing.assert_array_equal(boolean_product(ground.bits), sim.noise_free)
     spread_to_all.clear()
-    for seed in range(5):
-        assert repair(ground, np.random.default_rng(seed), n_out=1) == (ground, False)
+    looked = []
+    monkeypatch.setattr(seeding, "search", lambda *given: looked.append(1) or search(*given))
+    sampled = [
+        np.where(np.random.default_rng(1).random(bits.shape) < 0.02, ~bits, bits) for bits in ground.bits
+    ]
+    for state in (ground, make_ground(sim.observed, sampled)):
+        for seed in range(3):
+            assert repair(state, np.random.default_rng(seed), n_out=1) == (state, False)
+    assert len(looked) == 6 * seeding.TRIES > 6
     assert not spread_to_all
+
+
+def test_what_a_part_finds_goes_to_components_that_are_unused_everywhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also if another one, which the part has no member of, comes first."""
+    first, second = np.repeat([[True, False], [False, True]], 10, axis=0).T
+    columns = [np.stack([first, second], axis=1)] * 3
+    ground = make_ground(boolean_product(columns), columns).emptied([1])
+    part = [np.flatnonzero(second), np.arange(20), np.arange(20)]
+    monkeypatch.setattr(seeding, "LARGE", 0)
+    monkeypatch.setattr(seeding, "sample_part", lambda *given: part)
+    found = search(ground, np.random.default_rng(0), 0.99)
+    np.testing.assert_array_equal(boolean_product(found.bits), boolean_product(columns))
 
 
 def test_nothing_to_find_is_no_trouble() -> None:

@@ -21,7 +21,7 @@ from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, sweep
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, Stream, kept, slices
 from tensorm.tensors.bits import pack
-from tensorm.tensors.kept import Kept, keep_counts
+from tensorm.tensors.kept import Kept, keep_counts, memory_to_keep
 
 ALWAYS = np.inf
 
@@ -243,3 +243,17 @@ def test_a_chain_is_the_same(init: str, monkeypatch: pytest.MonkeyPatch) -> None
 def test_small_tensors_are_left_alone() -> None:
     tensor = DenseTensor(planted((9, 8, 7), 3, 0.0)[0])
     assert keep_counts(tensor, 5) is tensor
+    assert memory_to_keep(tensor, 5) == 0
+
+
+def test_memory_is_what_counts_and_copies_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(kept, "ROOM", 0)
+    tensor = compared()
+    keeping, model = Kept(tensor, ALWAYS), Model(4, Asymmetric(), LearnedPrior(), np.uint64(4))
+    state = State(tuple(pack(np.ones((N, 4), bool)) for N in tensor.shape), Noise(0.9, 0.1), (0.4,) * 3, 0)
+    sweep(keeping, state, model, 0)
+    held = sum(counts.nbytes for counts in keeping._counts.values())
+    assert memory_to_keep(tensor, 4) == held
+    monkeypatch.setattr(kept, "ROOM", 8 * 2**20)
+    assert memory_to_keep(tensor, 4) > held + tensor.compact().nbytes

@@ -48,7 +48,7 @@ def widen(tensor: RelationalTensor) -> RelationalTensor:
     wide = Shelf.empty(len(shelf.alone), shelf.numbers, np.uint32)
     wide.ranks[...] = np.where(shelf.ranks == 2**16 - 1, 2**32 - 1, shelf.ranks.astype(np.uint32) * 7)
     wide = wide._replace(alone=shelf.alone)
-    return RelationalTensor._of_shelves(wide, wide, tensor._gaps, None)
+    return tensor._with(wide, wide, None)
 
 
 def make_cases() -> dict[str, tuple[RelationalTensor, np.ndarray]]:
@@ -74,8 +74,13 @@ def make_cases() -> dict[str, tuple[RelationalTensor, np.ndarray]]:
         "twice the same": [np.arange(6), np.array([3, 3, 9]), np.array([3, 9, 9, 3])],
     }.items():
         cases[name] = tensor.take(part), compare(matrix, part)
+    matrix, part = rng.random((3, 70)), [np.arange(3), np.array([3, 3, 9]), np.array([3, 8, 9, 9])]
+    cases["twice, no ties"] = RelationalTensor(matrix, normalise=None).take(part), compare(matrix, part)
+    matrix = numbers((12, 70), 50, 0.1, seed=2)
     cases["wide ranks"] = widen(tensor), compare(matrix)
-    for name in ("distinct", "missing", "few right", "wide ranks"):
+    matrix, part = numbers((100, 70), 50, 0.01), [np.arange(100), np.arange(8), np.arange(70)]
+    cases["many objects"] = RelationalTensor(matrix, normalise=None).take(part), compare(matrix, part)
+    for name in ("distinct", "missing", "few right", "wide ranks", "many objects"):
         tensor, X = cases[name]
         for side, held in zip(("train", "test"), tensor.hold_out(0.3, 5), strict=True):
             cases[f"{name}, {side}"] = held, np.where(np.isnan(read(held)), np.nan, X)
@@ -154,6 +159,15 @@ def test_values_are_brought_to_one_scale() -> None:
     np.testing.assert_array_equal(read(RelationalTensor(matrix, normalise="rank")), compare(shares))
 
 
+def test_rounding_is_no_comparison() -> None:
+    """Columns of the same values, in another order and another unit, are equal where their values are."""
+    rng, column = np.random.default_rng(0), np.repeat([0.0, 1.0, 3.0], [440, 40, 20])
+    matrix = np.stack([rng.permutation(column) for _ in range(20)], axis=1)
+    unscaled = RelationalTensor(matrix, normalise=None)
+    for units in (1, np.linspace(0.3, 7, 20)):
+        np.testing.assert_array_equal(read(RelationalTensor(matrix * units)), read(unscaled))
+
+
 def test_large_integers_are_not_rounded() -> None:
     matrix = np.array([[2**60, 2**60 + 1], [5, 4]])
     np.testing.assert_array_equal(read(RelationalTensor(matrix, normalise=None))[:, 0, 1], [0, 1])
@@ -195,8 +209,10 @@ def test_tables_bring_names() -> None:
 def test_anndata_brings_names() -> None:
     import anndata
 
-    data = anndata.AnnData(np.array([[1.0, 2.0], [4.0, 3.0]], np.float32))
-    data.obs_names, data.var_names = ["x", "y"], ["p", "q"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = anndata.AnnData(np.array([[1.0, 2.0], [4.0, 3.0]], np.float32))
+        data.obs_names, data.var_names = ["x", "y"], ["p", "q"]
     tensor = RelationalTensor(data, normalise=None)
     np.testing.assert_array_equal(tensor.labels[1], ["p", "q"])
     np.testing.assert_array_equal(read(tensor)[:, 0, 1], [0, 1])
@@ -218,8 +234,11 @@ def test_masked_values_are_missing() -> None:
         ([["a", "b"]], {}, "convert to integer, or float"),
         ([[1, 2]], {"normalise": "log"}, "normalise is 'log'; choose 'zscore' or 'rank'"),
         ([[1, 2]], {"ties": "zero"}, "ties is 'zero'; choose 'missing'"),
-        ([[1, 2]], {"modes": ("a", "b")}, "give three names"),
-        ([[1, 2]], {"labels": (["a"], ["b"])}, "names of the 1 objects and 2 attributes"),
+        ([[1, 2]], {"modes": ("a", "b")}, "give 3 different names"),
+        ([[1, 2]], {"modes": ("a", "a", "b")}, "give 3 different names"),
+        ([[1, 2]], {"modes": 3}, "modes is 3; give a list"),
+        ([[1, 2]], {"labels": (["a"], ["b"])}, r"labels of 'attribute' have shape \(1,\); give \(2,\)"),
+        ([[1, 2]], {"labels": (["a"], [["b"], ["c", "d"]])}, "no flat lists"),
         ([[1e308], [-1e308]], {}, "too large to be scaled"),
     ],
 )
@@ -250,6 +269,17 @@ def test_parts_are_disjoint_whole_and_mirrored() -> None:
     assert (read(tensor.hold_out(0.2, random_state=4)[1]) != read(test)).any()
     small = [np.arange(5, 9), np.arange(30, 80), np.arange(20)]
     np.testing.assert_array_equal(read(test.take(small)), read(test)[np.ix_(*small)])
+    overlapping = tensor.take([np.arange(60), np.arange(50), np.arange(20, 80)]).hold_out(0.2)[1]
+    shared = ~np.isnan(read(overlapping)[:, 20:, :30])
+    np.testing.assert_array_equal(shared, shared.swapaxes(1, 2))
+
+
+def test_ones_of_a_part_are_its_own() -> None:
+    tensor = RelationalTensor(numbers((9, 40), 30))
+    tensor.sample_ones(np.random.default_rng(0), 5)
+    for part in tensor.hold_out(0.5):
+        cells = part.sample_ones(np.random.default_rng(0), 50)
+        np.testing.assert_array_equal(read(part)[tuple(cells.T)], 1)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.5, 0.9])

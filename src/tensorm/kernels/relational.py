@@ -63,9 +63,7 @@ class Ranks(NamedTuple):
 class Held(NamedTuple):
     """Which pairs of attributes of which objects are left out, told by a hash of their keys."""
 
-    limit: (
-        Any  # uint16: hashes below it belong to the one part, the others to the other; 0: there are no parts
-    )
+    limit: Any  # uint16: hashes below it are in the one part, the others in the other; 0: there are no parts
     turn: Any  # all bits set for the part with hashes from the limit on
     objects: Any  # (O, 2) uint16, the first of them odd
     fixed: Any  # uint16 keys of the attributes, even

@@ -120,6 +120,8 @@ def plot_reconstruction(
 def _find(posterior: Posterior, at: Mapping[Any, Any] | None) -> dict[int, int]:
     """Return the index of each mode that is held, or raise unless two modes are left."""
     fixed = {}
+    if at is not None and not isinstance(at, Mapping):
+        raise InputError(f"at is of type {type(at).__name__}; give a dict such as {{0: 3}}, index by mode.")
     for mode, index in (at or {}).items():
         k = find_mode(posterior, mode)
         fixed[k] = check_index(index, posterior.modes[k], posterior.shape[k], posterior.labels[k])

@@ -92,16 +92,14 @@ class DenseTensor(SlicedTensor):
     @staticmethod
     def of_layout(layout: Layout, like: SlicedTensor) -> DenseTensor:
         """Return the tensor of another one's cells, packed already along one of its modes, some missing."""
-        tensor, plan, packed = (
-            DenseTensor.__new__(DenseTensor),
-            plan_layouts(like.shape),
-            {layout.packed: layout},
-        )
+        tensor = DenseTensor.__new__(DenseTensor)
+        plan, packed = plan_layouts(like.shape), {layout.packed: layout}
         for modes in dict.fromkeys(plan):
             if modes not in packed:
                 packed[modes] = make_layout(like.shape, modes).turn(layout, like.shape)
         tensor._hold([packed[modes] for modes in plan])
         tensor.shape, tensor.modes, tensor.labels = like.shape, like.modes, like.labels
+        # Counted where nothing is set past the end of a row, which is not sure of the layout that came.
         turned = next(made for modes, made in packed.items() if modes != layout.packed)
         tensor.n_ones, tensor.n_observed = _count_bits(turned.words), _count_bits(turned.observed)
         tensor._n_threads = like._n_threads

@@ -18,6 +18,7 @@ Integers = npt.NDArray[np.unsignedinteger]
 Octets = npt.NDArray[np.uint8]
 
 AT_ONCE = 2**20  # numbers that are looked at together
+DIGITS = 12  # decimals of a z-score; what comes after them is mostly rounding
 
 
 class Scale(Protocol):
@@ -37,7 +38,11 @@ class AsTheyAre:
 
 
 class ZScores(NamedTuple):
-    """Distances from the mean of an attribute in standard deviations; 0 where all values are the same."""
+    """Distances from the mean of an attribute in standard deviations; 0 where all values are the same.
+
+    Attributes with the same values in another order, or in another unit, must be tied where they are equal:
+    rounding errors would say, alike for all objects, that one is above the other.
+    """
 
     mean: Floats
     spread: Floats  # infinite where all values are the same
@@ -48,23 +53,22 @@ class ZScores(NamedTuple):
         A = matrix.values.shape[1]
         mean, spread = np.zeros(A), np.full(A, np.inf)
         for where, values, absent in _columns(matrix):
-            holes = values.astype(np.float64)  # a copy
-            holes[absent] = np.nan
-            for a, column in zip(range(where.start, where.stop), holes.T, strict=True):
-                seen = column[~np.isnan(column)]
-                if seen.size == 0 or seen.min() == seen.max():
+            for a, column, gone in zip(range(where.start, where.stop), values.T, absent.T, strict=True):
+                seen = np.sort(column[~gone]).astype(np.float64)  # the order must not change how sums round
+                if seen.size == 0 or seen[0] == seen[-1]:
                     continue
                 with np.errstate(over="ignore", invalid="ignore"):
-                    mean[a], spread[a] = seen.mean(), seen.std() or np.inf
-                    if not np.isfinite(seen.std()):
-                        raise InputError(
-                            "matrix holds values too large to be scaled; divide all of them by one number."
-                        )
+                    mean[a], deviation = seen.mean(), seen.std()
+                if not np.isfinite(deviation):
+                    raise InputError(
+                        "matrix holds values too large to be scaled; divide all of them by one number."
+                    )
+                spread[a] = deviation or np.inf
         return cls(mean, spread)
 
     def apply(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Scale the values of some objects."""
-        return np.asarray((values - self.mean) / self.spread)
+        return np.round((values - self.mean) / self.spread, DIGITS)
 
 
 class Positions(NamedTuple):
@@ -133,6 +137,11 @@ class Shelf(NamedTuple):
         places = np.full(1 + max(self.numbers.max(), others.numbers.max()), -1, np.int64)
         places[others.numbers] = np.arange(len(others.numbers))
         return places[self.numbers]
+
+    def alone_among(self, others: Shelf) -> Octets:
+        """Return ``alone``, but 0 for attributes that another shelf has twice, and so equal to themselves."""
+        times = np.bincount(others.numbers, minlength=1 + self.numbers.max())
+        return self.alone if times.max() == 1 else self.alone & (times[self.numbers] < 2)
 
 
 def absent_rank(kind: np.dtype[Any]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from tensorm.checks import check_choice, check_generator, check_number
 from tensorm.errors import InputError
-from tensorm.inputs import Labels, Matrix, read_matrix
+from tensorm.inputs import Labels, Matrix, check_names, read_matrix
 from tensorm.kernels.relational import Held, Ranks, count_pairs
 from tensorm.kernels.slices import read_slices
 from tensorm.kernels.vectors import LANES
@@ -37,6 +36,7 @@ Keys = npt.NDArray[np.uint16]
 
 SHORT = 32  # attributes of a side that are quicker to count packed along the objects
 EVERY_BIT, NO_BIT = np.uint64(2**64 - 1), np.uint64(0)
+NO_OBJECTS, NO_KEYS = np.zeros((0, 2), np.uint16), np.zeros(0, np.uint16)
 
 
 class Part(NamedTuple):
@@ -70,8 +70,9 @@ class RelationalTensor(SlicedTensor):
         table, an ``xarray.DataArray`` or an ``anndata.AnnData``; the last three bring names.
     normalise : "zscore", "rank" or None, default "zscore"
         How the values of each attribute are made comparable with those of others: distance from its mean in
-        standard deviations (0 for an attribute that is the same for all objects), the share of objects with a
-        lower value, or not at all.
+        standard deviations (0 for an attribute that is the same for all objects; to 12 decimals, so that
+        rounding errors are ties), the share of objects with a lower value (those with the same count half),
+        or not at all.
     ties : "missing"
         Cells of equal values are not observed.
     modes : three names, optional
@@ -115,9 +116,10 @@ class RelationalTensor(SlicedTensor):
             scale = ZScores.of(given) if normalise == "zscore" else Positions.of(given)
         self._set_up(given, scale)
         if modes is not None:
-            self.modes = _check_modes(modes)
+            self.modes, _ = check_names(self.shape, modes, None)
         if labels is not None:
-            self.labels = _check_labels(labels, self.shape)
+            _, (objects, attributes) = check_names(self.shape[:2], self.modes[:2], labels)
+            self.labels = (objects, attributes, attributes)
 
     def _set_up(self, matrix: Matrix, scale: Scale) -> None:
         shelf, self._gaps = rank_matrix(matrix, scale)
@@ -154,13 +156,16 @@ class RelationalTensor(SlicedTensor):
             tensor._part = Part(np.uint16(limit), bool(rest), *keys)
         return tensor
 
-    @classmethod
-    def _of_shelves(cls, left: Shelf, right: Shelf, gaps: bool, part: Part | None) -> RelationalTensor:
-        """Return the tensor of these ranks, which may be of different attributes on either side."""
-        new = cls.__new__(cls)
-        new._left, new._right, new._gaps, new._part, new._scale = left, right, gaps, part, None
+    def _with(self, left: Shelf, right: Shelf, part: Part | None) -> RelationalTensor:
+        """Return a tensor of other ranks, or of another part, with all else as in this one.
+
+        Its kernels read as many words at once, so that nothing new is compiled.
+        """
+        new = type(self).__new__(type(self))
+        new._left, new._right, new._part = left, right, part
         new.shape = (*left.alone.shape, right.alone.shape[1])
-        new.modes, new.labels = ("object", "attribute", "other attribute"), (None, None, None)
+        for name in ("_gaps", "_scale", "_n_threads", "_spans", "modes", "labels"):
+            setattr(new, name, getattr(self, name))
         return new
 
     def __repr__(self) -> str:
@@ -241,35 +246,25 @@ class RelationalTensor(SlicedTensor):
             raise InputError(
                 "Some cells of this tensor are held out already; hold out cells of the whole one."
             )
-        rng, (O, A, B) = check_generator(random_state), self.shape
-        objects = rng.integers(2**16, size=(O, 2), dtype=np.uint16) | np.array([1, 0], np.uint16)
-        left = right = rng.integers(2**15, size=A, dtype=np.uint16) << np.uint16(1)
-        if self.mirrored is None:
-            right = rng.integers(2**15, size=B, dtype=np.uint16) << np.uint16(1)
+        rng, sides = check_generator(random_state), (self._left.numbers, self._right.numbers)
+        objects = rng.integers(2**16, size=(self.shape[0], 2), dtype=np.uint16) | np.array([1, 0], np.uint16)
+        keys = rng.integers(2**15, size=1 + np.max(np.hstack(sides)), dtype=np.uint16) << np.uint16(1)
+        left, right = (keys[numbers] for numbers in sides)
         limit = np.uint16(np.clip(round(share * 2**16), 1, 2**16 - 1))
-        train, test = (self._with_part(Part(limit, rest, objects, left, right)) for rest in (True, False))
+        parts = (Part(limit, rest, objects, left, right) for rest in (True, False))
+        train, test = (self._with(self._left, self._right, part) for part in parts)
         return train, test
 
-    def _with_part(self, part: Part) -> RelationalTensor:
-        twin = copy.copy(self)
-        for name in ("_slice_counts", "n_ones", "n_observed", "_ones_before", "_views"):
-            twin.__dict__.pop(name, None)
-        twin._part = part
-        return twin
-
     def take(self, indices: Sequence[Index]) -> RelationalTensor:
-        """Return a tensor of the cells with these indices along each mode.
-
-        Its kernels read as many words at once as this tensor's, so that nothing new is compiled.
-        """
+        """Return a tensor of the cells with these indices along each mode."""
         chosen = [_unless_all(index, size) for index, size in zip(indices, self.shape, strict=True)]
         objects, first, second = chosen
         left = self._left.take(objects, first)
         together = self.mirrored is not None and np.array_equal(indices[1], indices[2])
         right = left if together else self._right.take(objects, second)
         part = None if self._part is None else self._part.take(chosen)
-        new = self._of_shelves(left, right, self._gaps, part)
-        new.modes, new._n_threads, new._spans = self.modes, self._n_threads, self._spans
+        new = self._with(left, right, part)
+        new._scale = None
         new.labels = tuple(
             labels if labels is None or index is None else labels[index]
             for labels, index in zip(self.labels, chosen, strict=True)
@@ -335,7 +330,7 @@ class RelationalTensor(SlicedTensor):
     def _look(self, mode: int, rows: int, packed: int) -> View:
         """Return the slices of a mode, with rows of these two others."""
         running, fixed = (self._right, self._left) if packed == 2 else (self._left, self._right)
-        turn = NO_BIT if packed == 2 else EVERY_BIT
+        turn, alone = NO_BIT if packed == 2 else EVERY_BIT, fixed.alone_among(running)
         part, held = self._part, Held(np.uint16(0), NO_BIT, NO_OBJECTS, NO_KEYS, NO_KEYS)
         if part is not None:
             mine, others = (part.left, part.right) if packed == 2 else (part.right, part.left)
@@ -349,8 +344,8 @@ class RelationalTensor(SlicedTensor):
             running_stride=running.stride,
             by_object=mode == 0,
             turn=turn,
-            always=fixed.alone.min(axis=0),
-            alone=fixed.alone,
+            always=alone.min(axis=0),
+            alone=alone,
             same=fixed.find(running),
             gaps=self._gaps,
             held=tuple(held),
@@ -394,25 +389,6 @@ class RelationalTensor(SlicedTensor):
         return [first, second]
 
 
-NO_OBJECTS, NO_KEYS = np.zeros((0, 2), np.uint16), np.zeros(0, np.uint16)
-
-
 def _unless_all(index: Index, size: int) -> Index | None:
     """Return an index, or None if it is every one in its order."""
     return None if len(index) == size and np.array_equal(index, np.arange(size)) else index
-
-
-def _check_modes(modes: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(modes, str) or len(modes) != 3 or not all(isinstance(mode, str) for mode in modes):
-        raise InputError(f"modes is {modes!r}; give three names: objects, attributes, other attributes.")
-    return tuple(modes)
-
-
-def _check_labels(labels: Sequence[npt.ArrayLike | None], shape: Sequence[int]) -> Labels:
-    arrays = [None if names is None else np.asarray(names) for names in labels]
-    wanted = [(size,) for size in shape[:2]]
-    if len(arrays) != 2 or any(a is not None and a.shape != s for a, s in zip(arrays, wanted, strict=False)):
-        raise InputError(
-            f"labels do not fit; give a pair: names of the {shape[0]} objects and {shape[1]} attributes."
-        )
-    return (arrays[0], arrays[1], arrays[1])

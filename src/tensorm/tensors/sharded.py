@@ -20,13 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.errors import InputError
-from tensorm.inputs import Labels
+from tensorm.inputs import Labels, check_names
 from tensorm.kernels.decisions import decide_rows, find_company
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.seam import Counts, Rows, Rule, Shardable, Stream, Tensor, draw_ones
-from tensorm.tensors.sparse import check_names
 
 Octets = npt.NDArray[np.uint8]
 Planes = tuple[Octets, Octets | None]  # ones and, if any cell is missing, observed cells, eight to an octet

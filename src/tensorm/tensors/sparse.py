@@ -23,7 +23,7 @@ from tensorm.coordinates import (
     read_table,
 )
 from tensorm.errors import InputError
-from tensorm.inputs import Labels
+from tensorm.inputs import Labels, check_names
 from tensorm.kernels import sparse as kernel
 from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.sparse import Listed
@@ -375,24 +375,3 @@ def _where(conflict: ConflictError, listing: Listing) -> str:
     other = rows[int(np.argmax(values != values[0]))]
     first, second = (listing.place(int(row)) for row in (rows[0], other))
     return f"{first} and {second} give the same cell different values; keep one of the two."
-
-
-def check_names(
-    shape: Sequence[int], modes: Sequence[str] | None, labels: Sequence[Any] | None
-) -> tuple[tuple[str, ...], Labels]:
-    """Return names of the modes, and of their indices or None, or raise if they do not fit the shape."""
-    K = len(shape)
-    for what, given in (("modes", modes), ("labels", labels)):
-        if given is not None and (isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray))):
-            raise InputError(f"{what} is {given!r}; give a list with an entry for each of the {K} modes.")
-    names = tuple(f"mode {k}" for k in range(K)) if modes is None else tuple(str(mode) for mode in modes)
-    if len(names) != K or len(set(names)) != K:
-        raise InputError(f"modes is {names}; give {K} different names.")
-    lists = (None,) * K if labels is None else tuple(labels)
-    if len(lists) != K:
-        raise InputError(f"labels has length {len(lists)}; give {K} arrays, one for each mode, or None.")
-    arrays = tuple(None if array is None else np.asarray(array) for array in lists)
-    for name, array, size in zip(names, arrays, shape, strict=True):
-        if array is not None and array.shape != (size,):
-            raise InputError(f"labels of {name!r} have shape {array.shape}; give ({size},).")
-    return names, arrays
