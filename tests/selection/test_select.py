@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tensorm
-from tensorm import FileError, InputError, TensOrMachine, datasets, select_components
+from tensorm import FileError, InputError, RelationalTensor, TensOrMachine, datasets, select_components
+from tensorm.choice import chains
 from tensorm.selection import climb
 
 SIM = datasets.simulate((20, 20, 20), rank=3, density=0.3, noise=0.1, random_state=0)
@@ -56,6 +57,20 @@ def test_noise_alone_is_called_so() -> None:
 def test_the_largest_candidate_is_remarked_on() -> None:
     for method in ("posterior", "occam", "cv"):
         assert "more may be needed" in select_components(SIM.observed, method, [1, 2], progress=False).reason
+
+
+def test_as_many_as_are_looked_for_are_remarked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chains, "FIRST", 2)
+    monkeypatch.setattr(chains, "MOST", 2)
+    for method in ("posterior", "occam"):
+        found = select_components(SIM.observed, method, progress=False)
+        assert found.best == 2
+        assert "as many as are looked for; more may be needed: try candidates beyond 2." in found.reason
+
+
+def test_comparisons_are_known_to_hang_together() -> None:
+    tensor = RelationalTensor(np.random.default_rng(0).random((8, 6)))
+    assert "hang together" in select_components(tensor, "occam", [1, 2], progress=False).reason
 
 
 def test_the_choice_does_not_depend_on_threads() -> None:

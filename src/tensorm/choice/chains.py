@@ -2,7 +2,7 @@
 
 Both start with more components than are needed (sampler/occam.py); the posterior then lets components come
 and go (sampler/inclusion.py). Without candidates, the number to start with is doubled until a quarter of it
-is left over.
+is left over, or MOST are reached.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from tensorm.progress import watching
 from tensorm.sampler.inclusion import Numbers, Proposal, count_components
 from tensorm.sampler.occam import Found, Stage, join, shave
 from tensorm.sampler.sweep import Model
+from tensorm.tensors.relational import RelationalTensor
 from tensorm.tensors.seam import Tensor
 
-FIRST, MOST, LEFT_OVER = 16, 1024, 0.75
+FIRST, MOST, LEFT_OVER = 16, 128, 0.75
 N_CHAINS, N_DRAWS = 2, 200
 
 
@@ -59,7 +60,7 @@ def choose_by_occam(
         )
     else:
         reason = NONE
-    reason += _remarks(n, chosen, most, candidates, [one.n_components for one in found])
+    reason += _remarks(tensor, n, chosen, most, candidates, [one.n_components for one in found])
     scores: dict[int, float] = {}
     for row in table:
         scores[row.n_components] = max(row.score, scores.get(row.n_components, -math.inf))
@@ -102,7 +103,7 @@ def choose_by_posterior(
     seen = np.flatnonzero(mean)
     rows = tuple(Candidate(int(number), float(mean[number]), float(errors[number])) for number in seen)
     reason = _describe(mean) if n else NONE
-    reason += _remarks(n, chosen, most, candidates, [int(share.argmax()) for share in shares[kept]])
+    reason += _remarks(tensor, n, chosen, most, candidates, [int(share.argmax()) for share in shares[kept]])
     return Selection("posterior", chosen, reason, tuple(table), rows, "posterior probability")
 
 
@@ -185,15 +186,23 @@ def _describe(mean: npt.NDArray[np.float64]) -> str:
     return f"{text} ({', '.join(others)})." if others else f"{text}."
 
 
-def _remarks(n: int, chosen: int, most: int, candidates: Sequence[int] | None, counts: Sequence[int]) -> str:
+def _remarks(
+    tensor: Tensor, n: int, chosen: int, most: int, candidates: Sequence[int] | None, counts: Sequence[int]
+) -> str:
     """Say what the reader should know besides."""
     text = ""
-    if candidates is not None and n >= most:
-        text += f" That is the largest candidate; more may be needed: try candidates beyond {most}."
+    if n >= most and (candidates is not None or most == MOST):
+        what = "the largest candidate" if candidates is not None else "as many as are looked for"
+        text += f" That is {what}; more may be needed: try candidates beyond {most}."
     elif candidates is not None and chosen != max(n, 1):
         text += f" {chosen} is the smallest candidate with room for them."
     if len(set(counts)) > 1:
         text += f" Chains differ: they end with {', '.join(map(str, sorted(counts)))}."
+    if isinstance(tensor, RelationalTensor):
+        text += (
+            " Comparisons within an object hang together, which the model does not know, so fewer "
+            "may tell as much: try some."
+        )
     return text
 
 
