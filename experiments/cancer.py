@@ -41,6 +41,18 @@ CHAIN = {"n_chains": 1, "n_draws": 50, "random_state": SEED}
 MOST_VARYING = 200  # miRNAs of the smaller of the two fits
 SMALLEST = 5  # patients of a type, and genes of a pathway, that can be tested
 SURE = 0.05
+TABLE_1 = (  # pathways of the paper's components, as KEGG calls them
+    "Tight junction",
+    "Hippo signaling pathway",
+    "Wnt signaling pathway",
+    "AGE-RAGE signaling pathway in diabetic complications",
+    "Rap1 signaling pathway",
+    "Regulation of actin cytoskeleton",
+    "Focal adhesion",
+    "PI3K-Akt signaling pathway",
+    "Platelet activation",
+    "Ras signaling pathway",
+)
 PAPER = {"membership": 0.91, "PCA": 0.86, "Boolean ALS": 0.81}
 
 
@@ -59,10 +71,19 @@ def sample(kind: str, patients: int, attributes: int) -> Any:
     """Return the expression of random patients, and of the attributes that vary most; 0 stands for all."""
     M = datasets.cancer(kind)
     rows = np.random.default_rng(SEED).permutation(M.shape[0])[: patients or None]
-    columns = np.argsort(-M.values.std(axis=0), kind="stable")[: attributes or None]
-    M = M[np.sort(rows), np.sort(columns)]
+    M = most_varying(M, attributes)[np.sort(rows)]
     types, counts = np.unique(M.coords["cancer"], return_counts=True)
     return M[np.isin(M.coords["cancer"], types[counts >= SMALLEST])]
+
+
+def most_varying(M: Any, attributes: int) -> Any:
+    """Return the attributes that vary most; 0 stands for all."""
+    return M[:, np.sort(np.argsort(-M.values.std(axis=0), kind="stable")[: attributes or None])]
+
+
+def symbols_of(M: Any) -> list[str]:
+    """Return the symbols of the genes of a matrix."""
+    return [str(name).split("_")[0] for name in M.coords["gene"].values]
 
 
 def fit(M: Any, kind: str, components: int, normalise: str, fresh: bool) -> tuple[RelationalTensor, Fitted]:
@@ -196,11 +217,12 @@ def enrich(
 
 def gene_sets(components: int, genes: int, fresh: bool) -> None:
     """Test the genes of components of messenger RNA against the pathways of KEGG."""
-    M = sample("mrna", 0, genes)
+    M, pathways = sample("mrna", 0, 0), datasets.kegg()
+    known = np.isin(symbols_of(M), [gene for pathway in pathways.values() for gene in pathway])
+    M = most_varying(M[:, known], genes)
     _, fitted = fit(M, "mrna", components, "zscore", fresh)
     higher, lower = (members(factor) for factor in fitted.model.factors_[1:])
-    symbols = [str(name).split("_")[0] for name in M.coords["gene"].values]
-    tests = enrich({"+": higher, "-": lower}, symbols, datasets.kegg())
+    tests = enrich({"+": higher, "-": lower}, symbols_of(M), pathways)
     sure = [row for row in tests if row.q <= SURE]
     types = types_of(fitted.model.factors_[0], M.coords["cancer"].values)
     rows: list[Row] = []
@@ -222,11 +244,15 @@ def gene_sets(components: int, genes: int, fresh: bool) -> None:
         "sure": [row._asdict() for row in sure],
     }
     write_numbers("pathways", {**numbers, "facts": fitted.facts})
-    text = f"{M.shape[0]:,} patients, the {M.shape[1]:,} genes that vary most, {components} components. "
+    which = "of the genes that KEGG knows those that vary most" if genes else "all genes that KEGG knows"
+    text = f"{M.shape[0]:,} patients, {M.shape[1]:,} genes ({which}), {components} components. "
     text += f"{fitted.cost} "
     text += (
         f"{len(sure)} of {len(tests):,} pairs of a component's side and a pathway have q of at most {SURE}."
     )
+    again = [name for name in TABLE_1 if any(row.pathway == name for row in sure)]
+    text += f" Of the {len(TABLE_1)} pathways in the paper's Table 1 {len(again)} are among them"
+    text += f": {', '.join(again)}." if again else "."
     write_section("pathways", text, markdown(rows) if rows else "No pathway stands out.")
 
 
@@ -254,7 +280,10 @@ def patients(name: str, M: Any, components: int, normalise: str, als: int, fresh
     metadata = {"patient": {"patient": M.coords["patient"].values, "cancer": types}}
     write_report(fitted.model, record.OUT / f"{name}.html", metadata=metadata, title="Cancer")
     text = f"{M.shape[0]:,} patients, {M.shape[1]:,} miRNAs, {cells:,.0f} cells, "
-    text += f"{len(set(types.tolist()))} types of cancer, {components} components. {fitted.cost} "
+    text += (
+        f"{len(set(types.tolist()))} types of cancer, {components} components; {(M.values == 0).mean():.0%} "
+    )
+    text += f"of the values are 0. {fitted.cost} "
     text += f"{len(table)} components hold more than half of the patients of some type."
     write_section(
         name,
@@ -269,7 +298,7 @@ def patients(name: str, M: Any, components: int, normalise: str, als: int, fresh
 @click.option("--components", default=25, help="Of our fit, of PCA and of Boolean ALS.")
 @click.option("--patients", "n_patients", default=0, help="A random sample of so many; 0 for all.")
 @click.option("--attributes", default=0, help="So many miRNAs that vary most; 0 for all.")
-@click.option("--genes", default=2000, help="So many genes that vary most, for the pathways.")
+@click.option("--genes", default=0, help="Of the genes in pathways so many that vary most; 0 for all.")
 @click.option("--als-attributes", default=0, help="So many miRNAs that vary most for Boolean ALS; 0 for all.")
 @click.option("--normalise", default="zscore", type=click.Choice(["zscore", "rank"]))
 @click.option("--part", default="all", type=click.Choice(["all", "patients", "pathways"]))

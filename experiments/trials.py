@@ -2,8 +2,8 @@
 
     python -m experiments.trials              # needs TENSORM_DATA; half an hour
 
-Components, normalisation, noise model, more patients, more attributes and all of them (0). Random forests in
-the same folds.
+Components, normalisation, noise model, more patients, more attributes, and all of either (0). Random
+forests in the same folds.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ CHANGES: tuple[Row, ...] = (
     {"attributes": 500},
     {"attributes": 0},
     {"attributes": 0, "normalise": "rank"},
+    {"patients": 0, "components": 100},
 )
 
 
