@@ -153,8 +153,10 @@ def pick_clear(
 def count_left(components: Sequence[Description]) -> str:
     """Return how many components there are, and how many of them are in doubt."""
     doubtful = sum(not component.agreed for component in components)
-    text = f"{len(components)} more"
-    return f"{text}, {doubtful} of which were found by half of the chains or fewer" if doubtful else text
+    text, few = f"{len(components)} more", "found by half of the chains or fewer"
+    if doubtful == len(components):
+        return f"{text}, {few}"
+    return f"{text}, {doubtful} of which were {few}" if doubtful else text
 
 
 def describe_components(model: TensOrMachine | Posterior, groups: Groups | None = None) -> list[Description]:
