@@ -131,7 +131,7 @@ def check_statements(groups: Sequence[Group], sizes: Counter[str]) -> list[tuple
     windows = {hour for group in groups for hour in group.hours if group.roles["nurse"] >= 3}
     every = {hour for group in groups for hour in group.hours}
     text = f"components with three nurses or more are in {len(windows)} of {len(every)} windows"
-    said.append(("nurses are active throughout the day", text, windows == every))
+    said.append(("nurses are active throughout the day", text, bool(every) and windows == every))
     staff: Counter[str] = Counter()
     for group in groups:
         if "night" in group.hours:

@@ -1,6 +1,6 @@
 """Section 5.2: in which part of a lecture room students sat in each week of a course.
 
-    python -m experiments.students            # needs TENSORM_DATA, or the network
+    python -m experiments.students            # needs TENSORM_DATA
 
 The map from seat numbers to parts of the room is not public as data. Six equal ranges of seat numbers stand
 in for it, and are called by their numbers: they are no places, so nothing can be said on front or back, left
@@ -80,13 +80,16 @@ def check_statements(groups: Sequence[Group], X: Floats) -> list[tuple[str, str,
     first = [group for group in groups if 0 in group.weeks]
     regions = {region for group in first for region in group.regions}
     text += f"; components of week 1 hold {present[0]} students in {len(regions)} regions"
-    said.append(("most students come in week 1 and sit scattered", text, len(regions) >= X.shape[1] / 2))
+    scattered = len(regions) >= X.shape[1] / 2
+    said.append(
+        ("most students come in week 1 and sit scattered", text, scattered and came[0] > X.shape[2] / 2)
+    )
     single = [group for group in groups if len(group.regions) == 1]
     text = f"{len(single)} of {len(groups)} components have one region"
     said.append(("most groups have exactly one region", text, 2 * len(single) > len(groups)))
-    longest = max((len(group.weeks) for group in groups), default=0)
-    text = f"the longest component has {longest} of {len(X)} weeks"
-    said.append(("one group attends most consistently", text, longest >= 6))
+    weeks = sorted((len(group.weeks) for group in groups), reverse=True)
+    text = f"weeks of components, of {len(X)}: {' '.join(map(str, weeks))}"
+    said.append(("one group attends most consistently", text, weeks[:1] > weeks[1:2]))
     starts = sum(min(group.weeks) >= 1 for group in groups)
     said.append(("some groups start in week 2 or later", f"{starts} of {len(groups)} do", starts > 0))
     late = range(len(X) - LATE, len(X))

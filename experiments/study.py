@@ -51,7 +51,7 @@ class Fitted(NamedTuple):
         what = "Selection and fit" if self.selection else "The fit"
         if self.facts["resumed"]:
             what = "The fit was interrupted; its last part"
-        return f"{what} took {wall:.0f} s on a machine with other work, {cpu:.0f} s of processor time."
+        return f"{what} took {wall:.0f} s by the clock, {cpu:.0f} s of processor time."
 
 
 def options(command: Callable[..., None]) -> click.Command:

@@ -105,7 +105,7 @@ SOURCES = {
     },
 }
 
-_told: set[str] = set()
+_told: set[tuple[str, str]] = set()
 
 
 def locate(name: str) -> Path:
@@ -121,10 +121,10 @@ def locate(name: str) -> Path:
     path = Path(mirror) / source.path if mirror else _cached(name, source)
     if not path.exists():
         raise FileError(f"{path} is not there; {_advice(source)}.")
-    if source.sha256 and mirror and sha256(path.read_bytes()).hexdigest() != source.sha256:
+    if source.sha256 and sha256(path.read_bytes()).hexdigest() != source.sha256:
         raise FileError(f"{path} is damaged or another version than expected; {_advice(source)}.")
-    if source.citation not in _told:
-        _told.add(source.citation)
+    if (source.citation, source.licence) not in _told:
+        _told.add((source.citation, source.licence))
         print(
             f"{name.split()[0]}: please cite {source.citation}. Licence: {source.licence}.", file=sys.stderr
         )
