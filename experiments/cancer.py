@@ -27,7 +27,6 @@ from experiments.study import (
     Bits,
     Fitted,
     Floats,
-    begin,
     fit_once,
     members,
     options,
@@ -104,49 +103,63 @@ def forest_accuracy(features: npt.NDArray[Any], types: npt.NDArray[Any]) -> floa
     return float((cross_val_predict(forest, known, types, cv=folds) == types).mean())
 
 
+def scale(features: npt.NDArray[Any]) -> Floats:
+    """Return features with mean 0 and variance 1 each; components without relations say nothing."""
+    known = np.nan_to_num(np.asarray(features, np.float64), nan=0.5)
+    return (known - known.mean(axis=0)) / np.maximum(known.std(axis=0), 1e-9)
+
+
+def principal_axes(features: npt.NDArray[Any], number: int | None = None) -> Floats:
+    """Return features, scaled, along so many of their principal axes; along all by default."""
+    from sklearn.decomposition import PCA
+
+    return PCA(number, random_state=SEED).fit_transform(scale(features))
+
+
 def directions(features: npt.NDArray[Any], share: float = 0.95) -> int:
     """Return how many directions hold this share of the variance of features, each scaled to the same."""
-    known = np.nan_to_num(np.asarray(features, np.float64), nan=0.5)
-    scaled = (known - known.mean(axis=0)) / np.maximum(known.std(axis=0), 1e-9)
-    variance = np.linalg.svd(scaled, compute_uv=False) ** 2
+    variance = np.linalg.svd(scale(features), compute_uv=False) ** 2
     return int(np.searchsorted(np.cumsum(variance) / variance.sum(), share)) + 1
 
 
 def compare(M: Any, tensor: RelationalTensor, fitted: Fitted, attributes: int) -> list[Row]:
     """Return the accuracy of random forests on the features of each method."""
+    from scipy.stats import rankdata
     from sklearn.decomposition import PCA
 
     types, L = M.coords["cancer"].values, fitted.model.n_components_
-    values = M.values.astype(np.float64)
-    scaled = (values - values.mean(axis=0)) / np.maximum(values.std(axis=0), 1e-9)
     means = fitted.model.factors_[0]
     strengths = fitted.model.transform(tensor, kind="strength")
-    most = np.sort(np.argsort(-values.std(axis=0))[: attributes or None])
-    part = RelationalTensor(M[:, most])
+    part = RelationalTensor(most_varying(M, attributes))
     als = baselines.BooleanALS(L, n_init=1, max_iter=20, random_state=SEED, progress=False).fit(part)
-    few = directions(strengths)
-    features: dict[tuple[str, str], npt.NDArray[Any]] = {
-        ("tensorm, membership", "0 or 1"): means > MEMBER,
-        ("tensorm, membership", "probability"): means,
-        ("tensorm, strength", "share of relations shown"): strengths,
-        ("PCA of expression", "numbers"): PCA(L, random_state=SEED).fit_transform(values),
-        ("PCA of z-scores", "numbers"): PCA(L, random_state=SEED).fit_transform(scaled),
-        (f"PCA of z-scores, {few} components", "numbers"): PCA(few, random_state=SEED).fit_transform(scaled),
-        (f"Boolean ALS, {len(most)} attributes", "0 or 1"): als.factors_[0],
-        ("expression itself", "numbers"): values,
-    }
-    said = {0: PAPER["membership"], 4: PAPER["PCA"], 6: PAPER["Boolean ALS"]}
-    return [
-        {
-            "features": name,
-            "each is": form,
-            "number": array.shape[1],
-            "directions": directions(array),
-            "accuracy": forest_accuracy(array, types),
-            "the paper": said.get(n, ""),
-        }
-        for n, ((name, form), array) in enumerate(features.items())
-    ]
+    few, axes = directions(strengths), principal_axes(M.values, L)
+    ranks = rankdata(scale(M.values), axis=1)  # all that comparisons within a patient keep
+    rows: list[Row] = []
+
+    def enter(name: str, form: str, features: npt.NDArray[Any], paper: float | str = "") -> None:
+        rows.append(
+            {
+                "features": name,
+                "each is": form,
+                "number": features.shape[1],
+                "directions": directions(features),
+                "accuracy": forest_accuracy(features, types),
+                "the paper": paper,
+            }
+        )
+
+    enter("tensorm, membership", "0 or 1", means > MEMBER, PAPER["membership"])
+    enter("tensorm, membership", "probability", means)
+    enter("tensorm, strength", "share of relations shown", strengths)
+    enter("tensorm, strength along its principal axes", "number", principal_axes(strengths))
+    enter("PCA of expression", "number", PCA(L, random_state=SEED).fit_transform(M.values))
+    enter("PCA of z-scores", "number", axes, PAPER["PCA"])
+    enter("PCA of z-scores, above the mean or not", "0 or 1", axes > 0)
+    enter("PCA of z-scores, as many directions as strengths", "number", axes[:, :few])
+    enter("PCA of ranks within patients", "number", PCA(L, random_state=SEED).fit_transform(ranks))
+    enter(f"Boolean ALS, {part.shape[1]} attributes", "0 or 1", als.factors_[0], PAPER["Boolean ALS"])
+    enter("expression itself", "number", M.values)
+    return rows
 
 
 def types_of(factor: Floats, types: npt.NDArray[Any], share: float = 0.5) -> list[dict[str, float]]:
@@ -157,6 +170,14 @@ def types_of(factor: Floats, types: npt.NDArray[Any], share: float = 0.5) -> lis
         {str(names[n]): float(column[n]) for n in np.argsort(-column) if column[n] > share}
         for column in shares.T
     ]
+
+
+def spread(places: Floats, gap: float) -> Floats:
+    """Return increasing places moved apart so that neighbours have this gap, each as little as need be."""
+    from sklearn.isotonic import isotonic_regression
+
+    even = gap * np.arange(len(places))
+    return isotonic_regression(places - even) + even
 
 
 def draw(name: str, factor: Floats, types: npt.NDArray[Any]) -> None:
@@ -175,7 +196,20 @@ def draw(name: str, factor: Floats, types: npt.NDArray[Any]) -> None:
         ends = np.cumsum(counts)
         for end in ends[:-1]:
             ax.axvline(end - 0.5, color="0.6", lw=0.5)
-        ax.set_xticks(ends - counts / 2, names, rotation=90, fontsize=7)
+        ax.set_xticks([])
+        middles = ends - counts / 2
+        for label, middle, place in zip(names, middles, spread(middles, 0.0135 * len(types)), strict=True):
+            ax.annotate(
+                label,
+                (middle, 0),
+                (place, -0.06),
+                xycoords=ax.get_xaxis_transform(),
+                rotation=90,
+                ha="center",
+                va="top",
+                fontsize=7,
+                arrowprops={"arrowstyle": "-", "lw": 0.5, "color": "0.6", "shrinkA": 1, "shrinkB": 0},
+            )
         ax.set_yticks(range(len(rows)), [str(row) for row in rows], fontsize=6)
         ax.set_ylabel("component")
         save(figure)
@@ -244,6 +278,7 @@ def gene_sets(components: int, genes: int, fresh: bool) -> None:
         "sure": [row._asdict() for row in sure],
     }
     write_numbers("pathways", {**numbers, "facts": fitted.facts})
+    write_study_report("pathways", fitted, M, "Cancer: messenger RNA of genes in pathways")
     which = "of the genes that KEGG knows those that vary most" if genes else "all genes that KEGG knows"
     text = f"{M.shape[0]:,} patients, {M.shape[1]:,} genes ({which}), {components} components. "
     text += f"{fitted.cost} "
@@ -254,6 +289,12 @@ def gene_sets(components: int, genes: int, fresh: bool) -> None:
     text += f" Of the {len(TABLE_1)} pathways in the paper's Table 1 {len(again)} are among them"
     text += f": {', '.join(again)}." if again else "."
     write_section("pathways", text, markdown(rows) if rows else "No pathway stands out.")
+
+
+def write_study_report(name: str, fitted: Fitted, M: Any, title: str) -> None:
+    """Write the report of a fit, which knows the patients' types of cancer."""
+    metadata = {"patient": {name: M.coords[name].values for name in ("patient", "cancer")}}
+    write_report(fitted.model, record.OUT / f"{name}.html", metadata=metadata, title=title)
 
 
 def patients(name: str, M: Any, components: int, normalise: str, als: int, fresh: bool) -> None:
@@ -277,8 +318,7 @@ def patients(name: str, M: Any, components: int, normalise: str, als: int, fresh
     cells = float(np.prod([float(n) for n in tensor.shape]))
     numbers = {"shape": tensor.shape, "cells": cells, "accuracy": rows, "types": where, "facts": fitted.facts}
     write_numbers(name, numbers)
-    metadata = {"patient": {"patient": M.coords["patient"].values, "cancer": types}}
-    write_report(fitted.model, record.OUT / f"{name}.html", metadata=metadata, title="Cancer")
+    write_study_report(name, fitted, M, "Cancer: micro-RNA")
     text = f"{M.shape[0]:,} patients, {M.shape[1]:,} miRNAs, {cells:,.0f} cells, "
     text += (
         f"{len(set(types.tolist()))} types of cancer, {components} components; {(M.values == 0).mean():.0%} "
@@ -314,7 +354,6 @@ def main(
     part: str,
 ) -> None:
     """Relative expression in cancer."""
-    begin(quick)
     if quick:
         components, n_patients, attributes, genes, als_attributes = 10, 300, 60, 100, 30
     if part != "pathways":

@@ -21,18 +21,16 @@ from experiments import record
 from experiments.record import Row, markdown, show, write_section
 from experiments.study import (
     FIGURES,
-    Floats,
-    begin,
-    best_rivals,
+    Contest,
     fit_once,
+    habit,
     members,
     options,
     saving,
-    score,
     sentences,
     write_numbers,
 )
-from tensorm import TensOrMachine, datasets, hide, train_test_mask, write_report
+from tensorm import TensOrMachine, datasets, write_report
 
 PAIR = ("person", "met")
 PAPER = 8  # components
@@ -49,15 +47,6 @@ class Group(NamedTuple):
 
     hours: frozenset[str]
     roles: Counter[str]
-
-
-def contact_frequency(cells: Floats) -> Floats:
-    """Return P(x = 1) as how often two people meet, times how busy the hour is."""
-    seen, rate = ~np.isnan(cells), float(np.nanmean(cells))
-    met = np.nansum(cells, axis=0)
-    pair = (met + rate) / (seen.sum(axis=0) + 1)
-    busy = np.nanmean(cells, axis=(1, 2)) / rate
-    return busy[:, None, None] * pair
 
 
 def groups_of(model: TensOrMachine, roles: Sequence[str]) -> list[Group]:
@@ -172,33 +161,23 @@ def draw(model: TensOrMachine, roles: Sequence[str]) -> None:
 @click.option("--windows", default="8-20", help="First and last hour with a window of its own.")
 def main(quick: bool, fresh: bool, windows: str) -> None:
     """Contacts on a hospital ward."""
-    begin(quick)
     X = datasets.hospital(parse_windows(windows))
     roles = [str(role) for role in X.coords["role"].values]
-    mask = train_test_mask(X, 0.2, SEED, symmetric=PAIR)
-    rest = hide(X, mask)
-    cells, truth = rest.values.astype(float), X.values
-    rate = float(np.nanmean(cells))
+    contest = Contest(X, 0.2, SEED, PAIR)
     settings = {"n_components": "auto", **(QUICK if quick else FULL), "random_state": SEED}
     about = {"windows": windows, "held out": 0.2, "split": SEED}
-    chosen = fit_once("hospital", rest, about, settings, fresh)
+    chosen = fit_once("hospital", contest.rest, about, settings, fresh)
     L = chosen.model.n_components_
-
-    rows: list[Row] = []
-
-    def add(name: str, components: int | str, p: Floats) -> None:
-        rows.append({"": name, "components": components, **score(truth, mask, p, rate)})
-
-    add("tensorm", L, chosen.model.predict_proba())
+    contest.enter("tensorm", L, chosen.model.predict_proba())
     if not quick:  # chains that settle elsewhere see other contacts
-        more = [fit_once("hospital", rest, about, {**settings, **other}, fresh) for other in others(L)]
+        more = [
+            fit_once("hospital", contest.rest, about, {**settings, **other}, fresh) for other in others(L)
+        ]
         mean = np.mean([fitted.model.predict_proba() for fitted in (chosen, *more)], axis=0)
-        add(f"tensorm, mean of {1 + len(more)} fits", L, mean)
-    add("pair frequency x hour", "", contact_frequency(cells))
-    for name, size, p in best_rivals(cells, *(RUSHED if quick else (SIZES, 3)), (1, 2)):
-        add(name, size, p)
-    add("constant", "", np.full(truth.shape, rate))
-    show("hospital", rows)
+        contest.enter(f"tensorm, mean of {1 + len(more)} fits", L, mean)
+    contest.enter("pair frequency x hour", "", habit(contest.cells))
+    contest.enter_rivals(*(RUSHED if quick else (SIZES,)))
+    show("hospital", contest.rows)
 
     wanted = {**settings, "n_components": PAPER, "symmetric": PAIR}
     few = fit_once("hospital", X, {"windows": windows, "held out": 0}, wanted, fresh)
@@ -211,20 +190,18 @@ def main(quick: bool, fresh: bool, windows: str) -> None:
     metadata = {mode: {mode: X.coords[mode].values, "role": roles} for mode in PAIR}
     report = record.OUT / "hospital.html"
     write_report(
-        chosen.model, report, X=rest, metadata=metadata, selection=chosen.selection, title="Hospital"
+        chosen.model, report, X=contest.rest, metadata=metadata, selection=chosen.selection, title="Hospital"
     )
     write_report(
         few.model, record.OUT / "hospital-8.html", X=X, metadata=metadata, title="Hospital, 8 components"
     )
-    numbers = {"shape": truth.shape, "held out": int(mask.sum()), "components": L, "facts": chosen.facts}
-    write_numbers("hospital", {**numbers, "scores": rows, "statements": statements})
-    text = f"{mask.sum():,} of {np.isfinite(truth).sum():,} cells are held out, "
-    text += f"{truth[mask].mean():.1%} of them ones. "
-    text += f"{L} components were {'set' if quick else 'chosen'}. {chosen.cost}"
+    numbers = {**contest.facts, "components": L, "facts": chosen.facts, "statements": statements}
+    write_numbers("hospital", numbers)
+    text = f"{contest} {L} components were {'set' if quick else 'chosen'}. {chosen.cost}"
     write_section(
         "hospital",
         text,
-        markdown(rows),
+        markdown(contest.rows),
         f"![hours and people of {PAPER} components]({FIGURES}/hospital.png)",
         f"With the paper's {PAPER} components:",
         sentences(statements[PAPER]),

@@ -15,21 +15,20 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments import record
-from experiments.record import Row, markdown, show, write_section
+from experiments.record import markdown, show, write_section
 from experiments.study import (
     FIGURES,
+    Contest,
     Floats,
-    begin,
-    best_rivals,
     fit_once,
+    habit,
     members,
     options,
     saving,
-    score,
     sentences,
     write_numbers,
 )
-from tensorm import TensOrMachine, datasets, hide, train_test_mask, write_report
+from tensorm import TensOrMachine, datasets, write_report
 
 PAPER = 7  # components
 SEED = 0
@@ -44,14 +43,6 @@ class Group(NamedTuple):
     weeks: list[int]
     regions: list[int]
     students: list[int]
-
-
-def seat_frequency(cells: Floats) -> Floats:
-    """Return P(x = 1) as how often a student sits in a region, times how many come in the week."""
-    seen, rate = ~np.isnan(cells), float(np.nanmean(cells))
-    habit = (np.nansum(cells, axis=0) + rate) / (seen.sum(axis=0) + 1)
-    busy = np.nanmean(cells, axis=(1, 2)) / rate
-    return busy[:, None, None] * habit
 
 
 def groups_of(model: TensOrMachine) -> list[Group]:
@@ -113,49 +104,37 @@ def check_statements(groups: Sequence[Group], X: Floats) -> list[tuple[str, str,
 @options
 def main(quick: bool, fresh: bool) -> None:
     """Seats of students."""
-    begin(quick)
     X = datasets.students()
-    mask = train_test_mask(X, 0.2, SEED)
-    rest = hide(X, mask)
-    cells, truth = rest.values.astype(float), X.values
-    rate = float(np.nanmean(cells))
+    contest = Contest(X, 0.2, SEED)
     shorter = QUICK if quick else {}
     settings = {"n_components": PAPER if quick else "auto", **shorter, "random_state": SEED}
-    chosen = fit_once("students", rest, {"held out": 0.2, "split": SEED}, settings, fresh)
+    paper = {**settings, "n_components": PAPER}
+    about = {"held out": 0.2, "split": SEED}
+    chosen = fit_once("students", contest.rest, about, settings, fresh)
     L = chosen.model.n_components_
-    rows: list[Row] = []
+    contest.enter("tensorm", L, chosen.model.predict_proba())
+    few = fit_once("students", contest.rest, about, paper, fresh)
+    contest.enter("tensorm, the paper's number", PAPER, few.model.predict_proba())
+    contest.enter("seat frequency x week", "", habit(contest.cells))
+    contest.enter_rivals(*((SIZES[:2], 1) if quick else (SIZES,)))
+    show("students", contest.rows)
 
-    def add(name: str, components: int | str, p: Floats) -> None:
-        rows.append({"": name, "components": components, **score(truth, mask, p, rate)})
-
-    add("tensorm", L, chosen.model.predict_proba())
-    few = fit_once(
-        "students", rest, {"held out": 0.2, "split": SEED}, {**settings, "n_components": PAPER}, fresh
-    )
-    add("tensorm, the paper's number", PAPER, few.model.predict_proba())
-    add("seat frequency x week", "", seat_frequency(cells))
-    for name, size, p in best_rivals(cells, SIZES[:2] if quick else SIZES, 1 if quick else 3):
-        add(name, size, p)
-    add("constant", "", np.full(truth.shape, rate))
-    show("students", rows)
-
-    whole = fit_once("students", X, {"held out": 0}, {**settings, "n_components": PAPER}, fresh)
-    said = check_statements(groups_of(whole.model), truth)
+    whole = fit_once("students", X, {"held out": 0}, paper, fresh)
+    said = check_statements(groups_of(whole.model), contest.truth)
     from tensorm.plots import plot_factors
 
     with saving("students") as save:
         save(plot_factors(whole.model, order={"student": "component"}))
     report = record.OUT / "students.html"
     write_report(whole.model, report, X=X, title="Seats of students; regions are ranges of seat numbers")
-    numbers = {"shape": truth.shape, "held out": int(mask.sum()), "components": L, "facts": chosen.facts}
-    write_numbers("students", {**numbers, "scores": rows, "statements": said})
-    text = f"{' x '.join(map(str, truth.shape))} cells; {mask.sum()} are held out, "
-    text += f"{truth[mask].mean():.1%} of them ones. "
+    numbers = {**contest.facts, "components": L, "facts": chosen.facts, "statements": said}
+    write_numbers("students", numbers)
+    text = f"{' x '.join(map(str, X.shape))} cells. {contest} "
     text += f"{L} components were {'set' if quick else 'chosen'}. {chosen.cost}"
     write_section(
         "students",
         text,
-        markdown(rows),
+        markdown(contest.rows),
         f"![weeks, regions and students of {PAPER} components]({FIGURES}/students.png)",
         f"With {PAPER} components, as in the paper, on all cells:",
         sentences(said),

@@ -9,11 +9,13 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, NamedTuple
 
 import click
 import numpy as np
 import numpy.typing as npt
+from click.core import ParameterSource
 
 from experiments import record
 from experiments.record import Row, identify
@@ -28,6 +30,7 @@ from tensorm import (
     train_test_mask,
 )
 from tensorm.choice.result import Selection
+from tensorm.errors import InputError
 
 Floats = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.bool_]
@@ -35,6 +38,7 @@ Bits = npt.NDArray[np.bool_]
 MEMBER = 0.5
 SCORES = ("accuracy", "auc", "average precision", "log-loss")
 FIGURES = "../figures"  # as seen from docs/gallery
+NEUTRAL = ("quick", "fresh", "part")  # options that do not change what is found
 
 
 class Fitted(NamedTuple):
@@ -55,10 +59,35 @@ class Fitted(NamedTuple):
 
 
 def options(command: Callable[..., None]) -> click.Command:
-    """Make a command with the options that all studies share."""
-    command = click.option("--fresh", is_flag=True, help="Forget fits made earlier.")(command)
-    command = click.option("--quick", is_flag=True, help="A small fit, to see that it works.")(command)
-    return click.command()(command)
+    """Make a command of a study: options that all share, and one sentence for what a user can mend."""
+
+    @wraps(command)
+    def run(quick: bool, **given: Any) -> None:
+        begin(quick)
+        try:
+            command(quick=quick, **given)
+        except InputError as error:
+            raise click.ClickException(str(error)) from error
+
+    run = click.option("--fresh", is_flag=True, help="Forget fits made earlier.")(run)
+    run = click.option("--quick", is_flag=True, help="A small fit, to see that it works.")(run)
+    return click.command()(run)
+
+
+def begin(quick: bool) -> None:
+    """Choose where results go: the gallery shows those of the usual settings, all others are kept apart."""
+    given = click.get_current_context()
+    changed = [
+        name
+        for name in given.params
+        if name not in NEUTRAL and given.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if quick or changed:
+        record.OUT = record.OUT / ("quick" if quick else "other")
+        click.echo(f"Results go to {record.OUT}, and not to the gallery.", err=True)
+    record.OUT.mkdir(parents=True, exist_ok=True)
+    if not os.environ.get("TENSORM_DATA"):
+        click.echo("TENSORM_DATA is not set: data are downloaded, where they can be.", err=True)
 
 
 def fit_once(name: str, X: Any, about: Row, settings: Mapping[str, Any], fresh: bool = False) -> Fitted:
@@ -127,26 +156,73 @@ def logistic_cp(cells: Floats, L: int, seed: int = 0) -> Floats:
 RIVALS: dict[str, Callable[..., Floats]] = {"Boolean ALS": boolean_als, "logistic CP": logistic_cp}
 
 
-def best_rivals(
-    cells: Floats, sizes: Sequence[int], starts: int = 3, symmetric: tuple[int, int] | None = None
-) -> Iterator[tuple[str, int, Floats]]:
-    """Yield name, number of components and P(x = 1) of each rival: of its first start, and the mean of all.
+def habit(cells: Floats) -> Floats:
+    """Return P(x = 1) as how often a cell is 1 along mode 0, times how busy its index along mode 0 is."""
+    seen, rate = ~np.isnan(cells), float(np.nanmean(cells))
+    often = (np.nansum(cells, axis=0) + rate) / (seen.sum(axis=0) + 1)
+    busy = np.nanmean(cells, axis=(1, 2)) / rate
+    return busy[:, None, None] * often
 
-    A rival has the number with the least log-loss on a tenth of the cells that are left for the fit, on
-    average over starts.
+
+class Contest:
+    """Cells that are held out, and the scores of all who predict them.
+
+    Attributes
+    ----------
+    X, rest : DataArray
+        All cells, and those that a fit may see.
+    truth, cells : ndarray
+        Their values.
+    mask : ndarray of bool
+        The cells that are held out.
+    rows : list
+        Scores so far.
     """
-    inner = train_test_mask(cells, 0.1, 1, symmetric=symmetric)
-    fewer, rate = hide(cells, inner), float(np.nanmean(cells))
-    for name, predict in RIVALS.items():
-        losses = {
-            L: sum(score(cells, inner, predict(fewer, L, n), rate)["log-loss"] for n in range(starts))
-            for L in sizes
-        }
-        L = min(losses, key=losses.__getitem__)
-        found = [predict(cells, L, n) for n in range(starts)]
-        yield name, L, found[0]
-        if starts > 1:
-            yield f"{name}, mean of {starts} starts", L, np.mean(found, axis=0)
+
+    def __init__(self, X: Any, share: float, seed: int, symmetric: tuple[str, str] | None = None) -> None:
+        self.X, self.mask = X, train_test_mask(X, share, seed, symmetric=symmetric)
+        self.rest = hide(X, self.mask)
+        self.truth, self.cells = X.values, self.rest.values.astype(float)
+        self.rows: list[Row] = []
+        self._rate = float(np.nanmean(self.cells))
+        self._pair = (X.dims.index(symmetric[0]), X.dims.index(symmetric[1])) if symmetric else None
+
+    def enter(self, name: str, components: int | str, p: Floats) -> None:
+        """Add the scores of a prediction."""
+        self.rows.append({"": name, "components": components, **self._score(self.mask, p)})
+
+    def enter_rivals(self, sizes: Sequence[int], starts: int = 3) -> None:
+        """Add the scores of each rival: of its first start, and of the mean of all; and of a constant.
+
+        A rival has the number of components with the least log-loss on a tenth of the cells that are left for
+        the fit, on average over starts.
+        """
+        inner = train_test_mask(self.cells, 0.1, 1, symmetric=self._pair)
+        fewer = hide(self.cells, inner)
+        for name, predict in RIVALS.items():
+            losses = {
+                L: sum(self._score(inner, predict(fewer, L, n))["log-loss"] for n in range(starts))
+                for L in sizes
+            }
+            L = min(losses, key=losses.__getitem__)
+            found = [predict(self.cells, L, n) for n in range(starts)]
+            self.enter(name, L, found[0])
+            if starts > 1:
+                self.enter(f"{name}, mean of {starts} starts", L, np.mean(found, axis=0))
+        self.enter("constant", "", np.full(self.truth.shape, self._rate))
+
+    @property
+    def facts(self) -> Row:
+        """What is held out, for the numbers of the study."""
+        return {"shape": self.truth.shape, "held out": int(self.mask.sum()), "scores": self.rows}
+
+    def __str__(self) -> str:
+        """What is held out, as a sentence."""
+        known, ones = np.isfinite(self.truth).sum(), self.truth[self.mask].mean()
+        return f"{self.mask.sum():,} of {known:,} cells are held out, {ones:.1%} of them ones."
+
+    def _score(self, mask: Bits, p: Floats) -> Row:
+        return score(self.truth, mask, p, self._rate)
 
 
 def sentences(pairs: Sequence[tuple[str, str, bool]]) -> str:
@@ -185,12 +261,3 @@ def saving(name: str) -> Iterator[Callable[[Any], None]]:
 def members(factor: Floats) -> list[list[int]]:
     """Return for each component the indices that are in it with more than even odds."""
     return [np.flatnonzero(column > MEMBER).tolist() for column in factor.T]
-
-
-def begin(quick: bool) -> None:
-    """Say where data come from if nobody has; keep what small fits find apart from the real figures."""
-    if quick:
-        record.OUT = record.OUT / "quick"
-    record.OUT.mkdir(parents=True, exist_ok=True)
-    if not os.environ.get("TENSORM_DATA"):
-        click.echo("TENSORM_DATA is not set: data are downloaded, where they can be.", err=True)

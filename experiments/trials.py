@@ -3,17 +3,18 @@
     python -m experiments.trials              # needs TENSORM_DATA; half an hour
 
 Components, normalisation, noise model, more patients, more attributes, and all of either (0). Random
-forests in the same folds.
+forests in the same folds. *Pairs* are memberships of a patient in the components less those in their
+opposites, in which all comparisons are the other way round: 1, 0 or -1. *Axes* are strengths along their
+principal axes.
 """
 
 from __future__ import annotations
 
-import click
 import numpy as np
 
-from experiments.cancer import CHAIN, forest_accuracy, sample
+from experiments.cancer import CHAIN, forest_accuracy, principal_axes, sample
 from experiments.record import Row, markdown, run, show, write_section
-from experiments.study import MEMBER, begin
+from experiments.study import MEMBER, options, write_numbers
 from tensorm import RelationalTensor, TensOrMachine
 
 USUAL: Row = {
@@ -40,31 +41,29 @@ CHANGES: tuple[Row, ...] = (
 
 def measure(patients: int, attributes: int, components: int, normalise: str, noise: str) -> Row:
     """Return the accuracy of forests on the features of one fit, and on PCA of the same matrix."""
-    from sklearn.decomposition import PCA
-
     M = sample("mirna", patients, attributes)
-    types, values = M.coords["cancer"].values, M.values.astype(np.float64)
-    scaled = (values - values.mean(axis=0)) / np.maximum(values.std(axis=0), 1e-9)
+    types = M.coords["cancer"].values
     tensor = RelationalTensor(M, normalise=normalise)
     model = TensOrMachine(components, noise=noise, progress=False, **CHAIN).fit(tensor)
-    strengths = model.transform(tensor, kind="strength")
+    means, strengths = model.factors_[0], model.transform(tensor, kind="strength")
+    opposite = model.transform(RelationalTensor(-M, normalise=normalise))
     return {
-        "membership": forest_accuracy(model.factors_[0] > MEMBER, types),
+        "membership": forest_accuracy(means > MEMBER, types),
+        "pairs": forest_accuracy((means > MEMBER) - 1.0 * (opposite > MEMBER), types),
         "strength": forest_accuracy(strengths, types),
-        "both": forest_accuracy(np.hstack([model.factors_[0], strengths]), types),
-        "PCA": forest_accuracy(PCA(components, random_state=0).fit_transform(scaled), types),
+        "both": forest_accuracy(np.hstack([means, strengths]), types),
+        "axes": forest_accuracy(principal_axes(strengths), types),
+        "PCA": forest_accuracy(principal_axes(M.values, components), types),
     }
 
 
-@click.command()
-@click.option("--quick", is_flag=True, help="The first trial only.")
-@click.option("--fresh", is_flag=True, help="Forget trials made earlier.")
+@options
 def main(quick: bool, fresh: bool) -> None:
     """Try settings of the cancer study."""
-    begin(quick)
     jobs = [{**USUAL, **change} for change in (CHANGES[:1] if quick else CHANGES)]
     rows = run("trials", measure, jobs, 1, fresh)
     show("trials", rows)
+    write_numbers("trials", {"trials": rows})
     write_section("trials", markdown(rows))
 
 

@@ -1,4 +1,4 @@
-"""Studies on real data: what their parts say of made-up cases, and a small run of one."""
+"""Studies on real data: what their parts say of made-up cases, and small runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -41,11 +43,10 @@ def test_a_frequency_is_that_of_the_pair_times_the_hour() -> None:
     cells = np.zeros((2, 3, 3))
     cells[0, 0, 1] = cells[0, 1, 0] = cells[1, 0, 1] = 1
     cells[1, 1, 0] = np.nan
-    p = hospital.contact_frequency(cells)
+    p = study.habit(cells)
     rate = 3 / 17
     assert p[1, 1, 0] == pytest.approx((1 / 8) / rate * (1 + rate) / 2)
     assert p[0, 0, 1] == pytest.approx((2 / 9) / rate * (2 + rate) / 3)
-    np.testing.assert_allclose(students.seat_frequency(cells), p)
 
 
 def test_students_leave_with_their_last_component() -> None:
@@ -103,12 +104,25 @@ def test_a_fit_is_made_once(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         study.fit_once("tiny", X, {"seed": 1}, settings)
 
 
-@pytest.mark.skipif(not os.environ.get("TENSORM_DATA"), reason="TENSORM_DATA does not name a folder of data")
+def make_small(study_of: click.Command, out: Path, *names: str) -> dict[str, Any]:
+    """Run a study with small fits; return its numbers, having seen that it wrote all that it should."""
+    done = CliRunner().invoke(study_of, ["--quick"], catch_exceptions=False)
+    assert done.exit_code == 0
+    for name in names:
+        for kind in ("json", "html", "md"):
+            assert (out / "quick" / f"{name}.{kind}").stat().st_size > 200
+    return json.loads((out / "quick" / f"{names[0]}.json").read_text())
+
+
+needs_data = pytest.mark.skipif(
+    not os.environ.get("TENSORM_DATA"), reason="TENSORM_DATA does not name a folder of data"
+)
+
+
+@needs_data
 def test_a_small_run_of_the_hospital_study(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hospital, "RUSHED", ((2,), 1))
-    done = CliRunner().invoke(hospital.main, ["--quick"], catch_exceptions=False)
-    assert done.exit_code == 0
-    found = json.loads((out / "quick" / "hospital.json").read_text())
+    found = make_small(hospital.main, out, "hospital")
     assert found["shape"] == [13, 75, 75]
     assert found["held out"] == 14430
     scores = {row[""]: row for row in found["scores"]}
@@ -120,5 +134,61 @@ def test_a_small_run_of_the_hospital_study(out: Path, monkeypatch: pytest.Monkey
     assert scores["pair frequency x hour"]["auc"] == pytest.approx(0.837, abs=0.002)
     said = {text: holds for text, _, holds in found["statements"]["8"]}
     assert said["nurses are the main staff at night"]
-    for name in ("hospital.html", "hospital.png", "hospital.md"):
-        assert (out / "quick" / name).stat().st_size > 1000
+    assert (out / "quick" / "hospital.png").stat().st_size > 1000
+
+
+@needs_data
+def test_a_small_run_of_the_students_study(out: Path) -> None:
+    found = make_small(students.main, out, "students")
+    assert found["shape"] == [9, 7, 47]
+    scores = {row[""]: row for row in found["scores"]}
+    assert scores["tensorm"]["auc"] > 0.75
+    assert scores["tensorm"]["log-loss"] < scores["constant"]["log-loss"]
+    said = {text: ours for text, ours, _ in found["statements"]}
+    assert (
+        "in the data: 41 41 38 32 25 22 19 2 2" in said["students leave over the weeks, and factors show it"]
+    )
+
+
+@needs_data
+def test_a_small_run_of_the_nations_study(out: Path) -> None:
+    found = make_small(nations.main, out, "nations")
+    scores = {row[""]: row["AUC, test"] for row in found["scores"]}
+    assert scores["marginal frequencies"] == pytest.approx(0.846, abs=0.001)
+    assert scores["tensorm"] > 0.85
+
+
+@needs_data
+def test_a_small_run_of_the_cancer_study(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cancer, "TREES", 20)
+    found = make_small(cancer.main, out, "cancer_sample", "pathways")
+    accuracy = {(row["features"], row["each is"]): row["accuracy"] for row in found["accuracy"]}
+    assert accuracy["expression itself", "number"] > 0.6
+    by_chance = 0.12  # the share of the commonest type
+    assert accuracy["tensorm, membership", "0 or 1"] > 2 * by_chance
+    assert accuracy["tensorm, strength", "share of relations shown"] > 3 * by_chance
+    pathways = json.loads((out / "quick" / "pathways.json").read_text())
+    assert pathways["shape"] == [1106, 100, 100]
+    assert not (out / "quick" / "cancer.json").exists()  # which is of all miRNAs
+
+
+@needs_data
+def test_results_of_other_settings_are_kept_apart(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Path] = []
+    monkeypatch.setattr(cancer, "gene_sets", lambda *_: seen.append(record.OUT))
+    for arguments in (["--part", "pathways", "--fresh"], ["--part", "pathways", "--genes", "50"]):
+        with monkeypatch.context() as patch:
+            patch.setattr(record, "OUT", out)
+            assert CliRunner().invoke(cancer.main, arguments, catch_exceptions=False).exit_code == 0
+    assert seen == [out, out / "other"]
+
+
+def test_a_study_without_data_ends_in_a_sentence(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORM_DATA", str(tmp_path / "nowhere"))
+    done = CliRunner().invoke(nations.main, ["--quick"])
+    assert done.exit_code == 1
+    assert isinstance(done.exception, SystemExit)
+    assert "set TENSORM_DATA to that folder" in done.stderr
+    assert "Traceback" not in done.stderr
