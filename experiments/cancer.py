@@ -131,7 +131,7 @@ def compare(M: Any, tensor: RelationalTensor, fitted: Fitted, attributes: int) -
     means = fitted.model.factors_[0]
     strengths = fitted.model.transform(tensor, kind="strength")
     part = RelationalTensor(most_varying(M, attributes))
-    als = baselines.BooleanALS(L, n_init=1, max_iter=20, random_state=SEED, progress=False).fit(part)
+    als = baselines.BooleanALS(L, n_init=1, random_state=SEED, progress=False).fit(part)
     few, axes = directions(strengths), principal_axes(M.values, L)
     ranks = rankdata(scale(M.values), axis=1)  # all that comparisons within a patient keep
     rows: list[Row] = []

@@ -13,6 +13,8 @@ import re
 import shutil
 from pathlib import Path
 
+import click
+
 from experiments.record import OUT
 
 HERE = Path(__file__).parent
@@ -38,8 +40,9 @@ def fill(template: str, old: str, out: Path = OUT) -> str:
     return PLACE.sub(section, template)
 
 
+@click.command()
 def main() -> None:
-    """Write the pages."""
+    """Write the pages of the docs that tell of experiments and studies, with what is in experiments/out."""
     figures = DOCS / "figures"
     for page, template in PAGES.items():
         old = page.read_text(encoding="utf-8") if page.exists() else ""
@@ -48,7 +51,7 @@ def main() -> None:
         for name in PLACE.findall(template.read_text(encoding="utf-8")):
             if (OUT / f"{name}.png").exists():
                 shutil.copy(OUT / f"{name}.png", figures / f"{name}.png")
-        print(f"wrote {page.relative_to(HERE.parent)}")
+        click.echo(f"wrote {page.relative_to(HERE.parent)}")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python -m experiments.trials              # needs TENSORM_DATA; half an hour
 
-Components, normalisation, noise model, more patients, more attributes, and all of either (0). Random
-forests in the same folds. *Pairs* are memberships of a patient in the components less those in their
+Other starts, components, normalisation, noise model, more patients, more attributes, and all of either (0).
+Random forests in the same folds. *Pairs* are memberships of a patient in the components less those in their
 opposites, in which all comparisons are the other way round: 1, 0 or -1. *Axes* are strengths along their
 principal axes.
 """
@@ -23,9 +23,12 @@ USUAL: Row = {
     "components": 25,
     "normalise": "zscore",
     "noise": "asymmetric",
+    "start": 0,
 }
 CHANGES: tuple[Row, ...] = (
     {},
+    {"start": 1},
+    {"start": 2},
     {"normalise": "rank"},
     {"noise": "symmetric"},
     {"components": 40},
@@ -39,12 +42,13 @@ CHANGES: tuple[Row, ...] = (
 )
 
 
-def measure(patients: int, attributes: int, components: int, normalise: str, noise: str) -> Row:
+def measure(patients: int, attributes: int, components: int, normalise: str, noise: str, start: int) -> Row:
     """Return the accuracy of forests on the features of one fit, and on PCA of the same matrix."""
     M = sample("mirna", patients, attributes)
     types = M.coords["cancer"].values
     tensor = RelationalTensor(M, normalise=normalise)
-    model = TensOrMachine(components, noise=noise, progress=False, **CHAIN).fit(tensor)
+    chain = {**CHAIN, "random_state": start}
+    model = TensOrMachine(components, noise=noise, progress=False, **chain).fit(tensor)
     means, strengths = model.factors_[0], model.transform(tensor, kind="strength")
     opposite = model.transform(RelationalTensor(-M, normalise=normalise))
     return {

@@ -81,6 +81,18 @@ def test_numbers_of_members() -> None:
     assert members(None, range(0, 40, 2), size=50) == "0, 2, 4, 6, 8, 10, 12, 14, ... (20 of 50)"
 
 
+def test_of_many_names_those_in_few_components_are_told() -> None:
+    names = np.array(list("abcdefghijklmnop"))
+    posterior = make_posterior(
+        [[[bits(16, range(14), range(1, 5), [14, 15, *range(4)]), bits(1, [0], [0], [0])]]],
+        labels=(names, None),
+    )
+    first, second, third = (component.parts[0].text for component in describe_components(posterior))
+    assert first == "f, g, h, i, j, k, l, m, ... (14 of 16)"
+    assert second == "b, c, d, e (4 of 16)"
+    assert third == "a, b, c, d, o, p (6 of 16)"
+
+
 def test_many_groups_are_cut_to_the_largest() -> None:
     groups = [f"T{i}" for i in range(12) for _ in range(i + 2)]
     chosen = [n for n, name in enumerate(groups) if name != "T11" or n % 2]

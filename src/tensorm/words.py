@@ -218,10 +218,16 @@ def _count_members(groups: npt.NDArray[np.str_], members: list[int]) -> str:
 
 
 def _name_members(mode: FittedMode, members: list[int]) -> str:
-    """Name members, as in "09-12, 17 (4 of 13)"; runs of indices that follow each other as ranges."""
+    """Name members, as in "09-12, 17 (4 of 13)"; runs of indices that follow each other as ranges.
+
+    Of more names than fit in a list, those are told that are in the fewest other components.
+    """
     if len(members) == len(mode.means):
         return f"all {len(members)}"
     pieces = [text for run in _runs(mode, members) for text in _name_run(mode, run)]
+    if len(pieces) > NAMES + 1 and mode.labels is not None and mode.labels.dtype.kind not in ORDERED:
+        rarest = sorted(members, key=lambda n: mode.means[n].sum())[:NAMES]
+        pieces = [mode.label(n) for n in members if n in rarest] + pieces[NAMES:]
     return f"{_cut(pieces)} ({len(members)} of {len(mode.means)})"
 
 
