@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from functools import partial
 
@@ -11,7 +12,7 @@ import pytest
 from serving import archive, cohort
 
 from tensorm import FileError, datasets
-from tensorm.datasets import locating
+from tensorm.datasets import locating, mirna
 from tensorm.datasets.mirna import COHORTS, make_mirna
 from tensorm.datasets.mrna import make_mrna
 from tensorm.datasets.sources import SOURCES
@@ -33,13 +34,17 @@ def package(folder, **cohorts: bytes):
     return path
 
 
+def digest(labels) -> str:
+    return hashlib.sha256("\n".join(labels).encode()).hexdigest()
+
+
 def load(path):
     with np.load(path) as file:
         return [file[name] for name in ("expr", "genes", "barcode", "cancer")]
 
 
 @pytest.mark.parametrize("factors", [True, False])
-def test_the_first_tumour_of_each_patient_counts(tmp_path, factors):
+def test_the_first_tumour_of_each_patient_counts(tmp_path, factors, monkeypatch, capsys):
     acc = [
         barcode("OR-A5J2"),  # of the older machine
         barcode("OR-A5J1"),
@@ -64,6 +69,10 @@ def test_the_first_tumour_of_each_patient_counts(tmp_path, factors):
     assert genes.tolist() == GENES
     assert expr.dtype == np.float32
     np.testing.assert_allclose(expr, np.log2(1 + rpm[[0, 1, 5, 7]]), rtol=1e-6)
+    assert "4 patients x 3 microRNAs, which are not quite those of our studies" in capsys.readouterr().err
+    monkeypatch.setattr(mirna, "LABELS", digest([*genes, *barcodes, *cancers]))
+    make_mirna([path], tmp_path / "made.npz", ("ACC", "UVM"))
+    assert not capsys.readouterr().err
 
 
 def test_a_package_of_another_form_says_what_is_wrong(tmp_path):
@@ -88,7 +97,9 @@ def test_a_package_of_another_form_says_what_is_wrong(tmp_path):
 
 @pytest.mark.skipif("TENSORM_DATA" not in os.environ, reason="TENSORM_DATA is not set")
 def test_the_matrix_of_the_studies_comes_back_from_data_frames_like_the_real_ones(tmp_path, monkeypatch):
-    X = datasets.cancer("mirna")[:, ::40]
+    X = datasets.cancer("mirna")
+    assert digest([*X.gene.values, *X.patient.values, *X.cancer.values]) == mirna.LABELS
+    X = X[:, ::40]
     assert tuple(dict.fromkeys(X.cancer.values.tolist())) == COHORTS
     X = X[np.isin(X.cancer, ["CHOL", "SKCM"])][:120]
     files = {}

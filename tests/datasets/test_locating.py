@@ -91,10 +91,11 @@ def test_a_download_is_kept(server, cells):
     }
 
 
-def test_a_terminal_without_tqdm_downloads_too(server, cells, monkeypatch):
+def test_a_terminal_without_tqdm_downloads_too(server, cells, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(locating, "find_spec", lambda name: None if name == "tqdm" else True)
     assert locate("cells").path.read_bytes() == b"cells"
+    assert "100%" not in capsys.readouterr().err
 
 
 def test_a_failed_download_says_why_and_leaves_nothing(server, cells, tmp_path):
