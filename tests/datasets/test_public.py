@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tensorm import InputError, datasets
+from tensorm.inputs import observe
 
 pytestmark = pytest.mark.skipif("TENSORM_DATA" not in os.environ, reason="TENSORM_DATA is not set")
 
@@ -42,13 +43,29 @@ def test_nations():
 
 
 @pytest.mark.parametrize(
-    ("kind", "shape", "cancers"),
-    [("mirna", (8943, 1046), 28), ("mrna", (1106, 5991), 7), ("mrna60", (6703, 60), 32)],
+    ("kind", "shape", "cancers"), [("mirna", (8943, 1046), 28), ("mrna", (1106, 5991), 7)]
 )
 def test_cancer(kind, shape, cancers):
     X = datasets.cancer(kind)
     assert X.shape == shape
     assert len(np.unique(X.cancer)) == cancers
+
+
+@pytest.mark.parametrize(
+    ("name", "remark"),
+    [
+        ("hospital", "windows of time"),
+        ("students", "ranges of seat numbers"),
+        ("nations", "other two parts"),
+        ("cancer", "0 where no read was seen"),
+    ],
+)
+def test_arrays_say_where_they_are_from(name, remark):
+    X = getattr(datasets, name)()
+    assert all(X.attrs[key] for key in ("title", "source", "citation", "licence"))
+    assert remark in X.attrs["remarks"]
+    if name != "cancer":
+        assert observe(X).modes == X.dims
 
 
 def test_kegg():

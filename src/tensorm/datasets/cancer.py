@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorm.datasets.sources import locate
+from tensorm.datasets.locating import locate
 from tensorm.errors import FileError, InputError
 
 if TYPE_CHECKING:
     import xarray
 
-KINDS = ("mirna", "mrna", "mrna60")
+KINDS = ("mirna", "mrna")
 
 
 def cancer(kind: str = "mirna") -> xarray.DataArray:
@@ -21,38 +22,44 @@ def cancer(kind: str = "mirna") -> xarray.DataArray:
 
     Parameters
     ----------
-    kind : "mirna", "mrna" or "mrna60", default "mirna"
-        8,943 patients x 1,046 microRNAs, 28 cancers; 1,106 x 5,991 genes, 7 cancers; or 6,703 x 60 genes,
-        32 cancers.
+    kind : "mirna" or "mrna", default "mirna"
+        MicroRNA, 8,943 patients x 1,046 microRNAs, 28 cancers; or messenger RNA, 7 cancers. Of the latter
+        there are two matrices. Our studies read one of 1,106 patients x 5,991 genes from the folder
+        TENSORM_DATA; it has no public address. What is downloaded (1.9 GB, of which a small part is kept) is
+        the Pan-Cancer Atlas' own, with more patients, and all genes without missing values. Scores on one are
+        not to be compared with scores on the other; ``attrs["remarks"]`` says which one it is.
 
     Returns
     -------
     xarray.DataArray
         float32, logarithms to base 2; dimensions "patient" and "gene", and a coordinate "cancer" along
-        "patient".
+        "patient". Title, source, citation, licence and remarks are in its ``attrs``.
 
     Raises
     ------
     FileError
-        When the file is not there.
+        When the file is not there and cannot be downloaded.
     """
     import xarray
 
     if kind not in KINDS:
-        raise InputError(f"kind is {kind!r}; choose 'mirna', 'mrna' or 'mrna60'.")
-    path = locate(kind)
+        raise InputError(f"kind is {kind!r}; choose 'mirna' or 'mrna'.")
+    path, attrs = locate(kind)
     try:
         with np.load(path, allow_pickle=False) as file:
             expression, genes, patients, cancers = (
                 file[name] for name in ("expr", "genes", "barcode", "cancer")
             )
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise FileError(f"{path} does not hold expr, genes, barcode and cancer; make it again.") from error
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise FileError(
+            f"{path} does not hold expr, genes, barcode and cancer; delete it, and it is made again."
+        ) from error
     return xarray.DataArray(
         expression,
         dims=("patient", "gene"),
         coords={"patient": patients, "gene": genes, "cancer": ("patient", cancers)},
         name="expression",
+        attrs=attrs,
     )
 
 
@@ -64,6 +71,6 @@ def kegg() -> dict[str, list[str]]:
     FileError
         When the file is not there and cannot be downloaded.
     """
-    lines = locate("kegg").read_text(encoding="utf-8").splitlines()
+    lines = locate("kegg").path.read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines if line)
     return {name: [gene for gene in genes if gene] for name, _, *genes in rows}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorm.datasets.sources import locate
+from tensorm.datasets.locating import locate
 from tensorm.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
     windows = list(hours)
     if windows != sorted(set(windows)) or not set(windows) <= set(range(24)):
         raise InputError(f"hours is {windows}; give increasing hours of the day between 0 and 23.")
-    with gzip.open(locate("hospital"), "rt") as file:
+    path, attrs = locate("hospital")
+    with gzip.open(path, "rt") as file:
         table = np.array([line.split("\t") for line in file.read().splitlines()])
     t, pair, role = table[:, 0].astype(int), table[:, 1:3].astype(int), table[:, 3:5]
     people, index = np.unique(pair, return_inverse=True)
@@ -66,4 +67,5 @@ def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
             "role": ("person", [ROLES[roles[person]] for person in people.tolist()]),
         },
         name="contact",
+        attrs=attrs,
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorm.datasets.sources import locate
+from tensorm.datasets.locating import locate
 from tensorm.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def nations(part: str = "train") -> xarray.DataArray:
 
     if part not in PARTS:
         raise InputError(f"part is {part!r}; choose 'train', 'valid' or 'test'.")
-    triples = {name: _read(name) for name in PARTS}
+    located = {name: locate(f"nations {name}") for name in PARTS}
+    triples = {name: _read(path) for name, (path, _) in located.items()}
     everything = np.concatenate(list(triples.values()))
     names = np.unique(everything[:, [0, 2]])
     relations = np.unique(everything[:, 1])
@@ -46,9 +48,10 @@ def nations(part: str = "train") -> xarray.DataArray:
     head, relation, tail = triples[part].T
     X[np.searchsorted(names, head), np.searchsorted(relations, relation), np.searchsorted(names, tail)] = 1
     coords = {"head": names, "relation": relations, "tail": names}
-    return xarray.DataArray(X, dims=("head", "relation", "tail"), coords=coords, name="relation")
+    attrs = located[part].attrs
+    return xarray.DataArray(X, dims=("head", "relation", "tail"), coords=coords, name="relation", attrs=attrs)
 
 
-def _read(part: str) -> np.ndarray:
-    lines = locate(f"nations {part}").read_text(encoding="utf-8").splitlines()
+def _read(path: Path) -> np.ndarray:
+    lines = path.read_text(encoding="utf-8").splitlines()
     return np.array([line.split("\t") for line in lines if line])

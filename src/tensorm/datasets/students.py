@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorm.datasets.sources import locate
+from tensorm.datasets.locating import locate
 from tensorm.errors import FileError
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ def students() -> xarray.DataArray:
     Raises
     ------
     FileError
-        When the files are not there.
+        When the files are not there and cannot be downloaded.
     """
     import xarray
 
-    folder = locate("students")
+    folder, attrs = locate("students")
     scans = []
     for path in sorted(folder.glob("QR_u*.json")):
         try:
@@ -66,6 +66,7 @@ def students() -> xarray.DataArray:
             "student": names[seen],
         },
         name="seat",
+        attrs=attrs,
     )
 
 
