@@ -1,6 +1,6 @@
 """Section 5.2: in which part of a lecture room students sat in each week of a course.
 
-    python -m experiments.students            # needs TENSORM_DATA
+    python -m experiments.students            # needs TENSORM_DATA, or the network
 
 The map from seat numbers to parts of the room is not public as data. Six equal ranges of seat numbers stand
 in for it, and are called by their numbers: they are no places, so nothing can be said on front or back, left

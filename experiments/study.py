@@ -87,7 +87,7 @@ def begin(quick: bool) -> None:
         click.echo(f"Results go to {record.OUT}, and not to the gallery.", err=True)
     record.OUT.mkdir(parents=True, exist_ok=True)
     if not os.environ.get("TENSORM_DATA"):
-        click.echo("TENSORM_DATA is not set: data are downloaded, where they can be.", err=True)
+        click.echo("TENSORM_DATA is not set: data that are not in the cache are downloaded.", err=True)
 
 
 def fit_once(name: str, X: Any, about: Row, settings: Mapping[str, Any], fresh: bool = False) -> Fitted:

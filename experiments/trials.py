@@ -1,6 +1,6 @@
 """What was tried to bring features of patients ahead of PCA, on samples of the cancer study.
 
-    python -m experiments.trials              # needs TENSORM_DATA; half an hour
+    python -m experiments.trials              # needs TENSORM_DATA, or the network; half an hour
 
 Other starts, components, normalisation, noise model, more patients, more attributes, and all of either (0).
 Random forests in the same folds. *Pairs* are memberships of a patient in the components less those in their
