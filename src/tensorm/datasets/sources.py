@@ -216,7 +216,7 @@ SOURCES = {
             "MIT (package pykeen)",
             "Rummel (1968), Dimensionality of Nations; Kemp et al. (2006), AAAI",
             f"nations/{part}.txt",
-            f"https://raw.githubusercontent.com/pykeen/pykeen/master/src/pykeen/datasets/nations/{part}.txt",
+            f"https://raw.githubusercontent.com/pykeen/pykeen/v1.7.0/src/pykeen/datasets/nations/{part}.txt",
             f"sha256:{checksum}",
             "1 for the relations of one part; 0 for those of the other two parts, too.",
         )
