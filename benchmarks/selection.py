@@ -37,10 +37,10 @@ from benchmarks.accuracy import Cell
 from tensorm import TensOrMachine, datasets, hide, select_components, train_test_mask
 from tensorm.baselines import BooleanALS
 from tensorm.choice import Selection
+from tensorm.sampler.ground import Ground
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.occam import prune, worths
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.seeding import Ground
 from tensorm.sampler.sweep import Model
 from tensorm.selection.description import describe_length
 from tensorm.selection.validation import fewest_within_error

@@ -289,8 +289,9 @@ def test_burn_in_is_exactly_so_many_sweeps() -> None:
 
 def test_what_a_run_takes_is_foretold(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Forecast] = []
-    monkeypatch.setattr(estimator, "Forecast", lambda *given: told.append(Forecast(*given)) or told[-1])
-    monkeypatch.setattr(estimator, "memory_to_keep", lambda *given: 2**20)
+    foretell = Forecast.of
+    monkeypatch.setattr(Forecast, "of", lambda *given: told.append(foretell(*given)) or told[-1])
+    monkeypatch.setattr("tensorm.progress.memory_to_keep", lambda *given: 2**20)
     for settings in ({}, {"n_draws": 32}, {"burn_in": "auto"}):
         fit(n_jobs=1, **settings)
     assert [forecast[:3] for forecast in told] == [(20, 1, 2), (40, 1, 2), (62, 1, 2)]

@@ -2,8 +2,9 @@
 
 from tensorm import baselines, datasets
 from tensorm.errors import ClusterError, FileError, InputError
-from tensorm.estimator import TensOrMachine, load, resume
+from tensorm.estimator import TensOrMachine
 from tensorm.holdout import hide, hold_out, train_test_mask
+from tensorm.loading import load, resume
 from tensorm.posterior import Posterior
 from tensorm.report import write_report
 from tensorm.scores import score_cells

@@ -1,7 +1,9 @@
 """What each component contributes to one draw, counted so that no cell is credited twice.
 
 A cell that only one component covers hangs on each of its entries there, so ``counts`` over the active
-entries of any one mode gives what every component does alone, all components in one call (eq. 5).
+entries of any one mode gives what every component does alone, all components in one call (eq. 5). With all
+entries of that mode empty no component hides another's cells, and the same call gives what each covers; with
+those of the components before it alone, what it adds, for which only its own rows are read.
 """
 
 from __future__ import annotations
@@ -63,26 +65,25 @@ def contributions(
     tensor: Tensor, factors: Sequence[Words], noise: Noise, n_components: int
 ) -> tuple[Contribution, ...]:
     """Return what each component contributes, in the order of the factors' columns."""
-    L = n_components
-    alone, errors = count_alone(tensor, factors, L, unpack(factors[0], L))
+    L, members = n_components, unpack(factors[0], n_components)
+    alone, errors = count_alone(tensor, factors, L, members)
+    explained, wrong = count_alone(tensor, _keep(factors, 0), L, members)  # nobody hides another's cells
     lost = _weigh(alone, errors, noise)
-    rows, before = [], 0
+    rows = []
     for l in range(L):
-        own = tensor.confusion(_keep(factors, L, [l]), L)
-        so_far = tensor.confusion(_keep(factors, L, range(l + 1)), L).tp
+        (added,), _ = count_alone(tensor, _keep(factors, l), L, members[:, [l]], [l])
         rows.append(
             Contribution(
                 component=l,
-                covered=own.tp + own.fp,
-                explained=own.tp,
-                added=so_far - before,
+                covered=int(explained[l] + wrong[l]),
+                explained=int(explained[l]),
+                added=int(added),
                 alone=int(alone[l]),
                 errors=int(errors[l]),
                 accuracy_lost=float(alone[l] - errors[l]) / tensor.n_observed,
                 log_likelihood_lost=float(lost[l]),
             )
         )
-        before = so_far
     return tuple(rows)
 
 
@@ -91,8 +92,7 @@ def _weigh(ones: Counts, zeros: Counts, noise: Noise) -> npt.NDArray[np.float64]
     return gain * ones - loss * zeros
 
 
-def _keep(factors: Sequence[Words], n_components: int, components: Sequence[int]) -> list[Words]:
-    """Return the factors with all other components empty; one mode without them is enough."""
-    kept = np.zeros((1, n_components), np.bool_)
-    kept[:, list(components)] = True
-    return [factors[0] & pack(kept), *factors[1:]]
+def _keep(factors: Sequence[Words], first: int) -> list[Words]:
+    """Return the factors with all but the first few components empty; one mode without them is enough."""
+    kept = pack(np.arange(64 * factors[0].shape[1]) < first)
+    return [factors[0] & kept, *factors[1:]]

@@ -1,4 +1,4 @@
-"""From an estimator's settings to a plan for its chains: every setting checked, in one place."""
+"""From an estimator's settings and X to a tensor and a plan for its chains: all checked, in one place."""
 
 from __future__ import annotations
 
@@ -16,18 +16,29 @@ from tensorm.checks import (
     check_probability_tables,
 )
 from tensorm.errors import InputError
+from tensorm.holdout import check_symmetric
 from tensorm.posterior import check_room
 from tensorm.sampler.chains import Plan
 from tensorm.sampler.noise import MODELS
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.storage import FLIPS
 from tensorm.sampler.sweep import Model
-from tensorm.tensors import MirroredTensor, Tensor
+from tensorm.tensors import MirroredTensor, Tensor, as_tensor
+from tensorm.tensors.sharded import ShardedTensor
 
 if TYPE_CHECKING:
     from tensorm.estimator import TensOrMachine
 
 AUTO = "auto"
+
+
+def make_tensor(X: Any, symmetric: Any) -> Tensor:
+    """Return the cells as a tensor, mirrored if two modes share a factor."""
+    tensor = as_tensor(X)
+    pair = check_symmetric(symmetric, tensor.modes, tensor.shape)
+    if pair is not None and isinstance(tensor, ShardedTensor):
+        raise InputError("symmetric is given, but modes on a cluster cannot share a factor; leave it out.")
+    return tensor if pair is None else MirroredTensor(tensor, pair)
 
 
 def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:

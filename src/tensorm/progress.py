@@ -15,7 +15,10 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from tensorm.sampler.chains import Step
+from tensorm.sampler.burnin import WINDOW
+from tensorm.sampler.chains import Plan, Step
+from tensorm.tensors import Tensor
+from tensorm.tensors.kept import memory_to_keep
 
 LOG = logging.getLogger("tensorm")
 LONG = 60.0  # seconds beyond which a run is announced
@@ -29,6 +32,15 @@ class Forecast(NamedTuple):
     at_once: int  # chains side by side
     n_chains: int
     megabytes: float  # of memory at the peak
+
+    @classmethod
+    def of(cls, tensor: Tensor, plan: Plan, n_chains: int, threads: int) -> Forecast:
+        """Return what can be known of a run beforehand."""
+        sweeps = plan.n_draws + (2 * WINDOW if plan.burn_in is None else plan.burn_in)
+        draws = n_chains * plan.n_draws * sum(tensor.shape) * plan.model.n_components / 8
+        at_once = min(n_chains, threads)
+        peak = tensor.nbytes + draws + at_once * memory_to_keep(tensor, plan.model.n_components)
+        return cls(sweeps, at_once, n_chains, peak / 2**20)
 
     def tell(self, seconds: float) -> str | None:
         """Say what to expect if a sweep takes so many seconds, or nothing if that is soon over."""

@@ -9,10 +9,10 @@ import pytest
 from scipy.special import betaln
 
 from tensorm import datasets
+from tensorm.sampler.ground import Ground
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.occam import drop, go_down, keep, log_evidence, make_room, prune, shave, worths
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.seeding import Ground
 from tensorm.sampler.sweep import Model
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.bits import pack

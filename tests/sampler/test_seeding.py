@@ -4,58 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from grounds import make_ground, make_model, small_ground
 from scipy.special import betaln
 
 import naive
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
 from tensorm.sampler import seeding
+from tensorm.sampler.ground import Ground
 from tensorm.sampler.noise import Asymmetric, Symmetric
-from tensorm.sampler.prior import FixedPrior, LearnedPrior
-from tensorm.sampler.seeding import (
-    Ground,
-    Pool,
-    bare,
-    begin,
-    covered,
-    losses,
-    repair,
-    sample_part,
-    search,
-    split,
-    spread,
-)
-from tensorm.sampler.sweep import Model
-from tensorm.tensors import DenseTensor
+from tensorm.sampler.parts import Look, Part
+from tensorm.sampler.prior import FixedPrior
+from tensorm.sampler.seeding import Pool, begin, repair, search, split
+from tensorm.tensors import DenseTensor, SparseTensor
 from tensorm.tensors.bits import pack
-
-
-def make_model(L: int, noise=None, prior=None) -> Model:
-    return Model(L, noise or Asymmetric(), prior or LearnedPrior(), np.uint64(1))
-
-
-def make_ground(X: np.ndarray, factors: list[np.ndarray], **parts) -> Ground:
-    model = make_model(factors[0].shape[1], **parts)
-    return Ground(DenseTensor(X), model, tuple(map(pack, factors)))
-
-
-@pytest.fixture
-def ground() -> Ground:
-    sim = simulate((7, 6, 5), rank=3, density=0.4, noise=0.1, missing=0.2, random_state=1)
-    return make_ground(sim.observed, sim.factors)
-
-
-def test_score_is_the_log_posterior_with_rates_and_densities_integrated_out(ground: Ground) -> None:
-    tp, fp, fn, tn = ground.confusion
-    expected = betaln(1 + tp, 1 + fp) + betaln(1 + fn, 1 + tn)
-    for bits in ground.bits:
-        expected += betaln(1 + bits.sum(), 1 + (~bits).sum())
-    assert ground.score == pytest.approx(expected)
-
-
-def test_losses_are_what_the_score_loses(ground: Ground) -> None:
-    expected = [ground.score - ground.emptied([l]).score for l in range(3)]
-    np.testing.assert_allclose(losses(ground), expected, atol=1e-9)
 
 
 def test_candidates_are_counted_on_what_is_left() -> None:
@@ -74,7 +36,8 @@ def test_candidates_are_counted_on_what_is_left() -> None:
                 assert (pos[n, c], tot[n, c]) == naive.counts(ones, observed, joined, mode, n, 2)
 
 
-def test_rises_are_what_the_log_posterior_gains_at_the_pools_rates(ground: Ground) -> None:
+def test_rises_are_what_the_log_posterior_gains_at_the_pools_rates() -> None:
+    ground = small_ground()
     rng = np.random.default_rng(5)
     columns = [rng.random((N, 4)) < 0.5 for N in ground.tensor.shape]
     pool = Pool(ground.emptied([1]), columns, purity=0.6)
@@ -103,12 +66,6 @@ def test_split_sets_the_parts_furthest_apart() -> None:
         found = chosen.sum() * (~chosen).sum() * (column[chosen].mean() - column[~chosen].mean()) ** 2
         assert found == pytest.approx(best)
         assert column[chosen].min() > column[~chosen].max()
-
-
-def test_covered_cells_are_those_of_the_product(ground: Ground) -> None:
-    cells = np.argwhere(np.ones(ground.tensor.shape))
-    expected = boolean_product(ground.bits)[tuple(cells.T)]
-    np.testing.assert_array_equal(covered(ground, cells), expected)
 
 
 @pytest.mark.parametrize("noise", [Asymmetric(), Symmetric()])
@@ -179,29 +136,13 @@ def test_fixed_entries_stay_fixed() -> None:
     assert ground.bits[2][3].all()
 
 
-def test_large_tensors_are_looked_at_in_part() -> None:
-    sim = simulate((170, 150, 130), rank=5, density=0.2, noise=0.1, random_state=0)
-    tensor, rng = DenseTensor(sim.observed), np.random.default_rng(0)
-    part = sample_part(tensor, rng)
-    assert part is not None
-    assert 2**18 < np.prod([len(index) for index in part]) <= 2**20
-    small = Ground(
-        tensor.take(part), make_model(5), tuple(pack(f[i]) for f, i in zip(sim.factors, part, strict=True))
-    )
-    whole = spread(small, bare(tensor, make_model(5)), part)
-    for found, planted in zip(whole.bits, sim.factors, strict=True):
-        np.testing.assert_array_equal(found, planted)
-    np.testing.assert_array_equal(boolean_product(begin(tensor, make_model(5), rng).bits), sim.noise_free)
-
-
 def test_repairs_of_large_tensors_are_tried_in_part_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two components that nothing covers are found in a part; the planted ones are left alone there."""
-    monkeypatch.setattr(seeding, "LARGE", 2**16)
-    monkeypatch.setattr(seeding, "LARGE_SAMPLE", 2**15)
+    monkeypatch.setattr(seeding, "MEND", Look(2**16, 2**15, 2048))
     sim = simulate((90, 80, 70), rank=5, density=0.25, noise=0.1, random_state=0)
     ground = make_ground(sim.observed, sim.factors).emptied([1, 3])
-    spread_to_all = []
-    monkeypatch.setattr(seeding, "spread", lambda *given: spread_to_all.append(1) or spread(*given))
+    spread, spread_to_all = Part.spread, []
+    monkeypatch.setattr(Part, "spread", lambda *given: spread_to_all.append(1) or spread(*given))
     ground, better = repair(ground, np.random.default_rng(0), n_out=1)
     assert better
     np.testing.assert_array_equal(boolean_product(ground.bits), sim.noise_free)
@@ -218,6 +159,18 @@ def test_repairs_of_large_tensors_are_tried_in_part_first(monkeypatch: pytest.Mo
     assert not spread_to_all
 
 
+@pytest.mark.parametrize("shape", [(30, 20, 25), (3000, 2000, 2500)], ids=["whole", "part by its ones"])
+def test_only_parts_drawn_at_random_are_looked_at_again(shape, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another look at the whole, or at what nothing explains, would see the same."""
+    columns = [np.arange(size)[:, None] // 5 == np.arange(2) for size in shape]
+    block = np.argwhere(np.ones((5, 5, 5)))
+    tensor = SparseTensor(np.concatenate([block, block + 5]), shape)
+    ground, looked = Ground(tensor, make_model(2), tuple(map(pack, columns))), []
+    monkeypatch.setattr(seeding, "search", lambda *given: looked.append(1) or search(*given))
+    assert repair(ground, np.random.default_rng(0), n_out=1) == (ground, False)
+    assert len(looked) == 1
+
+
 def test_what_a_part_finds_goes_to_components_that_are_unused_everywhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -225,9 +178,8 @@ def test_what_a_part_finds_goes_to_components_that_are_unused_everywhere(
     first, second = np.repeat([[True, False], [False, True]], 10, axis=0).T
     columns = [np.stack([first, second], axis=1)] * 3
     ground = make_ground(boolean_product(columns), columns).emptied([1])
-    part = [np.flatnonzero(second), np.arange(20), np.arange(20)]
-    monkeypatch.setattr(seeding, "LARGE", 0)
-    monkeypatch.setattr(seeding, "sample_part", lambda *given: part)
+    part = Part([np.flatnonzero(second), np.arange(20), np.arange(20)], 500)
+    monkeypatch.setattr(seeding, "choose_part", lambda *given: part)
     found = search(ground, np.random.default_rng(0), 0.99)
     np.testing.assert_array_equal(boolean_product(found.bits), boolean_product(columns))
 

@@ -14,8 +14,9 @@ from tensorm import DenseTensor, InputError, SparseTensor, TensOrMachine
 from tensorm.datasets import simulate
 from tensorm.kernels.groups import group_tuples
 from tensorm.sampler.noise import Asymmetric
+from tensorm.sampler.parts import START, choose_part
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
-from tensorm.sampler.seeding import begin, sample_part
+from tensorm.sampler.seeding import begin
 from tensorm.sampler.sweep import Model
 from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, as_tensor, pick
 from tensorm.tensors.bits import pack
@@ -133,8 +134,8 @@ def test_components_are_found_where_the_ones_are() -> None:
         found = {column.tobytes() for column in ground.bits[mode].T}
         assert found == {column.tobytes() for column in factor.T}
     left = tensor.sample_ones(np.random.default_rng(0), 500)
-    part = sample_part(tensor, np.random.default_rng(2), ground)  # of the ones that nothing explains
-    assert max(map(len, part)) < 500
+    part = choose_part(tensor, np.random.default_rng(2), START, ground)  # of the ones that nothing explains
+    assert max(map(len, part.indices)) < 500
     assert ground.confusion.tp > 30_000
     assert len(left) == 500
 

@@ -21,8 +21,9 @@ from tensorm.cli.options import (
     spread_named,
     to_tensor,
 )
-from tensorm.estimator import TensOrMachine, resume
+from tensorm.estimator import TensOrMachine
 from tensorm.files import FIT
+from tensorm.loading import resume
 from tensorm.metadata import groups_of, share_metadata
 from tensorm.reading import metadata_of
 from tensorm.tensors import SparseTensor, Tensor

@@ -13,8 +13,9 @@ import numpy as np
 
 from tensorm.choice import Selection
 from tensorm.errors import FileError
-from tensorm.estimator import TensOrMachine, load
+from tensorm.estimator import TensOrMachine
 from tensorm.files import FIT, RUN, check_folder, open_run
+from tensorm.loading import load
 from tensorm.metadata import is_missing
 from tensorm.netcdf import replace_file
 from tensorm.tensors import Tensor

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorm.sampler.seeding import Ground, begin, coin_density, repair
+from tensorm.sampler.ground import Ground
+from tensorm.sampler.parts import coin_density
+from tensorm.sampler.seeding import begin, repair
 from tensorm.sampler.state import State, SweepInfo
 from tensorm.sampler.sweep import Model, random_factors, start
 from tensorm.tensors.bits import Bits, pack

@@ -27,9 +27,9 @@ from scipy.special import expit, logsumexp
 from tensorm.kernels.philox import uniforms
 from tensorm.model import Confusion
 from tensorm.sampler.chains import Step
+from tensorm.sampler.ground import Ground
 from tensorm.sampler.occam import Found, log_evidence
 from tensorm.sampler.prior import EDGE
-from tensorm.sampler.seeding import Ground
 from tensorm.sampler.state import NOISE, State, SweepInfo
 from tensorm.sampler.sweep import Model, sweep
 from tensorm.tensors.bits import Bits, Words, pack, unpack

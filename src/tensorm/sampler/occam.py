@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from tensorm.sampler.burnin import BurnIn
 from tensorm.sampler.chains import Step
-from tensorm.sampler.seeding import PURITIES, Ground, losses, search
+from tensorm.sampler.ground import Ground, losses
+from tensorm.sampler.seeding import PURITIES, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, sweep
 from tensorm.tensors.bits import Words, pack

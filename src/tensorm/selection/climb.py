@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from tensorm.sampler.burnin import BurnIn
+from tensorm.sampler.ground import Ground
 from tensorm.sampler.occam import make_room
-from tensorm.sampler.seeding import PURITIES, Ground, begin, search
+from tensorm.sampler.seeding import PURITIES, begin, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, sweep
 from tensorm.tensors.bits import Words

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import betaln
 
 from tensorm.model import Confusion
-from tensorm.sampler.seeding import Ground
+from tensorm.sampler.ground import Ground
 from tensorm.tensors.bits import Bits
 
 

@@ -17,11 +17,12 @@ from tensorm.choice.teams import Team
 from tensorm.errors import InputError
 from tensorm.estimator import TensOrMachine
 from tensorm.holdout import check_symmetric
-from tensorm.planning import make_plan
+from tensorm.planning import make_plan, make_tensor
 from tensorm.sampler.sweep import Model
 from tensorm.selection.store import Store, digest, read_seed
 from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choose_by_validation
 from tensorm.tensors import Tensor, pick_storage
+from tensorm.tensors.threads import count_threads
 
 METHODS = ("posterior", "occam", "cv", "mdl")
 N_SPLITS = 5
@@ -105,7 +106,7 @@ def select_components(
     if not isinstance(estimator, TensOrMachine | None):
         raise InputError(f"estimator is {estimator!r}; give a TensOrMachine, or leave it out.")
     settings = TensOrMachine() if estimator is None else clone(estimator)
-    tensor = pick_storage(settings._tensor(X))
+    tensor = pick_storage(make_tensor(X, settings.symmetric))
     numbers = check_candidates(candidates, tensor)
     repeats = N_SPLITS if method == "cv" else N_CHAINS
     repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)
@@ -114,7 +115,7 @@ def select_components(
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
     settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
     model = make_plan(settings, tensor).model
-    team = Team(repeats, settings._threads(), bool(progress))
+    team = Team(repeats, count_threads(settings.n_jobs), bool(progress))
     if run_dir is not None:
         seed = read_seed(run_dir) if random_state is None else None
         model = model if seed is None else replace(model, seed=np.uint64(seed))

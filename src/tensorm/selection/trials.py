@@ -14,7 +14,7 @@ from tensorm.choice import Candidate, Selection, Trial
 from tensorm.choice.members import to_masks, to_members
 from tensorm.choice.teams import Stop, Team
 from tensorm.progress import ticking
-from tensorm.sampler.seeding import Ground
+from tensorm.sampler.ground import Ground
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, sweep
 from tensorm.selection.climb import settle

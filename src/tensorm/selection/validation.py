@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tensorm.holdout import check_symmetric, hold_out, train_test_mask
 from tensorm.prediction import multiply_cells
-from tensorm.sampler.seeding import sample_part
+from tensorm.sampler.parts import START, choose_part
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Model, sweep
 from tensorm.tensors import DenseTensor, MirroredTensor, RelationalTensor, SparseTensor, Tensor
@@ -52,7 +52,7 @@ def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random
 
 def _take_part(tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Generator) -> Tensor:
     """Return a part that is small enough; cells that mirror each other are both in it, or neither is."""
-    part = sample_part(tensor, rng)
+    part = choose_part(tensor, rng, START).indices
     if part is None:
         return tensor
     if pair is None and isinstance(tensor, RelationalTensor):

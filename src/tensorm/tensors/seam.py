@@ -162,10 +162,11 @@ def count_alone(
     tensor, factors, n_components, components
         As for ``Tensor.counts``.
     members : Boolean array (N_0, components)
-        The components' columns of mode 0.
+        The components' columns of mode 0; the factors say what other components cover.
     """
+    rows = np.flatnonzero(members.any(axis=1))
     pos, tot = (
-        np.where(members, counts, 0).sum(axis=0) // tensor.times_counted(0)
-        for counts in tensor.counts(0, factors, n_components, components)
+        np.where(members[rows], counts, 0).sum(axis=0) // tensor.times_counted(0)
+        for counts in tensor.counts(0, factors, n_components, components, rows)
     )
     return pos, tot - pos
