@@ -329,7 +329,8 @@ def patients(name: str, M: Any, components: int, normalise: str, als: int, fresh
         f"{len(set(types.tolist()))} types of cancer, {components} components; {(M.values == 0).mean():.0%} "
     )
     text += f"of the values are 0. {fitted.cost} "
-    text += f"{len(table)} components hold more than half of the patients of some type."
+    text += f"A component has {(factor > MEMBER).mean():.0%} of the patients on average; "
+    text += f"{len(table)} have more than half of the patients of some type."
     write_section(
         name,
         text,
