@@ -4,30 +4,31 @@
     python -m experiments.hospital --windows 7-20
 
 A fifth of the pairs of people per hour is held out, both directions together; nobody meets themselves. The
-number of components is chosen on the rest. Statements of the paper are looked for in two fits: that one, and
-one of all cells with the paper's eight components and one factor for both sides of a contact.
+number of components is chosen on the rest. All is done for three such splits. Statements of the paper are
+looked for in two fits of all cells with one factor for both sides of a contact: one with the paper's eight
+components, and one with as many as are chosen.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
 
 from experiments import record
-from experiments.record import Row, markdown, show, write_section
+from experiments.record import Row, claims, markdown, show, write_section
 from experiments.study import (
     FIGURES,
     Contest,
+    Fitted,
+    average_scores,
     fit_once,
-    habit,
     members,
     options,
     saving,
-    sentences,
     write_numbers,
 )
 from tensorm import TensOrMachine, datasets, write_report
@@ -35,29 +36,33 @@ from tensorm import TensOrMachine, datasets, write_report
 PAIR = ("person", "met")
 PAPER = 8  # components
 SEED = 0
+Statement = tuple[str, str, bool | None]
 STAFF = ("doctor", "nurse", "administrator")
 SIZES = (4, 6, 8, 12, 16)  # components that rivals choose from
 RUSHED = ((4,), 1)  # one size and one start
+SPLITS = 3
+OTHERS: dict[str, Row] = {  # fits beside the usual one, which has four chains
+    "one chain": {"n_chains": 1},
+    "twelve chains": {"n_chains": 12},
+    "one factor for both sides": {"n_components": "auto", "symmetric": PAIR},
+}
 FULL = {"n_draws": 1000}  # predictions are means over draws, and people are in many small components
 QUICK = {"n_components": 30, "n_chains": 2, "n_draws": 50, "burn_in": 60}
 
 
 class Group(NamedTuple):
-    """A component: its hours, and how many of its people have each role."""
+    """A component: its hours, and the numbers of its people."""
 
     hours: frozenset[str]
-    roles: Counter[str]
+    people: frozenset[int]
 
 
-def groups_of(model: TensOrMachine, roles: Sequence[str]) -> list[Group]:
-    """Return the components that have members; people of either side of a contact count once."""
-    hour, person, met = (members(factor) for factor in model.factors_)
+def groups_of(model: TensOrMachine) -> list[Group]:
+    """Return the components that have members, of a fit with one factor for both sides of a contact."""
+    hour, person, _ = (members(factor) for factor in model.factors_)
     labels = [str(label) for label in model.labels_[0]]
-    groups = (
-        Group(frozenset(labels[n] for n in h), Counter(roles[n] for n in {*p, *q}))
-        for h, p, q in zip(hour, person, met, strict=True)
-    )
-    return [group for group in groups if group.hours and group.roles]
+    groups = (Group(frozenset(labels[n] for n in h), frozenset(p)) for h, p in zip(hour, person, strict=True))
+    return [group for group in groups if group.hours and group.people]
 
 
 def span(first: int, last: int) -> set[str]:
@@ -65,75 +70,103 @@ def span(first: int, last: int) -> set[str]:
     return {f"{hour:02d}-{hour + 1:02d}" for hour in range(first, last)}
 
 
-def tell(groups: Sequence[Group]) -> str:
-    """Return components in words: their people and their hours."""
-    if not groups:
-        return "no such component"
-    texts = []
-    for hours, roles in groups[:3]:
-        people = ", ".join(f"{count} {role}{'s' * (count > 1)}" for role, count in roles.most_common())
-        texts.append(f"{people} at {' '.join(sorted(hours))}")
-    more = f"; and {len(groups) - 3} more" if len(groups) > 3 else ""
-    return "; ".join(texts) + more
+class Ward:
+    """The statements of section 5.1 on some components, with the role of each person and all windows."""
 
+    def __init__(self, groups: Sequence[Group], roles: Sequence[str], windows: Sequence[str]) -> None:
+        self.groups, self.roles, self.windows = groups, roles, windows
 
-def find(groups: Sequence[Group], fits: Callable[[Group], bool]) -> list[Group]:
-    """Return the groups that a statement is about, the one with most people first."""
-    return sorted(filter(fits, groups), key=lambda group: -group.roles.total())
+    def count(self, group: Group) -> Counter[str]:
+        """Return how many people of each role a component has."""
+        return Counter(self.roles[n] for n in sorted(group.people))
 
+    def tell(self, groups: Sequence[Group]) -> str:
+        """Return components in words: their people and their hours."""
+        if not groups:
+            return "no such component"
+        texts = []
+        for group in groups[:3]:
+            counts = self.count(group).most_common()
+            people = ", ".join(f"{count} {role}{'s' * (count > 1)}" for role, count in counts)
+            texts.append(f"{people} at {' '.join(sorted(group.hours))}")
+        more = f"; and {len(groups) - 3} more" if len(groups) > 3 else ""
+        return "; ".join(texts) + more
 
-def check_statements(groups: Sequence[Group], sizes: Counter[str]) -> list[tuple[str, str, bool]]:
-    """Return statements of section 5.1, what was found, and whether they hold."""
+    def find(self, fits: Callable[[Group, Counter[str]], bool]) -> list[Group]:
+        """Return the components that a statement is about, the one with most people first."""
+        found = [group for group in self.groups if fits(group, self.count(group))]
+        return sorted(found, key=lambda group: -len(group.people))
 
-    def clinic(hours: set[str]) -> list[Group]:
-        return find(groups, lambda g: hours <= g.hours and all(g.roles[role] >= 2 for role in STAFF))
+    def brief(self, group: Group) -> bool:
+        """Whether a component has half of the windows at most, so that its hours say something."""
+        return 2 * len(group.hours) <= len(self.windows)
 
-    said = []
-    for words, hours in (("10am-12pm", span(10, 12)), ("3pm-5pm", span(15, 17))):
-        found = clinic(hours)
+    def statements(self) -> list[Statement]:
+        """Return what the paper says, what is found here, and whether it holds."""
+        said = [self._clinic("10am-12pm", span(10, 12)), self._clinic("3pm-5pm", span(15, 17))]
+        day, doctors = span(9, 19), self.roles.count("doctor")
+        found = self.find(
+            lambda group, n: (
+                2 * n["doctor"] >= doctors
+                and 2 * n["doctor"] > len(group.people)
+                and len(day & group.hours) >= 8
+            )
+        )
+        text = (
+            "doctors are among themselves in work hours (half of them, 8 of the hours 9am-7pm, fewer others)"
+        )
+        said.append(self._say(text, found, day))
+        strict = [g for g in found if not self.count(g)["nurse"] and not self.count(g)["patient"]]
+        said.append(self._say("that network has no nurse and no patient", strict, day))
+        found = self.find(
+            lambda group, n: (
+                span(14, 15) <= group.hours
+                and self.brief(group)
+                and n["nurse"] >= 3
+                and n["administrator"] >= 2
+                and not n["doctor"]
+            )
+        )
+        text = "2pm-3pm: nurses and administrative staff interact without doctors (three and two at least)"
+        said.append(self._say(text, found, span(14, 15)))
+        return [*said, self._always(), self._night()]
+
+    def _clinic(self, words: str, hours: set[str]) -> Statement:
+        found = self.find(
+            lambda group, n: (
+                hours <= group.hours and self.brief(group) and all(n[role] >= 2 for role in STAFF)
+            )
+        )
         text = f"{words}: administrative, medical and nursing staff interact (two of each at least)"
-        said.append((text, tell(found), bool(found)))
-    day = span(9, 19)
-    found = find(
-        groups,
-        lambda g: (
-            g.roles["doctor"] >= sizes["doctor"] / 2
-            and g.roles["doctor"] > g.roles["nurse"] + g.roles["patient"]
-            and len(day & g.hours) >= 8
-        ),
-    )
-    text = "doctors are among themselves in work hours (half of them, most of 9am-7pm, fewer others)"
-    said.append((text, tell(found), bool(found)))
-    strict = [g for g in found if not g.roles["nurse"] and not g.roles["patient"]]
-    said.append(("that network has no nurse and no patient", tell(strict), bool(strict)))
-    found = find(
-        groups,
-        lambda g: (
-            span(14, 15) <= g.hours
-            and g.roles["nurse"] >= 3
-            and g.roles["administrator"] >= 2
-            and not g.roles["doctor"]
-        ),
-    )
-    text = "2pm-3pm: nurses and administrative staff interact without doctors"
-    said.append((text, tell(found), bool(found)))
-    windows = {hour for group in groups for hour in group.hours if group.roles["nurse"] >= 3}
-    every = {hour for group in groups for hour in group.hours}
-    text = f"components with three nurses or more are in {len(windows)} of {len(every)} windows"
-    said.append(("nurses are active throughout the day", text, bool(every) and windows == every))
-    staff: Counter[str] = Counter()
-    for group in groups:
-        if "night" in group.hours:
-            staff.update({role: group.roles[role] for role in STAFF})
-    share = staff["nurse"] / max(staff.total(), 1)
-    text = f"{share:.0%} of the staff in components of the night are nurses" if staff else "no such component"
-    said.append(("nurses are the main staff at night", text, share > 0.5))
-    return said
+        return self._say(text, found, hours)
 
+    def _always(self) -> Statement:
+        """Whether nurses are there in every window, not only in those that some component has."""
+        with_nurses = self.find(lambda group, n: n["nurse"] >= 3)
+        hours = {hour for group in with_nurses for hour in group.hours}
+        text = f"components with three nurses or more are in {len(hours)} of {len(self.windows)} windows"
+        return "nurses are active throughout the day", text, hours == set(self.windows)
 
-def others(L: int) -> list[Row]:
-    """Return the settings of further fits with as many components."""
-    return [{"n_components": L, "random_state": SEED + n} for n in (1, 2)]
+    def _night(self) -> Statement:
+        """Whether nurses are more of the staff at night than of all staff."""
+        paper = "nurses are the main staff at night"
+        if "night" not in self.windows:
+            return paper, "no window of its own", None
+        people = {n for group in self.groups if "night" in group.hours for n in group.people}
+        here, all_staff = (
+            [self.roles[n] for n in these if self.roles[n] in STAFF]
+            for these in (people, range(len(self.roles)))
+        )
+        if not here:
+            return paper, "no such component", False
+        share, usual = (staff.count("nurse") / len(staff) for staff in (here, all_staff))
+        text = f"{share:.0%} of the {len(here)} people of staff at night are nurses, of all staff {usual:.0%}"
+        return paper, text, share > max(usual, 0.5)
+
+    def _say(self, paper: str, found: Sequence[Group], hours: set[str]) -> Statement:
+        if not hours <= set(self.windows):
+            return paper, "some of these hours have no window of their own", None
+        return paper, self.tell(found), bool(found)
 
 
 def parse_windows(text: str) -> range:
@@ -157,56 +190,72 @@ def draw(model: TensOrMachine, roles: Sequence[str]) -> None:
         save(figure)
 
 
+def predict(X: Any, windows: str, split: int, quick: bool, fresh: bool) -> tuple[Contest, Fitted]:
+    """Hold cells out, and let all methods predict them."""
+    contest = Contest(X, 0.2, split, PAIR)
+    settings = {"n_components": "auto", **(QUICK if quick else FULL), "random_state": SEED}
+    about = {"windows": windows, "held out": 0.2, "split": split}
+    chosen = fit_once("hospital", contest.rest, about, settings, fresh)
+    L = chosen.model.n_components_
+    contest.enter("tensorm", L, chosen.model.predict_proba())
+    for name, other in {} if quick else OTHERS.items():
+        more = fit_once("hospital", contest.rest, about, {**settings, "n_components": L, **other}, fresh)
+        contest.enter(f"tensorm, {name}", more.model.n_components_, more.model.predict_proba())
+    contest.enter_rivals("pair frequency x hour", *(RUSHED if quick else (SIZES,)))
+    return contest, chosen
+
+
 @options
 @click.option("--windows", default="8-20", help="First and last hour with a window of its own.")
 def main(quick: bool, fresh: bool, windows: str) -> None:
     """Contacts on a hospital ward."""
     X = datasets.hospital(parse_windows(windows))
     roles = [str(role) for role in X.coords["role"].values]
-    contest = Contest(X, 0.2, SEED, PAIR)
-    settings = {"n_components": "auto", **(QUICK if quick else FULL), "random_state": SEED}
-    about = {"windows": windows, "held out": 0.2, "split": SEED}
-    chosen = fit_once("hospital", contest.rest, about, settings, fresh)
-    L = chosen.model.n_components_
-    contest.enter("tensorm", L, chosen.model.predict_proba())
-    if not quick:  # chains that settle elsewhere see other contacts
-        more = [
-            fit_once("hospital", contest.rest, about, {**settings, **other}, fresh) for other in others(L)
-        ]
-        mean = np.mean([fitted.model.predict_proba() for fitted in (chosen, *more)], axis=0)
-        contest.enter(f"tensorm, mean of {1 + len(more)} fits", L, mean)
-    contest.enter("pair frequency x hour", "", habit(contest.cells))
-    contest.enter_rivals(*(RUSHED if quick else (SIZES,)))
-    show("hospital", contest.rows)
+    splits = [predict(X, windows, split, quick, fresh) for split in range(1 if quick else SPLITS)]
+    contest, chosen = splits[0]
+    rows = average_scores([contest for contest, _ in splits])
+    show("hospital", rows)
 
-    wanted = {**settings, "n_components": PAPER, "symmetric": PAIR}
-    few = fit_once("hospital", X, {"windows": windows, "held out": 0}, wanted, fresh)
-    sizes = Counter(roles)
-    statements = {
-        n: check_statements(groups_of(model, roles), sizes)
-        for n, model in ((PAPER, few.model), (L, chosen.model))
-    }
-    draw(few.model, roles)
+    shorter = QUICK if quick else FULL
+    wanted = {"n_components": "auto", **shorter, "random_state": SEED, "symmetric": PAIR}
+    about = {"windows": windows, "held out": 0}
+    both = [
+        fit_once("hospital", X, about, {**wanted, **number}, fresh)
+        for number in ({"n_components": PAPER}, {})
+    ]
+    hours = [str(hour) for hour in X.coords["hour"].values]
+    statements = [
+        (f"{n} components", Ward(groups_of(fitted.model), roles, hours).statements())
+        for n, fitted in ((fitted.model.n_components_, fitted) for fitted in both)
+    ]
+    draw(both[0].model, roles)
     metadata = {mode: {mode: X.coords[mode].values, "role": roles} for mode in PAIR}
-    report = record.OUT / "hospital.html"
-    write_report(
-        chosen.model, report, X=contest.rest, metadata=metadata, selection=chosen.selection, title="Hospital"
+    for name, fitted, cells, title in (
+        ("hospital", chosen, contest.rest, "Hospital"),
+        ("hospital-8", both[0], X, f"Hospital, {PAPER} components"),
+    ):
+        write_report(
+            fitted.model,
+            record.OUT / f"{name}.html",
+            X=cells,
+            metadata=metadata,
+            selection=fitted.selection,
+            title=title,
+        )
+    single = [contest.rows for contest, _ in splits]
+    numbers = {**contest.facts, "components": chosen.model.n_components_, "facts": chosen.facts}
+    write_numbers("hospital", {**numbers, "scores": rows, "splits": single, "statements": statements})
+    losses = " / ".join(f"{scores[0]['log-loss']:.3f}" for scores in single)
+    text = f"{contest} {chosen.model.n_components_} components were {'set' if quick else 'chosen'}. "
+    text += (
+        f"{chosen.cost} The table has means over {len(splits)} splits; log-loss of ours in each: {losses}."
     )
-    write_report(
-        few.model, record.OUT / "hospital-8.html", X=X, metadata=metadata, title="Hospital, 8 components"
-    )
-    numbers = {**contest.facts, "components": L, "facts": chosen.facts, "statements": statements}
-    write_numbers("hospital", numbers)
-    text = f"{contest} {L} components were {'set' if quick else 'chosen'}. {chosen.cost}"
     write_section(
         "hospital",
         text,
-        markdown(contest.rows),
+        markdown(rows),
         f"![hours and people of {PAPER} components]({FIGURES}/hospital.png)",
-        f"With the paper's {PAPER} components:",
-        sentences(statements[PAPER]),
-        f"With {L} components, fitted to the cells that are not held out:",
-        sentences(statements[L]),
+        *(part for title, said in statements for part in (f"With {title}:", claims(said, "true", "false"))),
     )
 
 

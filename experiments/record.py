@@ -117,12 +117,11 @@ def tell(value: Any, column: str) -> str:
     return str(value)
 
 
-def claims(pairs: Sequence[tuple[str, str, bool]]) -> str:
-    """Return what the paper says beside what was measured, and whether they agree."""
+def claims(pairs: Sequence[tuple[str, str, bool | None]], yes: str = "agrees", no: str = "differs") -> str:
+    """Return what the paper says beside what was found, and whether they agree; None if nobody can tell."""
+    verdicts = {True: yes, False: f"**{no}**", None: "cannot be tested"}
     lines = ["| the paper | here | |", "|---|---|---|"]
-    lines += [
-        f"| {paper} | {ours} | {'agrees' if agrees else '**differs**'} |" for paper, ours, agrees in pairs
-    ]
+    lines += [f"| {paper} | {ours} | {verdicts[holds]} |" for paper, ours, holds in pairs]
     return "\n".join(lines)
 
 

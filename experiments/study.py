@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from click.core import ParameterSource
 
+import tensorm
 from experiments import record
 from experiments.record import Row, identify
 from tensorm import (
@@ -38,6 +39,7 @@ Bits = npt.NDArray[np.bool_]
 MEMBER = 0.5
 SCORES = ("accuracy", "auc", "average precision", "log-loss")
 FIGURES = "../figures"  # as seen from docs/gallery
+WEIGHTS = (0.3, 1, 3, 10)  # of the rate of ones, in cells
 NEUTRAL = ("quick", "fresh", "part")  # options that do not change what is found
 
 
@@ -99,13 +101,14 @@ def fit_once(name: str, X: Any, about: Row, settings: Mapping[str, Any], fresh: 
         Of the study.
     X : array-like or tensor
     about : mapping
-        What the cells depend on, such as the seed of a split.
+        What the cells are, such as the seed of a split; kept beside the fit.
     settings : mapping
         Parameters of the estimator. ``n_components="auto"`` chooses their number.
     fresh : bool
         Whether to fit in any case.
     """
-    key = hashlib.sha256(identify({**about, **settings}).encode()).hexdigest()[:12]
+    all_that_counts = {**about, **settings, "cells": digest(X), "version": tensorm.__version__}
+    key = hashlib.sha256(identify(all_that_counts).encode()).hexdigest()[:12]
     folder = record.OUT / "fits" / f"{name}-{key}"
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)
@@ -129,6 +132,12 @@ def fit_once(name: str, X: Any, about: Row, settings: Mapping[str, Any], fresh: 
     took["resumed"] = resumed
     facts.write_text(json.dumps({**about, **took}))
     return Fitted(model, selection, {**about, **took})
+
+
+def digest(X: Any) -> str:
+    """Return a checksum of cells: of an array, or of what a tensor holds."""
+    arrays = X.arrays().values() if hasattr(X, "arrays") else [np.asarray(X)]
+    return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
 
 
 def score(truth: Floats, mask: Bits, p: Floats, baseline: float) -> Row:
@@ -156,12 +165,18 @@ def logistic_cp(cells: Floats, L: int, seed: int = 0) -> Floats:
 RIVALS: dict[str, Callable[..., Floats]] = {"Boolean ALS": boolean_als, "logistic CP": logistic_cp}
 
 
-def habit(cells: Floats) -> Floats:
-    """Return P(x = 1) as how often a cell is 1 along mode 0, times how busy its index along mode 0 is."""
+def habit(cells: Floats, weight: float) -> Floats:
+    """Return P(x = 1) by how often a cell is 1 along mode 0, and how busy its index along mode 0 is.
+
+    The odds of the one are multiplied by those of the other, relative to all cells. The rate of ones counts
+    like so many cells beside those that are seen.
+    """
     seen, rate = ~np.isnan(cells), float(np.nanmean(cells))
-    often = (np.nansum(cells, axis=0) + rate) / (seen.sum(axis=0) + 1)
-    busy = np.nanmean(cells, axis=(1, 2)) / rate
-    return busy[:, None, None] * often
+    often = (np.nansum(cells, axis=0) + weight * rate) / (seen.sum(axis=0) + weight)
+    busy = np.nanmean(cells, axis=(1, 2))
+    relative = busy / (1 - busy) * (1 - rate) / rate
+    odds = relative[:, None, None] * often / np.maximum(1 - often, 1e-9)
+    return odds / (1 + odds)
 
 
 class Contest:
@@ -191,25 +206,31 @@ class Contest:
         """Add the scores of a prediction."""
         self.rows.append({"": name, "components": components, **self._score(self.mask, p)})
 
-    def enter_rivals(self, sizes: Sequence[int], starts: int = 3) -> None:
-        """Add the scores of each rival: of its first start, and of the mean of all; and of a constant.
-
-        A rival has the number of components with the least log-loss on a tenth of the cells that are left for
-        the fit, on average over starts.
-        """
-        inner = train_test_mask(self.cells, 0.1, 1, symmetric=self._pair)
-        fewer = hide(self.cells, inner)
+    def enter_rivals(self, habits: str, sizes: Sequence[int], starts: int = 3) -> None:
+        """Add the scores of habits, of each rival's first start and of the mean of all, and of a constant."""
+        weight = self._best(lambda cells, weight: [habit(cells, weight)], WEIGHTS)
+        self.enter(habits, "", habit(self.cells, weight))
         for name, predict in RIVALS.items():
-            losses = {
-                L: sum(self._score(inner, predict(fewer, L, n))["log-loss"] for n in range(starts))
-                for L in sizes
-            }
-            L = min(losses, key=losses.__getitem__)
-            found = [predict(self.cells, L, n) for n in range(starts)]
+
+            def from_all_starts(cells: Floats, L: int, predict: Any = predict) -> list[Floats]:
+                return [predict(cells, L, n) for n in range(starts)]
+
+            L = self._best(from_all_starts, sizes)
+            found = from_all_starts(self.cells, L)
             self.enter(name, L, found[0])
             if starts > 1:
                 self.enter(f"{name}, mean of {starts} starts", L, np.mean(found, axis=0))
         self.enter("constant", "", np.full(self.truth.shape, self._rate))
+
+    def _best(self, predict: Callable[[Floats, Any], list[Floats]], choices: Sequence[Any]) -> Any:
+        """Return what has the least log-loss, on average, on a tenth of the cells left for the fit."""
+        inner = train_test_mask(self.cells, 0.1, 1, symmetric=self._pair)
+        fewer = hide(self.cells, inner)
+
+        def loss(choice: Any) -> float:
+            return sum(self._score(inner, p)["log-loss"] for p in predict(fewer, choice))
+
+        return min(choices, key=loss)
 
     @property
     def facts(self) -> Row:
@@ -225,11 +246,15 @@ class Contest:
         return score(self.truth, mask, p, self._rate)
 
 
-def sentences(pairs: Sequence[tuple[str, str, bool]]) -> str:
-    """Return statements of the paper with what was found, and whether it is so here."""
-    lines = ["| the paper | here | |", "|---|---|---|"]
-    lines += [f"| {paper} | {ours} | {'true' if holds else '**false**'} |" for paper, ours, holds in pairs]
-    return "\n".join(lines)
+def average_scores(contests: Sequence[Contest]) -> list[Row]:
+    """Return the scores of all entries, averaged over contests; of their sizes the least and the most."""
+    rows = []
+    for same in zip(*(contest.rows for contest in contests), strict=True):
+        sizes = sorted({row["components"] for row in same})
+        text = sizes[0] if len(sizes) == 1 else f"{sizes[0]}-{sizes[-1]}"
+        means = {name: float(np.mean([row[name] for row in same])) for name in SCORES}
+        rows.append({"": same[0][""], "components": text, **means})
+    return rows
 
 
 def write_numbers(name: str, numbers: Mapping[str, Any]) -> None:

@@ -11,47 +11,154 @@ from typing import Any
 import click
 import numpy as np
 import pytest
+import xarray
 from click.testing import CliRunner
 
 from experiments import cancer, hospital, nations, record, students, study
 
 HOURS = [f"{hour:02d}-{hour + 1:02d}" for hour in range(8, 20)]
-SIZES = Counter(doctor=4, nurse=6, administrator=2, patient=6)
+WINDOWS = [*HOURS, "night"]
+ROLES = ["doctor"] * 4 + ["nurse"] * 6 + ["administrator"] * 2 + ["patient"] * 6
+CLINIC, DOCTORS, STRICT, BREAK, ALWAYS, NIGHT = 0, 2, 3, 4, 5, 6
 
 
 def group(hours: list[str], **roles: int) -> hospital.Group:
-    return hospital.Group(frozenset(hours), Counter(roles))
+    people = {ROLES.index(role) + n for role, count in roles.items() for n in range(count)}
+    return hospital.Group(frozenset(hours), frozenset(people))
 
 
-def verdicts(groups: list[hospital.Group]) -> list[bool]:
-    return [holds for *_, holds in hospital.check_statements(groups, SIZES)]
+def verdicts(*groups: hospital.Group, windows: list[str] = WINDOWS) -> list[bool | None]:
+    return [holds for *_, holds in hospital.Ward(groups, ROLES, windows).statements()]
 
 
-def test_statements_on_the_ward_are_true_or_false_by_the_components() -> None:
+def test_statements_on_the_ward_are_true_of_a_ward_like_the_papers() -> None:
     clinic = group(["10-11", "11-12", "15-16", "16-17"], doctor=2, nurse=2, administrator=2)
-    doctors = group(HOURS[1:11], doctor=3)
+    doctors = group(HOURS[1:9], doctor=2)
     break_ = group(["14-15"], nurse=3, administrator=2)
-    night = group([*HOURS, "night"], nurse=5, patient=3)
-    assert verdicts([clinic, doctors, break_, night]) == [True] * 7
-    assert verdicts([]) == [False] * 7
-    other = group(["14-15", "night"], nurse=2, administrator=2, doctor=3)
-    mixed = group(HOURS[1:11], doctor=3, nurse=1)
-    assert verdicts([other, mixed]) == [False, False, True, False, False, False, False]
+    night = group(WINDOWS, nurse=5, patient=3)
+    assert verdicts(clinic, doctors, break_, night) == [True] * 7
+    assert verdicts() == [False] * 7
 
 
-def test_a_frequency_is_that_of_the_pair_times_the_hour() -> None:
+@pytest.mark.parametrize(
+    ("number", "near"),
+    [
+        (CLINIC, group(["10-11", "12-13"], doctor=2, nurse=2, administrator=2)),
+        (CLINIC, group(["10-11", "11-12"], doctor=2, nurse=2, administrator=1)),
+        (CLINIC, group(WINDOWS, doctor=4, nurse=6, administrator=2)),  # at all hours: not the main ones
+        (CLINIC + 1, group(["15-16"], doctor=2, nurse=2, administrator=2)),
+        (DOCTORS, group(HOURS[1:9], doctor=1)),
+        (DOCTORS, group(HOURS[1:8], doctor=2)),
+        (DOCTORS, group(HOURS[1:9], doctor=2, administrator=2)),
+        (STRICT, group(HOURS[1:9], doctor=3, patient=1)),
+        (STRICT, group(HOURS[1:9], doctor=3, nurse=1)),
+        (BREAK, group(["14-15"], nurse=3, administrator=1)),
+        (BREAK, group(["14-15"], nurse=3, administrator=2, doctor=1)),
+        (BREAK, group(["13-14"], nurse=3, administrator=2)),
+        (BREAK, group(HOURS, nurse=3, administrator=2)),
+        (ALWAYS, group(HOURS, nurse=3)),  # not at night
+        (ALWAYS, group(WINDOWS, nurse=2)),
+        (NIGHT, group(WINDOWS, doctor=4, nurse=6, administrator=2)),  # as many as ever
+        (NIGHT, group(HOURS, nurse=6)),
+    ],
+)
+def test_a_statement_is_false_of_what_is_nearly_so(number: int, near: hospital.Group) -> None:
+    assert verdicts(near)[number] is False
+
+
+def test_nobody_counts_twice_at_night() -> None:
+    twice = [group(["night"], nurse=1)] * 5 + [group(["night"], doctor=2)]
+    assert verdicts(*twice)[NIGHT] is False
+
+
+def test_a_statement_on_hours_without_a_window_cannot_be_tested() -> None:
+    found = verdicts(group(["10-11", "11-12"], doctor=2, nurse=2, administrator=2), windows=HOURS[:5])
+    assert found == [True, None, None, None, None, False, None]
+    text = record.claims([("x", "y", None)], "true", "false")
+    assert text.endswith("| x | y | cannot be tested |")
+
+
+def test_a_habit_is_that_of_the_pair_times_that_of_the_hour() -> None:
     cells = np.zeros((2, 3, 3))
     cells[0, 0, 1] = cells[0, 1, 0] = cells[1, 0, 1] = 1
     cells[1, 1, 0] = np.nan
-    p = study.habit(cells)
+
+    def odds(p: float) -> float:
+        return p / (1 - p)
+
     rate = 3 / 17
-    assert p[1, 1, 0] == pytest.approx((1 / 8) / rate * (1 + rate) / 2)
-    assert p[0, 0, 1] == pytest.approx((2 / 9) / rate * (2 + rate) / 3)
+    for weight in (1, 4):
+        p = study.habit(cells, weight)
+        for hour, busy, pair in (
+            (1, 1 / 8, (1 + weight * rate) / (1 + weight)),
+            (0, 2 / 9, (1 + weight * rate) / (1 + weight)),
+        ):
+            assert odds(p[hour, 1, 0]) == pytest.approx(odds(busy) / odds(rate) * odds(pair))
+
+
+class Rival:
+    """Says the share of ones that it saw, the better the larger it is; remembers what it was shown."""
+
+    def __init__(self, best: int) -> None:
+        self.best, self.shown = best, []
+
+    def __call__(self, cells: np.ndarray, L: int, seed: int) -> np.ndarray:
+        self.shown.append((cells, L, seed))
+        return np.full(cells.shape, np.nanmean(cells) if self.best == L else 0.9) + 0.01 * seed
+
+
+def test_rivals_see_what_a_fit_sees_and_choose_on_a_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    cells = np.triu(rng.random((4, 20, 20)) < 0.2, 1).astype(float)
+    cells += cells.transpose(0, 2, 1)
+    cells[:, range(20), range(20)] = np.nan
+    X = xarray.DataArray(cells, dims=("hour", "person", "met"))
+    contest = study.Contest(X, 0.2, 0, ("person", "met"))
+    rival = Rival(best=4)
+    monkeypatch.setattr(study, "RIVALS", {"rival": rival})
+    contest.enter_rivals("habit", (2, 4, 6), starts=2)
+    assert [row["components"] for row in contest.rows] == ["", 4, 4, ""]
+    for shown, *_ in rival.shown:
+        assert np.isnan(shown[contest.mask]).all()
+        np.testing.assert_array_equal(np.isnan(shown), np.isnan(shown.transpose(0, 2, 1)))
+    hidden = [np.isnan(shown).sum() for shown, *_ in rival.shown]
+    assert hidden[0] > hidden[-1] == np.isnan(contest.cells).sum()
+    rate = contest.cells[~np.isnan(contest.cells)].mean()
+    truth = contest.truth[contest.mask]
+    loss = {row[""]: row["log-loss"] for row in contest.rows}
+    for name, p in (("constant", rate), ("rival", rate), ("rival, mean of 2 starts", rate + 0.005)):
+        assert loss[name] == pytest.approx(-np.mean(np.log(np.where(truth == 1, p, 1 - p))))
+    assert study.average_scores([contest, contest])[1] == contest.rows[1]
 
 
 def test_students_leave_with_their_last_component() -> None:
     groups = [students.Group([0, 1], [0], [0, 1, 2]), students.Group([1, 2], [1], [2, 3])]
     assert students.leaving(groups, 4) == [3, 4, 2, 0]
+
+
+def test_statements_on_students_are_true_of_a_course_like_the_papers() -> None:
+    X = np.zeros((9, 7, 10))
+    for week, count in enumerate((10, 9, 8, 7, 6, 5, 4, 2, 2)):
+        X[week, np.arange(count) % 7, np.arange(count)] = 1
+    wide = students.Group([0], [0, 1, 2, 3], list(range(10)))
+    steady = students.Group([0, 1, 2, 3, 4, 5, 6], [4], [0, 1, 2, 3])
+    others = [students.Group(list(range(1, last)), [5], list(range(last))) for last in (7, 6, 6)]
+    leaving = students.Group([1, 2, 3], [6], [4, 5, 6, 7])
+
+    def verdicts(*groups: students.Group) -> list[bool]:
+        return [holds for *_, holds in students.check_statements(groups, X)]
+
+    assert verdicts(wide, steady, *others, leaving) == [True] * 7
+    assert not verdicts(wide._replace(regions=[0]), steady)[0]  # not scattered
+    assert not verdicts(wide, steady)[1]  # half of them have one region
+    assert not verdicts(steady, steady)[2]
+    assert not verdicts(wide, steady)[3]
+    assert not verdicts(wide, steady)[4]
+    assert not verdicts(students.Group([0, 1, 2, 3, 4, 5, 6], [0], list(range(10))))[6]  # nobody leaves
+    rises = [students.Group(list(range(first, 7)), [0], [first]) for first in range(7)]
+    assert not verdicts(*rises)[6]
+    X[8] = 0
+    assert not verdicts(steady)[5]
 
 
 def test_pathways_are_tested_by_hand_counted_draws() -> None:
@@ -96,12 +203,42 @@ def test_a_fit_is_made_once(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.random.default_rng(0).random((6, 5, 4)) < 0.3
     settings = {"n_components": 2, "n_chains": 1, "n_draws": 5, "burn_in": 5, "random_state": 0}
     first = study.fit_once("tiny", X, {"seed": 0}, settings)
-    monkeypatch.setattr(study.TensOrMachine, "fit", None)
+    fits = Counter()
+    fit = study.TensOrMachine.fit
+
+    def count(*arguments: Any, **named: Any) -> Any:
+        fits["made"] += 1
+        return fit(*arguments, **named)
+
+    monkeypatch.setattr(study.TensOrMachine, "fit", count)
     again = study.fit_once("tiny", X, {"seed": 0}, settings)
     np.testing.assert_array_equal(first.model.predict_proba(), again.model.predict_proba())
     assert first.facts == again.facts
-    with pytest.raises(TypeError):
-        study.fit_once("tiny", X, {"seed": 1}, settings)
+    assert fits["made"] == 0
+    study.fit_once("tiny", X, {"seed": 0}, settings, fresh=True)
+    study.fit_once("tiny", X, {"seed": 1}, settings)
+    study.fit_once("tiny", X, {"seed": 0}, {**settings, "random_state": 1})
+    study.fit_once("tiny", ~X, {"seed": 0}, settings)  # other cells
+    assert fits["made"] == 4
+
+
+def test_a_fit_that_was_stopped_goes_on_and_its_choice_is_kept(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = np.random.default_rng(0).random((6, 5, 4)) < 0.3
+    settings = {"n_components": "auto", "n_chains": 1, "n_draws": 5, "burn_in": 5, "random_state": 0}
+    whole = study.fit_once("tiny", X, {}, settings)
+    kept = study.fit_once("tiny", X, {}, settings)
+    assert whole.selection is not None
+    assert kept.selection is not None
+    assert kept.selection.best == whole.selection.best == kept.model.n_components_
+    (facts,) = out.glob("fits/tiny-*/facts.json")
+    facts.unlink()  # as if it had been stopped before its end
+    monkeypatch.setattr(study.TensOrMachine, "fit", None)
+    resumed = study.fit_once("tiny", X, {}, settings)
+    np.testing.assert_array_equal(resumed.model.predict_proba(), whole.model.predict_proba())
+    assert resumed.facts["resumed"]
+    assert "its last part" in resumed.cost
 
 
 def make_small(study_of: click.Command, out: Path, *names: str) -> dict[str, Any]:
@@ -132,8 +269,12 @@ def test_a_small_run_of_the_hospital_study(out: Path, monkeypatch: pytest.Monkey
         scores[name]["log-loss"] for name in ("constant", "pair frequency x hour", "Boolean ALS")
     )
     assert scores["pair frequency x hour"]["auc"] == pytest.approx(0.837, abs=0.002)
-    said = {text: holds for text, _, holds in found["statements"]["8"]}
+    assert scores["constant"]["log-loss"] == pytest.approx(0.3196, abs=0.0001)
+    (eight, statements), (thirty, _) = found["statements"]
+    assert (eight, thirty) == ("8 components", "30 components")
+    said = {text: holds for text, _, holds in statements}
     assert said["nurses are the main staff at night"]
+    assert said["nurses are active throughout the day"]
     assert (out / "quick" / "hospital.png").stat().st_size > 1000
 
 
@@ -156,6 +297,28 @@ def test_a_small_run_of_the_nations_study(out: Path) -> None:
     scores = {row[""]: row["AUC, test"] for row in found["scores"]}
     assert scores["marginal frequencies"] == pytest.approx(0.846, abs=0.001)
     assert scores["tensorm"] > 0.85
+
+
+@needs_data
+def test_fits_of_nations_do_not_see_what_they_are_tested_on(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, np.ndarray] = {}
+    fit_once = study.fit_once
+
+    def watch(name: str, X: Any, about: Any, settings: Any, fresh: bool) -> study.Fitted:
+        seen[about["cells"]] = np.asarray(X)
+        return fit_once(name, X, about, {**settings, "n_draws": 5, "burn_in": 5}, fresh)
+
+    monkeypatch.setattr(nations, "fit_once", watch)
+    monkeypatch.setattr(nations, "SIZES", (2, 2))
+    make_small(nations.main, out, "nations")
+    train, valid, test = (nations.datasets.nations(part).values == 1 for part in nations.PARTS)
+    np.testing.assert_array_equal(seen["zeros"] == 1, train)
+    hidden = np.isnan(seen["hidden"])
+    assert hidden[valid | test].all()
+    assert not hidden[train].any()
+    assert hidden.sum() == (1 + nations.HIDDEN) * (valid | test).sum()
 
 
 @needs_data
