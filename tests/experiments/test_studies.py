@@ -18,7 +18,7 @@ from experiments import cancer, hospital, nations, record, students, study
 
 HOURS = [f"{hour:02d}-{hour + 1:02d}" for hour in range(8, 20)]
 WINDOWS = [*HOURS, "night"]
-ROLES = ["doctor"] * 4 + ["nurse"] * 6 + ["administrator"] * 2 + ["patient"] * 6
+ROLES = ["doctor"] * 4 + ["nurse"] * 7 + ["administrator"] * 2 + ["patient"] * 6
 CLINIC, DOCTORS, STRICT, BREAK, ALWAYS, NIGHT = 0, 2, 3, 4, 5, 6
 
 
@@ -58,7 +58,7 @@ def test_statements_on_the_ward_are_true_of_a_ward_like_the_papers() -> None:
         (BREAK, group(HOURS, nurse=3, administrator=2)),
         (ALWAYS, group(HOURS, nurse=3)),  # not at night
         (ALWAYS, group(WINDOWS, nurse=2)),
-        (NIGHT, group(WINDOWS, doctor=4, nurse=6, administrator=2)),  # as many as ever
+        (NIGHT, group(WINDOWS, doctor=4, nurse=7, administrator=2)),  # as many as ever
         (NIGHT, group(HOURS, nurse=6)),
     ],
 )
