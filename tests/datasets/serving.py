@@ -102,7 +102,7 @@ def cohort(name: str, barcodes: list[str], genes: list[str], rpm: np.ndarray, fa
         "miRNA_ID": column([kind for _ in barcodes for kind in kinds]),
     }
     for j, gene in enumerate(genes):
-        columns[gene] = column([text for x in rpm[:, j] for text in (str(int(9 * x)), f"{x:.6f}", "N")])
+        columns[gene] = column([text for x in rpm[:, j] for text in (f"{9 * x:.0f}", f"{x:.6f}", "N")])
     frame = pd.DataFrame(columns, index=pd.Index(labels, dtype=object))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file.rda"

@@ -78,7 +78,10 @@ def test_the_first_tumour_of_each_patient_counts(tmp_path, factors, monkeypatch,
 def test_a_package_of_another_form_says_what_is_wrong(tmp_path):
     good = cohort("ACC", [barcode("OR-A5J1")], GENES, np.ones((1, 3)))
     healthy = cohort("ACC", [barcode("OR-A5J1", "11A")], GENES, np.ones((1, 3)))
-    negative = cohort("ACC", [barcode("OR-A5J1")], GENES, -np.ones((1, 3)))
+    negative, unknown, endless = (
+        cohort("ACC", [barcode("OR-A5J1")], GENES, np.array([[1, value, 1]]))
+        for value in (-1, np.nan, np.inf)
+    )
     for content, message in [
         ({"ACC": good}, r"it holds no data/UVM.miRNASeq.rda"),
         (
@@ -89,6 +92,8 @@ def test_a_package_of_another_form_says_what_is_wrong(tmp_path):
         ({"ACC": b"no R"}, r"its ACC.miRNASeq.rda cannot be read"),
         ({"ACC": healthy}, r"its ACC.miRNASeq.rda has no reads per million"),
         ({"ACC": negative}, r"its ACC.miRNASeq.rda has no reads per million"),
+        ({"ACC": unknown}, r"its ACC.miRNASeq.rda has no reads per million"),
+        ({"ACC": endless}, r"its ACC.miRNASeq.rda has no reads per million"),
     ]:
         with pytest.raises(FileError, match=message):
             make_mirna([package(tmp_path, **content)], tmp_path / "made.npz", ("ACC", "UVM"))
@@ -98,14 +103,14 @@ def test_a_package_of_another_form_says_what_is_wrong(tmp_path):
 @pytest.mark.skipif("TENSORM_DATA" not in os.environ, reason="TENSORM_DATA is not set")
 def test_the_matrix_of_the_studies_comes_back_from_data_frames_like_the_real_ones(tmp_path, monkeypatch):
     X = datasets.cancer("mirna")
-    assert digest([*X.gene.values, *X.patient.values, *X.cancer.values]) == mirna.LABELS
+    assert digest([*X.gene.values, *X["sample"].values, *X.cancer.values]) == mirna.LABELS
     X = X[:, ::40]
     assert tuple(dict.fromkeys(X.cancer.values.tolist())) == COHORTS
     X = X[np.isin(X.cancer, ["CHOL", "SKCM"])][:120]
     files = {}
     for name in ("CHOL", "SKCM"):
         part = X[X.cancer == name]
-        rows = list(zip(part.patient.values.tolist(), 2.0**part.values - 1, strict=True))
+        rows = list(zip(part["sample"].values.tolist(), 2.0**part.values - 1, strict=True))
         more = [(f"{label[:13]}11A{label[16:]}", 3 * x) for label, x in rows[::3]]
         more += [(f"{label[:13]}06C{label[16:]}", 2 * x) for label, x in rows[::5]]
         rows = sorted(rows + more, key=lambda row: row[0]) + [(label, 5 * x) for label, x in rows[::7]]
@@ -120,7 +125,7 @@ def test_the_matrix_of_the_studies_comes_back_from_data_frames_like_the_real_one
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache")
     monkeypatch.setattr(locating, "_told", set())
     made = datasets.cancer("mirna")
-    for name in ("patient", "gene", "cancer"):
+    for name in ("patient", "gene", "cancer", "sample"):
         assert made[name].values.tolist() == X[name].values.tolist()
     np.testing.assert_allclose(made.values, X.values, rtol=1e-5, atol=1e-6)
     assert made.attrs == X.attrs
@@ -171,6 +176,25 @@ def test_primary_tumours_of_the_seven_cancers_are_taken(tmp_path):
     assert patients.tolist()[2] == "TCGA-OR-0005"
 
 
+def test_tables_may_have_quotes_and_ends_of_lines_of_windows(tmp_path):
+    columns = {
+        barcode("OR-0001"): ["15", "2.5", "1e3"],
+        barcode("OR-0002"): ["1", "1", "1"],
+        barcode("OR-0003"): ["3", "NA", "0.0"],
+    }
+    files = tables(tmp_path, columns, {name[:12]: "ACC" for name in columns}, unusable=(barcode("OR-0002"),))
+    for file in files:
+        lines = [line.split("\t") for line in file.read_text().splitlines()]
+        text = "".join("\t".join(f'"{cell}"' for cell in line) + "\r\n" for line in lines)
+        file.write_bytes(text.encode())
+    make_mrna(files, tmp_path / "made.npz")
+    expr, genes, patients, kinds = load(tmp_path / "made.npz")
+    assert patients.tolist() == ["TCGA-OR-0001", "TCGA-OR-0003"]
+    assert kinds.tolist() == ["ACC", "ACC"]
+    assert genes.tolist() == ["A1BG_1", "TP53_7157"]
+    np.testing.assert_allclose(expr, np.log2([[16, 1001], [4, 1]]), rtol=1e-6)
+
+
 def test_tables_of_another_form_say_what_is_wrong(tmp_path):
     columns = {barcode(f"OR-000{i}"): ["1", "2", "3"] for i in range(3)}
     cancers = {name[:12]: "ACC" for name in columns}
@@ -190,10 +214,62 @@ def test_tables_of_another_form_say_what_is_wrong(tmp_path):
     assert not (tmp_path / "made.npz").exists()
 
 
-def test_a_damaged_matrix_can_be_made_again(tmp_path, monkeypatch):
-    monkeypatch.delenv("TENSORM_DATA", raising=False)
-    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path)
-    (tmp_path / "cancer").mkdir()
-    (tmp_path / "cancer/mirna.npz").write_bytes(b"PK")
-    with pytest.raises(FileError, match=r"mirna.npz does not hold .*; delete it, and it is made again\."):
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Return a function that writes a matrix, without a checksum, into the folder TENSORM_DATA."""
+
+    def write(kind, **arrays):
+        path = tmp_path / SOURCES[kind].copies[-1].path
+        path.parent.mkdir(exist_ok=True)
+        np.savez(path, **arrays)
+        return path
+
+    monkeypatch.setenv("TENSORM_DATA", str(tmp_path))
+    return write
+
+
+BARCODES = [barcode("OR-A5J1"), barcode("V3-A9ZX")]
+MATRIX = {
+    "expr": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "genes": GENES,
+    "barcode": BARCODES,
+    "cancer": ["ACC", "UVM"],
+}
+
+
+def test_patients_are_labelled_alike_and_samples_are_known_of_mirna(write):
+    write("mirna", **MATRIX)
+    write("mrna", **{**MATRIX, "barcode": [name[:12] for name in BARCODES]})
+    made = {kind: datasets.cancer(kind) for kind in ("mirna", "mrna")}
+    for X in made.values():
+        assert X.dims == ("patient", "gene")
+        assert X.patient.values.tolist() == ["TCGA-OR-A5J1", "TCGA-V3-A9ZX"]
+        assert X.gene.values.tolist() == GENES
+        assert X.cancer.values.tolist() == ["ACC", "UVM"]
+        assert X.sel(patient="TCGA-V3-A9ZX").values.tolist() == [3, 4, 5]
+    assert made["mirna"]["sample"].dims == ("patient",)
+    assert made["mirna"]["sample"].values.tolist() == BARCODES
+    assert "sample" not in made["mrna"].coords
+    assert made["mirna"].attrs["licence"] == "TCGA, open access; package GPL-2"
+    assert made["mrna"].attrs["licence"] == "TCGA, open access"
+
+
+def test_a_matrix_that_cannot_be_read_can_be_made_again(write):
+    message = (
+        r"mirna.npz does not hold expr, genes, barcode and cancer that fit together; delete it, and it is m"
+    )
+    others = [{name: values[:1]} for name, values in MATRIX.items()] + [{"expr": np.zeros(2)}, {"genes": "a"}]
+    for other in others:
+        write("mirna", **{**MATRIX, **other})
+        with pytest.raises(FileError, match=message):
+            datasets.cancer()
+    path = write("mirna", expr=MATRIX["expr"])
+    with pytest.raises(FileError, match=message):
+        datasets.cancer()
+    path.write_bytes(b"PK")
+    with pytest.raises(FileError, match=message):
+        datasets.cancer()
+    with open(path, "wb") as file:
+        np.save(file, MATRIX["expr"])
+    with pytest.raises(FileError, match=message):
         datasets.cancer()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import lzma
 import os
 import sys
+import zlib
 
 import pooch
 import pytest
@@ -108,6 +110,19 @@ def test_a_failed_download_says_why_and_leaves_nothing(server, cells, tmp_path):
     assert cached(tmp_path) == []
 
 
+def test_a_damaged_file_in_the_cache_is_replaced(server, cells, tmp_path, capsys):
+    path = tmp_path / "cache/some/cells.txt"
+    put(path, b"cellz")
+    assert locate("cells").path.read_bytes() == b"cells"
+    assert f"cells: {path} is damaged or another version than expected; it is rep" in capsys.readouterr().err
+    put(path, b"cellz")
+    del server.files["cells.txt"]
+    message = rf"^\S+/some/cells.txt is damaged .*expected, and cells cannot be downloaded .*; {ADVICE}"
+    with pytest.raises(FileError, match=message):
+        locate("cells")
+    assert path.read_bytes() == b"cellz"
+
+
 def test_without_a_network_the_file_can_be_put_there_by_hand(server, cells, monkeypatch):
     source = SOURCES["cells"]
     nowhere = source.downloads[0]._replace(address="http://127.0.0.1:9/cells.txt")
@@ -171,6 +186,8 @@ def test_the_mirror_may_hold_what_is_made_or_what_it_is_made_of(server, made, tm
         (OSError(errno.ENOSPC, "No space"), "the disk is full"),
         (FileError("it holds nothing"), "it holds nothing"),
         (EOFError(), "it is not whole, or not of the form expected"),
+        (zlib.error(), "it is not whole, or not of the form expected"),
+        (lzma.LZMAError(), "it is not whole, or not of the form expected"),
         (KeyboardInterrupt(), ""),
     ],
 )
@@ -237,6 +254,35 @@ def test_students_are_taken_out_of_the_archive(server, seats, tmp_path, capsys):
     assert "dataset.tar.bz2, about 5,000 MB" in capsys.readouterr().err
     students()
     assert server.asked == ["dataset.tar.bz2"]
+
+
+def test_a_damaged_folder_in_the_cache_is_replaced(server, seats, tmp_path):
+    seats(archive(SEATS))
+    students()
+    folder = tmp_path / "cache/students/QR_Code"
+    for damage in (b"[]", b"no scans"):
+        put(folder / "QR_u07.json", damage)
+        assert students().sizes["student"] == 49
+    put(folder / "QR_u99.json", b"[]")
+    students()
+    assert cached(tmp_path) == [f"students/QR_Code/{name}" for name in SCANS]
+    assert server.asked == ["dataset.tar.bz2"] * 4
+    server.cut.add("dataset.tar.bz2")
+    put(folder / "QR_u07.json", b"[]")
+    with pytest.raises(FileError, match=r"QR_Code is damaged .*, and students cannot be downloaded"):
+        students()
+
+
+def test_anything_may_lie_beside_the_scans(server, seats, tmp_path, monkeypatch):
+    seats(b"")
+    monkeypatch.setenv("TENSORM_DATA", str(tmp_path))
+    others = dict.fromkeys((".DS_Store", "._QR_u00.json", "Thumbs.db", "old/QR_u00.json"), b"")
+    for name, content in {**SCANS, **others, "QR_u99.json/x": b""}.items():
+        put(tmp_path / "students/QR_Code" / name, content)
+    assert students().sizes["student"] == 49
+    put(tmp_path / "students/QR_Code/QR_u00.json", b"[]")
+    with pytest.raises(FileError, match="damaged or another version"):
+        students()
 
 
 def test_a_terminal_sees_how_far_it_is(server, cells, seats, monkeypatch, capsys):
@@ -317,6 +363,12 @@ def test_an_archive_in_the_mirror_is_used(server, seats, tmp_path, monkeypatch):
     put(tmp_path / "mirror/students/dataset.tar.bz2", archive(SEATS, "bz2"))
     monkeypatch.setenv("TENSORM_DATA", str(tmp_path / "mirror"))
     assert students().sizes["student"] == 49
+    put(tmp_path / "cache/students/QR_Code/QR_u00.json", b"[]")
+    assert students().sizes["student"] == 49
+    put(tmp_path / "cache/students/QR_Code/QR_u00.json", b"[]")
+    put(tmp_path / "mirror/students/dataset.tar.bz2", b"<html>")
+    with pytest.raises(FileError, match=r"QR_Code is damaged .*, and students cannot be made of dataset.tar"):
+        students()
     put(tmp_path / "mirror/students/QR_Code/QR_u00.json", b"[]")
     with pytest.raises(FileError, match="damaged or another version"):
         students()

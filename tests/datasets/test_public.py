@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from tensorm import InputError, datasets
+from tensorm import datasets
 from tensorm.inputs import observe
 
 pytestmark = pytest.mark.skipif("TENSORM_DATA" not in os.environ, reason="TENSORM_DATA is not set")
@@ -25,8 +25,6 @@ def test_hospital():
     }
     assert np.array_equal(X.values, X.values.swapaxes(1, 2), equal_nan=True)
     assert np.nansum(datasets.hospital(range(7, 20))) / (14 * 75**2) < np.nansum(X) / X.size
-    with pytest.raises(InputError, match="give increasing hours of the day"):
-        datasets.hospital([9, 8])
 
 
 def test_students():
@@ -49,6 +47,8 @@ def test_cancer(kind, shape, cancers):
     X = datasets.cancer(kind)
     assert X.shape == shape
     assert len(np.unique(X.cancer)) == cancers
+    assert X.indexes["patient"].is_unique
+    assert X.indexes["patient"].str.fullmatch(r"TCGA-\w\w-\w{4}").all()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorm.datasets.locating import locate
+from tensorm.datasets.mirna import PATIENT
 from tensorm.errors import FileError, InputError
 
 if TYPE_CHECKING:
@@ -32,11 +33,14 @@ def cancer(kind: str = "mirna") -> xarray.DataArray:
     Returns
     -------
     xarray.DataArray
-        float32, logarithms to base 2; dimensions "patient" and "gene", and a coordinate "cancer" along
-        "patient". Title, source, citation, licence and remarks are in its ``attrs``.
+        float32, logarithms to base 2; dimensions "patient" (barcodes of 12 characters) and "gene". Along
+        "patient" there is a coordinate "cancer", and for microRNA also "sample", the tumour's whole barcode.
+        Title, source, citation, licence and remarks are in its ``attrs``.
 
     Raises
     ------
+    InputError
+        When there is no such kind.
     FileError
         When the file is not there and cannot be downloaded.
     """
@@ -47,20 +51,22 @@ def cancer(kind: str = "mirna") -> xarray.DataArray:
     path, attrs = locate(kind)
     try:
         with np.load(path, allow_pickle=False) as file:
-            expression, genes, patients, cancers = (
+            expression, genes, barcodes, cancers = (
                 file[name] for name in ("expr", "genes", "barcode", "cancer")
             )
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        coords = {
+            "patient": ("patient", barcodes.astype(f"U{PATIENT}")),
+            "gene": ("gene", genes),
+            "cancer": ("patient", cancers),
+        }
+        if kind == "mirna":
+            coords["sample"] = ("patient", barcodes)
+        return xarray.DataArray(expression, coords, ("patient", "gene"), "expression", attrs)
+    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise FileError(
-            f"{path} does not hold expr, genes, barcode and cancer; delete it, and it is made again."
+            f"{path} does not hold expr, genes, barcode and cancer that fit together; delete it, and it is "
+            "made again."
         ) from error
-    return xarray.DataArray(
-        expression,
-        dims=("patient", "gene"),
-        coords={"patient": patients, "gene": genes, "cancer": ("patient", cancers)},
-        name="expression",
-        attrs=attrs,
-    )
 
 
 def kegg() -> dict[str, list[str]]:

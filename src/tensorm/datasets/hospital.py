@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorm.checks import check_count
 from tensorm.datasets.locating import locate
 from tensorm.errors import InputError
 
@@ -25,7 +26,7 @@ def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
     Parameters
     ----------
     hours : increasing sequence of int, default 8, ..., 19
-        Hours of the day that are windows of their own; all others are one window, "night".
+        Hours of the day that are windows of their own; all others, if any, are one window, "night".
 
     Returns
     -------
@@ -35,14 +36,17 @@ def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
 
     Raises
     ------
+    InputError
+        When these are no increasing hours of the day.
     FileError
         When the file is not there and cannot be downloaded.
     """
     import xarray
 
-    windows = list(hours)
-    if windows != sorted(set(windows)) or not set(windows) <= set(range(24)):
-        raise InputError(f"hours is {windows}; give increasing hours of the day between 0 and 23.")
+    windows = _check_hours(hours)
+    labels = [f"{hour:02d}-{(hour + 1) % 24:02d}" for hour in windows]
+    if len(windows) < 24:
+        labels.append("night")
     path, attrs = locate("hospital")
     with gzip.open(path, "rt") as file:
         table = np.array([line.split("\t") for line in file.read().splitlines()])
@@ -52,7 +56,7 @@ def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
     hour = (START + (t - SECONDS) // 3600) % 24
     window = np.full(24, len(windows))
     window[windows] = np.arange(len(windows))
-    X = np.zeros((len(windows) + 1, len(people), len(people)), np.float32)
+    X = np.zeros((len(labels), len(people), len(people)), np.float32)
     X[window[hour], i, j] = X[window[hour], j, i] = 1
     X[:, range(len(people)), range(len(people))] = np.nan
     roles = dict(zip(pair.ravel().tolist(), role.ravel().tolist(), strict=True))
@@ -61,7 +65,7 @@ def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
         X,
         dims=("hour", "person", "met"),
         coords={
-            "hour": [*(f"{hour:02d}-{(hour + 1) % 24:02d}" for hour in windows), "night"],
+            "hour": labels,
             "person": names,
             "met": names,
             "role": ("person", [ROLES[roles[person]] for person in people.tolist()]),
@@ -69,3 +73,15 @@ def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
         name="contact",
         attrs=attrs,
     )
+
+
+def _check_hours(hours: Any) -> list[int]:
+    wanted = "give increasing hours of the day between 0 and 23"
+    try:
+        given = list(hours)
+    except TypeError:
+        raise InputError(f"hours is {hours!r}; {wanted}, as in range(8, 20).") from None
+    windows = [check_count(f"hours[{n}]", hour, 0) for n, hour in enumerate(given)]
+    if windows != sorted(set(windows)) or windows[-1:] > [23]:
+        raise InputError(f"hours is {windows}; {wanted}.")
+    return windows

@@ -1,7 +1,8 @@
 """Getting public data onto this machine: from the folder TENSORM_DATA if that is set, else by download.
 
 What is downloaded, and what is made of it, is kept in the user's cache (pooch). Nothing is ever half written
-there: a file is moved to its name when it is whole.
+there: a file is moved to its name when it is whole. What is damaged there is replaced; in the user's own
+folder nothing is touched.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tensorm.datasets.sources import MIRROR, SOURCES, Copy, Download, Source
 from tensorm.errors import FileError
 
 LARGE = 100e6  # bytes; a larger download is deleted once its data are made
+DAMAGED = "is damaged or another version than expected"
 
 # No network (requests' errors are OSErrors), a full disk, a wrong checksum, an archive that is not whole.
 ERRORS = (OSError, ValueError, EOFError, tarfile.TarError, zlib.error, lzma.LZMAError)
@@ -47,8 +49,6 @@ def locate(name: str) -> Located:
     """
     source = SOURCES[name]
     path, copy = _find(name, source)
-    if copy.checksum and not _holds(path, copy.checksum):
-        raise FileError(f"{path} is damaged or another version than expected; {_advice(source)}.")
     if (source.citation, source.licence) not in _told:
         _told.add((source.citation, source.licence))
         _say(f"{name.split()[0]}: please cite {source.citation}. Licence: {source.licence}.")
@@ -68,6 +68,8 @@ def _find(name: str, source: Source) -> tuple[Path, Copy]:
     if mirror:
         for copy in source.copies:
             if (path := Path(mirror) / copy.path).exists():
+                if not _holds(path, copy):
+                    raise FileError(f"{path} {DAMAGED}; {_advice(source)}.")
                 return path, copy
         if not all((Path(mirror) / download.path).exists() for download in source.downloads):
             raise FileError(f"{Path(mirror) / source.copies[0].path} is not there; {_advice(source)}.")
@@ -78,13 +80,21 @@ def _find(name: str, source: Source) -> tuple[Path, Copy]:
 
     cache, copy = Path(pooch.os_cache("tensorm")), source.copies[-1]
     path = cache / copy.path
-    if not path.exists():
+    if _holds(path, copy):
+        return path, copy
+    if damaged := path.exists():
+        _say(f"{name}: {path} {DAMAGED}; it is replaced.")
+    try:
         if mirror:
             _make(name, source, [Path(mirror) / download.path for download in source.downloads], path)
         elif source.make is None:
             _fetch(name, source, source.downloads[0], path)
         else:
             _fetch_and_make(name, source, cache, path)
+    except FileError as error:
+        if not damaged:
+            raise
+        raise FileError(f"{path} {DAMAGED}, and {error}") from error
     return path, copy
 
 
@@ -127,36 +137,47 @@ def _fetch(name: str, source: Source, download: Download, path: Path) -> Path:
 def _make(name: str, source: Source, files: Sequence[Path], path: Path) -> None:
     """Make what is read of what was downloaded, and check it; it gets its name when it is whole."""
     assert source.make is not None
-    checksum = source.copies[-1].checksum
+    copy = source.copies[-1]
     try:
         for file, download in zip(files, source.downloads, strict=True):
-            if download.checksum and not _holds(file, download.checksum):
+            if not _holds(file, download):
                 raise FileError(f"{file} has another checksum than expected")
         _say(f"{name}: making {path} of {files[0].name}; this may take some minutes.")
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".making-") as folder:
             made = Path(folder) / path.name
             source.make(files, made)
-            if checksum and not _holds(made, checksum):
+            if not _holds(made, copy):
                 raise FileError("what is in it is another version than expected")
+            if path.exists() and not _holds(path, copy):  # a folder takes the place of an empty one only
+                os.replace(path, Path(folder) / "damaged")
             os.replace(made, path)
     except ERRORS as error:
-        if not path.exists():  # another process may have been faster
+        if not _holds(path, copy):  # another process may have been faster
             raise FileError(
                 f"{name} cannot be made of {files[0].name} ({_reason(error)}); {_advice(source)}."
             ) from error
 
 
-def _holds(path: Path, checksum: str) -> bool:
-    """Return whether a file has a checksum, or a folder has it: over names and checksums of its files."""
-    kind, expected = checksum.split(":")
+def _holds(path: Path, what: Copy | Download) -> bool:
+    """Return whether a file or folder is there and has its checksum, if one is known.
+
+    A folder's is over names and checksums of those of its files that count.
+    """
+    if not (path.exists() and what.checksum):
+        return path.exists()
+    kind, expected = what.checksum.split(":")
     if path.is_file():
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, kind).hexdigest() == expected
-    total = hashlib.new(kind)
-    for part in sorted(path.glob("[!.]*")):
-        total.update(f"{part.name}\0{hashlib.new(kind, part.read_bytes()).hexdigest()}\n".encode())
+        return _digest(path, kind) == expected
+    total, pattern = hashlib.new(kind), what.files if isinstance(what, Copy) else "*"
+    for part in sorted(part for part in path.glob(pattern) if part.is_file()):
+        total.update(f"{part.name}\0{_digest(part, kind)}\n".encode())
     return total.hexdigest() == expected
+
+
+def _digest(path: Path, kind: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, kind).hexdigest()
 
 
 def _reason(error: BaseException) -> str:

@@ -32,6 +32,8 @@ def nations(part: str = "train") -> xarray.DataArray:
 
     Raises
     ------
+    InputError
+        When there is no such part.
     FileError
         When the file is not there and cannot be downloaded.
     """

@@ -14,6 +14,7 @@ from typing import IO, Any, cast
 
 from tensorm.errors import FileError
 
+SCANS = "QR_u*.json"
 WANTED = re.compile(r"(?:.*/)?QR_Code/(QR_u\d+\.json)")
 STUDENTS = 49
 LARGEST = 2**20  # bytes; the largest of them has 5,014

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tensorm.datasets.mirna import make_mirna
 from tensorm.datasets.mrna import make_mrna
-from tensorm.datasets.scans import fetch_scans, make_scans
+from tensorm.datasets.scans import SCANS, fetch_scans, make_scans
 
 MIRROR = "TENSORM_DATA"
 
@@ -30,12 +30,15 @@ class Copy(NamedTuple):
         What to know before the numbers are compared with others.
     source : str
         Where it is from, if not from the addresses of the downloads.
+    files : str
+        Of a folder: which of its files count, as a pattern; anything may lie beside them.
     """
 
     path: str
     checksum: str = ""
     remarks: str = ""
     source: str = ""
+    files: str = "*"
 
 
 class Download(NamedTuple):
@@ -130,6 +133,7 @@ SOURCES = {
                 "sha256:555c733496e77233b63d02fa631a88cc8e66932ed7265f72aba27bf5930d9b39",
                 "Regions are equal ranges of seat numbers that stand in for places in the room, whose map is "
                 "not public as data; '?' is for scans that name no seat.",
+                files=SCANS,
             ),
         ),
         # No checksum of the archive is published; the scans in it are checked instead.
@@ -146,7 +150,7 @@ SOURCES = {
     ),
     "mirna": Source(
         "MicroRNA in tumours of 28 cancers (TCGA)",
-        TCGA,
+        f"{TCGA}; package GPL-2",
         "The Cancer Genome Atlas; Bioconductor package RTCGA.miRNASeq (Broad GDAC Firehose, 2015-11-01)",
         (
             Copy(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorm.datasets.locating import locate
+from tensorm.datasets.scans import SCANS
 from tensorm.errors import FileError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def students() -> xarray.DataArray:
 
     folder, attrs = locate("students")
     scans = []
-    for path in sorted(folder.glob("QR_u*.json")):
+    for path in sorted(path for path in folder.glob(SCANS) if path.is_file()):
         try:
             scans += [
                 (path.stem[3:], str(row["qr_code"]), int(row["resp_time"]))
@@ -47,7 +48,7 @@ def students() -> xarray.DataArray:
         except (ValueError, KeyError, TypeError) as error:
             raise FileError(f"{path} is not a list of scans; download the data again.") from error
     if not scans:
-        raise FileError(f"{folder} has no files QR_u*.json; put the folder QR_Code of the data there.")
+        raise FileError(f"{folder} has no files {SCANS}; put the folder QR_Code of the data there.")
     seats, size = [_seat(code) for _, code, _ in scans], SEATS // RANGES
     week = np.array([(time - FIRST_WEEK) // WEEK for *_, time in scans])
     inside = week >= 0
