@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from experiments import cancer, hospital, nations, record, students, study
+from experiments import hospital, nations, record, students, study
 
 HOURS = [f"{hour:02d}-{hour + 1:02d}" for hour in range(8, 20)]
 SIZES = Counter(doctor=4, nurse=6, administrator=2, patient=6)
@@ -52,23 +52,6 @@ def test_a_frequency_is_that_of_the_pair_times_the_hour() -> None:
 def test_students_leave_with_their_last_component() -> None:
     groups = [students.Group([0, 1], [0], [0, 1, 2]), students.Group([1, 2], [1], [2, 3])]
     assert students.leaving(groups, 4) == [3, 4, 2, 0]
-
-
-def test_pathways_are_tested_by_hand_counted_draws() -> None:
-    genes = [f"g{i}" for i in range(20)]
-    sets = {"five": genes[:5], "small": genes[:4], "apart": [*genes[10:15], "unknown"]}
-    found = cancer.enrich({"+": [[0, 1, 2, 3, 4], []], "-": [[0, 9, 10, 11]]}, genes, sets)
-    assert len(found) == 4  # two pathways are large enough, and one side has no members
-    first = found[0]
-    assert (first.component, first.sign, first.pathway, first.both) == (0, "+", "five", 5)
-    assert first.expected == pytest.approx(5 * 5 / 20)
-    assert first.q == pytest.approx(4 / 15504)  # one of C(20, 5) draws, four tests
-
-
-def test_types_of_a_component_are_those_it_holds_most_of() -> None:
-    factor = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.9], [0.2, 0.8], [0.1, 0.1]])
-    types = np.array(["A", "A", "B", "B", "B"])
-    assert cancer.types_of(factor, types) == [{"A": 1.0}, {"B": pytest.approx(2 / 3)}]
 
 
 def test_auc_counts_ties_as_half() -> None:
@@ -156,31 +139,6 @@ def test_a_small_run_of_the_nations_study(out: Path) -> None:
     scores = {row[""]: row["AUC, test"] for row in found["scores"]}
     assert scores["marginal frequencies"] == pytest.approx(0.846, abs=0.001)
     assert scores["tensorm"] > 0.85
-
-
-@needs_data
-def test_a_small_run_of_the_cancer_study(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cancer, "TREES", 20)
-    found = make_small(cancer.main, out, "cancer_sample", "pathways")
-    accuracy = {(row["features"], row["each is"]): row["accuracy"] for row in found["accuracy"]}
-    assert accuracy["expression itself", "number"] > 0.6
-    by_chance = 0.12  # the share of the commonest type
-    assert accuracy["tensorm, membership", "0 or 1"] > 2 * by_chance
-    assert accuracy["tensorm, strength", "share of relations shown"] > 3 * by_chance
-    pathways = json.loads((out / "quick" / "pathways.json").read_text())
-    assert pathways["shape"] == [1106, 100, 100]
-    assert not (out / "quick" / "cancer.json").exists()  # which is of all miRNAs
-
-
-@needs_data
-def test_results_of_other_settings_are_kept_apart(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Path] = []
-    monkeypatch.setattr(cancer, "gene_sets", lambda *_: seen.append(record.OUT))
-    for arguments in (["--part", "pathways", "--fresh"], ["--part", "pathways", "--genes", "50"]):
-        with monkeypatch.context() as patch:
-            patch.setattr(record, "OUT", out)
-            assert CliRunner().invoke(cancer.main, arguments, catch_exceptions=False).exit_code == 0
-    assert seen == [out, out / "other"]
 
 
 def test_a_study_without_data_ends_in_a_sentence(
