@@ -141,9 +141,8 @@ def draw(name: str, factor: Floats, types: npt.NDArray[Any]) -> None:
             ax.axvline(end - 0.5, color="0.6", lw=0.5)
         ax.set_xticks([])
         middles = ends - counts / 2
-        for label, middle, place in zip(
-            names, middles, move_apart(middles, 0.0135 * len(types)), strict=True
-        ):
+        places = move_apart(middles, 0.0135 * len(types))
+        for label, middle, place in zip(names, middles, places, strict=True):
             ax.annotate(
                 label,
                 (middle, 0),

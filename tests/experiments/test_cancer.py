@@ -200,6 +200,7 @@ def test_a_run_on_made_up_tumours(
         section = (out / "other" / f"{name}.md").read_text()
         assert "Boolean ALS has the 12 miRNAs" in section
         assert "(the commonest has 33% of the patients)" in section
+        assert ", 0 more than 80% of all patients." in section
         for kind in ("html", "png"):
             assert (out / "other" / f"{name}.{kind}").stat().st_size > 1000
 
