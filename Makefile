@@ -9,7 +9,7 @@ bin := $(venv)/bin
 install := $(bin)/python -m pip install --disable-pip-version-check -qq
 
 EXPERIMENTS := figure2a figure2b figure2c figure3 timing rivals noisy_or
-STUDIES := hospital students nations cancer trials
+STUDIES := hospital students nations cancer pathways trials
 STUDIES_ARGS ?=
 
 .PHONY: demo test lint types imports docs reproduce studies clean

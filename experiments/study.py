@@ -40,7 +40,7 @@ MEMBER = 0.5
 SCORES = ("accuracy", "auc", "average precision", "log-loss")
 FIGURES = "../figures"  # as seen from docs/gallery
 WEIGHTS = (0.3, 1, 3, 10)  # of the rate of ones, in cells
-NEUTRAL = ("quick", "fresh", "part")  # options that do not change what is found
+NEUTRAL = ("quick", "fresh")  # options that do not change what is found
 
 
 class Fitted(NamedTuple):

@@ -10,17 +10,21 @@ principal axes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from experiments.cancer import CHAIN, forest_accuracy, principal_axes, sample
-from experiments.record import Row, markdown, run, show, write_section
+from experiments.cancer import MOST_VARYING
+from experiments.forests import forest_accuracy, principal_axes, scale, strengths_of, tell_error
+from experiments.record import Row, identify, markdown, run, show, write_section
 from experiments.study import MEMBER, options, write_numbers
+from experiments.tumours import CHAIN, COMPONENTS, sample
 from tensorm import RelationalTensor, TensOrMachine
 
 USUAL: Row = {
     "patients": 1000,
-    "attributes": 200,
-    "components": 25,
+    "attributes": MOST_VARYING,
+    "components": COMPONENTS,
     "normalise": "zscore",
     "noise": "asymmetric",
     "start": 0,
@@ -40,6 +44,13 @@ CHANGES: tuple[Row, ...] = (
     {"attributes": 0, "normalise": "rank"},
     {"patients": 0, "components": 100},
 )
+TOLD: dict[str, Row] = {
+    "ranks instead of z-scores": {"normalise": "rank"},
+    "one noise rate instead of two": {"noise": "symmetric"},
+    "100 components": {"components": 100},
+    "all miRNAs": {"attributes": 0},
+}
+FEATURES = ("membership", "pairs", "strength", "both", "axes", "PCA")
 
 
 def measure(patients: int, attributes: int, components: int, normalise: str, noise: str, start: int) -> Row:
@@ -49,16 +60,32 @@ def measure(patients: int, attributes: int, components: int, normalise: str, noi
     tensor = RelationalTensor(M, normalise=normalise)
     chain = {**CHAIN, "random_state": start}
     model = TensOrMachine(components, noise=noise, progress=False, **chain).fit(tensor)
-    means, strengths = model.factors_[0], model.transform(tensor, kind="strength")
+    means, strengths = model.factors_[0], strengths_of(model, tensor)
     opposite = model.transform(RelationalTensor(-M, normalise=normalise))
     return {
         "membership": forest_accuracy(means > MEMBER, types),
         "pairs": forest_accuracy((means > MEMBER) - 1.0 * (opposite > MEMBER), types),
         "strength": forest_accuracy(strengths, types),
         "both": forest_accuracy(np.hstack([means, strengths]), types),
-        "axes": forest_accuracy(principal_axes(strengths), types),
-        "PCA": forest_accuracy(principal_axes(M.values, components), types),
+        "axes": forest_accuracy(principal_axes(scale(strengths)), types),
+        "PCA": forest_accuracy(principal_axes(scale(M.values), components), types),
     }
+
+
+def compare_changes(rows: Sequence[Row]) -> list[Row]:
+    """Return what some settings change, below how much starts with the same settings differ."""
+    found = {identify({name: row[name] for name in USUAL}): row for row in rows}
+    starts = [found[identify({**USUAL, "start": n})] for n in range(3)]
+    table: list[Row] = [
+        {
+            "change": f"{len(starts)} starts, largest difference",
+            **{name: f"{np.ptp([row[name] for row in starts]):.3f}" for name in FEATURES},
+        }
+    ]
+    for title, change in TOLD.items():
+        row = found[identify({**USUAL, **change})]
+        table.append({"change": title, **{name: f"{row[name] - starts[0][name]:+.3f}" for name in FEATURES}})
+    return table
 
 
 @options
@@ -68,7 +95,10 @@ def main(quick: bool, fresh: bool) -> None:
     rows = run("trials", measure, jobs, 1, fresh)
     show("trials", rows)
     write_numbers("trials", {"trials": rows})
-    write_section("trials", markdown(rows))
+    told = tell_error([row[name] for row in rows for name in FEATURES], USUAL["patients"])
+    if not quick:
+        told += " Changes from the first row:\n\n" + markdown(compare_changes(rows))
+    write_section("trials", markdown(rows), told)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,6 @@ from click.testing import CliRunner
 from experiments import figure2a, grid, page, record
 
 
-@pytest.fixture
-def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(record, "OUT", tmp_path)
-    return tmp_path
-
-
 def test_figure_2a_on_a_few_tensors(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grid, "DENSITIES", (0.3,))
     monkeypatch.setattr(grid, "NOISES", (0.0, 0.4))

@@ -14,7 +14,7 @@ import pytest
 import xarray
 from click.testing import CliRunner
 
-from experiments import cancer, hospital, nations, record, students, study
+from experiments import hospital, nations, record, students, study
 
 HOURS = [f"{hour:02d}-{hour + 1:02d}" for hour in range(8, 20)]
 WINDOWS = [*HOURS, "night"]
@@ -161,23 +161,6 @@ def test_statements_on_students_are_true_of_a_course_like_the_papers() -> None:
     assert not verdicts(steady)[5]
 
 
-def test_pathways_are_tested_by_hand_counted_draws() -> None:
-    genes = [f"g{i}" for i in range(20)]
-    sets = {"five": genes[:5], "small": genes[:4], "apart": [*genes[10:15], "unknown"]}
-    found = cancer.enrich({"+": [[0, 1, 2, 3, 4], []], "-": [[0, 9, 10, 11]]}, genes, sets)
-    assert len(found) == 4  # two pathways are large enough, and one side has no members
-    first = found[0]
-    assert (first.component, first.sign, first.pathway, first.both) == (0, "+", "five", 5)
-    assert first.expected == pytest.approx(5 * 5 / 20)
-    assert first.q == pytest.approx(4 / 15504)  # one of C(20, 5) draws, four tests
-
-
-def test_types_of_a_component_are_those_it_holds_most_of() -> None:
-    factor = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.9], [0.2, 0.8], [0.1, 0.1]])
-    types = np.array(["A", "A", "B", "B", "B"])
-    assert cancer.types_of(factor, types) == [{"A": 1.0}, {"B": pytest.approx(2 / 3)}]
-
-
 def test_auc_counts_ties_as_half() -> None:
     p = np.array([0.9, 0.5, 0.5, 0.1])
     ones = np.array([True, True, False, False])
@@ -191,12 +174,6 @@ def test_rates_of_boolean_als_come_from_either_side() -> None:
     p = study.boolean_als(cells, 1)
     assert p[0, 0, 0] == pytest.approx(27 / 28)
     assert p[5, 5, 5] == pytest.approx(1 / (216 - 27 + 2))
-
-
-@pytest.fixture
-def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(record, "OUT", tmp_path)
-    return tmp_path
 
 
 def test_a_fit_is_made_once(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,31 +296,6 @@ def test_fits_of_nations_do_not_see_what_they_are_tested_on(
     assert hidden[valid | test].all()
     assert not hidden[train].any()
     assert hidden.sum() == (1 + nations.HIDDEN) * (valid | test).sum()
-
-
-@needs_data
-def test_a_small_run_of_the_cancer_study(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cancer, "TREES", 20)
-    found = make_small(cancer.main, out, "cancer_sample", "pathways")
-    accuracy = {(row["features"], row["each is"]): row["accuracy"] for row in found["accuracy"]}
-    assert accuracy["expression itself", "number"] > 0.6
-    by_chance = 0.12  # the share of the commonest type
-    assert accuracy["tensorm, membership", "0 or 1"] > 2 * by_chance
-    assert accuracy["tensorm, strength", "share of relations shown"] > 3 * by_chance
-    pathways = json.loads((out / "quick" / "pathways.json").read_text())
-    assert pathways["shape"] == [1106, 100, 100]
-    assert not (out / "quick" / "cancer.json").exists()  # which is of all miRNAs
-
-
-@needs_data
-def test_results_of_other_settings_are_kept_apart(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Path] = []
-    monkeypatch.setattr(cancer, "gene_sets", lambda *_: seen.append(record.OUT))
-    for arguments in (["--part", "pathways", "--fresh"], ["--part", "pathways", "--genes", "50"]):
-        with monkeypatch.context() as patch:
-            patch.setattr(record, "OUT", out)
-            assert CliRunner().invoke(cancer.main, arguments, catch_exceptions=False).exit_code == 0
-    assert seen == [out, out / "other"]
 
 
 def test_a_study_without_data_ends_in_a_sentence(
