@@ -19,12 +19,11 @@ import click
 import numpy as np
 
 from experiments import record
+from experiments.contests import Contest, average_scores
 from experiments.record import Row, claims, markdown, show, write_section
 from experiments.study import (
     FIGURES,
-    Contest,
     Fitted,
-    average_scores,
     fit_once,
     members,
     options,

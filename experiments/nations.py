@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from experiments import record
+from experiments.contests import RIVALS
 from experiments.record import Row, markdown, show, write_section
 from experiments.study import (
     FIGURES,
-    RIVALS,
     Bits,
     Fitted,
     Floats,

@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments import record
+from experiments.contests import Contest, average_scores
 from experiments.record import Row, claims, markdown, show, write_section
 from experiments.study import (
     FIGURES,
-    Contest,
     Fitted,
     Floats,
-    average_scores,
     fit_once,
     members,
     options,

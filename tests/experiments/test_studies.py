@@ -14,7 +14,7 @@ import pytest
 import xarray
 from click.testing import CliRunner
 
-from experiments import hospital, nations, record, students, study
+from experiments import contests, hospital, nations, record, students, study
 
 HOURS = [f"{hour:02d}-{hour + 1:02d}" for hour in range(8, 20)]
 WINDOWS = [*HOURS, "night"]
@@ -88,7 +88,7 @@ def test_a_habit_is_that_of_the_pair_times_that_of_the_hour() -> None:
 
     rate = 3 / 17
     for weight in (1, 4):
-        p = study.habit(cells, weight)
+        p = contests.habit(cells, weight)
         for hour, busy, pair in (
             (1, 1 / 8, (1 + weight * rate) / (1 + weight)),
             (0, 2 / 9, (1 + weight * rate) / (1 + weight)),
@@ -113,9 +113,9 @@ def test_rivals_see_what_a_fit_sees_and_choose_on_a_part_of_it(monkeypatch: pyte
     cells += cells.transpose(0, 2, 1)
     cells[:, range(20), range(20)] = np.nan
     X = xarray.DataArray(cells, dims=("hour", "person", "met"))
-    contest = study.Contest(X, 0.2, 0, ("person", "met"))
+    contest = contests.Contest(X, 0.2, 0, ("person", "met"))
     rival = Rival(best=4)
-    monkeypatch.setattr(study, "RIVALS", {"rival": rival})
+    monkeypatch.setattr(contests, "RIVALS", {"rival": rival})
     contest.enter_rivals("habit", (2, 4, 6), starts=2)
     assert [row["components"] for row in contest.rows] == ["", 4, 4, ""]
     for shown, *_ in rival.shown:
@@ -128,7 +128,7 @@ def test_rivals_see_what_a_fit_sees_and_choose_on_a_part_of_it(monkeypatch: pyte
     loss = {row[""]: row["log-loss"] for row in contest.rows}
     for name, p in (("constant", rate), ("rival", rate), ("rival, mean of 2 starts", rate + 0.005)):
         assert loss[name] == pytest.approx(-np.mean(np.log(np.where(truth == 1, p, 1 - p))))
-    assert study.average_scores([contest, contest])[1] == contest.rows[1]
+    assert contests.average_scores([contest, contest])[1] == contest.rows[1]
 
 
 def test_students_leave_with_their_last_component() -> None:
@@ -171,7 +171,7 @@ def test_rates_of_boolean_als_come_from_either_side() -> None:
     cells = np.zeros((6, 6, 6))
     cells[:3, :3, :3] = 1
     cells[0, 0, 0] = np.nan
-    p = study.boolean_als(cells, 1)
+    p = contests.boolean_als(cells, 1)
     assert p[0, 0, 0] == pytest.approx(27 / 28)
     assert p[5, 5, 5] == pytest.approx(1 / (216 - 27 + 2))
 
