@@ -80,6 +80,18 @@ def test_a_missing_or_damaged_file_says_what_to_do(server, cells, tmp_path, monk
         locate("cells")
 
 
+def test_a_file_that_may_not_be_read_is_named(cells, tmp_path, monkeypatch):
+    monkeypatch.setenv("TENSORM_DATA", str(tmp_path))
+    put(tmp_path / "some/cells.txt", b"cells")
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("hashlib.file_digest", refuse)
+    with pytest.raises(FileError, match=r"cells.txt cannot be read \(Permission denied\)"):
+        locate("cells")
+
+
 def test_a_download_is_kept(server, cells):
     path, attrs = locate("cells")
     assert path.read_bytes() == locate("cells").path.read_bytes() == b"cells"

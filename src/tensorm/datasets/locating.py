@@ -176,8 +176,11 @@ def _holds(path: Path, what: Copy | Download) -> bool:
 
 
 def _digest(path: Path, kind: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, kind).hexdigest()
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, kind).hexdigest()
+    except OSError as error:
+        raise FileError(f"{path} cannot be read ({error.strerror}); see that you may read it.") from error
 
 
 def _reason(error: BaseException) -> str:
