@@ -26,11 +26,12 @@ from experiments.forests import (
     strengths_of,
     tell_error,
 )
-from experiments.record import Row, markdown, show, write_section
-from experiments.study import FIGURES, MEMBER, Fitted, Floats, options, saving, write_numbers
+from experiments.record import Floats, Row, markdown, show, write_section
+from experiments.study import FIGURES, Fitted, options, saving, write_numbers
 from experiments.tumours import COMPONENTS, COUNT, fit, most_varying, sample, types_of, write_study_report
 from tensorm import RelationalTensor, baselines
 from tensorm.errors import InputError
+from tensorm.modes import MEMBER
 
 MOST_VARYING = 200  # miRNAs of the smaller of the two fits
 CROWDED = 0.8  # share of all patients, beyond which a component tells little of them

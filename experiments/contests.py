@@ -6,13 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from experiments.record import Row
+from experiments.record import Bits, Floats, Row
 from tensorm import baselines, hide, score_cells, train_test_mask
-
-Floats = npt.NDArray[np.float64]
-Bits = npt.NDArray[np.bool_]
 
 SCORES = ("accuracy", "auc", "average precision", "log-loss")
 WEIGHTS = (0.3, 1, 3, 10)  # of the rate of ones, in cells
@@ -62,10 +58,10 @@ class Contest:
 
     Attributes
     ----------
-    X, rest : DataArray
-        All cells, and those that a fit may see.
+    rest : DataArray
+        The cells that a fit may see.
     truth, cells : ndarray
-        Their values.
+        The values of all cells, and of those.
     mask : ndarray of bool
         The cells that are held out.
     rows : list
@@ -73,7 +69,7 @@ class Contest:
     """
 
     def __init__(self, X: Any, share: float, seed: int, symmetric: tuple[str, str] | None = None) -> None:
-        self.X, self.mask = X, train_test_mask(X, share, seed, symmetric=symmetric)
+        self.mask = train_test_mask(X, share, seed, symmetric=symmetric)
         self.rest = hide(X, self.mask)
         self.truth, self.cells = X.values, self.rest.values.astype(float)
         self.rows: list[Row] = []
@@ -113,7 +109,7 @@ class Contest:
     @property
     def facts(self) -> Row:
         """What is held out, for the numbers of the study."""
-        return {"shape": self.truth.shape, "held out": int(self.mask.sum()), "scores": self.rows}
+        return {"shape": self.truth.shape, "held out": int(self.mask.sum())}
 
     def __str__(self) -> str:
         """What is held out, as a sentence."""

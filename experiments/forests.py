@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from experiments.study import Floats
+from experiments.record import Floats
 from tensorm import RelationalTensor, TensOrMachine
 
 SEED, FOLDS, TREES = 0, 5, 200

@@ -189,16 +189,22 @@ def draw(model: TensOrMachine, roles: Sequence[str]) -> None:
         save(figure)
 
 
+def settings(quick: bool) -> Row:
+    """Return the parameters of a fit."""
+    return {"n_components": "auto", **(QUICK if quick else FULL), "random_state": SEED}
+
+
 def predict(X: Any, windows: str, split: int, quick: bool, fresh: bool) -> tuple[Contest, Fitted]:
     """Hold cells out, and let all methods predict them."""
     contest = Contest(X, 0.2, split, PAIR)
-    settings = {"n_components": "auto", **(QUICK if quick else FULL), "random_state": SEED}
     about = {"windows": windows, "held out": 0.2, "split": split}
-    chosen = fit_once("hospital", contest.rest, about, settings, fresh)
+    chosen = fit_once("hospital", contest.rest, about, settings(quick), fresh)
     L = chosen.model.n_components_
     contest.enter("tensorm", L, chosen.model.predict_proba())
     for name, other in {} if quick else OTHERS.items():
-        more = fit_once("hospital", contest.rest, about, {**settings, "n_components": L, **other}, fresh)
+        more = fit_once(
+            "hospital", contest.rest, about, {**settings(quick), "n_components": L, **other}, fresh
+        )
         contest.enter(f"tensorm, {name}", more.model.n_components_, more.model.predict_proba())
     contest.enter_rivals("pair frequency x hour", *(RUSHED if quick else (SIZES,)))
     return contest, chosen
@@ -215,23 +221,21 @@ def main(quick: bool, fresh: bool, windows: str) -> None:
     rows = average_scores([contest for contest, _ in splits])
     show("hospital", rows)
 
-    shorter = QUICK if quick else FULL
-    wanted = {"n_components": "auto", **shorter, "random_state": SEED, "symmetric": PAIR}
     about = {"windows": windows, "held out": 0}
-    both = [
-        fit_once("hospital", X, about, {**wanted, **number}, fresh)
+    few, many = (
+        fit_once("hospital", X, about, {**settings(quick), **number, "symmetric": PAIR}, fresh)
         for number in ({"n_components": PAPER}, {})
-    ]
+    )
     hours = [str(hour) for hour in X.coords["hour"].values]
     statements = [
-        (f"{n} components", Ward(groups_of(fitted.model), roles, hours).statements())
-        for n, fitted in ((fitted.model.n_components_, fitted) for fitted in both)
+        (f"{model.n_components_} components", Ward(groups_of(model), roles, hours).statements())
+        for model in (few.model, many.model)
     ]
-    draw(both[0].model, roles)
+    draw(few.model, roles)
     metadata = {mode: {mode: X.coords[mode].values, "role": roles} for mode in PAIR}
     for name, fitted, cells, title in (
         ("hospital", chosen, contest.rest, "Hospital"),
-        ("hospital-8", both[0], X, f"Hospital, {PAPER} components"),
+        ("hospital-8", few, X, f"Hospital, {PAPER} components"),
     ):
         write_report(
             fitted.model,

@@ -15,12 +15,10 @@ import numpy as np
 
 from experiments import record
 from experiments.contests import RIVALS
-from experiments.record import Row, markdown, show, write_section
+from experiments.record import Bits, Floats, Row, markdown, show, write_section
 from experiments.study import (
     FIGURES,
-    Bits,
     Fitted,
-    Floats,
     fit_once,
     options,
     saving,

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import click
 import numpy as np
 
-from experiments.record import Row, markdown, show, write_section
-from experiments.study import Bits, members, options, write_numbers
+from experiments.record import Bits, Row, markdown, show, write_section
+from experiments.study import members, options, write_numbers
 from experiments.tumours import (
     COMPONENTS,
     COUNT,

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 import numpy as np
+import numpy.typing as npt
 from joblib import Parallel, delayed
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +19,8 @@ from rich.table import Table
 OUT = Path(__file__).parent / "out"
 SETTINGS = ("noise", "density", "value", "flipped")  # columns of round numbers
 Row = dict[str, Any]
+Floats = npt.NDArray[np.float64]
+Bits = npt.NDArray[np.bool_]
 
 
 def options(command: Callable[..., None]) -> click.Command:

@@ -16,11 +16,10 @@ import numpy as np
 
 from experiments import record
 from experiments.contests import Contest, average_scores
-from experiments.record import Row, claims, markdown, show, write_section
+from experiments.record import Floats, Row, claims, markdown, show, write_section
 from experiments.study import (
     FIGURES,
     Fitted,
-    Floats,
     fit_once,
     members,
     options,

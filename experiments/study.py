@@ -14,20 +14,16 @@ from typing import Any, NamedTuple
 
 import click
 import numpy as np
-import numpy.typing as npt
 from click.core import ParameterSource
 
 import tensorm
 from experiments import record
-from experiments.record import Row, identify
+from experiments.record import Floats, Row, identify
 from tensorm import TensOrMachine, load, resume, select_components
 from tensorm.choice.result import Selection
 from tensorm.errors import InputError
+from tensorm.modes import MEMBER
 
-Floats = npt.NDArray[np.float64]
-Bits = npt.NDArray[np.bool_]
-
-MEMBER = 0.5
 FIGURES = "../figures"  # as seen from docs/gallery
 NEUTRAL = ("quick", "fresh")  # options that do not change what is found
 

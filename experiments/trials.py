@@ -17,9 +17,10 @@ import numpy as np
 from experiments.cancer import MOST_VARYING
 from experiments.forests import forest_accuracy, principal_axes, scale, strengths_of, tell_error
 from experiments.record import Row, identify, markdown, run, show, write_section
-from experiments.study import MEMBER, options, write_numbers
+from experiments.study import options, write_numbers
 from experiments.tumours import CHAIN, COMPONENTS, sample
 from tensorm import RelationalTensor, TensOrMachine
+from tensorm.modes import MEMBER
 
 USUAL: Row = {
     "patients": 1000,

@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from experiments import record
 from experiments.forests import SEED
-from experiments.study import MEMBER, Fitted, Floats, fit_once
+from experiments.record import Floats
+from experiments.study import Fitted, fit_once
 from tensorm import RelationalTensor, datasets, write_report
 from tensorm.errors import InputError
+from tensorm.modes import MEMBER
 
 CHAIN = {"n_chains": 1, "n_draws": 50, "random_state": SEED}
 COMPONENTS = 25
@@ -60,5 +62,5 @@ def types_of(factor: Floats, types: npt.NDArray[Any], share: float = 0.5) -> lis
 
 def write_study_report(name: str, fitted: Fitted, M: Any, title: str) -> None:
     """Write the report of a fit, which knows the patients' types of cancer."""
-    metadata = {"patient": {name: M.coords[name].values for name in ("patient", "cancer")}}
+    metadata = {"patient": {known: M.coords[known].values for known in ("patient", "cancer")}}
     write_report(fitted.model, record.OUT / f"{name}.html", metadata=metadata, title=title)
