@@ -59,7 +59,7 @@ def examples() -> list[str]:
 @contextmanager
 def threads(scheduler: None, workers: int) -> Iterator[distributed.Client]:
     """A cluster whose workers are threads: processes take seconds to start, and have tests of their own."""
-    how = {"processes": False, "dashboard_address": None, "threads_per_worker": 1}
+    how = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1}
     with distributed.LocalCluster(n_workers=workers, **how) as cluster, distributed.Client(cluster) as client:
         yield client
 
