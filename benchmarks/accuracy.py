@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tensorm import TensOrMachine, datasets
-from tensorm.diagnostics import similarity
+from tensorm.posterior.align import similarity
 
 OUT = Path(__file__).parent / "out"
 RANKS, DENSITIES, NOISES = (3, 5, 10), (0.1, 0.3, 0.5), (0.0, 0.1, 0.2, 0.3, 0.4)

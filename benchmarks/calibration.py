@@ -32,7 +32,7 @@ from tensorm.model import Noise, boolean_product, confusion
 from tensorm.sampler.noise import CONTRAST, MODELS
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import SweepInfo, factor_bits
-from tensorm.sampler.sweep import Model, random_factors, sample, start
+from tensorm.sampler.sweep import Target, random_factors, sample, start
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 
 OUT = Path(__file__).parent / "out"
@@ -122,7 +122,7 @@ def simulate(case: Case, number: int, noise_update: str, length: Length) -> dict
     observed = rng.random(SHAPE) >= case.missing
     observed[0, 0, 0], observed[CELLS[-1]] = True, not case.missing
     tensor = DenseTensor(np.where(observed, ones, np.nan))
-    model = Model(
+    model = Target(
         n_components=L,
         noise=MODELS[case.noise, noise_update](*case.beta),
         prior=LearnedPrior() if case.learned else FixedPrior.from_probabilities(chances()),

@@ -32,7 +32,7 @@ from tensorm.model import Noise, factor_density
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Model, random_factors, sample, start
+from tensorm.sampler.sweep import Target, random_factors, sample, start
 from tensorm.tensors import METROPOLIS, Rule, Stream
 from tensorm.tensors.bits import pack
 from tensorm.tensors.distributed import connect
@@ -73,19 +73,19 @@ def chain(tensor: Any, factors: Sequence[np.ndarray]) -> Iterator[Any]:
     return sample(tensor, state, make_model())
 
 
-def make_model() -> Model:
-    return Model(RANK, Asymmetric(), LearnedPrior(), np.uint64(0))
+def make_model() -> Target:
+    return Target(RANK, Asymmetric(), LearnedPrior(), np.uint64(0))
 
 
 class Counting:
-    """A crew that writes down what it carries."""
+    """A host that writes down what it carries."""
 
-    def __init__(self, crew: Any) -> None:
-        self.crew, self.octets = crew, []
+    def __init__(self, host: Any) -> None:
+        self.host, self.octets = host, []
 
     def ask(self, verb: str, calls: Sequence[Any]) -> list[Any]:
         """Carry on, and weigh questions and answers."""
-        answers = self.crew.ask(verb, calls)
+        answers = self.host.ask(verb, calls)
         self.octets.append(sum(len(pickle.dumps(thing)) for thing in (*calls, *answers)))
         return answers
 

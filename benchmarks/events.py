@@ -24,7 +24,7 @@ from rich.console import Console
 from benchmarks.sweep import DENSITY, machine, show, sweeps
 from tensorm import DenseTensor, TensOrMachine, datasets
 from tensorm.tensors import kept as keeping
-from tensorm.tensors.kept import Kept
+from tensorm.tensors.cached import CachedCounts
 
 RANK, REST, SWEEPS = 20, 30, 60
 CASES: list[tuple[tuple[int, ...], float, int]] = [
@@ -51,7 +51,7 @@ def measure(shape: tuple[int, ...], noise: float, spare: int) -> dict[str, Any]:
     sim = datasets.simulate(shape, RANK, DENSITY, noise, random_state=0)
     factors = [np.pad(factor, ((0, 0), (0, spare))) for factor in sim.factors]
     tensor = DenseTensor(sim.observed)
-    plain, kept = sweeps(tensor, factors), sweeps(Kept(tensor), factors)
+    plain, kept = sweeps(tensor, factors), sweeps(CachedCounts(tensor), factors)
     times: dict[str, list[float]] = {"plain": [], "kept": []}
     flips, rows, old = [], [], None
     for i in range(REST + SWEEPS):

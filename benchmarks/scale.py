@@ -28,11 +28,11 @@ from benchmarks.sweep import machine, show
 from tensorm import DenseTensor, RelationalTensor, TensOrMachine
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.seeding import begin
+from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Model, sweep
+from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import Tensor
-from tensorm.tensors.kept import Kept
+from tensorm.tensors.cached import CachedCounts
 
 L, THREADS, PACKED = 25, 2, 1000
 REST, ROUNDS = 60, 5  # sweeps before the chain counts as at rest, and those then measured
@@ -83,8 +83,8 @@ def read(name: str) -> np.ndarray:
     return np.load(Path(folder) / "cancer" / name)["expr"]
 
 
-def make_model(n_components: int) -> Model:
-    return Model(n_components, Asymmetric(), LearnedPrior(), np.uint64(0))
+def make_model(n_components: int) -> Target:
+    return Target(n_components, Asymmetric(), LearnedPrior(), np.uint64(0))
 
 
 def started(tensor: Tensor, n_components: int = L) -> tuple[State, Cost]:
@@ -199,7 +199,7 @@ def measure_wide(threads: int) -> list[dict[str, Any]]:
 
 def measure_events(tensor: RelationalTensor, state: State) -> dict[str, Any]:
     """Sweeps of a chain that has come to rest, with counts kept and plain, in turns; both draw the same."""
-    model, keeping = make_model(L), Kept(tensor)
+    model, keeping = make_model(L), CachedCounts(tensor)
     for _ in range(REST):
         state, _ = sweep(keeping, state, model, chain=0)
     costs: dict[str, list[Cost]] = {"plain": [], "kept": []}

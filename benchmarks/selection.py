@@ -36,13 +36,13 @@ from rich.table import Table
 from benchmarks.accuracy import Cell
 from tensorm import TensOrMachine, datasets, hide, select_components, train_test_mask
 from tensorm.baselines import BooleanALS
-from tensorm.choice import Selection
-from tensorm.sampler.ground import Ground
 from tensorm.sampler.noise import Asymmetric
-from tensorm.sampler.occam import prune, worths
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sweep import Model
+from tensorm.sampler.search.explanation import Explanation
+from tensorm.sampler.sweep import Target
 from tensorm.selection.description import describe_length
+from tensorm.selection.occam import prune, worths
+from tensorm.selection.result import Selection
 from tensorm.selection.validation import fewest_within_error
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.bits import pack
@@ -58,8 +58,8 @@ DEFAULT = "posterior"
 
 def identifiable(X: np.ndarray, factors: Sequence[np.ndarray]) -> int:
     """Count planted components whose removal lowers the evidence of the planted set."""
-    model = Model(factors[0].shape[1], Asymmetric(), LearnedPrior(), np.uint64(0))
-    left = prune(Ground(DenseTensor(X), model, tuple(pack(factor) for factor in factors)))
+    model = Target(factors[0].shape[1], Asymmetric(), LearnedPrior(), np.uint64(0))
+    left = prune(Explanation(DenseTensor(X), model, tuple(pack(factor) for factor in factors)))
     return left.model.n_components if worths(left).min() >= 0 else 0
 
 

@@ -29,7 +29,7 @@ from tensorm.sampler.burnin import BurnIn
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Model, sweep
+from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import pick_storage
 from tensorm.tensors.bits import pack, unpack
 
@@ -64,8 +64,8 @@ def build(cells: np.ndarray, shape: Sequence[int]) -> SparseTensor:
         return SparseTensor(cells, shape)
 
 
-def make_model(n_components: int) -> Model:
-    return Model(n_components, Asymmetric(), LearnedPrior(), np.uint64(0))
+def make_model(n_components: int) -> Target:
+    return Target(n_components, Asymmetric(), LearnedPrior(), np.uint64(0))
 
 
 def start_at(factors: Sequence[np.ndarray], false_alarm: float) -> State:

@@ -35,7 +35,7 @@ from tensorm.model import Noise, factor_density
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Model, sample
+from tensorm.sampler.sweep import Target, sample
 from tensorm.tensors.bits import pack
 
 DENSITY, NOISE = 0.2, 0.1
@@ -65,7 +65,7 @@ print(time.perf_counter() - started)
 def sweeps(tensor: DenseTensor, factors: list[Any]) -> Iterator[Any]:
     """Return an endless chain with the defaults of the estimator, begun at these factors."""
     rank = factors[0].shape[1]
-    model = Model(rank, Asymmetric(), LearnedPrior(), np.uint64(0))
+    model = Target(rank, Asymmetric(), LearnedPrior(), np.uint64(0))
     density = factor_density(DENSITY, rank, len(factors))
     masks = tuple(pack(factor) for factor in factors)
     return sample(tensor, State(masks, Noise.symmetric(1 - NOISE), (density,) * len(factors), 0), model)

@@ -75,7 +75,7 @@ if __name__ == "__main__":
     import matplotlib
 
     matplotlib.use("Agg")
-    from tensorm.plots import plot_calibration
+    from tensorm.report.plots import plot_calibration
 
     for path in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
         page = Page(path)

@@ -31,7 +31,7 @@ from experiments.study import FIGURES, Fitted, options, saving, write_numbers
 from experiments.tumours import COMPONENTS, COUNT, fit, most_varying, sample, types_of, write_study_report
 from tensorm import RelationalTensor, baselines
 from tensorm.errors import InputError
-from tensorm.modes import MEMBER
+from tensorm.posterior.modes import MEMBER
 
 MOST_VARYING = 200  # miRNAs of the smaller of the two fits
 CROWDED = 0.8  # share of all patients, beyond which a component tells little of them
@@ -126,7 +126,7 @@ def move_apart(places: Floats, gap: float) -> Floats:
 
 def draw(name: str, factor: Floats, types: npt.NDArray[Any]) -> None:
     """Draw which patients are in which components, patients ordered by type as in Fig. 4c."""
-    from tensorm.plots.style import shades
+    from tensorm.report.plots.style import shades
 
     names, counts = np.unique(types, return_counts=True)
     shares = np.array([factor[types == name].mean(axis=0) for name in names])

@@ -178,7 +178,7 @@ def parse_windows(text: str) -> range:
 
 def draw(model: TensOrMachine, roles: Sequence[str]) -> None:
     """Draw the hours and the people of a fit with one factor for both sides of a contact."""
-    from tensorm.plots import plot_factor
+    from tensorm.report.plots import plot_factor
 
     with saving("hospital") as save:
         import matplotlib.pyplot as plt

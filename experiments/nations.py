@@ -99,7 +99,7 @@ def main(quick: bool, fresh: bool) -> None:
         enter(name, size, tried[size])
     show("nations", rows)
 
-    from tensorm.plots import plot_factors
+    from tensorm.report.plots import plot_factors
 
     with saving("nations") as save:
         save(plot_factors(fits[0].model))

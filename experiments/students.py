@@ -130,7 +130,7 @@ def main(quick: bool, fresh: bool) -> None:
 
     whole = fit_once("students", X, {"held out": 0}, settings(PAPER, quick), fresh)
     said = check_statements(groups_of(whole.model), contest.truth)
-    from tensorm.plots import plot_factors
+    from tensorm.report.plots import plot_factors
 
     with saving("students") as save:
         save(plot_factors(whole.model, order={"student": "component"}))

@@ -20,9 +20,9 @@ import tensorm
 from experiments import record
 from experiments.record import Floats, Row, identify
 from tensorm import TensOrMachine, load, resume, select_components
-from tensorm.choice.result import Selection
 from tensorm.errors import InputError
-from tensorm.modes import MEMBER
+from tensorm.posterior.modes import MEMBER
+from tensorm.selection.result import Selection
 
 FIGURES = "../figures"  # as seen from docs/gallery
 NEUTRAL = ("quick", "fresh")  # options that do not change what is found

@@ -20,7 +20,7 @@ from experiments.record import Row, identify, markdown, run, show, write_section
 from experiments.study import options, write_numbers
 from experiments.tumours import CHAIN, COMPONENTS, sample
 from tensorm import RelationalTensor, TensOrMachine
-from tensorm.modes import MEMBER
+from tensorm.posterior.modes import MEMBER
 
 USUAL: Row = {
     "patients": 1000,

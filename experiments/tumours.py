@@ -14,7 +14,7 @@ from experiments.record import Floats
 from experiments.study import Fitted, fit_once
 from tensorm import RelationalTensor, datasets, write_report
 from tensorm.errors import InputError
-from tensorm.modes import MEMBER
+from tensorm.posterior.modes import MEMBER
 
 CHAIN = {"n_chains": 1, "n_draws": 50, "random_state": SEED}
 COMPONENTS = 25

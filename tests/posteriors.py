@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.posterior import Posterior
+from tensorm.posterior.draws import Posterior
 from tensorm.sampler.state import Trace
 
 HOURS = np.array(["night", "08-09", "09-10", "10-11", "11-12", "12-13"])

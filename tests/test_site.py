@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import tensorm
-from tensorm import baselines, datasets, plots
+from tensorm import baselines, datasets
+from tensorm.report import plots
 
 ROOT = Path(__file__).parents[1]
 API = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "api").glob("*.md"))

@@ -13,13 +13,13 @@ import numpy as np
 from tensorm import RelationalTensor
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.seeding import begin
-from tensorm.sampler.sweep import Model, sweep
-from tensorm.tensors.kept import Kept
+from tensorm.sampler.search.seeding import begin
+from tensorm.sampler.sweep import Target, sweep
+from tensorm.tensors.cached import CachedCounts
 from tensorm.tensors.layout import Layout
 
 L, REST, ROUNDS = 25, 60, 9
-MODEL = Model(L, Asymmetric(), LearnedPrior(), np.uint64(0))
+MODEL = Target(L, Asymmetric(), LearnedPrior(), np.uint64(0))
 
 
 class Ranked(RelationalTensor):
@@ -49,7 +49,7 @@ def compare(ways):
 def measure_rest(tensor):
     """A chain that has come to rest: one sweep in three ways."""
     state = begin(tensor, MODEL, np.random.default_rng(0)).state(sweep=0)
-    kept, ranked = Kept(tensor), Kept(read(Ranked), most=np.inf)
+    kept, ranked = CachedCounts(tensor), CachedCounts(read(Ranked), most=np.inf)
     for _ in range(REST):
         state, _ = sweep(kept, state, MODEL, 0)
     sweep(ranked, state, MODEL, 0)  # which has nothing to go by yet

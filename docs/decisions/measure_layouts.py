@@ -13,7 +13,7 @@ from tensorm.model import Noise
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Model, sample
+from tensorm.sampler.sweep import Target, sample
 from tensorm.tensors import dense
 from tensorm.tensors.bits import pack
 from tensorm.tensors.layout import packed_modes
@@ -48,7 +48,7 @@ def sweep_times(tensors, model, factors, rounds=9):
 
 
 def main():
-    model = Model(10, Asymmetric(), LearnedPrior(), np.uint64(1))
+    model = Target(10, Asymmetric(), LearnedPrior(), np.uint64(1))
     print(f"{'shape':>20} {'packing':>14} {'layouts':>8} {'bits/cell':>10} {'us/sweep':>10}")
     for shape in SHAPES:
         sim = datasets.simulate(shape, rank=10, density=0.2, noise=0.1, random_state=0)

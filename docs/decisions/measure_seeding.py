@@ -14,14 +14,14 @@ from tensorm.sampler.burnin import BurnIn
 from tensorm.sampler.chains import warm_up
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sweep import Model, sweep
+from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import DenseTensor
 
 
 def burn_in(size: int, rank: int, noise: float) -> tuple[float, float, float]:
     """Seconds to begin, to mend, and for all of one chain's burn-in."""
     sim = simulate((size,) * 3, rank=rank, density=0.2, noise=noise, random_state=0)
-    tensor, model = DenseTensor(sim.observed), Model(rank, Asymmetric(), LearnedPrior(), np.uint64(1))
+    tensor, model = DenseTensor(sim.observed), Target(rank, Asymmetric(), LearnedPrior(), np.uint64(1))
     warm_up(tensor, model)
     seeding.begin(tensor, model, np.random.default_rng(0))
     spent = {"begin": 0.0, "repair": 0.0}
@@ -48,9 +48,9 @@ def found(purities: tuple[float, ...], tensors: int = 8) -> float:
     seeding.PURITIES, right = purities, []
     for number in range(tensors):
         sim = simulate((40, 40), rank=3, density=0.1, noise=0.0, random_state=number)
-        model = Model(3, Asymmetric(), LearnedPrior(), np.uint64(1))
-        ground = seeding.begin(DenseTensor(sim.observed), model, np.random.default_rng(number))
-        right.append((boolean_product(ground.bits) == sim.noise_free).mean())
+        model = Target(3, Asymmetric(), LearnedPrior(), np.uint64(1))
+        explanation = seeding.begin(DenseTensor(sim.observed), model, np.random.default_rng(number))
+        right.append((boolean_product(explanation.bits) == sim.noise_free).mean())
     return float(np.mean(right))
 
 

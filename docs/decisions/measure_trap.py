@@ -14,7 +14,7 @@ from tensorm.model import boolean_product
 from tensorm.sampler import noise
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import State, factor_bits
-from tensorm.sampler.sweep import Model, random_factors, sample
+from tensorm.sampler.sweep import Target, random_factors, sample
 from tensorm.tensors.bits import pack
 
 RANK, SWEEPS, LAST, FITS, FLIPPED = 10, 500, 50, 30, 0.45
@@ -46,7 +46,7 @@ def main():
     updates = (noise.SymmetricPlugIn, noise.Symmetric)
     for contrast, prior, update in itertools.product((1e-9, 0.01, 0.1), priors, updates):
         noise.CONTRAST = contrast
-        ends = np.array([run(sim, Model(RANK, update(), prior, np.uint64(i))) for i, sim in enumerate(sims)])
+        ends = np.array([run(sim, Target(RANK, update(), prior, np.uint64(i))) for i, sim in enumerate(sims)])
         caught = ends[:, 0] < half
         flips = f"{ends[caught, 1].mean():.2f}" if caught.any() else "-"
         names = f"{type(prior).__name__:>13} {update.__name__:>16}"

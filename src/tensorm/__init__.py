@@ -2,14 +2,14 @@
 
 from tensorm import baselines, datasets
 from tensorm.errors import ClusterError, FileError, InputError
-from tensorm.estimator import TensOrMachine
-from tensorm.holdout import hide, hold_out, train_test_mask
-from tensorm.loading import load, resume
-from tensorm.posterior import Posterior
-from tensorm.report import write_report
-from tensorm.scores import score_cells
-from tensorm.selection import select_components
+from tensorm.estimator.load import load, resume
+from tensorm.estimator.machine import TensOrMachine
+from tensorm.estimator.select import select_components
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.scores import score_cells
+from tensorm.report.page import write_report
 from tensorm.tensors import DaskTensor, DenseTensor, RelationalTensor, SparseTensor
+from tensorm.tensors.holdout import hide, hold_out, train_test_mask
 
 __all__ = [
     "ClusterError",

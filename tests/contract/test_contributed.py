@@ -9,9 +9,9 @@ import pytest
 from makers import Maker
 from problems import make_problem
 
-from tensorm.contributions import contributions
 from tensorm.model import Noise
-from tensorm.tensors import DenseTensor, MirroredTensor, RelationalTensor, Tensor
+from tensorm.posterior.contributions import contributions
+from tensorm.tensors import DenseTensor, RelationalTensor, SymmetricTensor, Tensor
 from tensorm.tensors.bits import pack
 
 
@@ -56,4 +56,4 @@ def test_of_pairs(order: tuple[int, ...]) -> None:
     cells = np.where(np.eye(7, dtype=bool), np.nan, half + half.swapaxes(1, 2)).transpose(order)
     pair = tuple(sorted(order.index(k) for k in (1, 2)))
     hours, people = rng.random((4, 3)) < 0.6, rng.random((7, 3)) < 0.6
-    check(MirroredTensor(DenseTensor(cells), pair), [[hours, people, people][k] for k in order])
+    check(SymmetricTensor(DenseTensor(cells), pair), [[hours, people, people][k] for k in order])

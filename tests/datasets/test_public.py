@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tensorm import datasets
-from tensorm.inputs import observe
+from tensorm.data.inputs import observe
 
 pytestmark = pytest.mark.skipif("TENSORM_DATA" not in os.environ, reason="TENSORM_DATA is not set")
 

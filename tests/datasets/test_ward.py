@@ -7,8 +7,8 @@ import hashlib
 import numpy as np
 
 import naive
+from tensorm.data.inputs import observe
 from tensorm.datasets import ward, ward_truth
-from tensorm.inputs import observe
 from tensorm.model import boolean_product
 
 DIGEST = "7c4b25d8096634f0e47c590dc03890dc68ec5e4ee485caf6506ca5cf8c7c7a56"

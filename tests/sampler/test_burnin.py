@@ -13,13 +13,13 @@ from tensorm.sampler.burnin import MOST, STEP, WINDOW, BurnIn, steady
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State, SweepInfo
-from tensorm.sampler.sweep import Model
+from tensorm.sampler.sweep import Target
 from tensorm.tensors import DenseTensor, SparseTensor
 from tensorm.tensors.bits import unpack
 
 WANDERING = np.random.default_rng(0).normal(size=MOST)
 TENSOR = DenseTensor(np.eye(4))
-MODEL = Model(2, Asymmetric(), LearnedPrior(), np.uint64(0))
+MODEL = Target(2, Asymmetric(), LearnedPrior(), np.uint64(0))
 
 
 def ends(log_likelihoods: Sequence[float] | np.ndarray) -> bool:

@@ -24,11 +24,11 @@ from tensorm.sampler.chains import Plan, Step, run_chain, run_chains, warm_up
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import Trace
-from tensorm.sampler.sweep import Model
+from tensorm.sampler.sweep import Target
 from tensorm.tensors import DenseTensor
 
 L = 3
-MODEL = Model(L, Asymmetric(), LearnedPrior(), np.uint64(7))
+MODEL = Target(L, Asymmetric(), LearnedPrior(), np.uint64(7))
 TENSOR = DenseTensor(simulate((9, 8, 7), rank=L, missing=0.1, random_state=0).observed)
 FOREVER = 2 * 10**4  # long enough to be stopped, short enough to fail
 
@@ -95,7 +95,7 @@ def test_spawned_processes_change_nothing() -> None:
 
 def test_chains_and_seeds_differ() -> None:
     assert differ(alone(0), alone(1))
-    other = Model(L, Asymmetric(), LearnedPrior(), np.uint64(8))
+    other = Target(L, Asymmetric(), LearnedPrior(), np.uint64(8))
     assert differ(alone(0), alone(0, Plan(other, 12, 5, PLAN.init)))
 
 
@@ -268,7 +268,7 @@ def test_ctrl_c_while_chains_are_being_started(monkeypatch: pytest.MonkeyPatch) 
 
 SCRIPT = """
 import contextlib, json, signal, sys, time, warnings
-import tensorm.estimator
+import tensorm.estimator.machine
 from tensorm import TensOrMachine, datasets
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin without
@@ -286,7 +286,7 @@ def watching(n_chains, shown, forecast=None):
             time.sleep(PAUSE)
     yield watch
 
-tensorm.estimator.watching = watching
+tensorm.estimator.machine.watching = watching
 X = datasets.simulate((30, 30, 30), rank=3, random_state=0).observed
 model = TensOrMachine(3, n_chains=2, n_jobs=2, random_state=0, SETTINGS)
 try:

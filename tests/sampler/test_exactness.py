@@ -9,22 +9,22 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import exact
 import numpy as np
 import pytest
-from chain import Draws, GivenNoise, run, z_scores
 from scipy.special import betaln
 
+import exact
+from chain import Draws, GivenNoise, run, z_scores
+from exact import N_DRAWS, THIN, distance_ratio
 from tensorm.model import Noise
 from tensorm.sampler.noise import Asymmetric, AsymmetricPlugIn, Symmetric, SymmetricPlugIn
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
-from tensorm.sampler.sweep import Model
+from tensorm.sampler.sweep import Target
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 
 ONES = np.array([[[1, 1], [1, 0]], [[0, 1], [0, 0]]], dtype=bool)
 ALL = np.ones((2, 2, 2), dtype=bool)
 BUT_TWO = np.array([[[1, 1], [1, 0]], [[1, 0], [1, 1]]], dtype=bool)
-N_DRAWS, THIN = 10_000, 2
 EVEN = [np.full((2, 2), 0.5)] * 3
 UNEVEN = [
     np.array([[0.3, 0.6], [0.6, 0.45]]),
@@ -33,7 +33,7 @@ UNEVEN = [
 ]
 
 
-class Target(NamedTuple):
+class Case(NamedTuple):
     """A posterior: the sampler's models, and which cells are seen."""
 
     noise: Any
@@ -54,72 +54,64 @@ class Target(NamedTuple):
             return log_noise + exact.log_learned(*self.prior, factors)
         return log_noise + exact.log_given(self.prior, factors)
 
-    def model(self, flips: int, shuffle: bool) -> Model:
+    def target(self, flips: int, shuffle: bool) -> Target:
         learned = isinstance(self.prior, LearnedPrior)
         prior = self.prior if learned else FixedPrior.from_probabilities(self.prior)
-        return Model(exact.L, self.noise, prior, np.uint64(7), flips, shuffle)
+        return Target(exact.L, self.noise, prior, np.uint64(7), flips, shuffle)
 
     def tensor(self) -> DenseTensor:
         return DenseTensor(np.where(self.observed, ONES, np.nan))
 
 
-def distance_ratio(codes: np.ndarray, p: np.ndarray) -> float:
-    """Total variation of draws from ``p``, over its mean for as many independent draws."""
-    rng = np.random.default_rng(0)
-    samples = np.vstack([np.bincount(codes, minlength=len(p)), rng.multinomial(len(codes), p, size=50)])
-    distances = np.abs(samples / len(codes) - p).sum(axis=1) / 2
-    return float(distances[0] / distances[1:].mean())
-
-
-def sample_target(target: Target, flips: int, chain: int, shuffle: bool = True) -> tuple[Draws, float]:
+def sample_target(case: Case, flips: int, chain: int, shuffle: bool = True) -> tuple[Draws, float]:
     """A run, and the distance of its states from the exact posterior over that of independent draws."""
-    draws = run(target.tensor(), target.model(flips, shuffle), N_DRAWS * THIN, chain)
-    return draws, distance_ratio(exact.code(draws.masks[::THIN]), exact.normalise(target.log_weights()))
+    draws = run(case.tensor(), case.target(flips, shuffle), N_DRAWS * THIN, chain)
+    return draws, distance_ratio(exact.code(draws.masks[::THIN]), exact.normalise(case.log_weights()))
 
 
-TARGETS = {
-    "known noise": Target(GivenNoise(Noise(0.6, 0.05)), EVEN),
-    "known noise, ties": Target(GivenNoise(Noise.symmetric(0.7)), EVEN),
-    "known noise, missing, entries' priors": Target(GivenNoise(Noise(0.7, 0.3)), UNEVEN, BUT_TWO),
-    "symmetric": Target(Symmetric(), EVEN),
-    "symmetric, missing, prior of its own": Target(Symmetric(3.0, 1.5), [np.full((2, 2), 0.3)] * 3, BUT_TWO),
-    "symmetric, learned": Target(Symmetric(), LearnedPrior(2.0, 1.0)),
-    "asymmetric": Target(Asymmetric(), EVEN),
-    "asymmetric, missing, learned": Target(Asymmetric(1.5, 2.0), LearnedPrior(1.0, 3.0), BUT_TWO),
+CASES = {
+    "known noise": Case(GivenNoise(Noise(0.6, 0.05)), EVEN),
+    "known noise, ties": Case(GivenNoise(Noise.symmetric(0.7)), EVEN),
+    "known noise, missing, entries' priors": Case(GivenNoise(Noise(0.7, 0.3)), UNEVEN, BUT_TWO),
+    "symmetric": Case(Symmetric(), EVEN),
+    "symmetric, missing, prior of its own": Case(Symmetric(3.0, 1.5), [np.full((2, 2), 0.3)] * 3, BUT_TWO),
+    "symmetric, learned": Case(Symmetric(), LearnedPrior(2.0, 1.0)),
+    "asymmetric": Case(Asymmetric(), EVEN),
+    "asymmetric, missing, learned": Case(Asymmetric(1.5, 2.0), LearnedPrior(1.0, 3.0), BUT_TWO),
 }
 
 
 @pytest.mark.parametrize("flips", [GIBBS, METROPOLIS], ids=["gibbs", "metropolis"])
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", CASES)
 def test_the_posterior_is_exact(name: str, flips: int) -> None:
-    target = TARGETS[name]
-    draws, ratio = sample_target(target, flips, chain=2 * list(TARGETS).index(name) + flips)
+    case = CASES[name]
+    draws, ratio = sample_target(case, flips, chain=2 * list(CASES).index(name) + flips)
     assert ratio < 1.1
-    if not isinstance(target.noise, GivenNoise):
-        assert np.abs(z_scores(moments(draws.noise), posterior_moments(target))).max() < 4
-    if isinstance(target.prior, LearnedPrior):
-        assert np.abs(z_scores(draws.density, posterior_density(target))).max() < 4
+    if not isinstance(case.noise, GivenNoise):
+        assert np.abs(z_scores(moments(draws.noise), posterior_moments(case))).max() < 4
+    if isinstance(case.prior, LearnedPrior):
+        assert np.abs(z_scores(draws.density, posterior_density(case))).max() < 4
 
 
 @pytest.mark.parametrize("name", ["known noise, ties", "asymmetric, missing, learned"])
 def test_components_in_fixed_order(name: str) -> None:
-    _, ratio = sample_target(TARGETS[name], METROPOLIS, chain=len(name), shuffle=False)
+    _, ratio = sample_target(CASES[name], METROPOLIS, chain=len(name), shuffle=False)
     assert ratio < 1.1
 
 
 @pytest.mark.parametrize("noise", [SymmetricPlugIn(), AsymmetricPlugIn()])
 def test_the_plug_in_is_found_out(noise: Any) -> None:
     """The paper's update of the noise is no Gibbs step, and these tests must be able to tell."""
-    target = Target(noise, EVEN)
-    draws, ratio = sample_target(target, METROPOLIS, chain=0)
+    case = Case(noise, EVEN)
+    draws, ratio = sample_target(case, METROPOLIS, chain=0)
     assert ratio > 1.1
-    assert np.abs(z_scores(moments(draws.noise), posterior_moments(target))).max() > 4
+    assert np.abs(z_scores(moments(draws.noise), posterior_moments(case))).max() > 4
 
 
 def test_a_state_with_prior_zero_is_never_seen() -> None:
-    target = TARGETS["known noise, missing, entries' priors"]
-    p = exact.normalise(target.log_weights())
-    codes = exact.code(run(target.tensor(), target.model(METROPOLIS, True), 2000).masks)
+    case = CASES["known noise, missing, entries' priors"]
+    p = exact.normalise(case.log_weights())
+    codes = exact.code(run(case.tensor(), case.target(METROPOLIS, True), 2000).masks)
     assert 0 < np.count_nonzero(p) == len(p) // 4
     assert (p[codes] > 0).all()
 
@@ -129,31 +121,31 @@ def moments(noise: np.ndarray) -> np.ndarray:
     return np.stack([hit, hit**2, false_alarm, false_alarm**2, hit * false_alarm], axis=1)
 
 
-def posterior_moments(target: Target) -> list[float]:
+def posterior_moments(case: Case) -> list[float]:
     """A rate's mean is what one more such cell does to the marginal likelihood."""
-    weights = target.log_weights()
+    weights = case.log_weights()
     top = weights.max()
-    if isinstance(target.noise, (Symmetric, SymmetricPlugIn)):  # the other rate is 1 - hit: a wrong cell
+    if isinstance(case.noise, (Symmetric, SymmetricPlugIn)):  # the other rate is 1 - hit: a wrong cell
         more = [(1, 0, 0, 0), (2, 0, 0, 0), (0, 1, 0, 0), (0, 2, 0, 0), (1, 1, 0, 0)]
     else:
         more = [(1, 0, 0, 0), (2, 0, 0, 0), (0, 0, 1, 0), (0, 0, 2, 0), (1, 0, 1, 0)]
     total = np.exp(weights - top).sum()
-    return [float(np.exp(target.log_weights(cells) - top).sum() / total) for cells in more]
+    return [float(np.exp(case.log_weights(cells) - top).sum() / total) for cells in more]
 
 
-def posterior_density(target: Target) -> list[float]:
-    p, (a, b) = exact.normalise(target.log_weights()), target.prior
+def posterior_density(case: Case) -> list[float]:
+    p, (a, b) = exact.normalise(case.log_weights()), case.prior
     ones = [factor.sum(axis=(1, 2)) for factor in exact.all_factors()]
     return [float(p @ (a + count)) / (a + b + 4) for count in ones]
 
 
 @pytest.mark.parametrize("noise", [Symmetric(2.0, 1.0), Asymmetric(2.0, 3.0)])
 def test_with_every_cell_missing_everything_has_its_prior(noise: Any) -> None:
-    target = Target(noise, LearnedPrior(2.0, 3.0), ~ALL)
-    draws = run(target.tensor(), target.model(METROPOLIS, True), 20_000)
+    case = Case(noise, LearnedPrior(2.0, 3.0), ~ALL)
+    draws = run(case.tensor(), case.target(METROPOLIS, True), 20_000)
     values = np.concatenate([moments(draws.noise), draws.density, draws.density**2], axis=1)
     density = [2 / 5] * 3 + [math.exp(betaln(4, 3) - betaln(2, 3))] * 3
-    assert np.abs(z_scores(values, posterior_moments(target) + density)).max() < 4
+    assert np.abs(z_scores(values, posterior_moments(case) + density)).max() < 4
     p = exact.normalise(exact.log_learned(2.0, 3.0, exact.all_factors()))
     assert distance_ratio(exact.code(draws.masks[::THIN]), p) < 1.1
 

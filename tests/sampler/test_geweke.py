@@ -18,7 +18,7 @@ from tensorm.model import Noise
 from tensorm.sampler.noise import CONTRAST, Asymmetric, Symmetric, SymmetricPlugIn
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Model, sweep
+from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 from tensorm.tensors.bits import pack, unpack
 
@@ -70,7 +70,7 @@ def draw_jointly(rng: np.random.Generator, noise: Any, prior: Any, count: int) -
 
 
 def take_turns(
-    rng: np.random.Generator, model: Model, first: Joint, observed: np.ndarray, n_turns: int
+    rng: np.random.Generator, model: Target, first: Joint, observed: np.ndarray, n_turns: int
 ) -> Joint:
     """From a joint draw on: one sweep given the data, then new data."""
     factors = [factor[:1] for factor in first.factors]
@@ -125,7 +125,7 @@ def geweke(truth: Truth, noise: Any, prior: Any, flips: int, n_turns: int) -> np
     """The z-scores of all statistics for a sampler with this noise model and prior."""
     rng = np.random.default_rng(11)
     jointly = draw_jointly(rng, truth.noise, truth.prior, N_PRIOR)
-    model = Model(L, noise, as_prior(prior), np.uint64(3), flips)
+    model = Target(L, noise, as_prior(prior), np.uint64(3), flips)
     in_turns = statistics(take_turns(rng, model, jointly, truth.observed, n_turns), truth.observed)
     expected = statistics(jointly, truth.observed)
     return z_scores(in_turns, expected.mean(axis=0), expected.std(axis=0) / np.sqrt(N_PRIOR))

@@ -17,7 +17,7 @@ from tensorm.sampler.noise import START as START_NOISE
 from tensorm.sampler.noise import Asymmetric, Symmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import NOISE, State
-from tensorm.sampler.sweep import Model, log_posterior, random_factors, sample, start, sweep
+from tensorm.sampler.sweep import Target, log_posterior, random_factors, sample, start, sweep
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 from tensorm.tensors.bits import pack, unpack
 
@@ -38,7 +38,7 @@ def test_a_sweep_is_the_naive_one(flips: int, shuffle: bool) -> None:
     """Modes in order, each seeing the new factors of those before it, all with the rates of before."""
     X, chain, density = cells(), 2, (0.3, 0.6, 0.45)
     ones, observed = X == 1, ~np.isnan(X)
-    model = Model(L, Symmetric(), LearnedPrior(), SEED, flips, shuffle)
+    model = Target(L, Symmetric(), LearnedPrior(), SEED, flips, shuffle)
     rng = np.random.default_rng(1)
     factors = [rng.random((N, L)) < 0.5 for N in SHAPE]
     state = State(tuple(map(pack, factors)), Noise(0.8, 0.3), density, 41)
@@ -58,7 +58,7 @@ def test_a_sweep_is_the_naive_one(flips: int, shuffle: bool) -> None:
 
 
 def test_the_state_given_is_left_alone() -> None:
-    model = Model(L, Asymmetric(), LearnedPrior(), SEED)
+    model = Target(L, Asymmetric(), LearnedPrior(), SEED)
     tensor = DenseTensor(cells())
     state = start(random_factors(tensor, model, 0))
     before = [masks.copy() for masks in state.factors]
@@ -68,7 +68,7 @@ def test_the_state_given_is_left_alone() -> None:
 
 
 def test_sample_is_sweep_after_sweep() -> None:
-    model = Model(L, Asymmetric(), LearnedPrior(), SEED)
+    model = Target(L, Asymmetric(), LearnedPrior(), SEED)
     tensor = DenseTensor(cells())
     state = start(random_factors(tensor, model, 1))
     for yielded, info in itertools.islice(sample(tensor, state, model, 1), 5):
@@ -80,20 +80,20 @@ def test_sample_is_sweep_after_sweep() -> None:
 
 
 def test_turns_are_a_new_permutation_each_sweep_or_always_the_same() -> None:
-    model = Model(6, Symmetric(), LearnedPrior(), SEED)
+    model = Target(6, Symmetric(), LearnedPrior(), SEED)
     orders = np.array([model.order(0, t) for t in range(6000)])
     assert (np.sort(orders, axis=1) == np.arange(6)).all()
     firsts = np.bincount(orders[:, 0], minlength=6)
     assert np.abs(firsts - 1000).max() < 4 * np.sqrt(1000 * 5 / 6)
     assert (model.order(0, 3) != model.order(1, 3)).any()  # each chain has its own
     np.testing.assert_array_equal(model.order(0, 3), orders[3])
-    fixed = Model(6, Symmetric(), LearnedPrior(), SEED, shuffle=False)
+    fixed = Target(6, Symmetric(), LearnedPrior(), SEED, shuffle=False)
     np.testing.assert_array_equal(fixed.order(0, 3), np.arange(6))
 
 
 def test_random_factors_are_fair_and_differ_between_chains_and_seeds() -> None:
     tensor = DenseTensor(np.zeros((60, 50, 40)))
-    models = [Model(10, Symmetric(), LearnedPrior(), np.uint64(seed)) for seed in (1, 2)]
+    models = [Target(10, Symmetric(), LearnedPrior(), np.uint64(seed)) for seed in (1, 2)]
     drawn = [np.concatenate(random_factors(tensor, model, chain)) for model in models for chain in (0, 1)]
     for factors in drawn:
         assert factors.shape == (150, 10)
@@ -115,7 +115,7 @@ def test_chains_start_where_the_paper_does() -> None:
 def test_entries_whose_prior_is_certain_do_not_move() -> None:
     rng = np.random.default_rng(2)
     tables = [rng.choice([0.0, 1.0, 0.5], (N, L)) for N in SHAPE]
-    model = Model(L, Asymmetric(), FixedPrior.from_probabilities(tables), SEED)
+    model = Target(L, Asymmetric(), FixedPrior.from_probabilities(tables), SEED)
     tensor = DenseTensor(cells())
     for state, _ in itertools.islice(sample(tensor, start(random_factors(tensor, model, 0)), model), 20):
         for masks, table in zip(state.factors, tables, strict=True):
@@ -130,7 +130,7 @@ def test_log_posterior_ranks_states_as_the_exact_one_does(noise: Any, prior: Any
     rng = np.random.default_rng(0)
     truth = [rng.random((30, 2)) < 0.5 for _ in range(3)]
     ones = boolean_product(truth) ^ (rng.random((30, 30, 30)) < 0.1)
-    tensor, model = DenseTensor(ones), Model(2, noise, prior, SEED)
+    tensor, model = DenseTensor(ones), Target(2, noise, prior, SEED)
     draws = [[factor ^ (rng.random(factor.shape) < flips) for factor in truth] for flips in (0.0, 0.01, 0.05)]
     factors = [np.array(mode) for mode in zip(*draws, strict=True)]
     counts = np.array([tensor.confusion([pack(factor) for factor in draw], 2) for draw in draws])
@@ -153,7 +153,7 @@ def test_log_posterior_takes_an_empty_component_as_none() -> None:
     factors = [rng.random((1, N, 3)) < 0.6 for N in SHAPE]
     factors[1][..., 2] = False
     counts = np.array([[20, 5, 4, 21]])
-    three, two = (Model(L, Asymmetric(), LearnedPrior(2.0, 1.0), SEED) for L in (3, 2))
+    three, two = (Target(L, Asymmetric(), LearnedPrior(2.0, 1.0), SEED) for L in (3, 2))
     value = log_posterior(three, [pack(factor) for factor in factors], counts)
     assert value == log_posterior(two, [pack(factor[..., :2]) for factor in factors], counts)
     factors[0][..., 2] ^= True

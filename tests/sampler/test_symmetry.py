@@ -16,7 +16,7 @@ from chain import batch_means, run
 
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import FixedPrior
-from tensorm.sampler.sweep import Model
+from tensorm.sampler.sweep import Target
 from tensorm.tensors import DenseTensor
 
 L, N_SWEEPS = 3, 6000
@@ -53,7 +53,7 @@ def permute_means(what: str, means: list[np.ndarray]) -> list[np.ndarray]:
 
 def posterior(data: Given, chain: int) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray, np.ndarray]:
     """Means and errors of the entries of each factor, then of the noise."""
-    model = Model(L, Asymmetric(), FixedPrior.from_probabilities(data.priors), np.uint64(6))
+    model = Target(L, Asymmetric(), FixedPrior.from_probabilities(data.priors), np.uint64(6))
     draws = run(DenseTensor(data.cells), model, N_SWEEPS, chain)
     means, errors = batch_means(draws.factors(L))
     ends = np.cumsum(data.cells.shape)[:-1]

@@ -7,10 +7,10 @@ import pytest
 import xarray as xr
 
 from tensorm import InputError, datasets, select_components
-from tensorm.sampler.parts import Look
+from tensorm.sampler.search.region import SearchSize
 from tensorm.selection import validation
 from tensorm.selection.validation import fewest_within_error, score_held_out, split_cells, standard_errors
-from tensorm.tensors import DenseTensor, MirroredTensor, RelationalTensor, SparseTensor
+from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, SymmetricTensor
 
 
 def read(tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -40,7 +40,7 @@ def test_a_slice_keeps_an_observed_cell():
 
 def test_a_part_of_a_large_tensor_is_split(monkeypatch):
     monkeypatch.setattr(validation, "LARGEST", 100)
-    monkeypatch.setattr(validation, "START", Look(200, 100, 0))
+    monkeypatch.setattr(validation, "START", SearchSize(200, 100, 0))
     X = datasets.simulate((12, 12, 12), rank=2, random_state=0).observed
     split = split_cells(DenseTensor(X), 0.2, None, np.random.default_rng(0))
     assert np.prod(split.train.shape) <= 100
@@ -50,7 +50,7 @@ def test_a_part_of_a_large_tensor_is_split(monkeypatch):
 def test_a_part_holds_mirrored_cells_together(kind, monkeypatch):
     """Both or none, and both or none hidden: else one would give the other away."""
     monkeypatch.setattr(validation, "LARGEST", 100)
-    monkeypatch.setattr(validation, "START", Look(1000, 500, 0))
+    monkeypatch.setattr(validation, "START", SearchSize(1000, 500, 0))
     rng = np.random.default_rng(0)
     if kind == "relational":
         tensor = RelationalTensor(rng.random((9, 20)))
@@ -58,7 +58,7 @@ def test_a_part_holds_mirrored_cells_together(kind, monkeypatch):
         half = np.triu(rng.integers(0, 2, (9, 20, 20)).astype(float), 1)
         cells = xr.DataArray(half + half.swapaxes(1, 2), dims=["day", "who", "met"])
         cells.values[:, np.arange(20), np.arange(20)] = np.nan
-        tensor = DenseTensor(cells) if kind == "plain" else MirroredTensor(DenseTensor(cells), (1, 2))
+        tensor = DenseTensor(cells) if kind == "plain" else SymmetricTensor(DenseTensor(cells), (1, 2))
     split = split_cells(tensor, 0.3, ("who", "met") if kind == "plain" else None, rng)
     _, observed = read(split.train)
     assert observed.size <= 1000

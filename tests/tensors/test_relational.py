@@ -13,7 +13,7 @@ import tensorm
 from tensorm import DenseTensor, InputError, RelationalTensor, TensOrMachine
 from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, as_tensor, relational, slices
 from tensorm.tensors.bits import pack
-from tensorm.tensors.ranks import Shelf
+from tensorm.tensors.ranks import RankTable
 from tensorm.tensors.slices import SlicedTensor
 
 Index = list[np.ndarray]
@@ -45,10 +45,10 @@ def read(tensor: SlicedTensor, max_cells: int = 2**22) -> np.ndarray:
 
 def widen(tensor: RelationalTensor) -> RelationalTensor:
     """Put the same ranks in twice the room, as many attributes would."""
-    shelf = tensor._left
-    wide = Shelf.empty(len(shelf.alone), shelf.numbers, np.uint32)
-    wide.ranks[...] = np.where(shelf.ranks == 2**16 - 1, 2**32 - 1, shelf.ranks.astype(np.uint32) * 7)
-    wide = wide._replace(alone=shelf.alone)
+    table = tensor._left
+    wide = RankTable.empty(len(table.alone), table.numbers, np.uint32)
+    wide.ranks[...] = np.where(table.ranks == 2**16 - 1, 2**32 - 1, table.ranks.astype(np.uint32) * 7)
+    wide = wide._replace(alone=table.alone)
     return tensor._with(wide, wide, None)
 
 
@@ -373,7 +373,7 @@ def test_a_run_keeps_ranks(name: str) -> None:
 def test_scores_of_many_cells_rest_on_some_objects(
     matrix: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tensorm import scores
+    from tensorm.posterior import scores
 
     tensor = RelationalTensor(matrix)
     model = TensOrMachine(**SETTINGS).fit(tensor)

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crews import Crew, cut, shard
+from shard_hosts import ShardHost, cut, shard
 from tensorm import datasets, model, select_components
 from tensorm.errors import InputError
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sweep import Model, start, sweep
+from tensorm.sampler.sweep import Target, start, sweep
 from tensorm.tensors import GREEDY, DenseTensor, RelationalTensor, Rule, Stream
 from tensorm.tensors.bits import pack, unpack
 from tensorm.tensors.sharded import ShardedTensor, fingerprint
 
 
-def sharded(X: np.ndarray, parts: int = 3) -> tuple[ShardedTensor, Crew]:
+def sharded(X: np.ndarray, parts: int = 3) -> tuple[ShardedTensor, ShardHost]:
     tensor = shard([DenseTensor(X[part]) for part in cut(len(X), parts)])
     tensor._crew.rounds.clear()
     return tensor, tensor._crew
@@ -34,10 +34,10 @@ def planted(shape: tuple[int, ...], L: int = 4) -> tuple[np.ndarray, list[np.nda
 
 def test_a_sweep_at_rest_takes_a_round_for_each_mode() -> None:
     X, masks = planted((30, 20, 10))
-    tensor, crew = sharded(X)
+    tensor, host = sharded(X)
     state = start([unpack(factor, 4) for factor in masks])._replace(noise=model.Noise(0.999, 0.001))
-    new, info = sweep(tensor, state, Model(4, Asymmetric(), LearnedPrior(), np.uint64(0)), 0)
-    assert [verb for verb, _ in crew.rounds] == ["update", "counts", "counts"]  # the confusion came along
+    new, info = sweep(tensor, state, Target(4, Asymmetric(), LearnedPrior(), np.uint64(0)), 0)
+    assert [verb for verb, _ in host.rounds] == ["update", "counts", "counts"]  # the confusion came along
     assert info.confusion == DenseTensor(X).confusion(new.factors, 4)
 
 
@@ -47,33 +47,33 @@ def test_flips_in_components_that_share_nothing_take_one_round() -> None:
     X = model.boolean_product(blocks)
     empty = [np.zeros_like(blocks[0]), blocks[1], blocks[2]]
     rule, stream = Rule(np.arange(4), GREEDY, 1.0, 1.0, np.zeros((1, 1))), Stream(np.uint64(0), 0, 0, 1)
-    apart, crew = sharded(X)
+    apart, host = sharded(X)
     factors = [pack(factor) for factor in (blocks[0], empty[0], blocks[2])]
     factors[1][:] = 15  # all four are on, and in each row three of them flip
     np.testing.assert_array_equal(unpack(apart.update_factor(1, factors, 4, rule, stream), 4), blocks[1])
-    assert [verb for verb, _ in crew.rounds] == ["counts"]
+    assert [verb for verb, _ in host.rounds] == ["counts"]
     together = [factor.copy() for factor in factors]
     together[0][0] = together[2][0] = 15
-    crew.rounds.clear()
+    host.rounds.clear()
     new = apart.update_factor(1, together, 4, rule, stream)
     np.testing.assert_array_equal(new, DenseTensor(X).update_factor(1, together, 4, rule, stream))
-    assert len(crew.rounds) > 1
-    assert crew.rounds[-1][1] < crew.rounds[0][1]  # only open rows and components are counted again
+    assert len(host.rounds) > 1
+    assert host.rounds[-1][1] < host.rounds[0][1]  # only open rows and components are counted again
 
 
 def test_the_confusion_is_right_after_any_number_of_flips() -> None:
     sim = datasets.simulate((12, 9, 70), rank=5, density=0.4, noise=0.2, random_state=0)
     rng = np.random.default_rng(1)
     X = np.where(rng.random(sim.observed.shape) < 0.2, np.nan, sim.observed)
-    tensor, crew = sharded(X)
-    plain, known = DenseTensor(X), Model(5, Asymmetric(), LearnedPrior(), np.uint64(3))
+    tensor, host = sharded(X)
+    plain, known = DenseTensor(X), Target(5, Asymmetric(), LearnedPrior(), np.uint64(3))
     here = there = start([rng.random((N, 5)) < 0.5 for N in X.shape])
     for _ in range(15):
         here, info = sweep(tensor, here, known, 1)
         there, expected = sweep(plain, there, known, 1)
         assert info == expected
         np.testing.assert_array_equal(np.concatenate(here.factors), np.concatenate(there.factors))
-    assert "confusion" not in {verb for verb, _ in crew.rounds}
+    assert "confusion" not in {verb for verb, _ in host.rounds}
     changed = [factor.copy() for factor in here.factors]
     changed[0][0] ^= 1
     assert tensor.confusion(changed, 5) == plain.confusion(changed, 5)
@@ -86,11 +86,11 @@ def test_what_travels_does_not_grow_with_the_cells() -> None:
         for share in (0.0, 0.5):
             X, masks = planted((N, 30, 20))
             hidden = np.random.default_rng(0).random(X.shape) < share
-            tensor, crew = sharded(np.where(hidden, np.nan, X))
+            tensor, host = sharded(np.where(hidden, np.nan, X))
             for mode in range(3):
                 rule = Rule(np.arange(4), GREEDY, 1.0, 1.0, np.zeros((1, 1)))
                 tensor.update_factor(mode, masks, 4, rule, Stream(np.uint64(0), 0, 0, mode))
-            octets[N, share] = [sent for _, sent in crew.rounds]
+            octets[N, share] = [sent for _, sent in host.rounds]
             assert len(octets[N, share]) == 3
     slack = 100  # pickles write large numbers a little longer
     for share in (0.0, 0.5):
@@ -128,9 +128,9 @@ def test_a_fingerprint_knows_cells_again_however_they_are_stored() -> None:
 def test_components_are_chosen_as_in_one_piece(tmp_path: Path) -> None:
     X = datasets.simulate((9, 8, 7), rank=2, density=0.3, noise=0.05, random_state=0).observed
     choose = partial(select_components, method="mdl", candidates=[1, 2, 3], n_repeats=1, progress=False)
-    tensor, crew = sharded(X)
+    tensor, host = sharded(X)
     assert choose(tensor, run_dir=tmp_path).table == choose(X).table
-    assert "cells" not in {verb for verb, _ in crew.rounds}
+    assert "cells" not in {verb for verb, _ in host.rounds}
 
 
 def test_relational_shards() -> None:

@@ -14,10 +14,10 @@ from tensorm import DenseTensor, InputError, SparseTensor, TensOrMachine
 from tensorm.datasets import simulate
 from tensorm.kernels.groups import group_tuples
 from tensorm.sampler.noise import Asymmetric
-from tensorm.sampler.parts import START, choose_part
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
-from tensorm.sampler.seeding import begin
-from tensorm.sampler.sweep import Model
+from tensorm.sampler.search.region import START, choose_region
+from tensorm.sampler.search.seeding import begin
+from tensorm.sampler.sweep import Target
 from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, as_tensor, pick
 from tensorm.tensors.bits import pack
 
@@ -48,7 +48,7 @@ def test_fits_are_those_of_dense_tensors(
     shape: tuple[int, ...], unlisted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X = random_cells(shape, 1)
-    monkeypatch.setattr("tensorm.estimator.pick_storage", lambda tensor, n_components=0: tensor)
+    monkeypatch.setattr("tensorm.estimator.machine.pick_storage", lambda tensor, n_components=0: tensor)
     if unlisted == "zero":
         tensor = SparseTensor(np.argwhere(X == 1), shape, missing=np.argwhere(np.isnan(X)))
     else:
@@ -128,15 +128,17 @@ def test_counts_of_huge_tensors_are_exact() -> None:
 def test_components_are_found_where_the_ones_are() -> None:
     shape = (30_000, 20_000, 500)
     tensor, factors = planted(shape, 8, (20, 25, 10), 2000)
-    model = Model(8, Asymmetric(), LearnedPrior(), np.uint64(0))
-    ground = begin(tensor, model, np.random.default_rng(1))
+    model = Target(8, Asymmetric(), LearnedPrior(), np.uint64(0))
+    explanation = begin(tensor, model, np.random.default_rng(1))
     for mode, factor in enumerate(factors):
-        found = {column.tobytes() for column in ground.bits[mode].T}
+        found = {column.tobytes() for column in explanation.bits[mode].T}
         assert found == {column.tobytes() for column in factor.T}
     left = tensor.sample_ones(np.random.default_rng(0), 500)
-    part = choose_part(tensor, np.random.default_rng(2), START, ground)  # of the ones that nothing explains
+    part = choose_region(
+        tensor, np.random.default_rng(2), START, explanation
+    )  # of the ones that nothing explains
     assert max(map(len, part.indices)) < 500
-    assert ground.confusion.tp > 30_000
+    assert explanation.confusion.tp > 30_000
     assert len(left) == 500
 
 
@@ -145,10 +147,10 @@ def test_fixed_entries_stay_fixed_in_a_part() -> None:
     tensor, _ = planted(shape, 3, (20, 25, 10), 100)
     tables = [np.full((N, 3), 0.1) for N in shape]
     tables[0][:, 1], tables[2][5] = 0.0, 1.0
-    model = Model(3, Asymmetric(), FixedPrior.from_probabilities(tables), np.uint64(0))
-    ground = begin(tensor, model, np.random.default_rng(0))
-    assert not ground.bits[0][:, 1].any()
-    assert ground.bits[2][5].all()
+    model = Target(3, Asymmetric(), FixedPrior.from_probabilities(tables), np.uint64(0))
+    explanation = begin(tensor, model, np.random.default_rng(0))
+    assert not explanation.bits[0][:, 1].any()
+    assert explanation.bits[2][5].all()
 
 
 def test_storage_is_picked_by_cost(monkeypatch: pytest.MonkeyPatch) -> None:

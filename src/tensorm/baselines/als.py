@@ -6,7 +6,7 @@
 
 Each mode's factor is updated in turn, the others held: row by row and component by component, an entry takes
 the value that leaves fewer wrong cells, 0 when both leave as many. The error never rises; a start ends when
-it stops falling. DBTF's cached row summations are what the packed kernels keep on their desk.
+it stops falling. DBTF's cached row summations are what the packed kernels keep on their workspace.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.baselines.surface import BooleanRival, read_ones, take_in
-from tensorm.checks import check_choice, check_count, check_generator
+from tensorm.data.checks import check_choice, check_count, check_generator
+from tensorm.estimator.progress import announcing_compilation, ticking
 from tensorm.model import factor_density
-from tensorm.progress import announcing_compilation, ticking
 from tensorm.sampler.noise import Symmetric
 from tensorm.sampler.prior import FixedPrior
-from tensorm.sampler.seeding import begin
-from tensorm.sampler.sweep import Model
+from tensorm.sampler.search.seeding import begin
+from tensorm.sampler.sweep import Target
 from tensorm.tensors import GREEDY, DenseTensor, Rule, Stream, Tensor
 from tensorm.tensors.bits import Words, pack, unpack
 from tensorm.tensors.threads import count_threads
@@ -170,7 +170,7 @@ def from_data(tensor: Tensor, L: int, rng: np.random.Generator) -> list[Words]:
     An empty component would stay empty: no single entry makes a difference to it.
     """
     prior = FixedPrior.from_probabilities([0.5] * len(tensor.shape))
-    found = begin(tensor, Model(L, Symmetric(), prior, np.uint64(0)), rng)
+    found = begin(tensor, Target(L, Symmetric(), prior, np.uint64(0)), rng)
     factors = [bits.copy() for bits in found.bits]
     if len(found.unused):
         for factor, masks in zip(factors, from_fibres(tensor, len(found.unused), rng), strict=True):

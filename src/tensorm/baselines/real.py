@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.baselines.surface import Rival, read_ones, take_in
-from tensorm.checks import check_choice, check_count, check_generator, check_number
+from tensorm.data.checks import check_choice, check_count, check_generator, check_number
 from tensorm.errors import InputError
 from tensorm.model import Bits
 from tensorm.tensors import Tensor

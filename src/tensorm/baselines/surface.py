@@ -11,10 +11,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tensorm.checks import check_indices
+from tensorm.data.checks import check_indices
 from tensorm.errors import InputError
+from tensorm.estimator.plan import check_observed
 from tensorm.model import Bits, boolean_product
-from tensorm.planning import check_observed
 from tensorm.tensors import Tensor, as_tensor
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.baselines.surface import BooleanRival, take_in
-from tensorm.checks import check_count, check_generator, check_number
+from tensorm.data.checks import check_count, check_generator, check_number
 from tensorm.model import Bits
 from tensorm.selection.description import choose, universal
 from tensorm.tensors import SparseTensor, Tensor

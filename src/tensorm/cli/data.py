@@ -14,7 +14,7 @@ from tensorm.cli.groups import main, say
 from tensorm.datasets import cancer, hospital, nations, simulate, students, ward
 from tensorm.datasets.sources import MIRROR, SOURCES
 from tensorm.errors import FileError
-from tensorm.netcdf import replace_file
+from tensorm.storage.netcdf import replace_file
 
 MADE = {
     "ward": (ward, "13 hours x 75 people x 75 people, invented, with known groups"),

@@ -12,11 +12,11 @@ import numpy as np
 
 from tensorm.cli.groups import main, say
 from tensorm.datasets import WardTruth, ward, ward_truth
-from tensorm.diagnostics import similarity
-from tensorm.estimator import TensOrMachine
-from tensorm.plots import plot_factors
-from tensorm.report import write_report
-from tensorm.words import describe
+from tensorm.estimator.machine import TensOrMachine
+from tensorm.posterior.align import similarity
+from tensorm.report.describe import describe
+from tensorm.report.page import write_report
+from tensorm.report.plots import plot_factors
 
 
 @main.command()

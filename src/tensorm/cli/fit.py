@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from tensorm.choice import Selection
 from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main, name_options, quietly, say
 from tensorm.cli.options import (
@@ -21,14 +20,15 @@ from tensorm.cli.options import (
     spread_named,
     to_tensor,
 )
-from tensorm.estimator import TensOrMachine
-from tensorm.files import FIT
-from tensorm.loading import resume
-from tensorm.metadata import groups_of, share_metadata
+from tensorm.estimator.load import resume
+from tensorm.estimator.machine import TensOrMachine
 from tensorm.reading import metadata_of
+from tensorm.report.describe import MOST, describe
+from tensorm.report.metadata import groups_of, share_metadata
+from tensorm.selection.result import Selection
+from tensorm.storage import FIT
 from tensorm.tensors import SparseTensor, Tensor
 from tensorm.tensors.distributed import connect
-from tensorm.words import MOST, describe
 
 SURE = 0.5  # members of a component have at least this probability
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorm.choice import Selection
 from tensorm.errors import FileError
-from tensorm.estimator import TensOrMachine
-from tensorm.files import FIT, RUN, check_folder, open_run
-from tensorm.loading import load
-from tensorm.metadata import is_missing
-from tensorm.netcdf import replace_file
+from tensorm.estimator.load import load
+from tensorm.estimator.machine import TensOrMachine
+from tensorm.report.metadata import is_missing
+from tensorm.selection.result import Selection
+from tensorm.storage import FIT, RUN, check_folder, open_run
+from tensorm.storage.netcdf import replace_file
 from tensorm.tensors import Tensor
 
 METADATA, COMMAND = "metadata.json", "command.json"

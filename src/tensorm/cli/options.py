@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
-from tensorm.coordinates.files import kind_of
+from tensorm.data.coordinates.files import kind_of
 from tensorm.errors import InputError
-from tensorm.metadata import check_metadata
 from tensorm.reading import TABLES, Wanted, read_any_table, read_cells
+from tensorm.report.metadata import check_metadata
 from tensorm.tensors import RelationalTensor, Tensor, as_tensor
 from tensorm.tensors.distributed import DaskTensor
 

@@ -15,11 +15,11 @@ import numpy as np
 from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main
 from tensorm.errors import InputError
-from tensorm.estimator import TensOrMachine
-from tensorm.modes import find_mode, read_modes
-from tensorm.netcdf import replace_file
-from tensorm.posterior import Posterior
+from tensorm.estimator.machine import TensOrMachine
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import find_mode, read_modes
 from tensorm.reading import read_any_table
+from tensorm.storage.netcdf import replace_file
 
 
 @main.command("predict")

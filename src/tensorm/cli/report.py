@@ -9,8 +9,8 @@ import click
 from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main, quietly, say
 from tensorm.cli.options import Assigned, read_tables
-from tensorm.metadata import share_metadata
-from tensorm.report import write_report
+from tensorm.report.metadata import share_metadata
+from tensorm.report.page import write_report
 
 
 @main.command("report")

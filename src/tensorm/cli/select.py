@@ -9,9 +9,8 @@ import click
 
 from tensorm.cli.groups import main, quietly, say
 from tensorm.cli.options import about_cells, read_named, to_tensor
-from tensorm.estimator import TensOrMachine
-from tensorm.selection import select_components
-from tensorm.selection.select import METHODS
+from tensorm.estimator.machine import TensOrMachine
+from tensorm.estimator.select import METHODS, select_components
 
 
 class Candidates(click.ParamType):

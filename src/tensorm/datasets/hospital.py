@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorm.checks import check_count
+from tensorm.data.checks import check_count
 from tensorm.datasets.locating import locate
 from tensorm.errors import InputError
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.checks import check_count, check_generator, check_number
+from tensorm.data.checks import check_count, check_generator, check_number
 from tensorm.errors import InputError
 from tensorm.model import boolean_product, factor_density
 

@@ -62,20 +62,20 @@ def _seen_at(source, n, place, at, span):
 
 
 @overload(lay_rows, jit_options={"error_model": "numpy"})
-def _lay_rows(desk, source, n, places, span):
+def _lay_rows(workspace, source, n, places, span):
     if not _is_packed(source):
         return None
 
-    def lay(desk, source, n, places, span):
-        width, kept = desk.shape[2], desk.shape[1] == 3
+    def lay(workspace, source, n, places, span):
+        width, kept = workspace.shape[2], workspace.shape[1] == 3
         for at in range(0, width, LANES * len(span)):
             to = at
             for place in places:
                 seen = seen_at(source, n, place, at, span)
-                store(desk, to, seen)
+                store(workspace, to, seen)
                 if kept:
-                    store(desk, to + width, seen)
-                    store(desk, to + 2 * width, cells_at(source, n, place, at, span))
+                    store(workspace, to + width, seen)
+                    store(workspace, to + 2 * width, cells_at(source, n, place, at, span))
                     to += width
                 to += 2 * width
 
@@ -83,9 +83,9 @@ def _lay_rows(desk, source, n, places, span):
 
 
 @overload(laid_cells, jit_options=INLINE)
-def _laid_cells(desk, to, source, n, place, at, span):
+def _laid_cells(workspace, to, source, n, place, at, span):
     if _is_packed(source):  # read where they are: a copy for a single look does not pay
-        return lambda desk, to, source, n, place, at, span: cells_at(source, n, place, at, span)
+        return lambda workspace, to, source, n, place, at, span: cells_at(source, n, place, at, span)
 
 
 @overload(is_far)

@@ -123,41 +123,41 @@ def _seen_at(source, n, place, at, span):
 
 
 @overload(lay_rows, jit_options={"error_model": "numpy"})
-def _lay_rows(desk, source, n, places, span):
+def _lay_rows(workspace, source, n, places, span):
     if not _is_ranks(source):
         return None
 
-    def lay(desk, source, n, places, span):
+    def lay(workspace, source, n, places, span):
         fixed, fixed_stride, running, running_stride, by_object, turn, always, alone, same, _, held = source
-        width, last = desk.shape[2], desk.shape[1] - 1
+        width, last = workspace.shape[2], workspace.shape[1] - 1
         to, whole = 0, held[0] == 0
         for place in places:
             o, a = locate(n, place, by_object)
             rank, start = fixed[o * fixed_stride + a], o * running_stride
             if whole and (always[a] or alone[o, a]):
                 for at in range(to, to + last * width, LANES * len(span)):
-                    store(desk, at, ones(span))
+                    store(workspace, at, ones(span))
                 if same[a] >= 0:
                     for at in range(to, to + last * width, width):
-                        drop_bit(desk, at, same[a])
+                        drop_bit(workspace, at, same[a])
             else:
                 for at in range(0, width, LANES * len(span)):
                     seen = seen_at(source, n, place, at, span)
-                    store(desk, to + at, seen)
+                    store(workspace, to + at, seen)
                     if last == 2:
-                        store(desk, to + at + width, seen)
+                        store(workspace, to + at + width, seen)
             to += last * width
             for at in range(running_stride >> 6):
-                store_exceeding(desk, to + at, running, start + 64 * at, rank, turn)
+                store_exceeding(workspace, to + at, running, start + 64 * at, rank, turn)
             to += width
 
     return lay
 
 
 @overload(laid_cells, jit_options=INLINE)
-def _laid_cells(desk, to, source, n, place, at, span):
+def _laid_cells(workspace, to, source, n, place, at, span):
     if _is_ranks(source):
-        return lambda desk, to, source, n, place, at, span: load(desk, to, span)
+        return lambda workspace, to, source, n, place, at, span: load(workspace, to, span)
 
 
 @overload(places_of)

@@ -3,7 +3,7 @@
 A slice is a table of rows, each a run of 64-bit words. Row r carries a mask, the components whose entries
 are 1 in every mode that the row index stands for; `columns[l]` holds component l's entries of the packed
 mode as bits. Entry (n, l) touches only the rows with bit l in their mask, and of these the cells in
-`columns[l]` that no other component of row n explains. The slice is worked on at a desk (R, 3, width) that
+`columns[l]` that no other component of row n explains. The slice is worked on at a workspace (R, 3, width) that
 keeps three runs of words for each row: FREE, the observed cells that no active component explains, for a
 component that is off; SINGLE, those that at most one does, for one that is on (its own cover must not count
 against it); and CELLS, a copy of the cells. The first two are kept up to date when an entry flips, so that
@@ -33,7 +33,7 @@ from tensorm.kernels.vectors import (
 )
 
 GIBBS, METROPOLIS, GREEDY = 0, 1, 2
-FREE, SINGLE, CELLS = 0, 1, 2  # what the desk keeps of each row
+FREE, SINGLE, CELLS = 0, 1, 2  # what the workspace keeps of each row
 CERTAIN = 37.0  # log-odds beyond which no uniform number of 53 bits can decide otherwise
 ONE = np.uint64(1)
 
@@ -120,8 +120,8 @@ def transpose_masks(masks, n_components, lanes):
 
 
 @njit
-def make_desk(table):
-    """An empty desk; its rows begin at a cache line, which numba leaves to luck."""
+def make_workspace(table):
+    """An empty workspace; its rows begin at a cache line, which numba leaves to luck."""
     n_rows, width = table.members.shape[0], table.columns.shape[1]
     room = np.empty(n_rows * 3 * width + 7, np.uint64)
     first = -(room.ctypes.data >> 3) & 7
@@ -135,32 +135,35 @@ def holders(table, component):
 
 
 @njit(error_model="numpy", forceinline=True)
-def count_entry(desk, positions, column, active, span):
+def count_entry(workspace, positions, column, active, span):
     """(pos, tot) of an entry (eq. 5): ones and all cells that hang on it; `active` is its current value."""
-    width = desk.shape[2]
+    width = workspace.shape[2]
     side = SINGLE * width if active else FREE * width
     pos, tot = zeros(span), zeros(span)
     for at in range(0, width, LANES * len(span)):
         bits = load(column, at, span)
         for position in positions:
             place = position * 3 * width + at
-            relevant = both(bits, load(desk, place + side, span))
-            pos = add(pos, popcount(both(relevant, load(desk, place + CELLS * width, span))))
+            relevant = both(bits, load(workspace, place + side, span))
+            pos = add(pos, popcount(both(relevant, load(workspace, place + CELLS * width, span))))
             tot = add(tot, popcount(relevant))
     return total(pos), total(tot)
 
 
 @njit(error_model="numpy")
-def cover_rows(desk, positions, column, span):
+def cover_rows(workspace, positions, column, span):
     """A component becomes active: what its column covers in these rows is no longer free."""
-    width = desk.shape[2]
+    width = workspace.shape[2]
     for at in range(0, width, LANES * len(span)):
         bits = load(column, at, span)
         for position in positions:
             place = position * 3 * width + at
-            free, single = load(desk, place + FREE * width, span), load(desk, place + SINGLE * width, span)
-            store(desk, place + FREE * width, without(free, bits))
-            store(desk, place + SINGLE * width, without(single, without(bits, free)))
+            free, single = (
+                load(workspace, place + FREE * width, span),
+                load(workspace, place + SINGLE * width, span),
+            )
+            store(workspace, place + FREE * width, without(free, bits))
+            store(workspace, place + SINGLE * width, without(single, without(bits, free)))
 
 
 @njit(error_model="numpy")

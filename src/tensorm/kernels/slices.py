@@ -19,8 +19,8 @@ from tensorm.kernels.rows import (
     decide,
     entry_prior,
     holders,
-    make_desk,
     make_table,
+    make_workspace,
     weigh,
 )
 from tensorm.kernels.vectors import (
@@ -49,16 +49,16 @@ def seen_at(source, n, place, at, span):
     """The vector of observed cells from word `at` of a row of slice n."""
 
 
-def lay_rows(desk, source, n, places, span):
-    """Put all rows of a slice on the desk, with no component active.
+def lay_rows(workspace, source, n, places, span):
+    """Put all rows of a slice on the workspace, with no component active.
 
     For each row there are one or two runs of words with the observed cells, then one with the cells, for
     ``laid_cells`` to read.
     """
 
 
-def laid_cells(desk, to, source, n, place, at, span):
-    """The vector of cells of a row that was laid at word `to` of the desk."""
+def laid_cells(workspace, to, source, n, place, at, span):
+    """The vector of cells of a row that was laid at word `to` of the workspace."""
 
 
 def is_far(source):
@@ -73,20 +73,20 @@ INLINE = {"error_model": "numpy", "forceinline": True}  # for definitions of wha
 
 
 @njit(error_model="numpy")
-def cover_slice(desk, row, table, span):
+def cover_slice(workspace, row, table, span):
     """Let the components that are active in a factor row cover its slice."""
     for m in range(row.shape[0]):
         left = row[m]
         while left:
             component = (m << 6) + lowest_bit(left)
             left &= left - ONE
-            cover_rows(desk, holders(table, component), table.columns[component], span)
+            cover_rows(workspace, holders(table, component), table.columns[component], span)
 
 
 @njit(error_model="numpy")
-def uncover_rows(desk, positions, entries, table, source, n, places, span):
+def uncover_rows(workspace, positions, entries, table, source, n, places, span):
     """A component becomes inactive: what is free in its rows is worked out anew from those still active."""
-    width = desk.shape[2]
+    width = workspace.shape[2]
     for at in range(0, width, LANES * len(span)):
         for position in positions:
             free = seen_at(source, n, places[position], at, span)
@@ -98,8 +98,8 @@ def uncover_rows(desk, positions, entries, table, source, n, places, span):
                     left &= left - ONE
                     free, single = without(free, bits), without(single, without(bits, free))
             to = position * 3 * width + at
-            store(desk, to + FREE * width, free)
-            store(desk, to + SINGLE * width, single)
+            store(workspace, to + FREE * width, free)
+            store(workspace, to + SINGLE * width, single)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -107,32 +107,32 @@ def update_rows(factor, rows, start, stop, source, row_masks, column_masks, n_co
     """Update factor[rows[start:stop]] in place; rows are independent given the other modes' factors."""
     order, kind, gain, loss, prior = rule
     table = make_table(row_masks, column_masks, order, n_components, span)
-    desk, places = make_desk(table), places_of(source, table.members)
+    workspace, places = make_workspace(table), places_of(source, table.members)
     far, n_turns = is_far(source), order.shape[0]
     for number in range(start, stop):
         n, following = rows[number], rows[min(number + 1, stop - 1)]
         entries = factor[n]
-        lay_rows(desk, source, n, places, span)
-        cover_slice(desk, entries, table, span)
+        lay_rows(workspace, source, n, places, span)
+        cover_slice(workspace, entries, table, span)
         for turn in range(n_turns):
             if far:
-                fetch_rows(source, following, places, desk.shape[2], turn, n_turns)
+                fetch_rows(source, following, places, workspace.shape[2], turn, n_turns)
             component = order[turn]
             word, bit = component >> 6, ONE << uint64(component & 63)
             active = (entries[word] & bit) != 0
             positions, column = holders(table, component), table.columns[component]
             log_odds = entry_prior(prior, n, component)
             if not np.isinf(log_odds):
-                pos, tot = count_entry(desk, positions, column, active, span)
+                pos, tot = count_entry(workspace, positions, column, active, span)
                 log_odds = weigh(log_odds, gain, loss, pos, tot)
             new = decide(kind, active, log_odds, stream, n, component)
             if new == active:
                 continue
             entries[word] ^= bit
             if new:
-                cover_rows(desk, positions, column, span)
+                cover_rows(workspace, positions, column, span)
             else:
-                uncover_rows(desk, positions, entries, table, source, n, places, span)
+                uncover_rows(workspace, positions, entries, table, source, n, places, span)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -141,25 +141,25 @@ def count_entries(
 ):
     """Write (pos, tot) of some components' entries of factor[rows[start:stop]] to counts, others held."""
     table = make_table(row_masks, column_masks, components, n_components, span)
-    desk, places = make_desk(table), places_of(source, table.members)
+    workspace, places = make_workspace(table), places_of(source, table.members)
     far, n_turns = is_far(source), components.shape[0]
     for i in range(start, stop):
         n, following = rows[i], rows[min(i + 1, stop - 1)]
-        lay_rows(desk, source, n, places, span)
-        cover_slice(desk, factor[n], table, span)
+        lay_rows(workspace, source, n, places, span)
+        cover_slice(workspace, factor[n], table, span)
         for c, component in enumerate(components):
             if far:
-                fetch_rows(source, following, places, desk.shape[2], c, n_turns)
+                fetch_rows(source, following, places, workspace.shape[2], c, n_turns)
             active = (factor[n, component >> 6] >> uint64(component & 63)) & ONE != 0
             positions, column = holders(table, component), table.columns[component]
-            counts[0, i, c], counts[1, i, c] = count_entry(desk, positions, column, active, span)
+            counts[0, i, c], counts[1, i, c] = count_entry(workspace, positions, column, active, span)
 
 
 @njit(error_model="numpy")
-def claim_rows(desk, positions, column, source, n, places, span):
+def claim_rows(workspace, positions, column, source, n, places, span):
     """(ones, all) of the free cells that a component covers in these rows; they are free no longer.
 
-    The desk (R, 2, width) has the free cells and the cells themselves.
+    The workspace (R, 2, width) has the free cells and the cells themselves.
     """
     width = column.shape[0]
     pos, tot = zeros(span), zeros(span)
@@ -167,12 +167,14 @@ def claim_rows(desk, positions, column, source, n, places, span):
         bits = load(column, at, span)
         for position in positions:
             to = position * 2 * width + at
-            left = load(desk, to, span)
-            store(desk, to, without(left, bits))
+            left = load(workspace, to, span)
+            store(workspace, to, without(left, bits))
             claimed = both(left, bits)
             pos = add(
                 pos,
-                popcount(both(claimed, laid_cells(desk, to + width, source, n, places[position], at, span))),
+                popcount(
+                    both(claimed, laid_cells(workspace, to + width, source, n, places[position], at, span))
+                ),
             )
             tot = add(tot, popcount(claimed))
     return total(pos), total(tot)
@@ -186,12 +188,12 @@ def count_covered(counts, factor, start, stop, source, row_masks, column_masks, 
     """
     table = make_table(row_masks, column_masks, np.arange(n_components), n_components, span)
     places, width = places_of(source, table.members), table.columns.shape[1]
-    desk, far = np.empty((places.shape[0], 2, width), np.uint64), is_far(source)
+    workspace, far = np.empty((places.shape[0], 2, width), np.uint64), is_far(source)
     all_ones, all_seen = 0, 0
     for n in range(start, stop):
         if far:
             fetch_rows(source, min(n + 1, stop - 1), places, width, 0, 1)
-        lay_rows(desk, source, n, places, span)
+        lay_rows(workspace, source, n, places, span)
         ones, seen = 0, 0
         for m in range(factor.shape[1]):
             left = factor[n, m]
@@ -199,7 +201,7 @@ def count_covered(counts, factor, start, stop, source, row_masks, column_masks, 
                 component = (m << 6) + lowest_bit(left)
                 left &= left - ONE
                 positions, column = holders(table, component), table.columns[component]
-                pos, tot = claim_rows(desk, positions, column, source, n, places, span)
+                pos, tot = claim_rows(workspace, positions, column, source, n, places, span)
                 ones += pos
                 seen += tot
         if counts.shape[1] > 0:

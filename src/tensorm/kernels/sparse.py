@@ -31,7 +31,7 @@ class Listed(NamedTuple):
     cells: Any  # (n, K - 1) their indices in the other modes, as rows of the stacked factors
 
 
-class Desk(NamedTuple):
+class Workspace(NamedTuple):
     """Where a slice is worked on: what its cells share, and what they count for, given the row's mask."""
 
     masks: Any  # (room, M) shared masks of the ones, those that hold a component
@@ -70,8 +70,8 @@ def arrange(keys, shape, edges, mode, firsts, cells):
 
 
 @njit
-def make_desk(rows, data, n_components):
-    """An empty desk, with room for the largest of some slices."""
+def make_workspace(rows, data, n_components):
+    """An empty workspace, with room for the largest of some slices."""
     ones, others, table, stack = data
     n_words, implied = stack.shape[1], table[1].shape[0] > 0
     masks = np.empty((longest(ones[0], rows), n_words), np.uint64)
@@ -79,7 +79,7 @@ def make_desk(rows, data, n_components):
     pos, more = np.zeros(n_components + 1, np.int64), np.zeros(n_components + 1, np.int64)
     room = max(16, min(4 * rows.shape[0], REMEMBERED // (n_components + 1))) if implied else 1
     totals = np.empty((room, n_components + 1), np.int64)
-    return Desk(masks, pos, other_masks, more, make_groups(room, n_words), totals, implied)
+    return Workspace(masks, pos, other_masks, more, make_groups(room, n_words), totals, implied)
 
 
 @njit
@@ -92,13 +92,13 @@ def longest(firsts, rows):
 
 
 @njit(error_model="numpy", forceinline=True)
-def lay_slice(desk, data, n, row):
+def lay_slice(workspace, data, n, row):
     """Count the cells of slice n; return how many ones and others hold components, and where totals are."""
     ones, others, table, stack = data
-    size, n_others = share(desk.masks, ones, n, stack), share(desk.other_masks, others, n, stack)
-    tally(desk.pos, desk.masks, NO_WEIGHTS, size, row)
-    tally(desk.others, desk.other_masks, NO_WEIGHTS, n_others, row)
-    return size, n_others, recall(desk, table, row)
+    size, n_others = share(workspace.masks, ones, n, stack), share(workspace.other_masks, others, n, stack)
+    tally(workspace.pos, workspace.masks, NO_WEIGHTS, size, row)
+    tally(workspace.others, workspace.other_masks, NO_WEIGHTS, n_others, row)
+    return size, n_others, recall(workspace, table, row)
 
 
 @njit(error_model="numpy", forceinline=True)
@@ -174,30 +174,30 @@ def shift(counts, masks, size, rest, component, weight):
 
 
 @njit(error_model="numpy", forceinline=True)
-def recall(desk, table, row):
+def recall(workspace, table, row):
     """The place of the totals of a row's mask, which are worked out if it is new."""
-    if not desk.implied:
+    if not workspace.implied:
         return 0
-    number, new = find(desk.groups, row)
+    number, new = find(workspace.groups, row)
     if number < 0:
-        clear(desk.groups)
-        number, new = find(desk.groups, row)
+        clear(workspace.groups)
+        number, new = find(workspace.groups, row)
     if new:
         masks, weights = table
-        tally(desk.totals[number], masks, weights, masks.shape[0], row)
+        tally(workspace.totals[number], masks, weights, masks.shape[0], row)
     return number
 
 
 @njit(error_model="numpy", forceinline=True)
-def observed(desk, total, component):
+def observed(workspace, total, component):
     """Observed cells that count for a component."""
-    if desk.implied:
-        return desk.totals[total, component] - desk.others[component]
-    return desk.pos[component] + desk.others[component]
+    if workspace.implied:
+        return workspace.totals[total, component] - workspace.others[component]
+    return workspace.pos[component] + workspace.others[component]
 
 
 @njit(error_model="numpy")
-def leave_idle(rows, factor, desk, data, rule, stream):
+def leave_idle(rows, factor, workspace, data, rule, stream):
     """The rows without those that have no listed cell, are in no component and will join none.
 
     In a large mode that is most rows. They are all alike: only where the odds are not overwhelming does a
@@ -207,12 +207,12 @@ def leave_idle(rows, factor, desk, data, rule, stream):
     if prior.shape[0] > 1:
         return rows
     total, odds, open_to, n_open = 0, np.empty(order.shape[0]), np.empty_like(order), 0
-    if desk.implied:
-        total = recall(desk, data[2], np.zeros(factor.shape[1], np.uint64))
+    if workspace.implied:
+        total = recall(workspace, data[2], np.zeros(factor.shape[1], np.uint64))
     for component in order:
         odds[n_open] = entry_prior(prior, 0, component)
-        if desk.implied:
-            odds[n_open] -= loss * desk.totals[total, component]
+        if workspace.implied:
+            odds[n_open] -= loss * workspace.totals[total, component]
         open_to[n_open] = component
         n_open += odds[n_open] > (0 if kind == GREEDY else -CERTAIN)
     busy, count, firsts, other_firsts = np.empty_like(rows), 0, data[0][0], data[1][0]
@@ -236,48 +236,48 @@ def update_rows(factor, rows, data, n_components, rule, stream):
     missing; then the other cells are zeros, else they are missing.
     """
     order, kind, gain, loss, prior = rule
-    desk = make_desk(rows, data, n_components)
-    for n in leave_idle(rows, factor, desk, data, rule, stream):
+    workspace = make_workspace(rows, data, n_components)
+    for n in leave_idle(rows, factor, workspace, data, rule, stream):
         row = factor[n]
-        size, n_others, total = lay_slice(desk, data, n, row)
+        size, n_others, total = lay_slice(workspace, data, n, row)
         for component in order:
             word, bit = component >> 6, ONE << uint64(component & 63)
             active = (row[word] & bit) != 0
             log_odds = entry_prior(prior, n, component)
             if not np.isinf(log_odds):
-                pos, tot = desk.pos[component], observed(desk, total, component)
+                pos, tot = workspace.pos[component], observed(workspace, total, component)
                 log_odds += gain * pos - loss * (tot - pos)
             if decide(kind, active, log_odds, stream, n, component) == active:
                 continue
             row[word] &= ~bit
             weight = 1 if active else -1
-            shift(desk.pos, desk.masks, size, row, component, weight)
-            shift(desk.others, desk.other_masks, n_others, row, component, weight)
+            shift(workspace.pos, workspace.masks, size, row, component, weight)
+            shift(workspace.others, workspace.other_masks, n_others, row, component, weight)
             if not active:
                 row[word] |= bit
-            total = recall(desk, data[2], row)
+            total = recall(workspace, data[2], row)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def count_entries(counts, factor, rows, data, n_components, chosen):
     """Write (pos, tot) of some components' entries in some rows to counts, all others held."""
-    desk = make_desk(rows, data, n_components)
+    workspace = make_workspace(rows, data, n_components)
     for n in rows:
-        _, _, total = lay_slice(desk, data, n, factor[n])
+        _, _, total = lay_slice(workspace, data, n, factor[n])
         for i, component in enumerate(chosen):
-            counts[0, n, i] = desk.pos[component]
-            counts[1, n, i] = observed(desk, total, component)
+            counts[0, n, i] = workspace.pos[component]
+            counts[1, n, i] = observed(workspace, total, component)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def count_rows(factor, rows, data, n_components):
     """(ones covered, observed cells covered) over some slices."""
-    desk = make_desk(rows, data, n_components)
+    workspace = make_workspace(rows, data, n_components)
     hits, cover = 0, 0
     for n in rows:
         if is_empty(factor[n]):
             continue
-        _, _, total = lay_slice(desk, data, n, factor[n])
-        hits += desk.pos[n_components]
-        cover += observed(desk, total, n_components)
+        _, _, total = lay_slice(workspace, data, n, factor[n])
+        hits += workspace.pos[n_components]
+        cover += observed(workspace, total, n_components)
     return hits, cover

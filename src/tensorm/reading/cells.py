@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorm.coordinates.files import kind_of
-from tensorm.coordinates.listing import NOTHING, Place, read_values
+from tensorm.data.coordinates.files import kind_of
+from tensorm.data.coordinates.listing import NOTHING, Place, read_values
 from tensorm.errors import FileError, InputError
 from tensorm.reading.events import read_events
 from tensorm.reading.tables import TABLES, read_any_table, refuse_sheet

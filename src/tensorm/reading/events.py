@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.coordinates import Listing, read_table
-from tensorm.coordinates.cells import MOST_MODES
-from tensorm.coordinates.files import is_unnamed, kind_of, read_file, read_frame
+from tensorm.data.coordinates import Listing, read_table
+from tensorm.data.coordinates.cells import MOST_MODES
+from tensorm.data.coordinates.files import is_unnamed, kind_of, read_file, read_frame
 from tensorm.errors import InputError
 from tensorm.reading.times import cut_times
 from tensorm.tensors import SparseTensor

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tensorm.coordinates.files import SEPARATORS, kind_of, read_frame
-from tensorm.coordinates.listing import Place
+from tensorm.data.coordinates.files import SEPARATORS, kind_of, read_frame
+from tensorm.data.coordinates.listing import Place
 from tensorm.errors import FileError
 
 TABLES = (*SEPARATORS, ".parquet")

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorm.sampler.ground import Ground
-from tensorm.sampler.parts import coin_density
-from tensorm.sampler.seeding import begin, repair
+from tensorm.sampler.search.explanation import Explanation
+from tensorm.sampler.search.region import coin_density
+from tensorm.sampler.search.seeding import begin, repair
 from tensorm.sampler.state import State, SweepInfo
-from tensorm.sampler.sweep import Model, random_factors, start
+from tensorm.sampler.sweep import Target, random_factors, start
 from tensorm.tensors.bits import Bits, pack
-from tensorm.tensors.seam import Tensor
+from tensorm.tensors.protocol import Tensor
 
 WINDOW, STEP, MOST = 25, 5, 2000
 PATIENCE, MOST_REPAIRS = 4, 40
@@ -39,7 +39,7 @@ class BurnIn:
 
     Parameters
     ----------
-    tensor, model, chain
+    tensor, target, chain
         What is sampled.
     init : "data", "random" or Boolean arrays (N_k, L)
         Where the chain starts. Only chains that start from the data are mended.
@@ -48,9 +48,9 @@ class BurnIn:
     """
 
     def __init__(
-        self, tensor: Tensor, model: Model, chain: int, init: str | Sequence[Bits], length: int | None
+        self, tensor: Tensor, target: Target, chain: int, init: str | Sequence[Bits], length: int | None
     ) -> None:
-        self.tensor, self.model, self.chain = tensor, model, chain
+        self.tensor, self.target, self.chain = tensor, target, chain
         self.init, self.length = init, length
         self.memory = Memory()
 
@@ -58,10 +58,12 @@ class BurnIn:
         """Return the chain's first state."""
         if isinstance(self.init, str):
             if self.init == "data":
-                return begin(self.tensor, self.model, self._rng(0)).state(sweep=0)
-            density = coin_density(self.tensor, self.model.n_components)
-            return start(random_factors(self.tensor, self.model, self.chain, density), density)
-        return Ground(self.tensor, self.model, tuple(pack(factor) for factor in self.init)).state(sweep=0)
+                return begin(self.tensor, self.target, self._rng(0)).state(sweep=0)
+            density = coin_density(self.tensor, self.target.n_components)
+            return start(random_factors(self.tensor, self.target, self.chain, density), density)
+        return Explanation(self.tensor, self.target, tuple(pack(factor) for factor in self.init)).state(
+            sweep=0
+        )
 
     def settled(self, state: State) -> bool:
         """Whether burn-in came to its end by its own rule."""
@@ -81,8 +83,8 @@ class BurnIn:
         last = self.length is not None and state.sweep + STEP > self.length
         if not self._mending or state.sweep % STEP or last:
             return state
-        ground = Ground(self.tensor, self.model, state.factors)
-        mended, better = repair(ground, self._rng(state.sweep), n_out=1 + (repairs + 1) % 2)
+        explanation = Explanation(self.tensor, self.target, state.factors)
+        mended, better = repair(explanation, self._rng(state.sweep), n_out=1 + (repairs + 1) % 2)
         if better:
             self.memory = Memory(repairs=repairs + 1)
             return mended.state(state.sweep)
@@ -95,7 +97,7 @@ class BurnIn:
         return from_data and self.memory.in_vain < PATIENCE and self.memory.repairs < MOST_REPAIRS
 
     def _rng(self, sweep: int) -> np.random.Generator:
-        key = np.array([self.model.seed, self.chain], np.uint64)
+        key = np.array([self.target.seed, self.chain], np.uint64)
         return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, sweep]))
 
 

@@ -6,19 +6,19 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tensorm.sampler.burnin import BurnIn
-from tensorm.sampler.checkpoint import Checkpoints, Snapshot
+from tensorm.model import Confusion
+from tensorm.sampler.burnin import BurnIn, Memory
 from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.recorder import Recorder
-from tensorm.sampler.state import SweepInfo, Trace
-from tensorm.sampler.sweep import Model, start, sweep
+from tensorm.sampler.state import State, SweepInfo, Trace
+from tensorm.sampler.sweep import Target, start, sweep
 from tensorm.tensors.bits import Bits
-from tensorm.tensors.kept import Kept, keep_counts
-from tensorm.tensors.seam import Tensor
+from tensorm.tensors.cached import CachedCounts, cache_counts
+from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.slices import SlicedTensor
 
 NEVER = -50.0  # log-odds at which an entry is 0 without a random number
@@ -40,7 +40,7 @@ class Plan:
 
     Attributes
     ----------
-    model : Model
+    target : Target
     n_draws : int
     burn_in : int or None
         Sweeps before the first draw; None: until the log-likelihood stops rising (burnin.py).
@@ -48,19 +48,45 @@ class Plan:
         Where chains start (burnin.py).
     """
 
-    model: Model
+    target: Target
     n_draws: int
     burn_in: int | None = None
     init: str | Sequence[Bits] = "data"
+
+
+class Snapshot(NamedTuple):
+    """A chain between two sweeps."""
+
+    state: State
+    memory: Memory  # of its burn-in
+    burnt: tuple[int, bool] | None  # sweeps of burn-in and whether it settled; None while it lasts
+    confusion: Confusion | None  # after the last sweep; None before the first
+    draws: Trace | None
+
+
+class ChainStore(Protocol):
+    """Where chains are written down while they run, so that they can go on later (storage/checkpoints.py)."""
+
+    def due(self, number: int) -> bool:
+        """Whether it is time to write a chain down."""
+        ...
+
+    def write(self, number: int, snapshot: Snapshot) -> None:
+        """Write a chain down, in place of an older snapshot."""
+        ...
+
+    def read(self, number: int) -> Snapshot | None:
+        """Return the last snapshot of a chain, or None if there is none."""
+        ...
 
 
 class Chain:
     """One chain, sweep by sweep; between two sweeps it can be written down and taken up again."""
 
     def __init__(self, tensor: Tensor, plan: Plan, number: int, saved: Snapshot | None = None) -> None:
-        self.tensor, self.plan, self.number = keep_counts(tensor, plan.model.n_components), plan, number
-        self.burn_in = BurnIn(tensor, plan.model, number, plan.init, plan.burn_in)
-        self.recorder = Recorder(plan.model)
+        self.tensor, self.plan, self.number = cache_counts(tensor, plan.target.n_components), plan, number
+        self.burn_in = BurnIn(tensor, plan.target, number, plan.init, plan.burn_in)
+        self.recorder = Recorder(plan.target)
         self.info: SweepInfo | None = None
         self._burnt: tuple[int, bool] | None = None  # sweeps of burn-in, and whether it settled
         if saved is None:
@@ -69,7 +95,7 @@ class Chain:
         self.state, self.burn_in.memory, self._burnt = saved.state, saved.memory, saved.burnt
         self.info = None if saved.confusion is None else SweepInfo(saved.confusion, saved.state.noise)
         if saved.draws is not None:
-            self.recorder = Recorder.continuing(plan.model, saved.draws)
+            self.recorder = Recorder.continuing(plan.target, saved.draws)
 
     @property
     def done(self) -> bool:
@@ -79,7 +105,7 @@ class Chain:
     def step(self) -> Step:
         """Make one sweep, of burn-in or for a draw."""
         plan, drawing = self.plan, self._drawing()
-        self.state, self.info = sweep(self.tensor, self.state, plan.model, self.number)
+        self.state, self.info = sweep(self.tensor, self.state, plan.target, self.number)
         if drawing:
             self.recorder.record(self.state, self.info)
             return Step(self.number, "draws", len(self.recorder), plan.n_draws, self.info)
@@ -92,7 +118,7 @@ class Chain:
             return None
         burnt = self._burnt or (self.state.sweep, self.burn_in.settled(self.state))
         if not len(self.recorder):
-            self.recorder.record(*sweep(self.tensor, self.state, self.plan.model, self.number))
+            self.recorder.record(*sweep(self.tensor, self.state, self.plan.target, self.number))
         return self.recorder.trace(*burnt)
 
     def snapshot(self) -> Snapshot:
@@ -113,7 +139,7 @@ def run_chain(
     number: int,
     watch: Callable[[Step], None] = lambda step: None,
     stop: Callable[[], bool] = lambda: False,
-    checkpoints: Checkpoints | None = None,
+    checkpoints: ChainStore | None = None,
 ) -> Trace | None:
     """Run one chain to its end, or until ``stop()``; a chain stopped in burn-in leaves its last state.
 
@@ -129,24 +155,26 @@ def run_chain(
     return chain.trace()
 
 
-def warm_up(tensor: Tensor, model: Model) -> None:
+def warm_up(tensor: Tensor, target: Target) -> None:
     """Compile what the sampler calls, on factors that are empty and stay so, and cost no time."""
     never = FixedPrior((np.full((1, 1), NEVER),) * len(tensor.shape))
-    model = replace(model, prior=never)
-    nothing = [np.zeros((size, model.n_components), np.bool_) for size in tensor.shape]
+    target = replace(target, prior=never)
+    nothing = [np.zeros((size, target.n_components), np.bool_) for size in tensor.shape]
     state = start(nothing)
     for mode in range(len(tensor.shape)):
-        tensor.counts(mode, state.factors, model.n_components)
-    sweep(tensor, state, model, chain=0)
-    if isinstance(tensor, SlicedTensor) and isinstance(keep_counts(tensor, model.n_components), Kept):
+        tensor.counts(mode, state.factors, target.n_components)
+    sweep(tensor, state, target, chain=0)
+    if isinstance(tensor, SlicedTensor) and isinstance(
+        cache_counts(tensor, target.n_components), CachedCounts
+    ):
         part = tensor.take([np.arange(min(size, 2)) for size in tensor.shape])
-        state = start([np.zeros((size, model.n_components), np.bool_) for size in part.shape])
-        kept = Kept(part, most=np.inf)
+        state = start([np.zeros((size, target.n_components), np.bool_) for size in part.shape])
+        kept = CachedCounts(part, most=np.inf)
         for _ in range(2):  # the first counts, the second corrects
-            state, _ = sweep(kept, state, model, chain=0)
+            state, _ = sweep(kept, state, target, chain=0)
         compact = part.compact()  # what corrections are made from
-        compact.counts(0, state.factors, model.n_components)
-        compact.confusion(state.factors, model.n_components)
+        compact.counts(0, state.factors, target.n_components)
+        compact.confusion(state.factors, target.n_components)
 
 
 def run_chains(
@@ -155,7 +183,7 @@ def run_chains(
     n_chains: int,
     n_threads: int,
     watch: Callable[[Step], None] = lambda step: None,
-    checkpoints: Checkpoints | None = None,
+    checkpoints: ChainStore | None = None,
 ) -> tuple[list[Trace], bool]:
     """Run chains side by side, each with its share of the threads.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorm.model import Confusion, Noise
 from tensorm.sampler.state import Octets, State, SweepInfo, Trace, narrow
-from tensorm.sampler.sweep import Model, log_posterior
+from tensorm.sampler.sweep import Target, log_posterior
 
 
 class Draw(NamedTuple):
@@ -23,17 +23,17 @@ class Draw(NamedTuple):
 class Recorder:
     """Collects draws and makes a ``Trace`` of them."""
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    def __init__(self, target: Target) -> None:
+        self._target = target
         self._draws: list[Draw] = []
 
     def __len__(self) -> int:
         return len(self._draws)
 
     @classmethod
-    def continuing(cls, model: Model, trace: Trace) -> Recorder:
+    def continuing(cls, target: Target, trace: Trace) -> Recorder:
         """Return a recorder that holds the draws of a trace."""
-        recorder = cls(model)
+        recorder = cls(target)
         for i in range(len(trace)):
             recorder._draws.append(
                 Draw(
@@ -47,7 +47,7 @@ class Recorder:
 
     def record(self, state: State, info: SweepInfo) -> None:
         """Keep a draw."""
-        factors = tuple(narrow(masks, self._model.n_components) for masks in state.factors)
+        factors = tuple(narrow(masks, self._target.n_components) for masks in state.factors)
         self._draws.append(Draw(factors, state.noise, state.density, info.confusion))
 
     def trace(self, burn_in: int, settled: bool = True) -> Trace:
@@ -60,8 +60,8 @@ class Recorder:
             noise=np.array(noise),
             density=np.array(density),
             confusion=counts,
-            log_posterior=log_posterior(self._model, stacked, counts),
-            n_components=self._model.n_components,
+            log_posterior=log_posterior(self._target, stacked, counts),
+            n_components=self._target.n_components,
             burn_in=burn_in,
             settled=settled,
         )

@@ -14,11 +14,13 @@ from tensorm.sampler.noise import NoiseModel
 from tensorm.sampler.prior import FactorPrior
 from tensorm.sampler.state import NOISE, ORDER, START, State, SweepInfo
 from tensorm.tensors.bits import Bits, pack
-from tensorm.tensors.seam import METROPOLIS, Rule, Stream, Tensor
+from tensorm.tensors.protocol import GIBBS, METROPOLIS, Rule, Stream, Tensor
+
+FLIPS = {"gibbs": GIBBS, "metropolis": METROPOLIS}
 
 
 @dataclass(frozen=True)
-class Model:
+class Target:
     """What is sampled, and from which random numbers.
 
     Attributes
@@ -63,7 +65,7 @@ class Model:
 
 
 def log_posterior(
-    model: Model, factors: Sequence[npt.NDArray[np.unsignedinteger]], confusion: npt.NDArray[np.int64]
+    target: Target, factors: Sequence[npt.NDArray[np.unsignedinteger]], confusion: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
     """Return the log posterior of factors, noise rates and densities integrated out, up to a constant.
 
@@ -78,10 +80,10 @@ def log_posterior(
     """
     present = np.bitwise_and.reduce([np.bitwise_or.reduce(masks, axis=1) for masks in factors])
     active = np.bitwise_count(present).sum(axis=1, dtype=np.int64)
-    value = model.noise.log_marginal(*confusion.T)
+    value = target.noise.log_marginal(*confusion.T)
     for mode, masks in enumerate(factors):
         ones = np.bitwise_count(masks & present[:, None]).sum(axis=(1, 2), dtype=np.int64)
-        value = value + model.log_prior(mode, ones, masks.shape[1] * active)
+        value = value + target.log_prior(mode, ones, masks.shape[1] * active)
     return value
 
 
@@ -91,34 +93,34 @@ def start(factors: Sequence[Bits], density: float = 0.5) -> State:
     return State(masks, START_NOISE, (density,) * len(masks), 0)
 
 
-def random_factors(tensor: Tensor, model: Model, chain: int, density: float = 0.5) -> list[Bits]:
+def random_factors(tensor: Tensor, target: Target, chain: int, density: float = 0.5) -> list[Bits]:
     """Return factors of coins, fair ones by default."""
-    stream = model.stream(chain, 0, START)
+    stream = target.stream(chain, 0, START)
     rows = iter(range(sum(tensor.shape)))
     return [
-        np.array([uniforms(stream, next(rows), model.n_components) for _ in range(size)]) < density
+        np.array([uniforms(stream, next(rows), target.n_components) for _ in range(size)]) < density
         for size in tensor.shape
     ]
 
 
-def sweep(tensor: Tensor, state: State, model: Model, chain: int) -> tuple[State, SweepInfo]:
+def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[State, SweepInfo]:
     """Update every factor in turn, then the noise, then the densities, each from its conditional."""
     factors = list(state.factors)
-    order = model.order(chain, state.sweep)
+    order = target.order(chain, state.sweep)
     gain, loss = state.noise.weights
     for mode in range(len(factors)):
-        rule = Rule(order, model.flips, gain, loss, model.prior.log_odds(mode, state.density))
-        stream = model.stream(chain, state.sweep, mode)
-        factors[mode] = tensor.update_factor(mode, factors, model.n_components, rule, stream)
-    confusion = tensor.confusion(factors, model.n_components)
-    u = uniforms(model.stream(chain, state.sweep, NOISE), 0, 2 + len(factors))
-    noise = model.noise.update(confusion, state.noise, u)
-    density = model.prior.update(factors, model.n_components, u[2:])
+        rule = Rule(order, target.flips, gain, loss, target.prior.log_odds(mode, state.density))
+        stream = target.stream(chain, state.sweep, mode)
+        factors[mode] = tensor.update_factor(mode, factors, target.n_components, rule, stream)
+    confusion = tensor.confusion(factors, target.n_components)
+    u = uniforms(target.stream(chain, state.sweep, NOISE), 0, 2 + len(factors))
+    noise = target.noise.update(confusion, state.noise, u)
+    density = target.prior.update(factors, target.n_components, u[2:])
     return State(tuple(factors), noise, density, state.sweep + 1), SweepInfo(confusion, noise)
 
 
-def sample(tensor: Tensor, state: State, model: Model, chain: int = 0) -> Iterator[tuple[State, SweepInfo]]:
+def sample(tensor: Tensor, state: State, target: Target, chain: int = 0) -> Iterator[tuple[State, SweepInfo]]:
     """Yield the state after each sweep, for ever: the caller owns the loop."""
     while True:
-        state, info = sweep(tensor, state, model, chain)
+        state, info = sweep(tensor, state, target, chain)
         yield state, info

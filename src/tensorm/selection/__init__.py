@@ -1,5 +1,6 @@
-"""How many components? Four ways to choose, one recommendation with its reason."""
+"""How many components: four ways to choose, each with a recommendation and its reason."""
 
-from tensorm.selection.select import select_components
+from tensorm.selection.by_sampling import choose_by_occam, choose_by_posterior
+from tensorm.selection.result import Candidate, Selection, Trial
 
-__all__ = ["select_components"]
+__all__ = ["Candidate", "Selection", "Trial", "choose_by_occam", "choose_by_posterior"]

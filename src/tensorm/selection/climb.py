@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from tensorm.sampler.burnin import BurnIn
-from tensorm.sampler.ground import Ground
-from tensorm.sampler.occam import make_room
-from tensorm.sampler.seeding import PURITIES, begin, search
+from tensorm.sampler.search.explanation import Explanation
+from tensorm.sampler.search.seeding import PURITIES, begin, search
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Model, sweep
+from tensorm.sampler.sweep import Target, sweep
+from tensorm.selection.occam import make_room
 from tensorm.tensors.bits import Words
-from tensorm.tensors.seam import Tensor
+from tensorm.tensors.protocol import Tensor
 
 
 def settle(
     tensor: Tensor,
-    model: Model,
+    target: Target,
     before: Sequence[Words] | None,
     n_before: int,
     chain: int,
@@ -29,7 +29,7 @@ def settle(
 
     Parameters
     ----------
-    tensor, model, chain
+    tensor, target, chain
         What is sampled.
     before : masks, or None
         The factors of a fit with fewer components.
@@ -38,16 +38,16 @@ def settle(
     stop : callable
         Once it returns True, burn-in is cut short.
     """
-    rng = np.random.default_rng([int(model.seed), chain, model.n_components])
-    ground = begin(tensor, model, rng)
+    rng = np.random.default_rng([int(target.seed), chain, target.n_components])
+    explanation = begin(tensor, target, rng)
     if before is not None:
-        old = Ground(tensor, replace(model, n_components=n_before), tuple(before))
-        wider = make_room(old, model.n_components - n_before)
+        old = Explanation(tensor, replace(target, n_components=n_before), tuple(before))
+        wider = make_room(old, target.n_components - n_before)
         grown = (search(wider, rng, purity) for purity in PURITIES)
-        ground = max((ground, *grown), key=lambda one: one.score)
-    burn_in = BurnIn(tensor, model, chain, "data", None)
-    state = ground.state(sweep=0)
+        explanation = max((explanation, *grown), key=lambda one: one.score)
+    burn_in = BurnIn(tensor, target, chain, "data", None)
+    state = explanation.state(sweep=0)
     while not burn_in.over(state) and not stop():
-        state, info = sweep(tensor, state, model, chain)
+        state, info = sweep(tensor, state, target, chain)
         state = burn_in.after(state, info)
     return state

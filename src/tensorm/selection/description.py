@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import betaln
 
 from tensorm.model import Confusion
-from tensorm.sampler.ground import Ground
+from tensorm.sampler.search.explanation import Explanation
 from tensorm.tensors.bits import Bits
 
 
@@ -69,6 +69,6 @@ def universal(n: int) -> float:
     return bits
 
 
-def shortest(grounds: Sequence[Ground]) -> Length:
+def shortest(grounds: Sequence[Explanation]) -> Length:
     """Return the shortest description among several sets of components."""
     return min((describe_length(one.bits, one.confusion) for one in grounds), key=lambda one: one.total)

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorm.choice import Candidate, Selection, Trial
-from tensorm.choice.members import to_masks, to_members
-from tensorm.choice.teams import Stop, Team
-from tensorm.progress import ticking
-from tensorm.sampler.ground import Ground
+from tensorm.estimator.progress import ticking
+from tensorm.sampler.pool import ChainPool, Stop
+from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Model, sweep
+from tensorm.sampler.sweep import Target, sweep
 from tensorm.selection.climb import settle
 from tensorm.selection.description import shortest
+from tensorm.selection.members import to_masks, to_members
+from tensorm.selection.result import Candidate, Selection, Trial
 from tensorm.selection.validation import (
     Split,
     fewest_within_error,
@@ -27,11 +27,13 @@ from tensorm.selection.validation import (
     split_cells,
     standard_errors,
 )
-from tensorm.tensors.seam import Tensor
+from tensorm.tensors.protocol import Tensor
 
 LOOKS = 10  # sweeps after burn-in among which the shortest description is looked for
 NAMES = {"log_likelihood": "log-likelihood per held-out cell", "accuracy": "accuracy on held-out cells"}
-Measure = Callable[[State, Model, int, Stop], dict[str, float]]  # (state after burn-in, model, repeat, stop)
+Measure = Callable[
+    [State, Target, int, Stop], dict[str, float]
+]  # (state after burn-in, target, repeat, stop)
 
 
 class Holdout(NamedTuple):
@@ -43,20 +45,20 @@ class Holdout(NamedTuple):
 
 
 def choose_by_validation(
-    tensor: Tensor, model: Model, team: Team, candidates: Sequence[int], holdout: Holdout
+    tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int], holdout: Holdout
 ) -> Selection:
     """Take the fewest components whose predictions of hidden cells are within one error of the best."""
 
     @cache
     def split(repeat: int) -> Split:
-        rng = np.random.default_rng([int(model.seed), repeat, 3])
+        rng = np.random.default_rng([int(target.seed), repeat, 3])
         return split_cells(tensor, holdout.test_size, holdout.symmetric, rng)
 
-    def measure(state: State, model: Model, repeat: int, stop: Stop) -> dict[str, float]:
-        p = predict_held_out(split(repeat), state, model, repeat, stop)
+    def measure(state: State, target: Target, repeat: int, stop: Stop) -> dict[str, float]:
+        p = predict_held_out(split(repeat), state, target, repeat, stop)
         return score_held_out(split(repeat).ones, p)
 
-    rows = _try_all(lambda repeat: split(repeat).train, model, team, candidates, measure, "cv")
+    rows = _try_all(lambda repeat: split(repeat).train, target, pool, candidates, measure, "cv")
     table = tuple(
         Trial(L, repeat, found[holdout.scoring], found)
         for repeat, row in enumerate(rows)
@@ -80,19 +82,21 @@ def choose_by_validation(
     return Selection("cv", chosen, reason, table, tuple(Candidate(*one) for one in together), name)
 
 
-def choose_by_description(tensor: Tensor, model: Model, team: Team, candidates: Sequence[int]) -> Selection:
+def choose_by_description(
+    tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int]
+) -> Selection:
     """Take the number of components that gives the shortest description."""
 
-    def measure(state: State, model: Model, repeat: int, stop: Stop) -> dict[str, float]:
-        grounds = [Ground(tensor, model, state.factors).polished()]
+    def measure(state: State, target: Target, repeat: int, stop: Stop) -> dict[str, float]:
+        grounds = [Explanation(tensor, target, state.factors).polished()]
         for _ in range(LOOKS):
-            state, _ = sweep(tensor, state, model, repeat)
-            grounds.append(Ground(tensor, model, state.factors).polished())
+            state, _ = sweep(tensor, state, target, repeat)
+            grounds.append(Explanation(tensor, target, state.factors).polished())
         length = shortest(grounds)
         return {"bits": length.total, "bits for factors": length.factors, "bits for errors": length.errors}
 
-    shared = team.share(tensor)
-    rows = _try_all(lambda repeat: shared, model, team, candidates, measure, "mdl")
+    shared = pool.share(tensor)
+    rows = _try_all(lambda repeat: shared, target, pool, candidates, measure, "mdl")
     table = tuple(
         Trial(L, repeat, found["bits"], found)
         for repeat, row in enumerate(rows)
@@ -116,21 +120,21 @@ def choose_by_description(tensor: Tensor, model: Model, team: Team, candidates: 
 
 def _try_all(
     tensor_of: Callable[[int], Tensor],
-    model: Model,
-    team: Team,
+    target: Target,
+    pool: ChainPool,
     candidates: Sequence[int],
     measure: Measure,
     method: str,
 ) -> list[list[dict[str, float]]]:
     """Fit every candidate in every repeat, one after the other along the candidates; return the measures."""
-    with ticking(f"{method}: fits", team.n_repeats * len(candidates), team.progress) as tick:
+    with ticking(f"{method}: fits", pool.n_repeats * len(candidates), pool.progress) as tick:
 
         def climb(repeat: int, stop: Stop) -> list[dict[str, float]]:
             found, before = [], None
             for L in candidates:
 
                 def make(L: int = L, before: Any = before) -> tuple[dict[str, float], State]:
-                    tensor, mine = tensor_of(repeat), replace(model, n_components=L)
+                    tensor, mine = tensor_of(repeat), replace(target, n_components=L)
                     masks = None if before is None else to_masks(before, tensor.shape)
                     state = settle(tensor, mine, masks, 0 if before is None else len(before[0]), repeat, stop)
                     return measure(state, mine, repeat, stop), state
@@ -138,10 +142,10 @@ def _try_all(
                 def encode(made: tuple[dict[str, float], State], L: int = L) -> Any:
                     return {"measures": made[0], "members": to_members(made[1].factors, L)}
 
-                form = team.remember(f"{method}-{L}-{repeat}", make, encode, stop)
+                form = pool.remember(f"{method}-{L}-{repeat}", make, encode, stop)
                 before = form["members"]
                 found.append(form["measures"])
                 tick()
             return found
 
-        return team.run(climb)
+        return pool.run(climb)

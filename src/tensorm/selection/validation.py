@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.holdout import check_symmetric, hold_out, train_test_mask
-from tensorm.prediction import multiply_cells
-from tensorm.sampler.parts import START, choose_part
+from tensorm.posterior.predict import multiply_cells
+from tensorm.sampler.search.region import START, choose_region
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Model, sweep
-from tensorm.tensors import DenseTensor, MirroredTensor, RelationalTensor, SparseTensor, Tensor
+from tensorm.sampler.sweep import Target, sweep
+from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, SymmetricTensor, Tensor
 from tensorm.tensors.bits import Bits
+from tensorm.tensors.holdout import check_symmetric, hold_out, train_test_mask
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,7 +33,7 @@ class Split(NamedTuple):
 
 def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random.Generator) -> Split:
     """Hold out a share of the observed cells; every index of every mode keeps one (holdout.py)."""
-    tied = tensor.pair if isinstance(tensor, MirroredTensor) else None
+    tied = tensor.pair if isinstance(tensor, SymmetricTensor) else None
     pair = tied or check_symmetric(symmetric, tensor.modes, tensor.shape)
     if isinstance(tensor, SparseTensor) and tensor.unlisted == "missing" and pair is None:
         train, cells, values = hold_out(tensor, test_size, random_state=rng)
@@ -47,12 +47,12 @@ def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random
     for where, *block in tensor.blocks():
         ones[where], observed[where] = block
     dense = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
-    return Split(dense if tied is None else MirroredTensor(dense, tied), np.nonzero(mask), ones[mask])
+    return Split(dense if tied is None else SymmetricTensor(dense, tied), np.nonzero(mask), ones[mask])
 
 
 def _take_part(tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Generator) -> Tensor:
     """Return a part that is small enough; cells that mirror each other are both in it, or neither is."""
-    part = choose_part(tensor, rng, START).indices
+    part = choose_region(tensor, rng, START).indices
     if part is None:
         return tensor
     if pair is None and isinstance(tensor, RelationalTensor):
@@ -74,14 +74,14 @@ def _split_pairs(tensor: RelationalTensor, test_size: float, rng: np.random.Gene
 
 
 def predict_held_out(
-    split: Split, state: State, model: Model, chain: int, stop: Callable[[], bool], n_draws: int = N_DRAWS
+    split: Split, state: State, target: Target, chain: int, stop: Callable[[], bool], n_draws: int = N_DRAWS
 ) -> Floats:
     """Return P(x = 1) of the cells held out, averaged over draws that go on from a state (eq. 7)."""
     p = np.zeros(len(split.ones))
     for _ in range(n_draws):
         if stop():
             break
-        state, info = sweep(split.train, state, model, chain)
+        state, info = sweep(split.train, state, target, chain)
         hit, false_alarm = info.noise
         p += np.where(multiply_cells(state.factors, split.cells), hit, false_alarm) / n_draws
     return p

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorm.coordinates import is_matrix, read_matrix
-from tensorm.inputs import is_a
+from tensorm.data.coordinates import is_matrix, read_matrix
+from tensorm.data.inputs import is_a
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.distributed import DaskTensor
-from tensorm.tensors.mirrored import MirroredTensor
 from tensorm.tensors.pick import pick_storage
+from tensorm.tensors.protocol import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
 from tensorm.tensors.relational import RelationalTensor
-from tensorm.tensors.seam import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
 from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.sparse import SparseTensor
+from tensorm.tensors.symmetric import SymmetricTensor
 
 __all__ = [
     "GIBBS",
@@ -21,11 +21,11 @@ __all__ = [
     "METROPOLIS",
     "DaskTensor",
     "DenseTensor",
-    "MirroredTensor",
     "RelationalTensor",
     "Rule",
     "SparseTensor",
     "Stream",
+    "SymmetricTensor",
     "Tensor",
     "as_tensor",
     "pick_storage",
@@ -34,7 +34,7 @@ __all__ = [
 
 def as_tensor(X: Any) -> Tensor:
     """Return X if it is a tensor already, or a tensor of its cells."""
-    if isinstance(X, (DenseTensor, MirroredTensor, RelationalTensor, ShardedTensor, SparseTensor)):
+    if isinstance(X, (DenseTensor, SymmetricTensor, RelationalTensor, ShardedTensor, SparseTensor)):
         return X
     if is_a(X, "dask.array", "Array") or (is_a(X, "xarray", "DataArray") and X.chunks is not None):
         return DaskTensor.from_array(X)

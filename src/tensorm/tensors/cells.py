@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.tensors.seam import Tensor
+from tensorm.tensors.protocol import Tensor
 
 MISSING = -1
 

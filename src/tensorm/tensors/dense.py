@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.inputs import Observations, observe
 from tensorm.errors import InputError
-from tensorm.inputs import Observations, observe
 from tensorm.kernels.dense import Packed
 from tensorm.tensors.bits import Bits, Words, words_for
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
@@ -25,7 +25,7 @@ class DenseTensor(SlicedTensor):
     ----------
     X : array-like
         Cells of 0, 1 and missing with K >= 2 modes: an array with NaN for missing, a ``numpy.ma`` array, an
-        ``xarray.DataArray``, a wide table; see ``tensorm.inputs.observe``.
+        ``xarray.DataArray``, a wide table; see ``tensorm.data.inputs.observe``.
 
     Attributes
     ----------

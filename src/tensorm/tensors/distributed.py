@@ -19,10 +19,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from tensorm.checks import check_count
-from tensorm.coordinates import check_shape
+from tensorm.data.checks import check_count
+from tensorm.data.coordinates import check_shape
+from tensorm.data.inputs import is_a
 from tensorm.errors import ClusterError, FileError, InputError
-from tensorm.inputs import is_a
 from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.sparse import SparseTensor
 from tensorm.tensors.workers import Workers
@@ -72,8 +72,8 @@ class DaskTensor(ShardedTensor):
             raise InputError("parts must be a list with a path, function, array or delayed object for each.")
         if not isinstance(timeout, int | float) or not timeout > 0:
             raise InputError(f"timeout is {timeout!r}; give seconds above 0.")
-        crew = Workers(find_client(client), [_locate(part) for part in parts], load_part, timeout)
-        super().__init__(crew, crew.ask("describe", [()] * len(parts)), modes, labels)
+        host = Workers(find_client(client), [_locate(part) for part in parts], load_part, timeout)
+        super().__init__(host, host.ask("describe", [()] * len(parts)), modes, labels)
 
     @classmethod
     def from_array(

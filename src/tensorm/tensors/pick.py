@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
-from tensorm.coordinates import Cells, key_of
+from tensorm.data.coordinates import Cells, key_of
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.memory import available_memory
-from tensorm.tensors.seam import Tensor
+from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.sparse import SparseTensor
 
 SMALL, CROSSING = 40_000_000, 1 / 2500  # cells, and share of them listed, below which dense and sparse win

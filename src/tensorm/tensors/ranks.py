@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.inputs import Matrix
 from tensorm.errors import InputError
-from tensorm.inputs import Matrix
 from tensorm.tensors.bits import Bits, words_for
 from tensorm.tensors.layout import TAIL
 
@@ -93,7 +93,7 @@ class Positions(NamedTuple):
         return places
 
 
-class Shelf(NamedTuple):
+class RankTable(NamedTuple):
     """Ranks of some attributes for all objects, as kernels read them."""
 
     flat: Integers  # object after object, each filled up to whole words; and some more to read past the end
@@ -101,8 +101,8 @@ class Shelf(NamedTuple):
     numbers: npt.NDArray[np.intp]  # of the attributes in the matrix
 
     @classmethod
-    def empty(cls, n_objects: int, numbers: npt.NDArray[np.intp], kind: npt.DTypeLike) -> Shelf:
-        """Return a shelf with every rank absent; it begins at a cache line."""
+    def empty(cls, n_objects: int, numbers: npt.NDArray[np.intp], kind: npt.DTypeLike) -> RankTable:
+        """Return a table with every rank absent; it begins at a cache line."""
         size = n_objects * 64 * words_for(len(numbers)) + 64 * TAIL
         room = np.full(size + 32, absent_rank(np.dtype(kind)), kind)
         first = -(room.ctypes.data // room.itemsize) % (64 // room.itemsize)
@@ -121,25 +121,27 @@ class Shelf(NamedTuple):
         rows = self.flat[: n_objects * self.stride].reshape(n_objects, self.stride)
         return rows[:, :n_attributes]
 
-    def take(self, objects: npt.NDArray[np.intp] | None, attributes: npt.NDArray[np.intp] | None) -> Shelf:
-        """Return a shelf with some of the ranks, or this one if that means all (None)."""
+    def take(
+        self, objects: npt.NDArray[np.intp] | None, attributes: npt.NDArray[np.intp] | None
+    ) -> RankTable:
+        """Return a table with some of the ranks, or this one if that means all (None)."""
         if objects is None and attributes is None:
             return self
         numbers = self.numbers if attributes is None else self.numbers[attributes]
-        new = Shelf.empty(len(self.alone) if objects is None else len(objects), numbers, self.flat.dtype)
+        new = RankTable.empty(len(self.alone) if objects is None else len(objects), numbers, self.flat.dtype)
         for mine, theirs in ((new.ranks, self.ranks), (new.alone, self.alone)):
             some = theirs if objects is None else theirs[objects]
             mine[...] = some if attributes is None else some[:, attributes]
         return new
 
-    def find(self, others: Shelf) -> npt.NDArray[np.int64]:
-        """Return the place of each attribute among those of another shelf, or -1."""
+    def find(self, others: RankTable) -> npt.NDArray[np.int64]:
+        """Return the place of each attribute among those of another table, or -1."""
         places = np.full(1 + max(self.numbers.max(), others.numbers.max()), -1, np.int64)
         places[others.numbers] = np.arange(len(others.numbers))
         return places[self.numbers]
 
-    def alone_among(self, others: Shelf) -> Octets:
-        """Return ``alone``, but 0 for attributes that another shelf has twice, and so equal to themselves."""
+    def alone_among(self, others: RankTable) -> Octets:
+        """Return ``alone``, but 0 for attributes that another table has twice, and so equal to themselves."""
         times = np.bincount(others.numbers, minlength=1 + self.numbers.max())
         return self.alone if times.max() == 1 else self.alone & (times[self.numbers] < 2)
 
@@ -149,26 +151,26 @@ def absent_rank(kind: np.dtype[Any]) -> int:
     return int(np.iinfo(kind).max)
 
 
-def rank_matrix(matrix: Matrix, scale: Scale) -> tuple[Shelf, bool]:
+def rank_matrix(matrix: Matrix, scale: Scale) -> tuple[RankTable, bool]:
     """Rank the scaled values of each object, the lowest 0 and equal ones alike; and say if any is missing.
 
     Two octets for each rank, or four if one object has more than 65,535 different values.
     """
     O, A = matrix.values.shape
     few, many = np.dtype(np.uint16), np.dtype(np.uint32)
-    shelf, gaps, top = Shelf.empty(O, np.arange(A), many if absent_rank(few) < A else few), False, 0
+    table, gaps, top = RankTable.empty(O, np.arange(A), many if absent_rank(few) < A else few), False, 0
     for where in _steps(O, A):
         absent, values = _absent(matrix, (where, slice(None))), matrix.values[where]
         holes = absent.any(axis=1, keepdims=True)
         ranks, alone = _rank(scale.apply(np.where(absent, 0, values) if holes.any() else values))
         top, gaps = max(top, int(ranks.max())), gaps or bool(holes.any())
-        shelf.ranks[where] = np.where(absent, absent_rank(shelf.flat.dtype), ranks)
-        shelf.alone[where] = alone & ~holes
-    if shelf.flat.dtype == many and top < absent_rank(few):
-        narrow = Shelf.empty(O, shelf.numbers, few)
-        narrow.ranks[...] = np.minimum(shelf.ranks, absent_rank(few))
-        return narrow._replace(alone=shelf.alone), gaps
-    return shelf, gaps
+        table.ranks[where] = np.where(absent, absent_rank(table.flat.dtype), ranks)
+        table.alone[where] = alone & ~holes
+    if table.flat.dtype == many and top < absent_rank(few):
+        narrow = RankTable.empty(O, table.numbers, few)
+        narrow.ranks[...] = np.minimum(table.ranks, absent_rank(few))
+        return narrow._replace(alone=table.alone), gaps
+    return table, gaps
 
 
 def check_finite(matrix: Matrix) -> None:

@@ -9,26 +9,26 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.checks import check_choice, check_generator, check_number
+from tensorm.data.checks import check_choice, check_generator, check_number
+from tensorm.data.inputs import Labels, Matrix, check_names, read_matrix
 from tensorm.errors import InputError
-from tensorm.inputs import Labels, Matrix, check_names, read_matrix
 from tensorm.kernels.relational import Held, Ranks, count_pairs
 from tensorm.kernels.slices import read_slices
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, unpack, words_for
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.layout import TAIL, WIDEST, Layout
+from tensorm.tensors.protocol import Counts
 from tensorm.tensors.ranks import (
     AsTheyAre,
     Positions,
+    RankTable,
     Scale,
-    Shelf,
     ZScores,
     absent_rank,
     check_finite,
     rank_matrix,
 )
-from tensorm.tensors.seam import Counts
 from tensorm.tensors.slices import SlicedTensor, View
 
 Index = npt.NDArray[np.intp]
@@ -122,8 +122,8 @@ class RelationalTensor(SlicedTensor):
             self.labels = (objects, attributes, attributes)
 
     def _set_up(self, matrix: Matrix, scale: Scale) -> None:
-        shelf, self._gaps = rank_matrix(matrix, scale)
-        self._left = self._right = shelf
+        table, self._gaps = rank_matrix(matrix, scale)
+        self._left = self._right = table
         self._scale: Scale | None = scale
         self._part: Part | None = None
         self.shape = (*matrix.values.shape, matrix.values.shape[1])
@@ -156,7 +156,7 @@ class RelationalTensor(SlicedTensor):
             tensor._part = Part(np.uint16(limit), bool(rest), *keys)
         return tensor
 
-    def _with(self, left: Shelf, right: Shelf, part: Part | None) -> RelationalTensor:
+    def _with(self, left: RankTable, right: RankTable, part: Part | None) -> RelationalTensor:
         """Return a tensor of other ranks, or of another part, with all else as in this one.
 
         Its kernels read as many words at once, so that nothing new is compiled.

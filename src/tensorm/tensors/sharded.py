@@ -5,7 +5,7 @@ rows of other modes run through all shards: every shard counts, the counts are a
 decided once, here. One round of counts serves all components of a row until an entry flips; then only rows
 with decisions still open that hang on the flipped entry are counted again (kernels/decisions.py).
 
-Nothing here knows where the shards are: a ``Crew`` carries questions to them (distributed.py).
+Nothing here knows where the shards are: a ``ShardHost`` carries questions to them (distributed.py).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.inputs import Labels, check_names
 from tensorm.errors import InputError
-from tensorm.inputs import Labels, check_names
 from tensorm.kernels.decisions import decide_rows, find_company
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import DenseTensor
-from tensorm.tensors.seam import Counts, Rows, Rule, Shardable, Stream, Tensor, draw_ones
+from tensorm.tensors.protocol import Counts, Rows, Rule, Shardable, Stream, Tensor, draw_ones
 
 Octets = npt.NDArray[np.uint8]
 Planes = tuple[Octets, Octets | None]  # ones and, if any cell is missing, observed cells, eight to an octet
@@ -94,7 +94,7 @@ class Shard:
         return np.packbits(ones), None if observed.all() else np.packbits(observed)
 
 
-class Crew(Protocol):
+class ShardHost(Protocol):
     """Shards wherever they are, in the order of their slices."""
 
     def ask(self, verb: str, calls: Sequence[tuple[Any, ...] | None]) -> list[Any]:
@@ -107,7 +107,7 @@ class ShardedTensor:
 
     Parameters
     ----------
-    crew : Crew
+    host : ShardHost
     facts : sequence of Facts
         What each shard says of itself.
     modes : sequence of str, optional
@@ -124,12 +124,12 @@ class ShardedTensor:
 
     def __init__(
         self,
-        crew: Crew,
+        host: ShardHost,
         facts: Sequence[Facts],
         modes: Sequence[str] | None = None,
         labels: Sequence[Any] | None = None,
     ) -> None:
-        self._crew = crew
+        self._crew = host
         first = facts[0]
         for number, fact in enumerate(facts):
             if fact.shape[1:] != first.shape[1:]:

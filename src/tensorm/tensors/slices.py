@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.inputs import Labels
+from tensorm.data.inputs import Labels
 from tensorm.kernels import slices as kernel
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words, combine
-from tensorm.tensors.seam import Counts, Rows, Rule, Stream, draw_ones
+from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, draw_ones
 from tensorm.tensors.threads import share_rows
 
 WORTH_THREADS = 2**26  # cells times components below which a second thread costs more than it saves

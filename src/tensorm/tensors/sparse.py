@@ -11,8 +11,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.checks import check_choice
-from tensorm.coordinates import (
+from tensorm.data.checks import check_choice
+from tensorm.data.coordinates import (
     Cells,
     ConflictError,
     Listing,
@@ -22,15 +22,15 @@ from tensorm.coordinates import (
     read_file,
     read_table,
 )
+from tensorm.data.inputs import Labels, check_names
 from tensorm.errors import InputError
-from tensorm.inputs import Labels, check_names
 from tensorm.kernels import sparse as kernel
 from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.sparse import Listed
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import DenseTensor
-from tensorm.tensors.seam import Counts, Rule, Stream, draw_ones
+from tensorm.tensors.protocol import Counts, Rule, Stream, draw_ones
 from tensorm.tensors.threads import share_rows
 
 T = TypeVar("T")

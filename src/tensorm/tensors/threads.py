@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tensorm.checks import check_count
+from tensorm.data.checks import check_count
 
 T = TypeVar("T")
 

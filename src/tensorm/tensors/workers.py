@@ -23,7 +23,7 @@ PAUSE = 0.2  # seconds between two looks for a worker
 LOOK = 1.0  # seconds between two looks whether a worker that has not answered is still there
 
 
-class Post(Shard):
+class ShardActor(Shard):
     """A shard on a worker. It returns errors rather than raise them: what is raised is the way's fault."""
 
     def __init__(self, part: Any, number: int, load: Callable[[Any], Any]) -> None:
@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
 
 class Workers:
-    """A crew of Dask workers.
+    """A host of Dask workers.
 
     Parameters
     ----------
@@ -133,7 +133,9 @@ class Workers:
         elif not callable(part):
             part = self._client.scatter(part, hash=False)  # cells that the client holds
         key = f"tensorm-shard-{number}-{uuid.uuid4().hex}"
-        return self._client.submit(Post, part, number, self._load, actor=True, key=key, workers=[worker])
+        return self._client.submit(
+            ShardActor, part, number, self._load, actor=True, key=key, workers=[worker]
+        )
 
     def _finish(self, number: int, worker: str, future: Any, end: float) -> Any:
         """Return the actor, or None if its worker was lost meanwhile."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.tensors.bits import Bits, Words
-from tensorm.tensors.seam import Counts, Rows, Tensor
+from tensorm.tensors.protocol import Counts, Rows, Tensor
 
 Inner = TypeVar("Inner", bound=Tensor)
 

@@ -1,0 +1,1 @@
+"""Everything people bring, checked and turned into labelled cells."""

@@ -1,0 +1,249 @@
+"""What people bring, turned into checked observations with labels.
+
+``observe`` names and describes an input without copying it; ``Observations.blocks`` reads it piece by piece
+and refuses any cell that is not 0, 1 or missing, so that storing a tensor never needs a second full copy.
+pandas, xarray and scipy.sparse are never imported here: an object of theirs means that they are loaded.
+Every error is an ``InputError`` of one sentence.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.data.checks import Bits, as_numbers, read_bits
+from tensorm.errors import InputError
+
+Labels = tuple[npt.NDArray[Any] | None, ...]
+
+Opened = tuple[npt.NDArray[Any], Bits | None, Sequence[Any] | None, Labels | None]
+
+# What every column of a table must be, and what to do with what is no array of numbers.
+CELLS = (
+    "every column of a wide table must hold 0, 1 or missing",
+    "convert to bool, integer, or float with NaN for missing",
+)
+NUMBERS = "every column must hold numbers or be left out", "convert to integer, or float with NaN for missing"
+LARGEST_UNPACKED = 2**24  # cells of a scipy.sparse matrix that are unpacked to a dense array
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """An input as it came, with the names of its modes and of their indices.
+
+    Attributes
+    ----------
+    values : ndarray
+        The cells, K >= 2 modes, boolean, integer or floating; shares the memory of the input where it can.
+    mask : ndarray of bool, or None
+        True where a cell is missing, whatever its value; NaN cells are missing besides.
+    modes : tuple of str
+        One name per mode.
+    labels : tuple of ndarray or None
+        For each mode the names of its indices, or None.
+    """
+
+    values: npt.NDArray[Any]
+    mask: Bits | None
+    modes: tuple[str, ...]
+    labels: Labels
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the modes."""
+        return self.values.shape
+
+    def blocks(self, axis: int = 0, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits | None]]:
+        """Walk along one mode in blocks of whole slices, checking every cell.
+
+        Parameters
+        ----------
+        axis : int
+            The mode to walk along.
+        max_cells : int
+            Size of a block; a single slice may be larger.
+
+        Yields
+        ------
+        where : slice
+            The indices of the block along ``axis``.
+        ones : ndarray of bool
+            Which cells are 1, False where missing; C-contiguous and the caller's to keep.
+        observed : ndarray of bool, or None
+            Which cells are not missing; None when no cell of the block is.
+
+        Raises
+        ------
+        InputError
+            When a cell is neither 0, 1 nor missing.
+        """
+        axis = range(self.values.ndim)[axis]
+        size = self.shape[axis]
+        step = max(1, max_cells * size // math.prod(self.shape))
+        for start in range(0, size, step):
+            where = slice(start, min(start + step, size))
+            index = (slice(None),) * axis + (where,)
+            cells = self.values[index]
+            ones, missing, bad = read_bits(cells, None if self.mask is None else self.mask[index])
+            if bad is not None:
+                place = tuple(n + start * (k == axis) for k, n in enumerate(bad))
+                raise InputError(
+                    f"X holds {cells[bad]} at {self._place(place)}; cells must be 0, 1 or missing (NaN)."
+                )
+            yield where, ones, None if missing is None else ~missing
+
+    def _place(self, index: tuple[int, ...]) -> str:
+        known = zip(self.modes, self.labels, index, strict=True)
+        names = [f"{mode} {str(labels[n])!r}" for mode, labels, n in known if labels is not None]
+        return f"{index} ({', '.join(names)})" if names else f"{index}"
+
+
+class Matrix(NamedTuple):
+    """Numbers of objects and attributes as they came, with names."""
+
+    values: npt.NDArray[Any]
+    mask: Bits | None  # True where a value is missing; NaN is missing besides
+    modes: tuple[str, str]  # what an object and an attribute are called
+    labels: Labels  # their own names, or None
+
+
+def observe(X: Any) -> Observations:
+    """Take in cells of 0, 1 and missing, without copying or changing them.
+
+    Parameters
+    ----------
+    X : array-like
+        At least two modes: nested lists, any array with NaN for missing, a ``numpy.ma`` array, an
+        ``xarray.DataArray`` (names and labels are kept), a wide pandas table (two modes), or a scipy.sparse
+        matrix (unlisted cells are 0).
+
+    Returns
+    -------
+    Observations
+        Type and shape are checked now, the cells while they are read by ``Observations.blocks``.
+
+    Raises
+    ------
+    InputError
+        When this is no array of numbers, or has fewer than two modes, or an empty one.
+    """
+    values, mask, names, labels = _open("X", X, *CELLS)
+    K = values.ndim
+    if K < 2:
+        raise InputError(f"X has {K} mode{'s' * (K != 1)} (shape {values.shape}); give at least 2 modes.")
+    modes = tuple(f"mode {k}" if names is None or names[k] is None else str(names[k]) for k in range(K))
+    if 0 in values.shape:
+        empty = modes[values.shape.index(0)]
+        raise InputError(f"X has shape {values.shape}; {empty} is empty, but every mode needs an index.")
+    return Observations(values, mask, modes, (None,) * K if labels is None else labels)
+
+
+def read_matrix(matrix: Any) -> Matrix:
+    """Take in numbers of objects (rows) and attributes (columns), without copying or changing them.
+
+    Parameters
+    ----------
+    matrix : array-like
+        Two axes: an array with NaN for missing, a ``numpy.ma`` array, an ``xarray.DataArray``, a pandas table
+        or an ``anndata.AnnData``.
+
+    Raises
+    ------
+    InputError
+        When there are not two axes of numbers, or one is empty.
+    """
+    if is_a(matrix, "anndata", "AnnData"):
+        objects, attributes = matrix.obs_names, matrix.var_names
+        values, mask, *_ = _open("matrix", matrix.X, *NUMBERS)
+        names: Sequence[Any] | None = (objects.name, attributes.name)
+        labels: Labels | None = (objects.to_numpy(), attributes.to_numpy())
+    else:
+        values, mask, names, labels = _open("matrix", matrix, *NUMBERS)
+    if values.ndim != 2 or 0 in values.shape:
+        raise InputError(
+            f"matrix has shape {values.shape}; give objects by attributes, at least one of each."
+        )
+    first, second = (None, None) if names is None else names
+    modes = "object" if first is None else str(first), "attribute" if second is None else str(second)
+    return Matrix(values, mask, modes, (None, None) if labels is None else labels)
+
+
+def check_names(
+    shape: Sequence[int], modes: Sequence[str] | None, labels: Sequence[Any] | None
+) -> tuple[tuple[str, ...], Labels]:
+    """Return names of the modes, and of their indices or None, or raise if they do not fit the shape."""
+    K = len(shape)
+    for what, given in (("modes", modes), ("labels", labels)):
+        if given is not None and (isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray))):
+            raise InputError(f"{what} is {given!r}; give a list with an entry for each of the {K} modes.")
+    names = tuple(f"mode {k}" for k in range(K)) if modes is None else tuple(str(mode) for mode in modes)
+    if len(names) != K or len(set(names)) != K:
+        raise InputError(f"modes is {names}; give {K} different names.")
+    lists = (None,) * K if labels is None else tuple(labels)
+    if len(lists) != K:
+        raise InputError(f"labels has length {len(lists)}; give {K} arrays, one for each mode, or None.")
+    try:
+        arrays = tuple(None if array is None else np.asarray(array) for array in lists)
+    except ValueError:  # lists of lists
+        raise InputError("labels are no flat lists; give one name for each index of a mode.") from None
+    for name, array, size in zip(names, arrays, shape, strict=True):
+        if array is not None and array.shape != (size,):
+            raise InputError(f"labels of {name!r} have shape {array.shape}; give ({size},).")
+    return names, arrays
+
+
+def _open(name: str, X: Any, column: str, remedy: str) -> Opened:
+    """Return values and mask of what was given, and the names and labels that it has."""
+    names: Sequence[Any] | None = None
+    labels: Labels | None = None
+    mask: Bits | None = None
+    if is_a(X, "xarray", "DataArray"):
+        names = X.dims
+        labels = tuple(X.coords[dim].values if dim in X.coords else None for dim in X.dims)
+        X = X.values
+    elif is_a(X, "pandas", "DataFrame"):
+        names = (X.index.name, X.columns.name)
+        labels = (X.index.to_numpy(), X.columns.to_numpy())
+        X = _unpack_table(name, X, column)
+    elif is_a(X, "scipy.sparse", "sparray") or is_a(X, "scipy.sparse", "spmatrix"):
+        X = _unpack_sparse(name, X)
+    elif isinstance(X, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(X) if np.ma.is_masked(X) else None
+        X = np.ma.getdata(X)
+    values = as_numbers(name, X, remedy)
+    if isinstance(X, (list, tuple)) and any(isinstance(part, np.ma.MaskedArray) for part in X):
+        mask = np.array([np.ma.getmaskarray(part) for part in X])
+    return values, mask, names, labels
+
+
+def _unpack_table(name: str, table: Any, wanted: str) -> npt.NDArray[Any]:
+    """Return the cells of a wide table; nullable and mixed columns become floats, in which NaN is missing."""
+    for column, dtype in zip(table.columns, table.dtypes, strict=True):
+        if dtype.kind not in "biuf":
+            raise InputError(f"{name} has a column {column!r} of dtype {dtype}; {wanted}.")
+    cells = table.to_numpy()
+    if cells.dtype.kind not in "biuf":
+        cells = table.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(cells)
+
+
+def _unpack_sparse(name: str, matrix: Any) -> npt.NDArray[Any]:
+    cells = math.prod(matrix.shape)
+    if cells > LARGEST_UNPACKED:
+        raise InputError(
+            f"{name} is a sparse matrix of {cells:,} cells, and only up to {LARGEST_UNPACKED:,} are "
+            "unpacked; give a part of it, or a dense array."
+        )
+    return np.asarray(matrix.toarray())
+
+
+def is_a(value: Any, module: str, name: str) -> bool:
+    """Whether a value is an instance of a class of a package that is not imported here."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(value, kind)

@@ -1,0 +1,1 @@
+"""TensOrMachine: settings, fitting, loading, and what a fitted model can do."""

@@ -1,0 +1,83 @@
+"""Fits from their files, and stopped runs from their folders."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tensorm.errors import FileError
+from tensorm.estimator.machine import TensOrMachine
+from tensorm.estimator.plan import make_plan, make_tensor
+from tensorm.selection import Selection
+from tensorm.storage import FIT, open_run, read_fit
+from tensorm.storage.netcdf import quote
+from tensorm.tensors import as_tensor
+
+MOST_JOBS = 4096  # in a file
+
+
+def load(path: str | os.PathLike[str]) -> TensOrMachine:
+    """Read a fit written by ``TensOrMachine.save``; it predicts what it did before, to the bit.
+
+    Nothing in the file is run, and nothing outside of it is touched.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    TensOrMachine
+        Fitted.
+
+    Raises
+    ------
+    FileError
+        When the file is damaged, newer than this version of the package, or no such file.
+    """
+    fit = read_fit(path, TensOrMachine._get_param_names())
+    model = TensOrMachine(**fit.settings)
+    if isinstance(model.n_jobs, int) and model.n_jobs > MOST_JOBS:  # the one setting that acts without a fit
+        raise FileError(f"{path} cannot be read: n_jobs is {quote(model.n_jobs)}, more than {MOST_JOBS}.")
+    model._keep(fit.posterior, fit.target)
+    return model
+
+
+def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = True) -> TensOrMachine:
+    """Go on with a run that was stopped, from the checkpoints that ``fit(..., run_dir=...)`` wrote.
+
+    Parameters
+    ----------
+    run_dir : path
+        The folder given to ``fit``.
+    X : tensor, optional
+        The cells of the run, where the folder does not hold them because they are on a Dask cluster.
+    progress : bool
+        Show a bar per chain if the output is a terminal.
+
+    Returns
+    -------
+    TensOrMachine
+        Fitted, with the same draws as a run that was never stopped.
+
+    Raises
+    ------
+    FileError
+        When there is no run in the folder, or its files are damaged.
+    InputError
+        When X has other cells than the run began with.
+    """
+    folder = Path(run_dir)
+    selection = Selection.read(folder)
+    if (folder / FIT).exists():
+        model = load(folder / FIT)
+    else:
+        run = open_run(folder, TensOrMachine._get_param_names(), None if X is None else as_tensor(X))
+        model = TensOrMachine(**run.settings).set_params(progress=progress)
+        tensor = make_tensor(run.tensor, model.symmetric)
+        model._sample(tensor, replace(make_plan(model, tensor), target=run.target), folder)
+    if selection is not None:
+        model.selection_ = selection
+    return model

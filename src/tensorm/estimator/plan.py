@@ -1,0 +1,119 @@
+"""From an estimator's settings and X to a tensor and a plan for its chains: all checked, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorm.data.checks import (
+    check_beta,
+    check_choice,
+    check_count,
+    check_factors,
+    check_probability,
+    check_probability_tables,
+)
+from tensorm.errors import InputError
+from tensorm.posterior.draws import check_room
+from tensorm.sampler.chains import Plan
+from tensorm.sampler.noise import MODELS
+from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
+from tensorm.sampler.sweep import FLIPS, Target
+from tensorm.tensors import SymmetricTensor, Tensor, as_tensor
+from tensorm.tensors.holdout import check_symmetric
+from tensorm.tensors.sharded import ShardedTensor
+
+if TYPE_CHECKING:
+    from tensorm.estimator.machine import TensOrMachine
+
+AUTO = "auto"
+
+
+def make_tensor(X: Any, symmetric: Any) -> Tensor:
+    """Return the cells as a tensor, mirrored if two modes share a factor."""
+    tensor = as_tensor(X)
+    pair = check_symmetric(symmetric, tensor.modes, tensor.shape)
+    if pair is not None and isinstance(tensor, ShardedTensor):
+        raise InputError("symmetric is given, but modes on a cluster cannot share a factor; leave it out.")
+    return tensor if pair is None else SymmetricTensor(tensor, pair)
+
+
+def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
+    """Check every setting and say how chains are to be run."""
+    L = 1 if is_auto(settings) else check_count("n_components", settings.n_components, 1, ", or 'auto'")
+    n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
+    check_choice("noise", settings.noise, ("symmetric", "asymmetric"))
+    check_choice("noise_update", settings.noise_update, ("sample", "map"))
+    check_choice("flips", settings.flips, tuple(FLIPS))
+    check_choice("order", settings.order, ("random", "fixed"))
+    check_observed(tensor)
+    check_room(tensor.shape, L, n_chains, n_draws)
+    target = Target(
+        n_components=L,
+        noise=MODELS[settings.noise, settings.noise_update](*check_beta("noise_prior", settings.noise_prior)),
+        prior=_factor_prior(settings, tensor, L),
+        seed=_seed(settings.random_state),
+        flips=FLIPS[settings.flips],
+        shuffle=settings.order == "random",
+        tied=tensor.pair if isinstance(tensor, SymmetricTensor) else None,
+    )
+    return Plan(
+        target=target,
+        n_draws=n_draws,
+        burn_in=_burn_in(settings),
+        init=_init(settings, tensor, L),
+    )
+
+
+def is_auto(settings: TensOrMachine) -> bool:
+    """Whether the number of components is to be chosen; whatever depends on it cannot be given then."""
+    if not (isinstance(settings.n_components, str) and settings.n_components == AUTO):
+        return False
+    for name, value in (("init", settings.init), ("factor_prior", settings.factor_prior)):
+        parts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        if any(np.ndim(part) for part in parts):
+            raise InputError(
+                f"{name} has a column for each component, but n_components is 'auto'; give their number."
+            )
+    return True
+
+
+def _burn_in(settings: TensOrMachine) -> int | None:
+    if isinstance(settings.burn_in, str) and settings.burn_in == "auto":
+        return None
+    return check_count("burn_in", settings.burn_in, 0, ", or 'auto'")
+
+
+def _init(settings: TensOrMachine, tensor: Tensor, L: int) -> Any:
+    if isinstance(settings.init, str):
+        return check_choice("init", settings.init, ("data", "random"))
+    return check_factors("init", settings.init, tensor.shape, L)
+
+
+def _factor_prior(settings: TensOrMachine, tensor: Tensor, L: int) -> FactorPrior:
+    if isinstance(settings.factor_prior, str):
+        check_choice("factor_prior", settings.factor_prior, ("learned",))
+        return LearnedPrior()
+    if not isinstance(settings.factor_prior, Sequence) and np.ndim(settings.factor_prior) == 0:
+        return FixedPrior.from_probabilities(
+            [check_probability("factor_prior", settings.factor_prior)] * len(tensor.shape)
+        )
+    tables = check_probability_tables("factor_prior", settings.factor_prior, tensor.shape, L)
+    return FixedPrior.from_probabilities(tables)
+
+
+def check_observed(tensor: Tensor) -> None:
+    """Raise if every cell of a tensor is missing."""
+    if tensor.n_observed == 0:
+        raise InputError("X has no observed cell; give at least one that is not missing.")
+
+
+def _seed(random_state: Any) -> np.uint64:
+    """Return the key of all random numbers of a fit."""
+    if isinstance(random_state, (np.random.RandomState, np.random.Generator)):
+        random_state = int(random_state.bytes(8).hex(), 16)
+    elif random_state is not None:
+        random_state = check_count("random_state", random_state, 0, ", or None")
+    return np.uint64(np.random.SeedSequence(random_state).generate_state(1, np.uint64)[0])

@@ -1,0 +1,167 @@
+"""Progress on a terminal: one bar per chain with sweep, accuracy, noise and time left.
+
+Quiet when the output is no terminal. Also says so when kernels are being compiled, which happens once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from tensorm.sampler.burnin import WINDOW
+from tensorm.sampler.chains import Plan, Step
+from tensorm.tensors import Tensor
+from tensorm.tensors.cached import memory_for_counts
+
+LOG = logging.getLogger("tensorm")
+LONG = 60.0  # seconds beyond which a run is announced
+COMPILING = "Compiling for this processor, once: the next run starts at once."
+
+
+class Forecast(NamedTuple):
+    """What is known of a run before it is long under way."""
+
+    sweeps: int  # of a chain, at least
+    at_once: int  # chains side by side
+    n_chains: int
+    megabytes: float  # of memory at the peak
+
+    @classmethod
+    def of(cls, tensor: Tensor, plan: Plan, n_chains: int, threads: int) -> Forecast:
+        """Return what can be known of a run beforehand."""
+        sweeps = plan.n_draws + (2 * WINDOW if plan.burn_in is None else plan.burn_in)
+        draws = n_chains * plan.n_draws * sum(tensor.shape) * plan.target.n_components / 8
+        at_once = min(n_chains, threads)
+        peak = tensor.nbytes + draws + at_once * memory_for_counts(tensor, plan.target.n_components)
+        return cls(sweeps, at_once, n_chains, peak / 2**20)
+
+    def tell(self, seconds: float) -> str | None:
+        """Say what to expect if a sweep takes so many seconds, or nothing if that is soon over."""
+        left = seconds * self.sweeps * -(-self.n_chains // self.at_once)
+        if left < LONG:
+            return None
+        chains = f"{self.n_chains} chain{'s' * (self.n_chains != 1)} of at least {self.sweeps} sweeps"
+        return (
+            f"A sweep takes about {seconds:.1f} s: some {left / 60:.0f} min for {chains}, less once few "
+            f"entries flip, and about {self.megabytes:,.0f} MB of memory at the peak."
+        )
+
+
+@contextmanager
+def watching(
+    n_chains: int, shown: bool, forecast: Forecast | None = None
+) -> Iterator[Callable[[Step], None]]:
+    """Show one bar per chain while the block runs; yields the function that chains report to.
+
+    With a forecast, a run that will take long is announced after its second sweep, on the terminal if there
+    is one, and else in the log.
+    """
+    console = _terminal() if shown else None
+    if console is None:
+        yield _announcing(forecast, LOG.info)
+        return
+    columns = (
+        TextColumn("chain {task.fields[chain]}"),
+        TextColumn("{task.fields[phase]:7}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.fields[of]}"),
+        TextColumn("{task.fields[found]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, refresh_per_second=5) as progress:
+        bars: list[TaskID] = [
+            progress.add_task("", total=None, chain=chain, phase="waiting", of="?", found="")
+            for chain in range(n_chains)
+        ]
+        shown_at = [0.0] * n_chains
+        announce = _announcing(forecast, lambda told: console.print(told, highlight=False))
+
+        def show(step: Step) -> None:
+            now = time.monotonic()
+            announce(step)
+            if now - shown_at[step.chain] < 0.1 and step.done != step.total:
+                return
+            shown_at[step.chain] = now
+            noise = f"noise {step.info.noise.hit:.2f}/{step.info.noise.false_alarm:.2f}"
+            progress.update(
+                bars[step.chain],
+                completed=step.done,
+                total=step.total,
+                phase=step.phase,
+                of=step.total or "?",
+                found=f"accuracy {step.info.accuracy:.3f}  {noise}",
+            )
+
+        yield show
+
+
+@contextmanager
+def ticking(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
+    """Show one bar for so many things to do while the block runs; yields the function to call after each."""
+    console = _terminal() if shown else None
+    if console is None:
+        yield lambda: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, refresh_per_second=5) as progress:
+        bar = progress.add_task(what, total=total)
+        yield lambda: progress.advance(bar)
+
+
+@contextmanager
+def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
+    """Say that kernels are being compiled if the block takes longer than so many seconds."""
+    timer = threading.Timer(after, say, args=(COMPILING, shown))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def say(what: str, shown: bool) -> None:
+    """Say something on the terminal if there is one, and else in the log."""
+    console = _terminal() if shown else None
+    (console.print if console else LOG.info)(what)
+
+
+def _announcing(forecast: Forecast | None, tell: Callable[[str], None]) -> Callable[[Step], None]:
+    """Return what waits for the second sweep of any chain, and then tells what is to be expected.
+
+    Of a run that is taken up again the first chains may be done already.
+    """
+    begun: dict[int, float] = {}
+    lock = threading.Lock()
+
+    def watch(step: Step) -> None:
+        nonlocal forecast
+        with lock:
+            if forecast is None:
+                return
+            now = time.monotonic()
+            if step.chain not in begun:
+                begun[step.chain] = now
+                return
+            told, forecast = forecast.tell(now - begun[step.chain]), None
+        if told is not None:
+            tell(told)
+
+    return watch
+
+
+def _terminal() -> Console | None:
+    """Return where to write if that is a terminal; rich calls it one as well where FORCE_COLOR is set."""
+    console = Console(stderr=True)
+    return console if console.is_terminal and console.file.isatty() else None

@@ -1,0 +1,186 @@
+"""``select_components``: checks what it is given, and hands over to one of the four ways to choose."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from tensorm.data.checks import check_choice, check_count, check_number
+from tensorm.errors import InputError
+from tensorm.estimator.machine import TensOrMachine
+from tensorm.estimator.plan import make_plan, make_tensor
+from tensorm.sampler.pool import ChainPool
+from tensorm.sampler.sweep import Target
+from tensorm.selection import Selection, choose_by_occam, choose_by_posterior
+from tensorm.selection.by_sampling import N_CHAINS
+from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choose_by_validation
+from tensorm.storage.trials import Store, digest, read_seed
+from tensorm.tensors import Tensor, pick_storage
+from tensorm.tensors.holdout import check_symmetric
+from tensorm.tensors.threads import count_threads
+
+METHODS = ("posterior", "occam", "cv", "mdl")
+N_SPLITS = 5
+MOST_CANDIDATES = 12  # that are tried when none are given
+
+
+def select_components(
+    X: Any,
+    method: str = "posterior",
+    candidates: Sequence[int] | None = None,
+    *,
+    estimator: TensOrMachine | None = None,
+    n_repeats: int | None = None,
+    scoring: str = "log_likelihood",
+    test_size: float = 0.2,
+    symmetric: tuple[str | int, str | int] | None = None,
+    run_dir: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+    progress: bool = True,
+) -> Selection:
+    """Choose the number of components.
+
+    Parameters
+    ----------
+    X : array-like or tensor
+        Cells of 0, 1 and missing, as for ``TensOrMachine.fit``.
+    method : "posterior", "occam", "cv" or "mdl", default "posterior"
+        - "posterior": components come and go while the posterior is sampled; take the most probable number.
+        - "occam": the paper's Bayesian Occam's razor. Start with many components, take out those that do not
+          contribute, begin again, until each contributes.
+        - "cv": cross-validation. Hide some cells, fit the rest, and take the fewest components whose
+          predictions of the hidden cells are within one standard error of the best.
+        - "mdl": the number that gives the shortest description of factors and errors (Erdos and Miettinen).
+    candidates : increasing sequence of int, optional
+        Numbers to choose from. "posterior" and "occam" start with the largest and take the smallest one that
+        has room for what they find. By default these two look for a number to start with by themselves, and
+        "cv" and "mdl" try up to twelve numbers around what Occam's razor finds.
+    estimator : TensOrMachine, optional
+        Where noise model, priors, flips and symmetric modes are taken from; the defaults if there is none.
+        Its number of components and of draws are not used.
+    n_repeats : int, optional
+        Splits of the cells for "cv", 5 by default; chains for all others, 2 by default.
+    scoring : "log_likelihood" or "accuracy", default "log_likelihood"
+        What "cv" scores predictions by.
+    test_size : float, default 0.2
+        Share of the observed cells that "cv" hides. Every index of every mode keeps an observed cell.
+    symmetric : pair of modes, optional
+        For "cv": two modes that stand for the same things; mirrored cells are then hidden together.
+    run_dir : path, optional
+        A folder in which finished trials are kept. The same call goes on from them after Ctrl-C or a power
+        cut; a call with other cells or settings is refused.
+    n_jobs : int or None, default None
+        Threads; None for one per available processor core. The choice does not depend on it.
+    random_state : int, RandomState or None, default 0
+        Seed.
+    progress : bool, default True
+        Show bars if the output is a terminal.
+
+    Returns
+    -------
+    Selection
+        With ``best``, ``reason``, ``table``, ``plot()``.
+
+    Raises
+    ------
+    InputError
+        When an argument is wrong, or too few cells are observed to hide some.
+    FileError
+        When ``run_dir`` belongs to another selection.
+
+    Examples
+    --------
+    >>> from tensorm import datasets, select_components
+    >>> sim = datasets.simulate(shape=(20, 20, 20), rank=3, density=0.2, noise=0.1, random_state=0)
+    >>> select_components(sim.observed, candidates=range(1, 11), progress=False).best
+    3
+    """
+    check_choice("method", method, METHODS)
+    check_choice("scoring", scoring, tuple(NAMES))
+    if not isinstance(estimator, TensOrMachine | None):
+        raise InputError(f"estimator is {estimator!r}; give a TensOrMachine, or leave it out.")
+    settings = TensOrMachine() if estimator is None else clone(estimator)
+    tensor = pick_storage(make_tensor(X, settings.symmetric))
+    numbers = check_candidates(candidates, tensor)
+    repeats = N_SPLITS if method == "cv" else N_CHAINS
+    repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)
+    given = settings.symmetric if symmetric is None else symmetric
+    mirrored = check_symmetric(given, tensor.modes, tensor.shape)
+    holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
+    settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
+    target = make_plan(settings, tensor).target
+    pool = ChainPool(repeats, count_threads(settings.n_jobs), bool(progress))
+    if run_dir is not None:
+        seed = read_seed(run_dir) if random_state is None else None
+        target = target if seed is None else replace(target, seed=np.uint64(seed))
+        pool = pool._replace(
+            memo=Store(run_dir, _settings(tensor, target, method, numbers, holdout, repeats))
+        )
+    if method == "posterior":
+        return choose_by_posterior(tensor, target, pool, numbers)
+    if method == "occam":
+        return choose_by_occam(tensor, target, pool, numbers)
+    if numbers is None:
+        numbers = _around(choose_by_occam(tensor, target, pool._replace(n_repeats=1)).best)
+    if method == "mdl":
+        return choose_by_description(tensor, target, pool, numbers)
+    return choose_by_validation(tensor, target, pool, numbers, holdout)
+
+
+def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:
+    """Return the candidates as a list of integers, or raise unless they increase from at least 1."""
+    if candidates is None:
+        return None
+    example = "give increasing numbers, as in range(1, 16)"
+    if isinstance(candidates, (str, bytes)) or not isinstance(candidates, (Sequence, np.ndarray)):
+        raise InputError(f"candidates is {candidates!r}; {example}.")
+    if len(candidates) == 0:
+        raise InputError(f"candidates is empty; {example}.")
+    numbers = [check_count(f"candidates[{i}]", number, 1) for i, number in enumerate(candidates)]
+    for i in range(1, len(numbers)):
+        if numbers[i] <= numbers[i - 1]:
+            raise InputError(f"candidates has {numbers[i]} after {numbers[i - 1]}; {example}.")
+    most = max(tensor.n_ones, 1)
+    if numbers[-1] > most:
+        raise InputError(
+            f"candidates goes up to {numbers[-1]:,}, but X has only {tensor.n_ones:,} "
+            f"{'cell that is' if tensor.n_ones == 1 else 'cells that are'} 1, and every component explains "
+            f"one at least; give numbers up to {most:,}."
+        )
+    return numbers
+
+
+def _around(n: int) -> list[int]:
+    """Return numbers from 1 to half as many again as were found, and a few more."""
+    most = n + max(3, n // 2)
+    return sorted({round(float(number)) for number in np.linspace(1, most, min(most, MOST_CANDIDATES))} | {n})
+
+
+def _settings(
+    tensor: Tensor,
+    target: Target,
+    method: str,
+    candidates: list[int] | None,
+    holdout: Holdout,
+    repeats: int,
+) -> dict[str, Any]:
+    """Return what the trials of a selection depend on."""
+    plain = replace(target, n_components=0)
+    return {
+        "X": digest(tensor),
+        "method": method,
+        "candidates": candidates,
+        "seed": int(target.seed),
+        "model": repr(
+            (type(plain.noise).__name__, plain.noise, plain.prior, plain.flips, plain.shuffle, plain.tied)
+        ),
+        "test_size": holdout.test_size if method == "cv" else None,
+        "symmetric": repr(holdout.symmetric) if method == "cv" else None,
+        "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other
+    }

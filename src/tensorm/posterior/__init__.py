@@ -1,0 +1,1 @@
+"""What the draws say: means, predictions, diagnostics, scores and exports."""

@@ -1,0 +1,263 @@
+"""What the draws say: means, most probable values, and predictions of cells (eq. 7)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from itertools import compress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.data.checks import check_choice, check_index, check_indices, check_mode, check_number
+from tensorm.errors import InputError
+from tensorm.model import Noise
+from tensorm.posterior.align import align, factor_means, worse
+from tensorm.posterior.contributions import Contribution, contributions, strongest_first
+from tensorm.posterior.predict import average_box, average_cells, unite_box, unite_cells
+from tensorm.posterior.uncertainty import CellSummary, EntrySummary, summarise_cells, summarise_entries
+from tensorm.sampler.state import Trace
+from tensorm.tensors.bits import Bits, Words, pack
+from tensorm.tensors.memory import available_memory
+from tensorm.tensors.protocol import Tensor
+
+Floats = npt.NDArray[np.float64]
+METHODS = ("predictive", "mean", "map", "best")
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws of all chains, components aligned across them and strongest first.
+
+    Attributes
+    ----------
+    chains : tuple of Trace
+        The draws of every chain.
+    shape : tuple of int
+    modes : tuple of str
+    labels : tuple of ndarray or None
+    kept : tuple of bool
+        Which chains count: those that did not end in a worse explanation of the data (diagnostics.worse).
+        Everything derived from the draws leaves the others out.
+    contributions : tuple of Contribution
+        What each component adds in the most probable draw, strongest first.
+    """
+
+    chains: tuple[Trace, ...]
+    shape: tuple[int, ...]
+    modes: tuple[str, ...]
+    labels: tuple[npt.NDArray[Any] | None, ...]
+    kept: tuple[bool, ...]
+    contributions: tuple[Contribution, ...] = ()
+
+    @classmethod
+    def from_traces(cls, traces: Sequence[Trace], tensor: Tensor) -> Posterior:
+        """Align the chains' components and put the one that explains most first."""
+        aligned = align(traces)
+        kept = tuple(not stuck for stuck in worse(aligned))
+        L = aligned[0].n_components
+        best, draw = most_probable(list(compress(aligned, kept)))
+        noise = Noise(*map(float, best.noise[draw]))
+        order = strongest_first(tensor, best.masks(draw), noise, L)
+        found = contributions(tensor, best.reorder(order).masks(draw), noise, L)
+        chains = tuple(trace.reorder(order) for trace in aligned)
+        return cls(chains, tensor.shape, tensor.modes, tensor.labels, kept, found)
+
+    def __repr__(self) -> str:
+        draws = f"{self.n_draws} draws of {sum(self.kept)} of {len(self.chains)} chains"
+        return f"Posterior(shape={self.shape}, n_components={self.n_components}, {draws})"
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The draws of the chains that count."""
+        return tuple(compress(self.chains, self.kept))
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return self.chains[0].n_components
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws of the chains that count."""
+        return sum(len(trace) for trace in self.traces)
+
+    @cached_property
+    def factors(self) -> list[Floats]:
+        """Posterior mean of each mode's factor, (N_k, L)."""
+        return [
+            np.average(
+                [factor_means(trace, mode) for trace in self.traces],
+                axis=0,
+                weights=[len(trace) for trace in self.traces],
+            )
+            for mode in range(len(self.shape))
+        ]
+
+    @cached_property
+    def noise(self) -> dict[str, float]:
+        """Posterior means: rate of ones where the product is 1, where it is 0, share of cells explained."""
+        hit, false_alarm = np.concatenate([trace.noise for trace in self.traces]).mean(axis=0)
+        explained = np.concatenate([trace.accuracy for trace in self.traces]).mean()
+        return {"hit": float(hit), "false_alarm": float(false_alarm), "explained": float(explained)}
+
+    @property
+    def base_rate(self) -> float:
+        """Share of ones among the observed cells of the fit."""
+        tp, fp, fn, tn = self.chains[0].confusion[0].tolist()
+        return float((tp + fn) / (tp + fp + fn + tn))
+
+    @cached_property
+    def best_factors(self) -> list[Bits]:
+        """Factors of the draw with the highest log posterior: the joint MAP, as far as chains have seen."""
+        trace, draw = most_probable(self.traces)
+        return [trace.bits(mode, slice(draw, draw + 1))[0] for mode in range(len(self.shape))]
+
+    @cached_property
+    def _distinct(self) -> list[tuple[Trace, int, float]]:
+        """Draws with distinct factors, each with its share of all draws times the contrast of its rates."""
+        weights: dict[bytes, tuple[Trace, int, float]] = {}
+        for trace in self.traces:
+            for draw, (hit, false_alarm) in enumerate(trace.noise.tolist()):
+                key = blake2b(b"".join(octets[draw].tobytes() for octets in trace.factors)).digest()
+                first, at, weight = weights.get(key, (trace, draw, 0.0))
+                weights[key] = first, at, weight + (hit - false_alarm) / self.n_draws
+        return list(weights.values())
+
+    def _weighted(self, method: str) -> tuple[Iterator[tuple[list[Words], float]], float]:
+        """Return the draws that a method adds up, with their weights, and what a cell has without any."""
+        if method == "predictive":
+            draws = ((list(trace.masks(draw)), weight) for trace, draw, weight in self._distinct)
+            return draws, self.noise["false_alarm"]
+        factors = [mean > 0.5 for mean in self.factors] if method == "map" else self.best_factors
+        return iter([([pack(factor) for factor in factors], 1.0)]), 0.0
+
+    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Posterior:
+        """Return the posterior of the cells with these indices along each mode; components keep their order.
+
+        Contributions are left out: they are of all cells.
+        """
+        chains = tuple(
+            replace(
+                trace,
+                factors=tuple(part[:, index] for part, index in zip(trace.factors, indices, strict=True)),
+            )
+            for trace in self.chains
+        )
+        labels = tuple(
+            None if names is None else names[index] for names, index in zip(self.labels, indices, strict=True)
+        )
+        shape = tuple(len(index) for index in indices)
+        return replace(self, chains=chains, shape=shape, labels=labels, contributions=())
+
+    def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
+        if check_choice("method", method, METHODS) == "mean":
+            return unite_box(self.factors, where)
+        return average_box(*self._weighted(method), where, self.shape, self.n_components)
+
+    def predict_block(self, first: int, stop: int, method: str = "predictive") -> Floats:
+        """Return P(x = 1) of the cells with first <= n < stop in mode 0, (stop - first, N_1, ..., N_K-1)."""
+        return self._predict_box([slice(first, stop), *[slice(None)] * (len(self.shape) - 1)], method)
+
+    def predict_slice(self, mode: str | int, index: Any, method: str = "predictive") -> Floats:
+        """Return P(x = 1) of all cells with one index in one mode; no other cell is worked out.
+
+        Parameters
+        ----------
+        mode : str or int
+            Name or number of the mode.
+        index : int or label
+            Number of the index, or its label.
+        method : "predictive", "mean", "map" or "best"
+            As for ``TensOrMachine.predict``.
+
+        Returns
+        -------
+        ndarray with the other K - 1 modes
+        """
+        k = check_mode(mode, self.modes)
+        n = check_index(index, self.modes[k], self.shape[k], self.labels[k])
+        where = [slice(n, n + 1) if other == k else slice(None) for other in range(len(self.shape))]
+        return self._predict_box(where, method).squeeze(axis=k)
+
+    def predict_cells(self, indices: Sequence[npt.NDArray[np.intp]], method: str = "predictive") -> Floats:
+        """Return P(x = 1) of some cells, given as K index arrays of one length."""
+        if check_choice("method", method, METHODS) == "mean":
+            return unite_cells(self.factors, indices)
+        return average_cells(*self._weighted(method), indices)
+
+    def predict_all(self, method: str = "predictive") -> Floats:
+        """Return P(x = 1) of every cell at once."""
+        need, room = 8 * math.prod(self.shape), available_memory()
+        if need > room:
+            raise InputError(
+                f"All {math.prod(self.shape):,} cells take {need / 2**30:,.1f} GB and this machine has "
+                f"{room / 2**30:,.1f} GB; give indices, or go through posterior_.blocks()."
+            )
+        cells = np.empty(self.shape)
+        for where, block in self.blocks(method):
+            cells[where] = block
+        return cells
+
+    def blocks(self, method: str = "predictive", max_cells: int = 2**22) -> Iterator[tuple[slice, Floats]]:
+        """Yield (indices along mode 0, P(x = 1)) in blocks, so that the whole is never in memory."""
+        step = max(1, max_cells // math.prod(self.shape[1:]))
+        for first in range(0, self.shape[0], step):
+            stop = min(first + step, self.shape[0])
+            yield slice(first, stop), self.predict_block(first, stop, method)
+
+    def entry_summary(self, mode: str | int) -> EntrySummary:
+        """Return mean, spread and Monte-Carlo error of each entry of a mode's factor.
+
+        Parameters
+        ----------
+        mode : str or int
+            Name or number of the mode.
+
+        Returns
+        -------
+        EntrySummary
+            Arrays (N_k, L).
+        """
+        k = check_mode(mode, self.modes)
+        return summarise_entries(self.traces, k, self.factors[k])
+
+    def cell_summary(self, indices: npt.ArrayLike, threshold: float = 0.5) -> CellSummary:
+        """Return mean, spread and odds of P(x = 1 | draw) over the draws, for some cells.
+
+        Parameters
+        ----------
+        indices : array of int (n, K)
+            Cells, one row each.
+        threshold : float
+            A probability; see ``CellSummary.above``.
+
+        Returns
+        -------
+        CellSummary
+            Arrays (n,).
+        """
+        cells = check_indices(indices, self.shape)
+        return summarise_cells(self.traces, cells, check_number("threshold", threshold))
+
+
+def check_room(shape: Sequence[int], n_components: int, n_chains: int, n_draws: int) -> None:
+    """Raise, before anything is allocated, if the draws cannot fit in this machine's memory."""
+    L, room = n_components, available_memory()
+    entries = sum(shape) * L
+    need = n_chains * (n_draws * entries // 8 + 8 * entries) + 8 * L**2  # draws, means, similarities
+    if need > room:
+        raise InputError(
+            f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}, and such draws take "
+            f"{need / 2**30:,.1f} GB, but this machine has {room / 2**30:,.1f} GB; make one of them smaller."
+        )
+
+
+def most_probable(traces: Sequence[Trace]) -> tuple[Trace, int]:
+    """Return the chain and the number of the draw with the highest log posterior."""
+    trace = max(traces, key=lambda trace: trace.log_posterior.max())
+    return trace, int(trace.log_posterior.argmax())

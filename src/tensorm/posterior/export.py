@@ -1,0 +1,72 @@
+"""What a fit found in the forms of other tools: a table of members, a CP tensor, gene sets in a GMT file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorm.data.checks import check_mode, check_number
+from tensorm.errors import InputError
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import MEMBER, read_modes
+from tensorm.report.describe import SURE
+from tensorm.storage.netcdf import replace_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def to_dataframe(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFrame:
+    """Return the members of each component as a table; see ``Outputs.to_dataframe``."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise InputError("A table needs pandas, which is not installed: pip install pandas.") from error
+    check_number("threshold", threshold)
+    rows = []
+    for l in range(posterior.n_components):
+        for mode in read_modes(posterior):
+            p = mode.means[:, l]
+            labels = np.arange(len(p)) if mode.labels is None else mode.labels
+            for n in np.argsort(-p, kind="stable")[: np.count_nonzero(p > threshold)]:
+                rows.append((mode.name, labels[n], l, p[n], p[n] > SURE))
+    table = pd.DataFrame(rows, columns=["mode", "label", "component", "probability", "sure"])
+    return table.astype({"component": np.int64, "probability": np.float64, "sure": np.bool_})
+
+
+def to_tensorly(posterior: Posterior, rounded: bool = False) -> Any:
+    """Return the factors as a tensorly ``CPTensor``; see ``Outputs.to_tensorly``."""
+    try:
+        import tensorly
+        from tensorly.cp_tensor import CPTensor
+    except ImportError as error:
+        wanted = "pip install 'tensorm[rivals]'"
+        raise InputError(f"A CPTensor needs tensorly, which is not installed: {wanted}.") from error
+    means = [(mean > MEMBER).astype(np.float64) if rounded else mean for mean in posterior.factors]
+    weights = tensorly.tensor(np.ones(posterior.n_components))
+    return CPTensor((weights, [tensorly.tensor(mean) for mean in means]))
+
+
+def write_gmt(
+    posterior: Posterior, path: str | os.PathLike[str], mode: str | int, threshold: float = MEMBER
+) -> None:
+    """Write the members of each component in one mode to a GMT file; see ``Outputs.write_gmt``."""
+    check_number("threshold", threshold)
+    fitted = read_modes(posterior)[check_mode(mode, posterior.modes)]
+    names = [fitted.label(n) for n in range(len(fitted.means))]
+    for name in names:
+        if not name.strip() or len(name.splitlines()) > 1 or "\t" in name:
+            wanted = "give names without tabs and line breaks"
+            raise InputError(
+                f"{fitted.name!r} has the label {name!r}, which a GMT file cannot hold; {wanted}."
+            )
+    lines = []
+    for l, probabilities in enumerate(fitted.means.T):
+        members = [names[n] for n in np.flatnonzero(probabilities > threshold)]
+        about = f"{' '.join(fitted.name.split())} with probability above {threshold:g}"
+        if members:
+            lines.append("\t".join([f"component_{l}", about, *members]) + "\n")
+    replace_file(Path(path), "".join(lines).encode())

@@ -1,0 +1,244 @@
+"""How good probabilities of cells are: scores next to those of the constant predictor, and calibration.
+
+The scores are scikit-learn's, which is asked only when they are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv
+
+from tensorm.data.checks import check_bits, check_count, check_mask, check_number, check_probability
+from tensorm.errors import InputError
+from tensorm.posterior.draws import Posterior
+from tensorm.tensors import RelationalTensor, SparseTensor
+from tensorm.tensors.memory import available_memory
+from tensorm.tensors.protocol import Tensor
+
+Bits = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+SCORED = 2**22  # observed cells of a large relational tensor that are scored
+AT_ONCE = 2**22  # listed cells that are predicted at a time
+
+
+class Scores(NamedTuple):
+    """How good some probabilities are; NaN where there is no such score, the cells being all 0 or all 1.
+
+    Attributes
+    ----------
+    accuracy : float
+        Share of cells whose more probable value is the true one.
+    balanced_accuracy : float
+        Mean of that among the ones and among the zeros; 0.5 for any constant.
+    auc : float
+        Probability that a one gets a higher probability than a zero; 0.5 for any constant.
+    average_precision : float
+        Area under the precision-recall curve; the share of ones for any constant.
+    log_loss : float
+        Mean of -log P(true value); lower is better.
+    brier : float
+        Mean squared difference of probability and value; lower is better.
+    """
+
+    accuracy: float
+    balanced_accuracy: float
+    auc: float
+    average_precision: float
+    log_loss: float
+    brier: float
+
+
+class Calibration(NamedTuple):
+    """Predicted probabilities beside the shares of ones that came true, bin by bin; empty bins are left out.
+
+    Attributes
+    ----------
+    predicted : ndarray
+        Mean probability of the cells of a bin.
+    found : ndarray
+        Share of ones among them.
+    low, high : ndarray
+        The middle 95% of the posterior of that share (Jeffreys).
+    cells : ndarray of int
+        Number of cells in the bin.
+    """
+
+    predicted: Floats
+    found: Floats
+    low: Floats
+    high: Floats
+    cells: npt.NDArray[np.int64]
+
+    @property
+    def error(self) -> float:
+        """Mean distance of predicted and found over the cells (expected calibration error)."""
+        return float(np.average(np.abs(self.predicted - self.found), weights=self.cells))
+
+    def __str__(self) -> str:
+        rows = ["predicted   found        95%     cells"]
+        for p, share, low, high, cells in zip(*self, strict=True):
+            rows.append(f"{p:9.3f}  {share:6.3f}  {low:.3f}-{high:.3f}  {cells:8,}")
+        return "\n".join(rows)
+
+
+class ScoredCells(NamedTuple):
+    """Scores of a model, and of the constant predictor; as text, a table.
+
+    Attributes
+    ----------
+    n_cells, n_ones : int
+        Cells that were scored, and those of them that are 1.
+    baseline : float
+        The probability that the constant predictor gives to every cell.
+    model, constant : Scores
+    calibration : Calibration
+    """
+
+    n_cells: int
+    n_ones: int
+    baseline: float
+    model: Scores
+    constant: Scores
+    calibration: Calibration
+
+    def __str__(self) -> str:
+        rows = [f"{self.n_cells:,} cells, {self.n_ones:,} ones", "                      model  constant"]
+        for name, mine, other in zip(Scores._fields, self.model, self.constant, strict=True):
+            rows.append(f"{name.replace('_', ' '):18}  {_number(mine):>7}  {_number(other):>8}")
+        return "\n".join(rows)
+
+
+def score_cells(
+    y_true: npt.ArrayLike, p: npt.ArrayLike, baseline: float | None = None, n_bins: int = 10
+) -> ScoredCells:
+    """Score probabilities of cells, next to those of the constant predictor.
+
+    Parameters
+    ----------
+    y_true : array of 0 and 1
+        Values of the cells.
+    p : array of the same shape
+        P(x = 1) of each.
+    baseline : float, optional
+        What the constant predictor says: the share of ones among the cells that the model was fitted to. By
+        default the share of ones in ``y_true`` itself, which no constant can beat.
+    n_bins : int, default 10
+        Bins of the calibration curve, of equal width.
+
+    Returns
+    -------
+    ScoredCells
+    """
+    ones, chances = _check_pairs(y_true, p)
+    rate = float(ones.mean()) if baseline is None else check_number("baseline", baseline)
+    return ScoredCells(
+        n_cells=ones.size,
+        n_ones=int(np.count_nonzero(ones)),
+        baseline=rate,
+        model=_score(ones, chances),
+        constant=_score(ones, np.full(ones.size, rate)),
+        calibration=calibration_curve(ones, chances, n_bins),
+    )
+
+
+def calibration_curve(y_true: npt.ArrayLike, p: npt.ArrayLike, n_bins: int = 10) -> Calibration:
+    """Compare probabilities with what came true, in bins of equal width; arguments as in ``score_cells``."""
+    ones, chances = _check_pairs(y_true, p)
+    n_bins = check_count("n_bins", n_bins, 1)
+    bins = np.minimum((chances * n_bins).astype(np.intp), n_bins - 1)
+    cells, hits, total = (
+        np.bincount(bins, weights, minlength=n_bins) for weights in (None, ones.astype(np.float64), chances)
+    )
+    used = cells > 0
+    cells, hits, total = cells[used], hits[used], total[used]
+    low, high = (betaincinv(hits + 0.5, cells - hits + 0.5, q) for q in (0.025, 0.975))
+    return Calibration(total / cells, hits / cells, low, high, cells)
+
+
+def score_tensor(
+    posterior: Posterior, tensor: Tensor, mask: npt.ArrayLike | None = None, n_bins: int = 10
+) -> ScoredCells:
+    """Score the posterior predictive on observed cells of a tensor, those of the mask if there is one.
+
+    Cells are predicted block by block; only those that are scored are held. Of a large relational tensor only
+    some objects are scored, a random sample with about SCORED observed cells.
+    """
+    chosen = None if mask is None else check_mask(mask, tensor.shape)
+    if chosen is None and isinstance(tensor, RelationalTensor) and tensor.n_observed > 2 * SCORED:
+        return _score_sample(posterior, tensor, n_bins)
+    n_cells = tensor.n_observed if chosen is None else int(np.count_nonzero(chosen))
+    need, room = 64 * n_cells, available_memory()  # pairs, and what sorting them takes
+    if need > room:
+        raise InputError(
+            f"Scoring {n_cells:,} cells takes {need / 2**30:,.1f} GB and this machine has "
+            f"{room / 2**30:,.1f} GB; give a mask with fewer cells, or score some as hold_out gives them."
+        )
+    pairs = list(predict_observed(posterior, tensor, chosen))
+    if not sum(len(ones) for ones, _ in pairs):
+        where = "X has no observed cell" if chosen is None else "mask holds no observed cell of X"
+        raise InputError(f"{where}; give at least one that is not missing.")
+    ones, chances = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    return score_cells(ones, chances, posterior.base_rate, n_bins)
+
+
+def _score_sample(posterior: Posterior, tensor: RelationalTensor, n_bins: int) -> ScoredCells:
+    """Score the cells of some objects, the same ones each time."""
+    O, A, B = tensor.shape
+    count = max(1, O * SCORED // tensor.n_observed)
+    objects = np.sort(np.random.default_rng(0).choice(O, count, replace=False))
+    pairs = []
+    for n in objects:  # one at a time: neighbours need not be in the sample
+        _, ones, observed = next(tensor.take([np.array([n]), np.arange(A), np.arange(B)]).blocks(A * B))
+        pairs.append((ones[observed], posterior.predict_block(n, n + 1)[observed]))
+    ones, chances = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    return score_cells(ones, chances, posterior.base_rate, n_bins)
+
+
+def predict_observed(
+    posterior: Posterior, tensor: Tensor, mask: Bits | None = None
+) -> Iterator[tuple[Bits, Floats]]:
+    """Yield value and probability of observed cells, those of the mask if there is one, block by block."""
+    if mask is None and isinstance(tensor, SparseTensor) and tensor.unlisted == "missing":
+        for value, keys in zip((True, False), tensor.listed(), strict=True):
+            for start in range(0, len(keys), AT_ONCE):
+                some = keys[start : start + AT_ONCE]
+                yield np.full(len(some), value), posterior.predict_cells(np.unravel_index(some, tensor.shape))
+        return
+    for where, ones, observed in tensor.blocks():
+        cells = observed if mask is None else observed & mask[where]
+        if cells.any():
+            yield ones[cells], posterior.predict_block(where.start, where.stop)[cells]
+
+
+def _score(ones: Bits, p: Floats) -> Scores:
+    from sklearn import metrics
+
+    both = 0 < np.count_nonzero(ones) < ones.size
+    guess = p > 0.5
+    return Scores(
+        accuracy=float(metrics.accuracy_score(ones, guess)),
+        balanced_accuracy=float(metrics.balanced_accuracy_score(ones, guess)) if both else np.nan,
+        auc=float(metrics.roc_auc_score(ones, p)) if both else np.nan,
+        average_precision=float(metrics.average_precision_score(ones, p)) if both else np.nan,
+        log_loss=float(metrics.log_loss(ones, p, labels=[False, True])),
+        brier=float(metrics.brier_score_loss(ones, p, labels=[False, True])),
+    )
+
+
+def _check_pairs(y_true: npt.ArrayLike, p: npt.ArrayLike) -> tuple[Bits, Floats]:
+    """Return values and probabilities as flat arrays, or raise unless each cell has one of either."""
+    ones, chances = check_bits("y_true", y_true), np.asarray(check_probability("p", p))
+    if ones.shape != chances.shape or not ones.size:
+        raise InputError(
+            f"y_true has shape {ones.shape} and p {chances.shape}; give a value and a probability per cell."
+        )
+    return ones.ravel(), chances.ravel()
+
+
+def _number(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.3f}"

@@ -1,0 +1,125 @@
+"""Link prediction: the most probable cells of a slice that are not known yet, found through the components.
+
+Outside of all components every cell is as probable as any other, so only cells inside of one are looked at:
+no slice is ever written out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.data.checks import check_count, check_index, check_mode
+from tensorm.data.coordinates import key_of
+from tensorm.errors import InputError
+from tensorm.posterior.draws import Posterior
+from tensorm.tensors import SparseTensor, Tensor, as_tensor
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+MOST_LOOKED_AT = 2**21  # cells of one component in a slice; of a larger one its surest members
+
+
+class TopCells(NamedTuple):
+    """Cells, the most probable first; as text, a table.
+
+    Attributes
+    ----------
+    indices : ndarray of int (n, K)
+    probabilities : ndarray (n,)
+        P(x = 1) of each.
+    names : tuple of tuple of str
+        For each cell the labels of its indices, or their numbers.
+    """
+
+    indices: Indices
+    probabilities: Floats
+    names: tuple[tuple[str, ...], ...]
+
+    def __str__(self) -> str:
+        pairs = zip(self.probabilities, self.names, strict=True)
+        return "\n".join(f"{p:.3f}  {'  '.join(names)}" for p, names in pairs)
+
+
+def top_cells(
+    posterior: Posterior,
+    mode: str | int,
+    index: Any,
+    n: int = 10,
+    known: Any = None,
+    pair: tuple[int, int] | None = None,
+) -> TopCells:
+    """Return the most probable cells of a slice; see ``TensOrMachine.top_cells``."""
+    k = check_mode(mode, posterior.modes)
+    row = check_index(index, posterior.modes[k], posterior.shape[k], posterior.labels[k])
+    count = check_count("n", n, 1)
+    keys = np.unique(np.concatenate([np.zeros(0, np.int64), *_inside(posterior, k, row)]))
+    if pair is not None:
+        keys = _each_pair_once(keys, posterior.shape, pair, k)
+    if known is not None:
+        tensor = as_tensor(known)
+        if tensor.shape != posterior.shape:
+            raise InputError(f"known has shape {tensor.shape}; give {posterior.shape}, as in fit.")
+        keys = np.setdiff1d(keys, _known(tensor, k, row), assume_unique=True)
+    indices = np.unravel_index(keys, posterior.shape)
+    p = posterior.predict_cells(indices)
+    best = np.argsort(-p, kind="stable")[:count]
+    cells = np.stack([column[best] for column in indices], axis=1)
+    return TopCells(cells, p[best], tuple(_name(posterior, cell) for cell in cells))
+
+
+def _inside(posterior: Posterior, mode: int, row: int) -> list[npt.NDArray[np.int64]]:
+    """Return for each component the keys of its cells in the slice, in any draw."""
+    found = []
+    for l in np.flatnonzero(posterior.factors[mode][row] > 0):
+        members = [np.flatnonzero(mean[:, l] > 0) for mean in posterior.factors]
+        members[mode] = np.array([row])
+        members = _surest(members, [mean[:, l] for mean in posterior.factors])
+        grid = np.meshgrid(*members, indexing="ij")
+        found.append(key_of([axis.ravel() for axis in grid], posterior.shape))
+    return found
+
+
+def _each_pair_once(
+    keys: npt.NDArray[np.int64], shape: Sequence[int], pair: tuple[int, int], mode: int
+) -> npt.NDArray[np.int64]:
+    """Leave out what an index of the pair has to do with itself, and one of two orders if both are there."""
+    cells = list(np.unravel_index(keys, shape))
+    if mode not in pair:
+        i, j = pair
+        cells[i], cells[j] = np.minimum(cells[i], cells[j]), np.maximum(cells[i], cells[j])
+    others = cells[pair[0]] != cells[pair[1]]
+    return np.unique(key_of([column[others] for column in cells], shape))
+
+
+def _surest(members: Sequence[Indices], means: Sequence[Floats]) -> list[Indices]:
+    """Leave out the least sure members of the longest modes until there are few enough cells."""
+    sizes = [len(index) for index in members]
+    while math.prod(sizes) > MOST_LOOKED_AT:
+        sizes[int(np.argmax(sizes))] -= max(1, max(sizes) // 20)
+    return [
+        index[np.argsort(-mean[index], kind="stable")[:size]]
+        for index, mean, size in zip(members, means, sizes, strict=True)
+    ]
+
+
+def _known(tensor: Tensor, mode: int, row: int) -> npt.NDArray[np.int64]:
+    """Return the keys of the cells of a slice that are known: the ones, and zeros where they are listed."""
+    if isinstance(tensor, SparseTensor):
+        return tensor.slice_keys(mode, row)
+    part = [np.arange(size) for size in tensor.shape]
+    part[mode] = np.array([row])
+    (_, ones, _), *_ = tensor.take(part).blocks(math.prod(tensor.shape))
+    columns = [*np.nonzero(ones)]
+    columns[mode] = np.full_like(columns[0], row)
+    return key_of(columns, tensor.shape)
+
+
+def _name(posterior: Posterior, cell: Indices) -> tuple[str, ...]:
+    pairs = zip(posterior.labels, cell, strict=True)
+    return tuple(str(n if labels is None else labels[n]) for labels, n in pairs)

@@ -1,0 +1,65 @@
+"""Placing new slices along mode 0 in known components, with the other modes' factors kept."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from tensorm.model import Noise
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import MEMBER
+from tensorm.sampler.prior import FixedPrior
+from tensorm.sampler.state import PLACE
+from tensorm.sampler.sweep import Target
+from tensorm.tensors import GIBBS, Rule, Tensor
+from tensorm.tensors.bits import pack, unpack
+
+DRAWS = 100  # posterior draws that slices are placed with
+UPDATES = 3  # Gibbs updates for each, of which the last is kept; Metropolised flips would remember more
+
+
+def transform_slices(tensor: Tensor, posterior: Posterior, target: Target) -> npt.NDArray[np.float64]:
+    """Return the probability that each slice along mode 0 is in each component, (N, L).
+
+    The slices' entries are drawn given the factors and the noise of posterior draws. All slices share their
+    random numbers, so that one's place does not depend on which others come with it.
+    """
+    L = posterior.n_components
+    draws = [(trace, draw) for trace in posterior.traces for draw in range(len(trace))]
+    chosen = draws[:: math.ceil(len(draws) / DRAWS)]
+    entries = pack(np.zeros((tensor.shape[0], L), np.bool_))
+    total = np.zeros((tensor.shape[0], L))
+    for number, (trace, draw) in enumerate(chosen):
+        others = trace.masks(draw)[1:]
+        gain, loss = Noise(*map(float, trace.noise[draw])).weights
+        prior = _prior(target, tuple(trace.density[draw]))
+        for update in range(UPDATES):
+            stream = target.stream(0, number * UPDATES + update, PLACE)._replace(by_row=0)
+            rule = Rule(np.arange(L), GIBBS, gain, loss, prior)
+            entries = tensor.update_factor(0, (entries, *others), L, rule, stream)
+        total += unpack(entries, L)
+    return total / len(chosen)
+
+
+def share_shown(tensor: Tensor, posterior: Posterior) -> npt.NDArray[np.float64]:
+    """Return the share of each component's relations that each slice along mode 0 shows, (N, L).
+
+    A component's relations are the cells of its members along the other modes, those with more than even
+    odds. NaN where none of them is observed.
+    """
+    L = posterior.n_components
+    members = [pack(means > MEMBER) for means in posterior.factors[1:]]
+    nobody = pack(np.zeros((tensor.shape[0], L), np.bool_))  # so that no component hides another's cells
+    ones, observed = tensor.counts(0, (nobody, *members), L)
+    return np.divide(ones, observed, out=np.full(ones.shape, np.nan), where=observed > 0)
+
+
+def _prior(target: Target, density: tuple[float, ...]) -> npt.NDArray[np.float64]:
+    """Prior log-odds of a new row: a known row's do not apply to it, their mean over rows does."""
+    table = target.prior.log_odds(0, density)
+    if len(table) == 1:
+        return table
+    return FixedPrior.from_probabilities([expit(table).mean(axis=0)]).tables[0]

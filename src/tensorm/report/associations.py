@@ -1,0 +1,269 @@
+"""Which components go with what is known of their members: with a group, such as nurses, or with age."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tensorm.data.checks import check_number
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import FittedMode, read_modes
+from tensorm.report.metadata import Column, Metadata, read_metadata
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tensorm.estimator.machine import TensOrMachine
+
+SMALLEST = 2  # indices of a category that is tested, and members and others whose numbers are
+SHOWN = 20  # rows of the text
+
+
+class Association(NamedTuple):
+    """One component and one category of what is known of a mode's indices.
+
+    Attributes
+    ----------
+    mode, column, category : str
+    component : int
+    both : int
+        Members of the component in this mode that are in the category.
+    members : int
+        Its members that something is known of.
+    size : int
+        Indices in the category.
+    known : int
+        Indices that something is known of.
+    expected : float
+        What ``both`` is on average if members are drawn at random.
+    p : float
+        Probability that so many or more are in both then (Fisher's exact test, one-sided).
+    q : float
+        After Benjamini and Hochberg: of all pairs with no larger q, at most this share is by chance.
+    """
+
+    mode: str
+    column: str
+    category: str
+    component: int
+    both: int
+    members: int
+    size: int
+    known: int
+    expected: float
+    p: float
+    q: float
+
+    @property
+    def topic(self) -> str:
+        """What is tested."""
+        return f"{self.column}: {self.category}"
+
+    @property
+    def inside(self) -> str:
+        """What was found among the members, as text."""
+        return f"{self.both} of {self.members}"
+
+    @property
+    def otherwise(self) -> str:
+        """What it is compared with, as text."""
+        return f"{self.expected:.1f} by chance"
+
+    @property
+    def direction(self) -> int:
+        """0, since a group is tested in one direction only."""
+        return 0
+
+
+class Difference(NamedTuple):
+    """One component and numbers known of a mode's indices, such as age.
+
+    Attributes
+    ----------
+    mode, column : str
+    component : int
+    members : int
+        Members of the component in this mode whose number is known.
+    known : int
+        Indices whose number is known.
+    median, other_median : float
+        Of the members, and of all others.
+    above : float
+        Probability that a member drawn at random has a larger number than one of the others; 0.5 by chance.
+    p : float
+        Probability that it is so far from 0.5 by chance (test of Mann and Whitney, two-sided).
+    q : float
+        After Benjamini and Hochberg: of all pairs with no larger q, at most this share is by chance.
+    """
+
+    mode: str
+    column: str
+    component: int
+    members: int
+    known: int
+    median: float
+    other_median: float
+    above: float
+    p: float
+    q: float
+
+    @property
+    def topic(self) -> str:
+        """What is tested."""
+        return self.column
+
+    @property
+    def inside(self) -> str:
+        """What was found among the members, as text."""
+        return f"median {self.median:.4g}"
+
+    @property
+    def otherwise(self) -> str:
+        """What it is compared with, as text."""
+        return f"{self.other_median:.4g} elsewhere"
+
+    @property
+    def direction(self) -> int:
+        """1 if the members' numbers are larger, -1 if they are smaller."""
+        return 1 if self.above > 0.5 else -1
+
+
+Pair = Association | Difference
+
+
+@dataclass(frozen=True, eq=False)
+class Associations:
+    """All pairs of a component and something known, the surest first; as text, a table.
+
+    Attributes
+    ----------
+    rows : tuple of Association or Difference
+    """
+
+    rows: tuple[Pair, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def below(self, q: float = 0.05) -> tuple[Pair, ...]:
+        """Return the pairs with a q of at most this."""
+        return tuple(row for row in self.rows if row.q <= q)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return the pairs as a pandas table; what only groups or only numbers have is missing elsewhere."""
+        import pandas as pd
+
+        fields = dict.fromkeys([*Association._fields[:-2], *Difference._fields])
+        return pd.DataFrame([row._asdict() for row in self.rows], columns=list(fields))
+
+    def __str__(self) -> str:
+        lines = [f"{'component':9}  {'mode, and what is known':34}  {'members':>14}  {'':>16}  {'q':>7}"]
+        for row in self.rows[:SHOWN]:
+            name = f"{row.mode}, {row.topic}"
+            lines.append(
+                f"{row.component:9d}  {name:34}  {row.inside:>14}  {row.otherwise:>16}  {row.q:7.1g}"
+            )
+        if len(self.rows) > SHOWN:
+            lines.append(f"and {len(self.rows) - SHOWN:,} more")
+        return "\n".join(lines)
+
+
+def associate(model: TensOrMachine | Posterior, metadata: Metadata, threshold: float = 0.5) -> Associations:
+    """Test every component for all that is known of its members.
+
+    Categories are counted: are more of the members in one than chance would put there? Numbers of many
+    different values, such as ages, are compared by rank: are those of the members larger, or smaller, than
+    those of all others? Categories of a single index are passed over, and so are indices that nothing is
+    known of. All pairs of all modes are corrected together for their number; two modes that share a factor
+    are one.
+
+    Parameters
+    ----------
+    model : TensOrMachine or Posterior
+        A fitted model.
+    metadata : mapping
+        For some modes, by name or number, a table with a row for each label; see ``read_metadata``.
+    threshold : float, default 0.5
+        Members are in the component with more than this probability.
+
+    Returns
+    -------
+    Associations
+    """
+    from scipy.stats import false_discovery_control
+
+    limit = check_number("threshold", threshold)
+    modes, tables = read_modes(model), read_metadata(model, metadata)
+    rows: list[Pair] = []
+    for k, (mode, columns) in enumerate(zip(modes, tables, strict=True)):
+        shared = [other for other in range(k) if np.array_equal(modes[other].means, mode.means)]
+        known = {column.name for other in shared for column in tables[other]}
+        for column in columns:
+            if column.name in known:
+                continue
+            rows += [*_count(mode, column, limit), *_compare(mode, column, limit)]
+    if not rows:
+        return Associations(())
+    corrected = false_discovery_control([row.p for row in rows])
+    tested = [row._replace(q=float(q)) for row, q in zip(rows, corrected, strict=True)]
+    return Associations(tuple(sorted(tested, key=lambda row: (row.p, row.component))))
+
+
+def _count(mode: FittedMode, column: Column, threshold: float) -> Iterator[Association]:
+    """Test components for categories."""
+    from scipy.stats import hypergeom
+
+    known = column.values != ""
+    members = mode.means[known] > threshold
+    N, M = len(members), members.sum(axis=0)
+    for category in column.categories:
+        inside = column.values[known] == category
+        size = int(inside.sum())
+        if not SMALLEST <= size < N:
+            continue
+        both = members[inside].sum(axis=0)
+        p = hypergeom.sf(both - 1, N, size, M)
+        for l in np.flatnonzero((M > 0) & (M < N)).tolist():
+            yield Association(
+                mode=mode.name,
+                column=column.name,
+                category=category,
+                component=l,
+                both=int(both[l]),
+                members=int(M[l]),
+                size=size,
+                known=N,
+                expected=float(M[l] * size / N),
+                p=float(min(p[l], 1.0)),
+                q=1.0,
+            )
+
+
+def _compare(mode: FittedMode, column: Column, threshold: float) -> Iterator[Difference]:
+    """Test components for measurements."""
+    from scipy.stats import mannwhitneyu
+
+    if column.numbers is None or column.categories:
+        return
+    known = ~np.isnan(column.numbers)
+    numbers, members = column.numbers[known], mode.means[known] > threshold
+    for l, inside in enumerate(members.T):
+        mine, others = numbers[inside], numbers[~inside]
+        if min(len(mine), len(others)) < SMALLEST:
+            continue
+        found = mannwhitneyu(mine, others, alternative="two-sided")
+        yield Difference(
+            mode=mode.name,
+            column=column.name,
+            component=l,
+            members=len(mine),
+            known=len(numbers),
+            median=float(np.median(mine)),
+            other_median=float(np.median(others)),
+            above=float(found.statistic) / (len(mine) * len(others)),
+            p=float(found.pvalue),
+            q=1.0,
+        )

@@ -1,0 +1,290 @@
+"""What is known of a mode's indices besides the data, such as people's roles: tables joined by label."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.data.checks import check_mode
+from tensorm.data.coordinates.listing import Place
+from tensorm.data.inputs import is_a
+from tensorm.errors import InputError
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import FittedMode, find_mode, posterior_of, read_modes
+from tensorm.tensors import Tensor
+
+if TYPE_CHECKING:
+    from tensorm.estimator.machine import TensOrMachine
+
+Metadata = Mapping[Any, Any]
+
+LABEL = "label"  # the column of labels, if none has the name of the mode
+UNKNOWN = "unknown"
+FEW = 12  # different numbers up to which a column of them is taken for a code
+
+
+class Column(NamedTuple):
+    """One thing that is known of the indices of a mode.
+
+    Attributes
+    ----------
+    name : str
+    values : ndarray of str (N,)
+        As text; empty where nothing is known.
+    numbers : ndarray (N,) or None
+        The values where all that are known are numbers; NaN where nothing is known.
+    """
+
+    name: str
+    values: npt.NDArray[np.str_]
+    numbers: npt.NDArray[np.float64] | None
+
+    @property
+    def categories(self) -> list[str]:
+        """The different values, in the order in which they appear; none if they are measurements."""
+        found = list(dict.fromkeys(value for value in self.values.tolist() if value))
+        code = len(found) <= FEW and self._repeats(found)
+        return found if self.numbers is None or code else []
+
+    @property
+    def grouping(self) -> bool:
+        """Whether the values put indices into groups, as roles do and names do not."""
+        return bool(self.categories) and self._repeats(self.categories)
+
+    def _repeats(self, found: Sequence[str]) -> bool:
+        return 2 * len(found) <= int(np.count_nonzero(self.values))
+
+    @property
+    def groups(self) -> npt.NDArray[np.str_]:
+        """The values with a word where nothing is known, as ``groups`` for words and plots."""
+        return np.where(self.values == "", UNKNOWN, self.values)
+
+
+def read_metadata(
+    model: TensOrMachine | Posterior, metadata: Metadata | None
+) -> tuple[tuple[Column, ...], ...]:
+    """Join tables to the modes of a fitted model.
+
+    Parameters
+    ----------
+    model : TensOrMachine or Posterior
+        A fitted model.
+    metadata : mapping, optional
+        For some modes, by name or number, a table (pandas, polars, pyarrow, or a mapping of columns) with a
+        row for each label, in any order. Labels are in the column with the mode's name, or in "label", or in
+        the index of a pandas table, or in the first column. A column may also map labels to values. An array
+        with a value for each index is a table of one column.
+
+    Returns
+    -------
+    tuple of tuples of Column
+        For each mode its columns; labels without a row have empty values.
+
+    Raises
+    ------
+    InputError
+        When a table has a label that the mode does not have, or has one twice.
+    """
+    posterior = posterior_of(model)
+    tables = (
+        {} if metadata is None else {find_mode(posterior, mode): table for mode, table in metadata.items()}
+    )
+    return tuple(
+        _join(mode, tables[k]) if k in tables else () for k, mode in enumerate(read_modes(posterior))
+    )
+
+
+def share_metadata(tensor: Tensor, metadata: Metadata) -> dict[str, dict[str, list[Any]]]:
+    """Return the tables as columns, labels first, by mode; modes with the same labels share theirs."""
+    given = {check_mode(mode, tensor.modes): table for mode, table in metadata.items()}
+    read = {k: _read(_unfitted(tensor, k), table) for k, table in given.items()}
+    shared: dict[str, dict[str, list[Any]]] = {}
+    for k, mode in enumerate(tensor.modes):
+        same = [k, *(j for j in given if _same_labels(tensor, j, k))]
+        labels, columns = next((read[j] for j in same if j in read), (None, {}))
+        if columns:
+            names = [_unfitted(tensor, k).label(n) for n in range(tensor.shape[k])]
+            others = {name: values for name, values in columns.items() if name != mode}
+            shared[mode] = {mode: names if labels is None else labels, **others}
+    return shared
+
+
+def _same_labels(tensor: Tensor, j: int, k: int) -> bool:
+    return tensor.labels[k] is not None and np.array_equal(
+        np.asarray(tensor.labels[j]), np.asarray(tensor.labels[k])
+    )
+
+
+def _unfitted(tensor: Tensor, k: int) -> FittedMode:
+    """Return a mode as its reader will see it, before anything is known of its components."""
+    return FittedMode(tensor.modes[k], np.zeros((tensor.shape[k], 1)), tensor.labels[k], None)
+
+
+def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
+    """Raise unless a table can be joined to a mode of a tensor, as ``read_metadata`` does after the fit.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    mode : str
+    table : table
+    place : callable
+        Says where a row of the table is, for messages.
+    """
+    k = check_mode(mode, tensor.modes)
+    _join(_unfitted(tensor, k), table, place)
+
+
+def groups_of(
+    model: TensOrMachine | Posterior, metadata: Metadata | None, column: str | None = None
+) -> dict[str, npt.NDArray[np.str_]]:
+    """Return a column of each table as ``groups`` for ``describe`` and ``plot_factors``.
+
+    Parameters
+    ----------
+    model : TensOrMachine or Posterior
+        A fitted model.
+    metadata : mapping, optional
+        As for ``read_metadata``.
+    column : str, optional
+        Its name; by default the first whose values occur twice or more on average. Tables without it are
+        passed over.
+
+    Returns
+    -------
+    dict
+        For some modes, by name, the group of each index.
+    """
+    groups = {}
+    for mode, columns in zip(posterior_of(model).modes, read_metadata(model, metadata), strict=True):
+        wanted = (part for part in columns if (part.grouping if column is None else part.name == column))
+        found = next(wanted, None)
+        if found is not None:
+            groups[mode] = found.groups
+    if column is not None and not groups:
+        raise InputError(f"column is {column!r}, which no table of metadata has; give the name of one.")
+    return groups
+
+
+def _place(row: int) -> str:
+    return f"row {row + 1}"
+
+
+def _join(mode: FittedMode, table: Any, place: Place = _place) -> tuple[Column, ...]:
+    labels, columns = _read(mode, table)
+    rows = [[n] for n in range(len(mode.means))] if labels is None else _find_rows(mode, labels, place)
+    made = []
+    for name, values in columns.items():
+        if len(values) != len(rows):
+            raise InputError(
+                f"metadata for {mode.name!r} has {len(values)} values in {name!r} and {len(rows)} labels; "
+                "give as many."
+            )
+        spread: list[Any] = [None] * len(mode.means)
+        for value, places in zip(values, rows, strict=True):
+            for n in places:
+                spread[n] = value
+        made.append(_column(name, spread))
+    return tuple(made)
+
+
+def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, list[Any]]]:
+    """Return the labels of a table's rows, None if they are those of the mode, and its other columns."""
+    index = None
+    named = type(getattr(table, "index", None)).__name__ != "RangeIndex"
+    if is_a(table, "pandas", "Series") and named:
+        table = table.to_frame(table.name or "group")
+    if is_a(table, "pandas", "DataFrame") and named:
+        index = list(table.index)
+    columns = _columns(table)
+    if columns is None:
+        array = np.asarray(table)
+        if array.shape != (len(mode.means),):
+            raise InputError(
+                f"metadata for {mode.name!r} is no table and has shape {array.shape}; give a table with a "
+                f"column of labels, or ({len(mode.means)},), one value for each index."
+            )
+        return None, {str(getattr(table, "name", None) or "group"): array.tolist()}
+    if columns and all(isinstance(values, Mapping) for values in columns.values()):
+        keys = list(dict.fromkeys(key for values in columns.values() for key in values))
+        return list(map(str, keys)), {
+            name: [values.get(key) for key in keys] for name, values in columns.items()
+        }
+    key = next((name for name in (mode.name, LABEL) if name in columns), None)
+    if key is None and index is not None:
+        return _names(index), columns
+    if not columns:
+        raise InputError(f"metadata for {mode.name!r} has no columns; give one with labels and others.")
+    labels = columns.pop(next(iter(columns)) if key is None else key)
+    return _names(labels), columns
+
+
+def _names(labels: Sequence[Any]) -> list[str]:
+    return ["" if is_missing(label) else str(label) for label in labels]
+
+
+def _columns(table: Any) -> dict[str, Any] | None:
+    """Return the columns of a table, or None if it is none."""
+    if isinstance(table, Mapping):
+        return {
+            str(name): values if isinstance(values, Mapping) else list(values)
+            for name, values in table.items()
+        }
+    import narwhals
+
+    try:
+        frame = narwhals.from_native(table, eager_only=True)
+    except TypeError:
+        return None
+    return {name: frame[name].to_list() for name in frame.columns}
+
+
+def _find_rows(mode: FittedMode, labels: Sequence[str], place: Place) -> list[list[int]]:
+    """Return for each label where in the mode it is."""
+    places: dict[str, list[int]] = {}
+    for n in range(len(mode.means)):
+        places.setdefault(mode.label(n), []).append(n)
+    first: dict[str, int] = {}
+    for row, label in enumerate(labels):
+        if not label and label not in places:
+            raise InputError(f"metadata for {mode.name!r} has no label in {place(row)}; give one.")
+        if label not in places:
+            raise InputError(
+                f"metadata for {mode.name!r} has the label {label!r} in {place(row)}, which the data do not "
+                f"have; theirs are like {mode.label(0)!r}."
+            )
+        if label in first:
+            raise InputError(
+                f"metadata for {mode.name!r} has the label {label!r} in {place(first[label])} and again in "
+                f"{place(row)}; give each label once."
+            )
+        first[label] = row
+    return [places[label] for label in labels]
+
+
+def _column(name: str, values: Sequence[Any]) -> Column:
+    known = [value for value in values if not is_missing(value)]
+    measured = all(
+        isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) for value in known
+    )
+    return Column(
+        name,
+        np.array(["" if is_missing(value) else _text(value) for value in values], np.str_),
+        np.array([math.nan if is_missing(value) else float(value) for value in values])
+        if measured and known
+        else None,
+    )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or NaT, none of which is what it is."""
+    return value is None or bool(value != value) or type(value).__name__ == "NAType"
+
+
+def _text(value: Any) -> str:
+    return f"{value:.10g}" if isinstance(value, (float, np.floating)) else str(value)

@@ -1,0 +1,135 @@
+"""Components one by one: who is in them, and what they explain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tensorm.data.checks import check_number
+from tensorm.errors import InputError
+from tensorm.posterior.modes import MEMBER, FittedMode, find_component, find_mode, posterior_of, read_modes
+from tensorm.report.plots.style import COLOURS, LINE, POINTS, name_axes, new_axes, pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from tensorm.estimator.machine import TensOrMachine
+    from tensorm.posterior.draws import Posterior
+
+NAMES = 40  # members of a list before it is cut short
+
+
+def plot_members(
+    model: TensOrMachine | Posterior,
+    component: int,
+    mode: str | int,
+    ax: Axes | None = None,
+    threshold: float = MEMBER,
+) -> Axes:
+    """Draw the members of a component in one mode as a list with their probabilities, the surest first.
+
+    Parameters
+    ----------
+    model : TensOrMachine or Posterior
+        A fitted model.
+    component : int
+        Its column in the factors.
+    mode : str or int
+        Name or number of the mode.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    threshold : float, default 0.5
+        Members are in the component with more than this probability.
+
+    Returns
+    -------
+    matplotlib Axes
+        A bar for each member; of more than 40 the rest is counted.
+    """
+    posterior, limit = posterior_of(model), check_number("threshold", threshold)
+    l = find_component(posterior, component)
+    part = read_modes(posterior)[find_mode(posterior, mode)]
+    shown, left_out = _members(part, l, limit)
+    ax = new_axes(ax, (2.8, 0.6 + 0.17 * max(1, len(shown))))
+    p = part.means[shown, l]
+    ax.barh(range(len(shown)), p, height=0.55, color=COLOURS[2])
+    names = [part.label(n) for n in shown]
+    if left_out:
+        names.append(f"and {left_out:,} more")
+    ax.set_yticks(range(len(names)), names, fontsize=POINTS)
+    ax.set(xlim=(0, 1), ylim=(max(len(names), 1) - 0.4, -0.6))
+    ax.set_xticks([0, 0.5, 1])
+    ax.tick_params(labelsize=POINTS, length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.set_title(f"{part.name} ({len(shown) + left_out:,} of {len(part.means):,})", fontsize=POINTS + 1)
+    return ax
+
+
+def plot_component(model: TensOrMachine | Posterior, component: int, threshold: float = MEMBER) -> Figure:
+    """Draw a component as the lists of its members, a list for each mode.
+
+    Parameters
+    ----------
+    model, component, threshold
+        As for ``plot_members``.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    posterior, limit = posterior_of(model), check_number("threshold", threshold)
+    l = find_component(posterior, component)
+    modes = read_modes(posterior)
+    longest = max(len(_members(mode, l, limit)[0]) for mode in modes)
+    height = 0.9 + 0.17 * max(1, longest + 1)
+    figure = pyplot().figure(figsize=(2.4 * len(modes), height), layout="constrained")
+    axes = figure.subplots(1, len(modes), squeeze=False)[0]
+    for k, ax in enumerate(axes):
+        plot_members(posterior, l, k, ax, limit)
+        ax.set_ylim(max(longest, 1) + 0.6, -0.6)
+    figure.suptitle(f"component {l}", fontsize=POINTS + 2)
+    figure.supxlabel("probability", fontsize=POINTS)
+    return figure
+
+
+def plot_contributions(model: TensOrMachine | Posterior, ax: Axes | None = None) -> Axes:
+    """Draw what each component explains in the most probable draw.
+
+    Parameters
+    ----------
+    model : TensOrMachine or Posterior
+        A fitted model.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        For each component the ones that only it explains, the others that it explains, and to the left the
+        zeros that only it covers.
+    """
+    rows = posterior_of(model).contributions
+    if not rows:
+        raise InputError("model holds no contributions; give one that was fitted or loaded.")
+    ax = new_axes(ax, (5.2, 0.8 + 0.22 * len(rows)))
+    at, alone = [row.component for row in rows], np.array([row.alone for row in rows])
+    shared = np.array([row.explained for row in rows]) - alone
+    ax.barh(at, alone, height=0.7, color=COLOURS[2], label="ones, alone")
+    ax.barh(at, shared, left=alone, height=0.7, color=COLOURS[1], label="ones, with others")
+    ax.barh(at, [-row.errors for row in rows], height=0.7, color=LINE, label="zeros, alone")
+    ax.axvline(0, color="0.35", linewidth=0.7)
+    ax.set_yticks(at)
+    ax.invert_yaxis()
+    ax.xaxis.set_major_formatter(lambda value, _: f"{abs(value):,.0f}")
+    name_axes(ax, "observed cells", "component")
+    ax.legend(fontsize=POINTS, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return ax
+
+
+def _members(mode: FittedMode, component: int, threshold: float) -> tuple[list[int], int]:
+    """Return the members to be shown, the surest first, and how many others there are."""
+    p = mode.means[:, component]
+    found = [int(n) for n in np.argsort(-p, kind="stable")[: np.count_nonzero(p > threshold)]]
+    return found[:NAMES], max(0, len(found) - NAMES)

@@ -1,0 +1,174 @@
+"""Factors as heat maps: a row for each index, a column for each component."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.errors import InputError
+from tensorm.posterior.modes import FittedMode, Groups, find_mode, posterior_of, read_modes
+from tensorm.report.plots.style import LINE, POINTS, SMALLEST, explain, new_axes, pyplot, shades
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from tensorm.estimator.machine import TensOrMachine
+    from tensorm.posterior.draws import Posterior
+
+COMPONENT = "component"
+
+
+def plot_factor(
+    model: TensOrMachine | Posterior,
+    mode: str | int,
+    ax: Axes | None = None,
+    groups: npt.ArrayLike | None = None,
+    colorbar: bool = True,
+    order: npt.ArrayLike | None = None,
+) -> Axes:
+    """Draw the posterior means of a mode's factor: a row for each index, a column for each component.
+
+    Parameters
+    ----------
+    model : TensOrMachine or Posterior
+        A fitted model.
+    mode : str or int
+        Name or number of the mode.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    groups : array (N_k,), optional
+        The group of each index, such as a person's role. Rows are then brought together by group, in the
+        order in which groups appear, and groups are named.
+    colorbar : bool, default True
+        Whether to explain the shades beside the picture.
+    order : array (N_k,) or "component", optional
+        What rows are ordered by, within their groups: a value for each index, such as a person's age, or the
+        component that each is most probably in.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    k = find_mode(posterior_of(model), mode)
+    part = read_modes(model, None if groups is None else {k: groups})[k]
+    rows = _arrange(part, order)
+    ax = new_axes(ax)
+    image = _draw(ax, part, rows)
+    ax.set_xlabel("component", fontsize=POINTS)
+    if colorbar:
+        explain(image, ax)
+    return ax
+
+
+def plot_factors(
+    model: TensOrMachine | Posterior,
+    groups: Groups | None = None,
+    order: Mapping[Any, npt.ArrayLike] | str | None = None,
+) -> Figure:
+    """Draw all modes side by side, components in the same order in each.
+
+    Parameters
+    ----------
+    model : TensOrMachine or Posterior
+        A fitted model.
+    groups : mapping, optional
+        For some modes, by name or number, an array with the group of each index; ``metadata.groups_of``
+        takes them from tables.
+    order : mapping or "component", optional
+        For some modes, what rows are ordered by, as for ``plot_factor``; or "component" for all.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    modes = read_modes(model, groups)
+    wanted = order if isinstance(order, Mapping) else dict.fromkeys(range(len(modes)), order)
+    orders = {find_mode(posterior_of(model), mode): values for mode, values in wanted.items()}
+    rows = [_arrange(mode, orders.get(k)) for k, mode in enumerate(modes)]
+    N, L = max(len(mode.means) for mode in modes), modes[0].means.shape[1]
+    width, height = min(max(1.6, 0.22 * L), 3.0), min(max(2.8, 0.16 * N), 4.8)
+    figure = pyplot().figure(figsize=((width + 0.7) * len(modes) + 0.6, height), layout="constrained")
+    axes = figure.subplots(1, len(modes), squeeze=False)[0]
+    for k, (ax, mode) in enumerate(zip(axes, modes, strict=True)):
+        image = _draw(ax, mode, rows[k])
+        if k and _same_rows(mode, modes[k - 1]) and np.array_equal(rows[k], rows[k - 1]):
+            ax.set_yticks([])
+    figure.supxlabel("component", fontsize=POINTS)
+    explain(image, list(axes))
+    return figure
+
+
+def _draw(ax: Axes, mode: FittedMode, order: npt.NDArray[np.intp]) -> Any:
+    """Draw one mode, rows in this order, and return its image."""
+    N, L = mode.means.shape
+    image = ax.imshow(mode.means[order], cmap=shades(), vmin=0, vmax=1, aspect="auto")
+    ax.set_title(mode.name, fontsize=POINTS + 2)
+    ax.set_xticks(range(0, L, -(-L // 16)))
+    ax.tick_params(length=0, labelsize=POINTS)
+    for spine in ax.spines.values():
+        spine.set_color(LINE)
+    for edge in range(1, L):
+        ax.axvline(edge - 0.5, color=LINE, linewidth=0.4)
+    room = ax.get_window_extent().height * 72 / ax.figure.dpi / N  # points for each row
+    labels = [mode.label(n) for n in order]
+    if room >= SMALLEST:
+        ax.set_yticks(range(N), labels, fontsize=min(POINTS, room))
+        for edge in range(1, N):
+            ax.axhline(edge - 0.5, color=LINE, linewidth=0.4)
+    elif mode.groups is None:
+        step = int(np.ceil(2 * POINTS / room))
+        ax.set_yticks(range(0, N, step), labels[::step])
+    if mode.groups is not None:
+        _name_groups(ax, mode.groups[order], room)
+    return image
+
+
+def _same_rows(mode: FittedMode, other: FittedMode) -> bool:
+    """Whether two modes have the same named rows, so that names beside one serve both."""
+    if mode.labels is None or other.labels is None or not np.array_equal(mode.labels, other.labels):
+        return False
+    if mode.groups is None or other.groups is None:
+        return mode.groups is other.groups
+    return np.array_equal(mode.groups, other.groups)
+
+
+def _arrange(mode: FittedMode, order: npt.ArrayLike | None) -> npt.NDArray[np.intp]:
+    """Return the indices group by group, groups in the order of their first index, ordered within groups."""
+    N = len(mode.means)
+    values = np.arange(N) if order is None else np.asarray(order)
+    if values.ndim == 0 and values == COMPONENT:
+        values = mode.strongest()
+    if values.shape != (N,):
+        raise InputError(
+            f"order for {mode.name!r} has shape {values.shape}; give ({N},), a value for each index, "
+            f"or {COMPONENT!r}."
+        )
+    rows = np.argsort(values, kind="stable")
+    if mode.groups is None:
+        return rows
+    _, first, number = np.unique(mode.groups, return_index=True, return_inverse=True)
+    return rows[np.argsort(first[number][rows], kind="stable")]
+
+
+def _name_groups(ax: Axes, groups: npt.NDArray[np.str_], room: float) -> None:
+    """Draw a line between groups and name them: in place of the rows, or to the right of rows with names."""
+    edges = [0, *(np.flatnonzero(groups[1:] != groups[:-1]) + 1), len(groups)]
+    for edge in edges[1:-1]:
+        ax.axhline(edge - 0.5, color="0.35", linewidth=0.7)
+    middles = {(start + stop - 1) / 2: str(groups[start]) for start, stop in pairwise(edges)}
+    fitting: dict[float, str] = {}
+    for at, name in middles.items():
+        if not fitting or (at - max(fitting)) * room >= 1.2 * POINTS:  # clear of the name above
+            fitting[at] = name
+    if room < SMALLEST:
+        ax.set_yticks(list(fitting), list(fitting.values()))
+        return
+    for at, name in fitting.items():
+        ax.annotate(
+            name, (1, at), (4, 0), ax.get_yaxis_transform(), "offset points", va="center", fontsize=POINTS
+        )

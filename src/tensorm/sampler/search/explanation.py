@@ -1,0 +1,143 @@
+"""The components that a chain has while it is searched and mended, and what they leave to explain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.model import Confusion, Noise
+from tensorm.sampler.state import State
+from tensorm.sampler.sweep import Target, log_posterior
+from tensorm.tensors.bits import Bits, Words, pack, unpack
+from tensorm.tensors.protocol import GREEDY, Rule, Tensor, count_alone
+
+Floats = npt.NDArray[np.float64]
+Cells = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The components that are there, and with them what is left to explain."""
+
+    tensor: Tensor
+    target: Target
+    factors: tuple[Words, ...]
+
+    @cached_property
+    def confusion(self) -> Confusion:
+        """Observed cells by the value of the product and their own."""
+        return self.tensor.confusion(self.factors, self.target.n_components)
+
+    @cached_property
+    def bits(self) -> list[Bits]:
+        """The factors as Boolean arrays (N_k, L)."""
+        return [unpack(masks, self.target.n_components) for masks in self.factors]
+
+    @property
+    def noise(self) -> Noise:
+        """The rates that fit these components."""
+        return self.target.noise.estimate(self.confusion)
+
+    @property
+    def purity(self) -> float:
+        """Rate of ones inside the components, above the rate outside."""
+        hit, false_alarm = self.noise
+        return (hit - false_alarm) / (1 - false_alarm)
+
+    @property
+    def density(self) -> tuple[float, ...]:
+        """Shares of ones in the factors, smoothed."""
+        return tuple(float((bits.sum() + 1) / (bits.size + 2)) for bits in self.bits)
+
+    @property
+    def used(self) -> int:
+        """Number of components with a member in every mode."""
+        return self.target.n_components - len(self.unused)
+
+    @cached_property
+    def unused(self) -> npt.NDArray[np.intp]:
+        """Components that are empty in some mode."""
+        return np.flatnonzero(~np.logical_and.reduce([bits.any(axis=0) for bits in self.bits]))
+
+    @cached_property
+    def ones(self) -> list[int]:
+        """Members of each mode in the components that are used."""
+        return [int(np.delete(bits, self.unused, axis=1).sum()) for bits in self.bits]
+
+    @property
+    def base_rate(self) -> float:
+        """Rate of ones among the cells that nothing explains."""
+        return (self.confusion.fn + 1) / (self.confusion.fn + self.confusion.tn + 2)
+
+    @cached_property
+    def score(self) -> float:
+        """Log posterior of the factors, noise rates and densities integrated out, up to a constant."""
+        factors = [masks[None] for masks in self.factors]
+        return float(log_posterior(self.target, factors, np.array([self.confusion]))[0])
+
+    def replaced(self, component: int, columns: Sequence[Bits]) -> Explanation:
+        """Put other columns in place of a component, as far as the prior leaves its entries free."""
+        factors = []
+        for mode, (bits, column) in enumerate(zip(self.bits, columns, strict=True)):
+            new = bits.copy()
+            new[:, component] = self.target.prior.allow(mode, component, column)
+            factors.append(pack(new))
+        return Explanation(self.tensor, self.target, tuple(factors))
+
+    def emptied(self, components: Sequence[int]) -> Explanation:
+        """Take components out, as far as the prior leaves their entries free."""
+        explanation = self
+        for component in components:
+            explanation = explanation.replaced(
+                component, [np.zeros(len(bits), np.bool_) for bits in self.bits]
+            )
+        return explanation
+
+    def polished(self, rounds: int = 1) -> Explanation:
+        """Set every entry to its more probable value, given the others."""
+        L, factors = self.target.n_components, list(self.factors)
+        gain, loss = self.noise.weights
+        for _ in range(rounds):
+            for mode in range(len(factors)):
+                prior = self.target.prior.log_odds(mode, self.density)
+                rule = Rule(np.arange(L), GREEDY, gain, loss, prior)
+                factors[mode] = self.tensor.update_factor(
+                    mode, factors, L, rule, self.target.stream(0, 0, mode)
+                )
+        return Explanation(self.tensor, self.target, tuple(factors))
+
+    def state(self, sweep: int) -> State:
+        """Return the state of a chain with these components."""
+        return State(self.factors, self.noise, self.density, sweep)
+
+
+def bare(tensor: Tensor, target: Target) -> Explanation:
+    """Return an explanation with empty components."""
+    nothing = (pack(np.zeros((size, target.n_components), np.bool_)) for size in tensor.shape)
+    return Explanation(tensor, target, tuple(nothing))
+
+
+def covered(explanation: Explanation, cells: Cells) -> Bits:
+    """Return which cells a component explains."""
+    shared = explanation.factors[0][cells[:, 0]]
+    for masks, index in zip(explanation.factors[1:], cells.T[1:], strict=True):
+        shared = shared & masks[index]
+    return np.asarray(shared.any(axis=1))
+
+
+def losses(explanation: Explanation) -> Floats:
+    """Return by how much the score would fall if a component was taken out."""
+    target, bits = explanation.target, explanation.bits
+    pos, neg = count_alone(explanation.tensor, explanation.factors, target.n_components, bits[0])
+    tp, fp, fn, tn = explanation.confusion
+    left = target.noise.log_marginal(tp - pos, fp - neg, fn + pos, tn + neg)
+    for mode, factor in enumerate(bits):
+        ones = explanation.ones[mode] - factor.sum(axis=0)
+        left = left + target.log_prior(mode, ones, len(factor) * (explanation.used - 1))
+    fall = explanation.score - left
+    fall[explanation.unused] = 0
+    return fall

@@ -1,0 +1,191 @@
+"""Components found in the data: where chains start, and moves out of dead ends during burn-in.
+
+Plain sampling from a random start loses components and does not find them again. Here a pool of candidate
+components is grown from random one-cells that nothing explains yet: first the cell's fibres, then a few
+rounds in which every row of every mode joins or leaves by the cells it would explain. All candidates are
+grown side by side: they are counted as further components of the tensor, none of which covers another.
+The best one is added, the rest are grown on against what is then left.
+
+These moves know no detailed balance: they belong to burn-in only, and no draw is ever made by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.model import Noise
+from tensorm.sampler.search.explanation import Cells, Explanation, Floats, bare, covered, losses
+from tensorm.sampler.search.region import MEND, START, choose_region
+from tensorm.sampler.sweep import Target
+from tensorm.tensors.bits import Bits, pack
+from tensorm.tensors.protocol import Tensor
+
+Counts = npt.NDArray[np.int64]
+
+SEEDS = 24  # candidates grown anew at each step
+KEPT = 12  # and those kept from the step before
+ROUNDS = 3  # rounds of growing after the first
+PURITIES = (0.99, 0.75, 0.3)  # shares of ones expected inside a component, above the rate outside
+TRIES = 5  # parts of a large tensor in which a repair looks for something better, if need be
+
+
+class CandidatePool:
+    """Candidates for a component, grown side by side on the same explanation."""
+
+    def __init__(self, explanation: Explanation, columns: Sequence[Bits], purity: float) -> None:
+        self.explanation, self.columns = explanation, list(columns)
+        outside = explanation.base_rate
+        inside = min(outside + purity * (1 - outside), 0.999)
+        self._gain, self._loss = Noise(inside, outside).weights
+        self._masks = [pack(column) for column in columns]
+
+    @classmethod
+    def from_cells(cls, explanation: Explanation, cells: Cells, purity: float) -> CandidatePool:
+        """Grow a candidate from each one-cell: along its longest fibre first, then mode by mode."""
+        numbers = np.arange(len(cells))
+        columns = [np.zeros((size, len(cells)), np.bool_) for size in explanation.tensor.shape]
+        for column, index in zip(columns, cells.T, strict=True):
+            column[index, numbers] = True
+        pool = cls(explanation, columns, purity)
+        order = sorted(range(len(columns)), key=lambda mode: len(columns[mode]), reverse=True)
+        for mode in order:
+            pos, tot = pool.count(mode)
+            rates = (pos + explanation.base_rate) / (tot + 1)
+            members = pos > 0 if mode == order[0] else split(rates)
+            members[cells[:, mode], numbers] = True
+            pool.set(mode, members)
+        return pool.grow(ROUNDS)
+
+    def __len__(self) -> int:
+        return self.columns[0].shape[1]
+
+    def count(self, mode: int) -> tuple[Counts, Counts]:
+        """Return (pos, tot) of every row of a mode for every candidate, given its other modes."""
+        offset = 64 * self.explanation.factors[0].shape[1]  # candidates begin with a word of their own
+        masks = [
+            np.hstack([factor, np.zeros_like(block) if k == mode else block])
+            for k, (factor, block) in enumerate(zip(self.explanation.factors, self._masks, strict=True))
+        ]
+        chosen = range(offset, offset + len(self))
+        return self.explanation.tensor.counts(mode, masks, offset + len(self), chosen)
+
+    def set(self, mode: int, members: Bits) -> None:
+        """Replace the candidates' rows of a mode."""
+        self.columns[mode], self._masks[mode] = members, pack(members)
+
+    def grow(self, rounds: int) -> CandidatePool:
+        """Let every row join or leave by the cells it would explain, until nothing changes."""
+        for _ in range(rounds):
+            changed = False
+            for mode, members in enumerate(self.columns):
+                pos, tot = self.count(mode)
+                joined = self._gain * pos - self._loss * (tot - pos) > 0
+                changed = changed or bool((joined != members).any())
+                self.set(mode, joined)
+            if not changed:
+                break
+        return self
+
+    def rises(self) -> Floats:
+        """Return by how much the log posterior would rise if a candidate was added."""
+        times = self.explanation.tensor.times_counted(0)
+        pos, tot = (np.where(self.columns[0], counts, 0).sum(axis=0) // times for counts in self.count(0))
+        rise = self._gain * pos - self._loss * (tot - pos)
+        target, used = self.explanation.target, self.explanation.used
+        for mode, (column, ones) in enumerate(zip(self.columns, self.explanation.ones, strict=True)):
+            more = target.log_prior(mode, ones + column.sum(axis=0), len(column) * (used + 1))
+            rise = rise + more - target.log_prior(mode, ones, len(column) * used)
+        return np.where(np.logical_and.reduce([column.any(axis=0) for column in self.columns]), rise, -np.inf)
+
+
+def split(rates: Floats) -> Bits:
+    """Part the rows of each column in two at the cut that sets their mean rates furthest apart (Otsu)."""
+    n = len(rates)
+    if n == 1:
+        return np.ones_like(rates, np.bool_)
+    ranked = -np.sort(-rates, axis=0)
+    size = np.arange(1, n)[:, None]
+    head = np.cumsum(ranked, axis=0)
+    gap = head[:-1] / size - (head[-1] - head[:-1]) / (n - size)
+    cut = np.argmax(size * (n - size) * gap**2, axis=0)
+    return np.asarray(rates >= np.take_along_axis(ranked, cut[None], axis=0))
+
+
+def begin(tensor: Tensor, target: Target, rng: np.random.Generator) -> Explanation:
+    """Return components found in the data; those of a large tensor in a part of it first."""
+    whole, part = bare(tensor, target), choose_region(tensor, rng, START)
+    explanation = part.cut(whole)
+    cells = explanation.tensor.sample_ones(rng, part.looked_at)
+    best = explanation
+    for purity, next_purity in zip(PURITIES, (*PURITIES[1:], 0.0), strict=True):
+        found = fill(explanation, cells, purity).polished()
+        best = max(best, found, key=lambda explanation: explanation.score)
+        if found.used == target.n_components and found.purity > (purity + next_purity) / 2:
+            break  # as pure as was looked for: the next purity would find nothing better
+    return part.spread(best, whole)
+
+
+def search(
+    explanation: Explanation, rng: np.random.Generator, purity: float, rival: Explanation | None = None
+) -> Explanation:
+    """Give each unused component what explains most of what is left.
+
+    In a large tensor they are looked for in a part. If that was drawn at random and they are no better there
+    than a rival, the rival is returned, and nothing is carried over to the whole.
+    """
+    part = choose_region(explanation.tensor, rng, MEND, explanation)
+    small = part.cut(explanation)
+    cells = small.tensor.sample_ones(rng, part.looked_at)
+    found = fill(small, cells, purity, explanation.unused).polished()
+    if rival is not None and part.drawn and found.score <= part.cut(rival).polished().score:
+        return rival
+    return part.spread(found, explanation)
+
+
+def fill(
+    explanation: Explanation, cells: Cells, purity: float, components: Cells | None = None
+) -> Explanation:
+    """Give each of some components, the unused ones, what explains most of what is left."""
+    kept: list[Bits] = []
+    for component in explanation.unused if components is None else components:
+        cells = cells[~covered(explanation, cells)]
+        if not len(cells):
+            break
+        pool = CandidatePool.from_cells(explanation, cells[:SEEDS], purity)
+        cells = cells[SEEDS:]
+        if kept:
+            older = CandidatePool(explanation, kept, purity).grow(1)
+            pool = CandidatePool(
+                explanation,
+                [np.hstack(both) for both in zip(pool.columns, older.columns, strict=True)],
+                purity,
+            )
+        rises = pool.rises()
+        best, *others = np.argsort(-rises)[: 1 + KEPT]
+        if rises[best] <= 0:
+            break
+        explanation = explanation.replaced(int(component), [column[:, best] for column in pool.columns])
+        kept = [column[:, others] for column in pool.columns]
+    return explanation
+
+
+def repair(explanation: Explanation, rng: np.random.Generator, n_out: int) -> tuple[Explanation, bool]:
+    """Take out components that do not pay and a few others, look for better ones, keep what scores higher.
+
+    One taken out and found anew is a swap; two found as one are merged; one found as two is split. The new
+    components are compared with the old ones after every entry of either took its more probable value: else
+    a sampled state would lose to any that was looked for.
+    """
+    idle = losses(explanation) <= 0
+    new = explanation
+    for _ in range(TRIES):
+        busy = rng.permutation(np.flatnonzero(~idle))[:n_out]
+        rest = explanation.emptied([int(l) for l in (*np.flatnonzero(idle), *busy)])
+        new = search(rest, rng, rng.choice([*PURITIES, explanation.purity]), explanation)
+        if new is not explanation:
+            break
+    better = new is not explanation and new.score > explanation.polished().score + 1e-6
+    return (new, True) if better else (explanation, False)

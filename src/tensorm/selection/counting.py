@@ -1,0 +1,223 @@
+"""Components that come and go: their number is drawn along with everything else.
+
+Beforehand each number of components is half as probable as the one before it, from 0 to ``most``: else data
+without any pattern would leave all numbers open, for a component that explains nothing costs next to nothing.
+The entries of each component come from the factor prior.
+
+A *birth* draws columns c from a proposal q and accepts them with the likelihood ratio times 1/2 times
+prior(c) / q(c); a *death* takes a random component out, with the inverse. (A new component may take any of
+n + 1 places and any of n + 1 may die, which cancels.) Between sweeps these moves leave the posterior as it
+is, so the share of draws with n components is the posterior probability of n.
+
+The proposal is one half the prior, which finds small components, and one half components much like those
+that a chain had seen before the first draw: real ones that are in doubt come and go by it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logsumexp
+
+from tensorm.kernels.philox import uniforms
+from tensorm.model import Confusion
+from tensorm.sampler.chains import Step
+from tensorm.sampler.prior import EDGE
+from tensorm.sampler.search.explanation import Explanation
+from tensorm.sampler.state import NOISE, State, SweepInfo
+from tensorm.sampler.sweep import Target, sweep
+from tensorm.selection.occam import Found, log_evidence
+from tensorm.tensors.bits import Bits, Words, pack, unpack
+from tensorm.tensors.protocol import Tensor, count_alone
+
+Floats = npt.NDArray[np.float64]
+
+FROM_PRIOR = 0.5  # share of proposals drawn from the prior
+BLUR = 0.03  # a proposal's entry differs from what was always seen this often
+LOG_HALF = math.log(0.5)  # prior log-odds of n + 1 components against n
+MOVES = 16  # births and deaths tried between two sweeps
+COUNTING = "counting"
+
+
+class Numbers(NamedTuple):
+    """Draws of the number of components, and the log evidence of each draw's factors."""
+
+    counts: npt.NDArray[np.int64]
+    evidence: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Where new components come from.
+
+    Attributes
+    ----------
+    seen : tuple of ndarray (J, N_k)
+        For each mode how often its indices were members of components seen before.
+    tied : (int, int) or None
+        Two modes that share a factor: what is drawn for the first is taken for the second.
+    """
+
+    seen: tuple[Floats, ...]
+    tied: tuple[int, int] | None = None
+
+    def draw(self, rng: np.random.Generator, count: int, density: Sequence[float]) -> list[Bits]:
+        """Return the columns (N_k, count) of new components."""
+        J = len(self.seen[0])
+        like = rng.integers(J, size=count) if J else np.zeros(count, np.intp)
+        from_prior = rng.random(count) < FROM_PRIOR if J else np.ones(count, np.bool_)
+        columns = []
+        for blurred, p in zip(self._blurred, density, strict=True):
+            rates = np.full((blurred.shape[1], count), p)
+            rates[:, ~from_prior] = blurred[like[~from_prior]].T
+            columns.append(rng.random(rates.shape) < rates)
+        if self.tied:
+            columns[self.tied[1]] = columns[self.tied[0]]
+        return columns
+
+    def log_ratios(self, columns: Sequence[Bits], density: Sequence[float]) -> Floats:
+        """Return log prior(c) / q(c) of components."""
+        free = [k for k in range(len(columns)) if not self.tied or k != self.tied[1]]
+        prior = sum(_log_bernoulli(columns[k], np.full((1, len(columns[k])), density[k]))[0] for k in free)
+        if not len(self.seen[0]):
+            return np.zeros_like(prior)
+        blurred = self._blurred
+        like = sum(_log_bernoulli(columns[k], blurred[k]) for k in free) - np.log(len(self.seen[0]))
+        both = np.log(FROM_PRIOR) + prior, np.log1p(-FROM_PRIOR) + logsumexp(like, axis=0)
+        return np.asarray(prior - np.logaddexp(*both))
+
+    @property
+    def _blurred(self) -> list[Floats]:
+        return [np.clip(shares, BLUR, 1 - BLUR) for shares in self.seen]
+
+
+def count_components(
+    tensor: Tensor,
+    found: Found,
+    target: Target,
+    proposal: Proposal,
+    chain: int,
+    n_draws: int,
+    watch: Callable[[Step], None] = lambda step: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Numbers:
+    """Draw the number of components, from 0 to ``target.n_components``, in a chain that starts as found.
+
+    A third as many sweeps come before the first draw.
+    """
+    most, rng = target.n_components, np.random.default_rng([int(target.seed), chain, 2])
+    state, target = _begin(tensor, found, target)
+    warm = n_draws // 3
+    counts, evidence = [], []
+    for number in range(-warm, n_draws):
+        if stop():
+            break
+        state, target = visit(tensor, state, target, proposal, most, rng)
+        state, info = sweep_some(tensor, state, target, chain)
+        if number >= 0:
+            counts.append(target.n_components)
+            evidence.append(log_evidence(_explanation(tensor, state, target)))
+        watch(Step(chain, COUNTING, number + warm + 1, n_draws + warm, info))
+    return Numbers(np.array(counts, np.int64), np.array(evidence))
+
+
+def visit(
+    tensor: Tensor, state: State, target: Target, proposal: Proposal, most: int, rng: np.random.Generator
+) -> tuple[State, Target]:
+    """Try some births and deaths, at the noise and the densities as they are.
+
+    The odds of all moves to come are worked out together; they hold until one is accepted.
+    """
+    births, left = rng.random(MOVES) < 0.5, MOVES
+    density = [_density(target, state, mode) for mode in range(len(tensor.shape))]
+    bits = [unpack(masks, target.n_components) for masks in state.factors]
+    while left:
+        n = bits[0].shape[1]
+        new = proposal.draw(rng, int(np.count_nonzero(births[-left:])), density)
+        rises = LOG_HALF + _gains(tensor, state, bits, new) + proposal.log_ratios(new, density)
+        falls = -LOG_HALF - _losses(tensor, state, bits) - proposal.log_ratios(bits, density)
+        chances, tried = np.log(rng.random(left)), 0
+        for birth, chance in zip(births[-left:], chances, strict=True):
+            left -= 1
+            if birth:
+                tried += 1
+                if n < most and chance < rises[tried - 1]:
+                    bits = [np.hstack([b, c[:, tried - 1 : tried]]) for b, c in zip(bits, new, strict=True)]
+                    break
+            elif n:
+                l = int(rng.integers(n))
+                if chance < falls[l]:
+                    bits = [np.delete(b, l, axis=1) for b in bits]
+                    break
+    factors = tuple(pack(b) for b in bits)
+    return state._replace(factors=factors), replace(target, n_components=bits[0].shape[1])
+
+
+def sweep_some(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[State, SweepInfo]:
+    """Make a sweep with however many components there are; with none, over noise and densities only."""
+    if target.n_components:
+        return sweep(tensor, state, target, chain)
+    u = uniforms(target.stream(chain, state.sweep, NOISE), 0, 2 + len(tensor.shape))
+    confusion = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)
+    noise = target.noise.update(confusion, state.noise, u)
+    density = target.prior.update(state.factors, 0, u[2:])
+    return State(state.factors, noise, density, state.sweep + 1), SweepInfo(confusion, noise)
+
+
+def _density(target: Target, state: State, mode: int) -> float:
+    """Return the prior probability of a mode's entries, which all entries share."""
+    return float(np.clip(expit(target.prior.log_odds(mode, state.density)), EDGE, 1 - EDGE).item())
+
+
+def _begin(tensor: Tensor, found: Found, target: Target) -> tuple[State, Target]:
+    L = found.n_components
+    explanation = Explanation(tensor, replace(target, n_components=max(L, 1)), found.factors)
+    factors = tuple(pack(bits[:, :L]) for bits in explanation.bits)
+    return explanation.state(sweep=0)._replace(factors=factors), replace(target, n_components=L)
+
+
+def _explanation(tensor: Tensor, state: State, target: Target) -> Explanation:
+    L = target.n_components
+    return Explanation(tensor, replace(target, n_components=max(L, 1)), _masks(state.factors, L))
+
+
+def _masks(factors: Sequence[Words], n_components: int) -> tuple[Words, ...]:
+    """Kernels know of no tensor without components: none at all are one that is empty."""
+    if n_components:
+        return tuple(factors)
+    return tuple(np.zeros((len(masks), 1), np.uint64) for masks in factors)
+
+
+def _gains(tensor: Tensor, state: State, bits: Sequence[Bits], new: Sequence[Bits]) -> Floats:
+    """Return by how much the log-likelihood would rise with each of the new components."""
+    count = new[0].shape[1]
+    if not count:
+        return np.zeros(0)
+    masks = _masks([pack(b) for b in bits], bits[0].shape[1])
+    offset = 64 * masks[0].shape[1]  # new ones begin with a word of their own
+    blocks = [pack(c) for c in new]
+    blocks[0] = np.zeros_like(blocks[0])  # so that none covers another
+    both = [np.hstack(pair) for pair in zip(masks, blocks, strict=True)]
+    return _weigh(state, *count_alone(tensor, both, offset + count, new[0], range(offset, offset + count)))
+
+
+def _losses(tensor: Tensor, state: State, bits: Sequence[Bits]) -> Floats:
+    """Return by how much the log-likelihood would fall without each of the components."""
+    if not bits[0].shape[1]:
+        return np.zeros(0)
+    return _weigh(state, *count_alone(tensor, [pack(b) for b in bits], bits[0].shape[1], bits[0]))
+
+
+def _weigh(state: State, ones: npt.NDArray[np.int64], zeros: npt.NDArray[np.int64]) -> Floats:
+    gain, loss = state.noise.weights
+    return np.asarray(gain * ones - loss * zeros)
+
+
+def _log_bernoulli(column: Bits, rates: Floats) -> Floats:
+    """Return the log probability (J, count) of columns (N, count) under each of the rates (J, N)."""
+    return np.log(rates) @ column + np.log1p(-rates) @ ~column

@@ -1,0 +1,168 @@
+"""What a choice of the number of components says: the number, why, and all that was tried."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tensorm.errors import FileError
+from tensorm.selection.plot import plot_selection
+from tensorm.storage.netcdf import replace_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+NAME = "selection.json"  # in the folder of a run
+
+
+class Trial(NamedTuple):
+    """One number of components, tried once.
+
+    Attributes
+    ----------
+    n_components : int
+    repeat : int
+        Which split of the cells (cross-validation) or which chain.
+    score : float
+        What the choice is made by; ``Selection.score_name`` says what it is.
+    measures : mapping
+        What else was measured.
+    """
+
+    n_components: int
+    repeat: int
+    score: float
+    measures: Mapping[str, float]
+
+
+class Candidate(NamedTuple):
+    """One number of components, all repeats together.
+
+    Attributes
+    ----------
+    n_components : int
+    score : float
+    error : float
+        Standard error of the score; NaN where there is none.
+    """
+
+    n_components: int
+    score: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """How many components, and why; as text, a table and the reason.
+
+    Attributes
+    ----------
+    method : str
+        "posterior", "occam", "cv" or "mdl".
+    best : int
+        The number of components to take, at least 1.
+    reason : str
+        Why, in a sentence or two.
+    table : tuple of Trial
+        Every number that was tried, with every repeat.
+    candidates : tuple of Candidate
+        The same with repeats brought together.
+    score_name : str
+        What the scores are.
+    """
+
+    method: str
+    best: int
+    reason: str
+    table: tuple[Trial, ...]
+    candidates: tuple[Candidate, ...]
+    score_name: str
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return the table of trials as a pandas table."""
+        import pandas as pd
+
+        return pd.DataFrame([{**row._asdict(), **row.measures} for row in self.table]).drop(
+            columns="measures"
+        )
+
+    def to_json(self) -> str:
+        """Return all of it as a JSON text; NaN, which JSON has not, as null."""
+        form = asdict(self) | {
+            "table": [row._asdict() for row in self.table],
+            "candidates": [row._asdict() for row in self.candidates],
+        }
+        return json.dumps(_without_nan(form), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Selection:
+        """Undo ``to_json``; raises ValueError if that is not what the text came from."""
+        form = json.loads(text)
+        try:
+            table = tuple(Trial(**row) for row in form.pop("table"))
+            candidates = tuple(
+                Candidate(row["n_components"], _or_nan(row["score"]), _or_nan(row["error"]))
+                for row in form.pop("candidates")
+            )
+            return cls(table=table, candidates=candidates, **form)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError("no selection") from error
+
+    def write(self, folder: Path) -> None:
+        """Write it into the folder of a run."""
+        replace_file(folder / NAME, self.to_json().encode())
+
+    @classmethod
+    def read(cls, folder: Path) -> Selection | None:
+        """Return what ``write`` left in a folder, or None; raises FileError if it is damaged."""
+        path = folder / NAME
+        if not path.exists():
+            return None
+        try:
+            return cls.from_json(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise FileError(f"{path} is damaged; delete it to go without.") from error
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the scores of all numbers of components and mark the one chosen.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_selection(self, ax)
+
+    def __str__(self) -> str:
+        rows = [f"components  {self.score_name}"]
+        for n, score, error in self.candidates:
+            spread = "" if error != error else f" ± {_number(error)}"
+            chosen = "   chosen" if n == self.best else ""
+            rows.append(f"{n:10d}  {_number(score)}{spread}{chosen}")
+        return "\n".join([*rows, self.reason])
+
+
+def _number(value: float) -> str:
+    return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.4f}"
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _without_nan(form: Any) -> Any:
+    if isinstance(form, dict):
+        return {name: _without_nan(part) for name, part in form.items()}
+    if isinstance(form, (list, tuple)):
+        return [_without_nan(part) for part in form]
+    return None if isinstance(form, float) and not math.isfinite(form) else form

@@ -1,0 +1,17 @@
+"""Files: one fit in one netCDF file, and runs that can be taken up again, as docs/files.md lays them out."""
+
+from tensorm.storage.fit import FORMAT_VERSION, Fit, read_fit, write_fit
+from tensorm.storage.run import FIT, RUN, Run, check_folder, open_run, start_run
+
+__all__ = [
+    "FIT",
+    "FORMAT_VERSION",
+    "RUN",
+    "Fit",
+    "Run",
+    "check_folder",
+    "open_run",
+    "read_fit",
+    "start_run",
+    "write_fit",
+]

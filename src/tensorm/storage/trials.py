@@ -1,0 +1,97 @@
+"""A folder that remembers finished trials, so that a selection can be stopped and taken up again.
+
+``selection.json`` says which data and settings the folder belongs to; every finished trial is a JSON file of
+its own, put there in one step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorm.errors import FileError
+from tensorm.storage.netcdf import replace_file
+from tensorm.tensors import RelationalTensor, SparseTensor, Tensor
+from tensorm.tensors.sharded import ShardedTensor, fingerprint
+
+HEAD, FORMAT = "selection.json", "tensorm selection"
+
+
+class Store:
+    """Trials in a folder.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is not there.
+    settings : mapping
+        What the trials depend on. A folder of other settings is refused.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
+        self.folder = Path(folder)
+        mine = json.loads(json.dumps({"format": FORMAT, **settings}))
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"{folder} cannot be made: {error.strerror}; give another run_dir.") from error
+        head = self.folder / HEAD
+        if not head.exists():
+            replace_file(head, json.dumps(mine, indent=1).encode())
+            return
+        theirs = _read(head)
+        for name in mine:
+            if not isinstance(theirs, dict) or theirs.get(name) != mine[name]:
+                raise FileError(f"{folder} holds a selection with another {name}; give another run_dir.")
+
+    def __call__(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return the result of this name: from its file if there is one, else make it and write the file."""
+        path = self.folder / f"{name}.json"
+        if path.exists():
+            return _read(path)
+        result = make()
+        replace_file(path, json.dumps(result).encode())
+        return result
+
+
+def read_seed(folder: str | os.PathLike[str]) -> int | None:
+    """Return the seed of the selection in a folder, or None if there is none."""
+    head = Path(folder) / HEAD
+    settings = _read(head) if head.exists() else {}
+    seed = settings.get("seed") if isinstance(settings, dict) else None
+    return seed if isinstance(seed, int) else None
+
+
+def digest(tensor: Tensor) -> str:
+    """Return a fingerprint of the cells."""
+    state = blake2b(repr(tensor.shape).encode(), digest_size=16)
+    if isinstance(tensor, ShardedTensor):  # whose cells stay where they are
+        for counts in fingerprint(tensor):
+            state.update(np.hstack(counts).tobytes())
+        return state.hexdigest()
+    if isinstance(tensor, SparseTensor):
+        state.update(tensor.unlisted.encode())
+        for keys in tensor.listed():
+            state.update(keys.astype("<i8").tobytes())
+        return state.hexdigest()
+    if isinstance(tensor, RelationalTensor):
+        for array in tensor.arrays().values():
+            state.update(np.ascontiguousarray(array).tobytes())
+        return state.hexdigest()
+    for _, *block in tensor.blocks():
+        for bits in block:
+            state.update(np.packbits(bits).tobytes())
+    return state.hexdigest()
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be read; delete it, and its trial is made again.") from error

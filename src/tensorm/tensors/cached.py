@@ -1,0 +1,205 @@
+"""Counts kept from sweep to sweep, so that an update looks only at cells near something that flipped.
+
+The counts of an entry change only when an entry in its Markov blanket does. On large tensors a chain at rest
+flips few of them, and to find them all needs no cells: each entry is decided from the counts kept, with
+the random number it would have anyway. Rows in which one flips are updated again from their cells. Counts are
+sums over the slices of every other mode, so those of a slice whose entries flipped are taken out as they were
+and put in as they are. Nothing is approximate: the draws are those of the plain update, bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from tensorm.kernels.cached import find_changes, find_flips, present
+from tensorm.model import Confusion
+from tensorm.tensors.bits import Words, unpack
+from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
+from tensorm.tensors.slices import SlicedTensor
+from tensorm.tensors.wrapped import Wrapped
+
+WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
+STEP = 2**26  # the same: plain updates of so many take as long as any correction, however small
+SLICE, ROW = 5.0, 2.0  # what a share of changed slices, and of flipped rows, costs beside a plain update
+MOST = 0.5  # of a plain update: what keeping counts may cost
+ROOM = 2**25  # cells that are copied at once
+MEMORY = 0.75  # weight of the past in the cost that is expected
+
+
+class Change(NamedTuple):
+    """What is different from when something was counted."""
+
+    rows: dict[int, Rows]  # for each mode but the one counted, rows that matter
+    columns: list[int]  # components of the mode counted that explain nothing, and are best counted anew
+    cost: float
+
+
+class CachedCounts(Wrapped[SlicedTensor]):
+    """A tensor that remembers the last counts of each mode and the last confusion; for one chain alone.
+
+    Parameters
+    ----------
+    tensor : SlicedTensor
+    most : float
+        Cost of keeping counts, beside a plain update's, above which updates are plain.
+    """
+
+    def __init__(self, tensor: SlicedTensor, most: float = MOST) -> None:
+        super().__init__(tensor)
+        self._most = most
+        self._forget(0)
+
+    def _forget(self, n_components: int) -> None:
+        self._n_components = n_components
+        self._step = STEP / max(1, math.prod(self.shape) * n_components)
+        self._factors: dict[int, list[Words]] = {}  # as they were after the last update of each mode
+        self._counts: dict[int, Counts] = {}  # (2, N, L) at that time; not there while updates are plain
+        self._confusion: tuple[list[Words], Confusion] | None = None
+        self._flipped = [1.0] * len(self.shape)  # share of rows in the last update
+        self._cost = [1.0] * len(self.shape)  # that keeping counts has, or would have had
+        self._parts: dict[int, tuple[Rows, SlicedTensor]] = {}
+
+    def update_factor(
+        self,
+        mode: int,
+        factors: Sequence[Words],
+        n_components: int,
+        rule: Rule,
+        stream: Stream,
+        rows: Rows | None = None,
+    ) -> Words:
+        """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4)."""
+        if rows is not None:
+            return self.tensor.update_factor(mode, factors, n_components, rule, stream, rows)
+        if n_components != self._n_components:
+            self._forget(n_components)
+        now, inert = list(factors), ~_common([present(factor) for factor in factors], {mode})
+        counts = self._recall(mode, now)
+        if counts is None:
+            now[mode] = self.tensor.update_factor(mode, factors, n_components, rule, stream)
+            flipped, _ = find_changes(factors[mode], now[mode], ~inert)
+        else:
+            now[mode] = factors[mode].copy()
+            flipped = find_flips(now[mode], *counts, inert, tuple(rule), tuple(stream))
+            if len(flipped):
+                new = self.tensor.update_factor(mode, factors, n_components, rule, stream, flipped)
+                now[mode][flipped] = new[flipped]
+                counts[:, flipped] = self.tensor.counts(mode, now, n_components, rows=flipped)
+            self._counts[mode] = counts
+        self._flipped[mode] = len(flipped) / len(factors[mode])
+        self._factors[mode] = [factor.copy() for factor in now]
+        return now[mode]
+
+    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+        """Count the observed cells by the value of the Boolean product and their own."""
+        if n_components != self._n_components:
+            self._forget(n_components)
+        if self._confusion is not None:
+            old, confusion = self._confusion
+            change = self._compare(old, factors)
+            if change.cost <= self._most:
+                for part, before, after in self._steps(old, factors, change.rows):
+                    gone, come = (part.confusion(f, n_components) for f in (before, after))
+                    confusion = Confusion(*(a - b + c for a, b, c in zip(confusion, gone, come, strict=True)))
+                self._confusion = [factor.copy() for factor in factors], confusion
+                return confusion
+        confusion = self.tensor.confusion(factors, n_components)
+        self._confusion = [factor.copy() for factor in factors], confusion
+        return confusion
+
+    def _recall(self, mode: int, factors: list[Words]) -> Counts | None:
+        """Return the counts of a mode's entries, or None if a plain update is cheaper."""
+        n_components = self._n_components
+        old = self._factors.get(mode, factors)
+        change = self._compare(old, factors, mode)
+        own = np.flatnonzero((old[mode] != factors[mode]).any(axis=1))  # by somebody else
+        flipped = self._flipped[mode]
+        cost = change.cost + ROW * flipped + len(own) / len(old[mode]) + (self._step if flipped else 0)
+        self._cost[mode] = MEMORY * self._cost[mode] + (1 - MEMORY) * cost
+        counts = self._counts.pop(mode, None)
+        if counts is None or cost > self._most:
+            if self._cost[mode] > self._most:
+                return None
+            return np.array(self.tensor.counts(mode, factors, n_components))
+        for part, before, after in self._steps(old, factors, change.rows):
+            counts += np.array(part.counts(mode, after, n_components))
+            counts -= np.array(part.counts(mode, before, n_components))
+        if change.columns:
+            counts[:, :, change.columns] = self.tensor.counts(mode, factors, n_components, change.columns)
+        if len(own):
+            counts[:, own] = self.tensor.counts(mode, factors, n_components, rows=own)
+        return counts
+
+    def _compare(self, old: Sequence[Words], new: Sequence[Words], mode: int | None = None) -> Change:
+        """Find what changed that matters to the confusion, or to the counts of a mode.
+
+        An entry matters only where its component has entries in all other modes. If it has none in the mode
+        that is counted it explains nothing there, and only its own counts change.
+        """
+        changed = [k for k in range(len(old)) if k != mode and not np.array_equal(old[k], new[k])]
+        if not changed:
+            return Change({}, [], 0.0)
+        found = [present(a) | present(b) for a, b in zip(old, new, strict=True)]
+        own = ~np.zeros_like(found[0]) if mode is None else present(old[mode])
+        columns, rows, cost = np.zeros_like(found[0]), {}, 0.0
+        for k in changed:
+            matters = _common(found, {k, mode})
+            rows[k], moved = find_changes(old[k], new[k], matters & own)
+            columns |= moved & matters & ~own
+            if len(rows[k]):
+                cost += SLICE * len(rows[k]) / len(old[k]) + self._step
+        listed = np.flatnonzero(unpack(columns, self._n_components)).tolist() if columns.any() else []
+        return Change(rows, listed, cost + len(listed) / self._n_components)
+
+    def _steps(
+        self, old: Sequence[Words], new: Sequence[Words], rows: dict[int, Rows]
+    ) -> Iterator[tuple[Tensor, list[Words], list[Words]]]:
+        """Go from old factors to new ones mode by mode; yield changed slices, factors before and after."""
+        here = list(old)
+        for k, changed in rows.items():
+            at_once = max(1, ROOM * self.shape[k] // math.prod(self.shape))
+            for first in range(0, len(changed), at_once):
+                some = changed[first : first + at_once]
+                before, after = list(here), list(here)
+                before[k], after[k] = old[k][some], new[k][some]
+                yield self._slices(k, some), before, after
+            here[k] = new[k]
+
+    def _slices(self, mode: int, rows: Rows) -> SlicedTensor:
+        """Return slices of a mode, which all other modes want one after the other."""
+        kept = self._parts.get(mode)
+        if kept is None or not np.array_equal(kept[0], rows):
+            indices = [np.arange(size) for size in self.shape]
+            indices[mode] = rows
+            kept = self._parts[mode] = rows, self.tensor.take(indices).compact()
+        return kept[1]
+
+    def with_threads(self, n_threads: int) -> Self:
+        """Return the same tensor, using so many threads, with nothing remembered."""
+        return type(self)(self.tensor.with_threads(n_threads), self._most)
+
+
+def cache_counts(tensor: Tensor, n_components: int) -> Tensor:
+    """Return a tensor that keeps its counts for one chain, or the tensor itself if that does not pay."""
+    large = math.prod(tensor.shape) * n_components >= WORTH_KEEPING
+    return CachedCounts(tensor) if large and isinstance(tensor, SlicedTensor) else tensor
+
+
+def memory_for_counts(tensor: Tensor, n_components: int) -> int:
+    """Return about how many bytes the counts that a chain keeps take, with what corrects them."""
+    if not isinstance(cache_counts(tensor, n_components), CachedCounts):
+        return 0
+    counts = 2 * 8 * sum(tensor.shape) * n_components
+    copied = min(ROOM, math.prod(tensor.shape)) * 6 // 8  # two planes of bits, packed in three ways
+    return counts + (len(tensor.shape) - 1) * copied
+
+
+def _common(found: Sequence[Words], but: set[int | None]) -> Words:
+    """Return the components that all modes but some have entries of."""
+    rest = [masks for k, masks in enumerate(found) if k not in but]
+    return reduce(np.bitwise_and, rest) if rest else ~np.zeros_like(found[0])

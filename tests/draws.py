@@ -1,0 +1,38 @@
+"""A few random draws, as a sampler might have made them, and their trace."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorm.model import Confusion, Noise
+from tensorm.sampler.noise import Asymmetric
+from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.recorder import Recorder
+from tensorm.sampler.state import State, SweepInfo, Trace
+from tensorm.sampler.sweep import Target
+from tensorm.tensors.bits import pack
+
+SHAPE = (3, 4, 2)
+COMPONENTS = [1, 7, 8, 9, 64, 65, 130]
+
+
+def make_model(L: int) -> Target:
+    return Target(L, Asymmetric(), LearnedPrior(), np.uint64(0))
+
+
+def make_draws(L: int, n_draws: int = 5) -> list[tuple[list[np.ndarray], State, SweepInfo]]:
+    rng = np.random.default_rng(L)
+    draws = []
+    for sweep in range(n_draws):
+        factors = [rng.random((N, L)) < 0.5 for N in SHAPE]
+        noise = Noise(0.5 + rng.random() / 2, rng.random() / 2)
+        state = State(tuple(map(pack, factors)), noise, tuple(rng.random(3)), sweep + 1)
+        draws.append((factors, state, SweepInfo(Confusion(*rng.integers(1, 50, 4).tolist()), noise)))
+    return draws
+
+
+def make_trace(L: int) -> Trace:
+    recorder = Recorder(make_model(L))
+    for _, state, info in make_draws(L):
+        recorder.record(state, info)
+    return recorder.trace(burn_in=17)

@@ -1,0 +1,140 @@
+"""Runs in a folder: killed at any moment, they end as if nothing had happened."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import killable
+import tensorm
+from tensorm import FileError, TensOrMachine, datasets
+
+KILLS = 20
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["killable"])
+
+
+@pytest.fixture(scope="module")
+def whole() -> TensOrMachine:
+    return TensOrMachine(**killable.SETTINGS).fit(killable.X)
+
+
+def assert_same_fit(a: TensOrMachine, b: TensOrMachine) -> None:
+    for x, y in zip(a.posterior_.chains, b.posterior_.chains, strict=True):
+        for f, g in zip(x.factors, y.factors, strict=True):
+            np.testing.assert_array_equal(f, g)
+        np.testing.assert_array_equal(x.noise, y.noise)
+        assert x.burn_in == y.burn_in
+    np.testing.assert_array_equal(a.predict_proba(), b.predict_proba())
+
+
+def run_child(folder: Path, seconds: float) -> bool:
+    """Begin or go on with the run, kill it after so long, and return whether it was killed."""
+    child = SERVER.Process(target=killable.run, args=(folder,))
+    child.start()
+    child.join(seconds)
+    killed = child.is_alive()
+    child.kill()  # SIGKILL: nothing can be cleaned up
+    child.join()
+    assert killed or child.exitcode == 0
+    return killed
+
+
+def test_killed_twenty_times_a_run_ends_as_if_never_killed(whole: TensOrMachine, tmp_path: Path) -> None:
+    run_child(tmp_path / "warm", 60)
+    rng, kills, runs = random.Random(0), 0, 0
+    while kills < KILLS:
+        folder, seconds = tmp_path / f"run-{runs}", 0.1
+        while run_child(folder, seconds * (0.5 + rng.random())):
+            kills, seconds = kills + 1, seconds * 1.15  # in the end it must get somewhere
+        assert_same_fit(tensorm.load(folder / "fit.nc"), whole)
+        assert not list(folder.glob(".*.part"))
+        runs += 1
+
+
+def test_a_run_in_a_folder_is_an_ordinary_fit(tmp_path: Path) -> None:
+    X = datasets.ward()
+    settings = {"n_components": 7, "n_chains": 2, "n_draws": 5, "random_state": 1, "progress": False}
+    plain = TensOrMachine(**settings).fit(X)
+    kept = TensOrMachine(**settings).fit(X, run_dir=tmp_path / "runs" / "ward")
+    assert_same_fit(kept, plain)
+    resumed = tensorm.resume(tmp_path / "runs" / "ward")  # finished: this only reads it
+    assert_same_fit(resumed, plain)
+    assert resumed.modes_ == ("hour", "person", "met")
+    np.testing.assert_array_equal(resumed.labels_[1], X["person"].values)
+
+
+def test_how_the_number_was_chosen_is_known_after_a_stop(tmp_path: Path) -> None:
+    X = datasets.simulate((12, 12, 12), rank=2, noise=0.05, random_state=0).observed
+    folder = tmp_path / "run"
+    model = TensOrMachine("auto", n_chains=1, n_draws=20, random_state=0, progress=False)
+    chosen = model.fit(X, run_dir=folder).selection_
+    assert tensorm.resume(folder).selection_.to_json() == chosen.to_json()
+    (folder / "fit.nc").unlink()
+    assert tensorm.resume(folder).selection_.to_json() == chosen.to_json()
+    assert_same_fit(tensorm.resume(folder), model)
+    (folder / "selection.json").write_text("{")
+    with pytest.raises(FileError, match=r"selection\.json is damaged; delete it to go without"):
+        tensorm.resume(folder)
+    (folder / "selection.json").unlink()
+    assert not hasattr(tensorm.resume(folder), "selection_")
+
+
+def test_seeds_drawn_by_chance_are_kept(tmp_path: Path) -> None:
+    X = datasets.simulate((8, 8, 8), rank=2, random_state=0, missing=0.2).observed
+    TensOrMachine(2, n_chains=2, n_draws=5, progress=False).fit(X, run_dir=tmp_path)
+    first = tensorm.load(tmp_path / "fit.nc")
+    for name in ("fit.nc", "chain-0.nc", "chain-1.nc"):
+        (tmp_path / name).unlink()
+    assert_same_fit(tensorm.resume(tmp_path), first)
+
+
+def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    X = datasets.simulate((6, 6, 6), rank=2, random_state=0).observed
+    model = TensOrMachine(2, n_chains=1, n_draws=3, burn_in=2, random_state=0, progress=False)
+    model.fit(X, run_dir=tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(FileError, match="holds a run already"):
+        model.fit(X, run_dir=tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="holds no run"):
+        tensorm.resume(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    X = datasets.simulate((6, 6, 6), rank=2, random_state=0).observed
+    with pytest.raises(FileError, match="cannot be made"):
+        TensOrMachine(2, progress=False).fit(X, run_dir=tmp_path / "file" / "run")
+
+
+def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch) -> None:
+    """The disk is full after a few checkpoints; once there is room, the run goes on to the same end."""
+    from tensorm.storage import netcdf
+    from tensorm.storage.checkpoints import Checkpoints
+
+    X = datasets.simulate((8, 8, 8), rank=2, noise=0.1, random_state=0).observed
+    settings = {"n_components": 2, "n_chains": 1, "n_draws": 20, "random_state": 3, "progress": False}
+    expected = TensOrMachine(**settings).fit(X)
+    monkeypatch.setattr(Checkpoints, "due", lambda self, number: True)
+    written, real = [], netcdf.os.fsync
+
+    def full(descriptor: int) -> None:
+        written.append(descriptor)
+        if len(written) > 6:
+            raise OSError(28, "No space left on device")
+        real(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(netcdf.os, "fsync", full)
+        with pytest.raises(FileError, match=r"(?i)no space left on device"):
+            TensOrMachine(**settings).fit(X, run_dir=tmp_path)
+    assert not list(tmp_path.glob(".*.part"))
+    assert_same_fit(tensorm.resume(tmp_path), expected)

@@ -1,0 +1,165 @@
+"""Components of different chains are told apart and put in one order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from posteriors import make_trace
+from tensorm.posterior.align import NEGLIGIBLE, align, factor_means, match, similarity, summarise, worse
+from tensorm.sampler.state import Trace
+
+SHAPE = (7, 6, 5)
+
+
+def trace_of(draws: Sequence[Sequence[np.ndarray]], *log_posteriors: float) -> Trace:
+    """A chain with these factors, and their log posteriors one after another, or one for all."""
+    S = len(draws)
+    return replace(
+        make_trace(draws, (0.9, 0.1), 1),
+        confusion=np.tile([6, 1, 2, 1], (S, 1)),
+        log_posterior=np.array(list(itertools.islice(itertools.cycle(log_posteriors or (0.0,)), S)), float),
+        burn_in=9,
+    )
+
+
+def random_draws(seed: int, n_draws: int, L: int, shape: Sequence[int] = SHAPE) -> list[list[np.ndarray]]:
+    rng = np.random.default_rng(seed)
+    return [[rng.random((size, L)) < 0.4 for size in shape] for _ in range(n_draws)]
+
+
+@pytest.mark.parametrize("L", [1, 3, 8, 9, 64, 70])
+@pytest.mark.parametrize("at_once", [1, 3, 32])
+def test_factor_means(L: int, at_once: int) -> None:
+    draws = random_draws(L, 10, L)
+    trace = trace_of(draws)
+    for mode in range(3):
+        expected = np.mean([draw[mode] for draw in draws], axis=0)
+        np.testing.assert_allclose(factor_means(trace, mode, at_once), expected, rtol=0, atol=1e-15)
+
+
+def test_similarity_is_the_product_of_cosines() -> None:
+    rng = np.random.default_rng(0)
+    a, b = [rng.random((size, 3)) for size in SHAPE], [rng.random((size, 4)) for size in SHAPE]
+    found = similarity(a, b)
+    assert found.shape == (3, 4)
+    for i, j in itertools.product(range(3), range(4)):
+        expected = 1.0
+        for x, y in zip(a, b, strict=True):
+            expected *= x[:, i] @ y[:, j] / np.sqrt((x[:, i] @ x[:, i]) * (y[:, j] @ y[:, j]))
+        assert found[i, j] == pytest.approx(expected)
+    np.testing.assert_allclose(np.diag(similarity(a, a)), 1)
+
+
+def test_an_empty_component_is_like_no_other() -> None:
+    a = [np.ones((size, 2)) for size in SHAPE]
+    a[1][:, 0] = 0
+    np.testing.assert_allclose(similarity(a, a), [[0, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("L", [1, 2, 5, 70])
+def test_match_undoes_a_permutation(L: int) -> None:
+    rng = np.random.default_rng(L)
+    means = [rng.random((40, L)) for _ in range(3)]
+    order = rng.permutation(L)
+    shuffled = [mean[:, order] + 0.05 * rng.random(mean.shape) for mean in means]
+    found = match(means, shuffled)
+    np.testing.assert_array_equal(order[found], np.arange(L))
+
+
+def test_match_is_the_best_of_all() -> None:
+    rng = np.random.default_rng(3)
+    a, b = [rng.random((4, 4)) for _ in range(2)], [rng.random((4, 4)) for _ in range(2)]
+    alike = similarity(a, b)
+    best = max(itertools.permutations(range(4)), key=lambda order: sum(alike[range(4), order]))
+    assert match(a, b) == list(best)
+
+
+def test_align_puts_all_chains_in_the_order_of_the_best() -> None:
+    rng = np.random.default_rng(0)
+    truth = [rng.random((30, 4)) < 0.4 for _ in range(3)]
+    orders = [rng.permutation(4) for _ in range(3)]
+    traces = [
+        trace_of([[factor[:, order] ^ (rng.random(factor.shape) < 0.05) for factor in truth]] * 3, height)
+        for order, height in zip(orders, (-9.0, -1.0, -5.0), strict=True)
+    ]
+    aligned = align(traces)
+    assert aligned[1] is traces[1]
+    for trace in aligned:
+        for mode, factor in enumerate(truth):
+            assert (trace.bits(mode)[0] == factor[:, orders[1]]).mean() > 0.9
+    for before, after in zip(traces, aligned, strict=True):  # nothing else has changed
+        np.testing.assert_array_equal(before.log_likelihood, after.log_likelihood)
+        np.testing.assert_array_equal(before.noise, after.noise)
+        for mode in range(3):
+            rows = [sorted(map(tuple, trace.bits(mode)[0].T.tolist())) for trace in (before, after)]
+            assert rows[0] == rows[1]
+
+
+def test_align_moves_a_component_as_a_whole() -> None:
+    """Reordered the same way in every mode and draw, so that the product stays the same."""
+    traces = [trace_of(random_draws(seed, 5, 3), height) for seed, height in ((1, -1.0), (2, -2.0))]
+    before, after = traces[1], align(traces)[1]
+    orders = {
+        tuple(
+            next(
+                l
+                for l in range(3)
+                if all((after.bits(m)[s, :, i] == before.bits(m)[s, :, l]).all() for m in range(3))
+            )
+            for i in range(3)
+        )
+        for s in range(5)
+    }
+    assert len(orders) == 1
+    assert sorted(orders.pop()) == [0, 1, 2]
+
+
+def test_chains_of_dead_components_can_be_aligned() -> None:
+    nothing = [[np.zeros((size, 3), np.bool_) for size in SHAPE]]
+    aligned = align([trace_of(nothing), trace_of(random_draws(0, 1, 3)), trace_of(nothing)])
+    assert [trace.n_components for trace in aligned] == [3, 3, 3]
+    assert not aligned[2].bits(0).any()
+
+
+def test_the_median_says_which_chain_is_best() -> None:
+    """One lucky draw does not."""
+    draws = random_draws(0, 5, 3)
+    lucky, better = trace_of(draws, -9, -9, 50, -9, -9), trace_of(random_draws(1, 5, 3), -8)
+    assert align([lucky, better])[1] is better
+
+
+def test_a_chain_far_below_the_best_is_worse() -> None:
+    frozen = random_draws(0, 4, 3)
+    heights = [0.0, -NEGLIGIBLE + 0.01, -NEGLIGIBLE - 0.01, -500.0]
+    assert worse([trace_of(frozen, height) for height in heights]) == [False, False, True, True]
+    assert worse([trace_of(frozen, -500.0)]) == [False]
+
+
+def test_how_far_below_depends_on_how_far_the_best_wanders() -> None:
+    spread = 10 * np.random.default_rng(0).normal(size=400)
+    best = trace_of(random_draws(0, 400, 1), *spread)
+    others = [trace_of(random_draws(1, 400, 1), *(spread - drop)) for drop in (20, 30, 45, 60)]
+    assert worse([best, *others]) == [False, False, False, True, True]
+
+
+def test_summary_of_chains() -> None:
+    rng = np.random.default_rng(0)
+    truth = [rng.random((20, 3)) < 0.5 for _ in range(3)]
+    truth[1][:, 2] = False  # the last component is not in use
+    half = [factor.copy() for factor in truth]
+    half[0][:, 1] = False
+    best, same, stuck = summarise([trace_of([truth], -1.0), trace_of([truth], -2.0), trace_of([half], -90.0)])
+    assert [best.chain, same.chain, stuck.chain] == [0, 1, 2]
+    assert [best.kept, same.kept, stuck.kept] == [True, True, False]
+    assert [best.active, same.active, stuck.active] == [2, 2, 1]
+    assert best.agreement == pytest.approx(1)
+    assert same.agreement == pytest.approx(1)
+    assert stuck.agreement == pytest.approx(0.5)
+    assert (stuck.burn_in, stuck.settled, stuck.log_posterior) == (9, True, -90.0)
+    assert stuck.accuracy == pytest.approx(0.7)
+    assert stuck.log_likelihood == pytest.approx(7 * np.log(0.9) + 3 * np.log(0.1))

@@ -1,0 +1,246 @@
+"""The verdict on chains: one sentence for each thing that can be wrong, the gravest first."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from posteriors import bits, make_posterior
+from tensorm import InputError, Posterior, TensOrMachine, datasets
+from tensorm.posterior.diagnostics import diagnose
+
+BLOCK = [bits(6, [0, 1, 2], [4, 5]), bits(5, [0, 1], [2, 3])]
+OTHER = [bits(6, [3], [1, 4]), bits(5, [4], [0, 2])]
+N_DRAWS = 200
+
+
+def posterior(n_chains=4, n_draws=N_DRAWS, factors=BLOCK, lag=0.0, apart=0.0, seed=0) -> Posterior:
+    """Chains with the same factors in all draws, whose noise wanders, slowly if there is a lag."""
+    found = make_posterior([[factors] * n_draws] * n_chains)
+    rng = np.random.default_rng(seed)
+    for chain, trace in enumerate(found.chains):
+        steps = rng.normal(size=(n_draws, 2))
+        for s in range(1, n_draws):
+            steps[s] = lag * steps[s - 1] + np.sqrt(1 - lag**2) * steps[s]
+        trace.noise[:] = [0.7, 0.2] + 0.01 * (steps + apart * chain)
+    return found
+
+
+def change(found: Posterior, chain: int, **attributes) -> Posterior:
+    chains = list(found.chains)
+    chains[chain] = dataclasses.replace(chains[chain], **attributes)
+    return dataclasses.replace(found, chains=tuple(chains))
+
+
+def test_chains_that_agree() -> None:
+    found = diagnose(posterior())
+    assert found.verdict == "All 4 chains agree."
+    assert found.fine
+    assert not found._replace(verdict="Run more chains.").fine
+    assert [row.chain for row in found.chains] == [0, 1, 2, 3]
+    assert all(row.rhat < 1.05 and row.ess > 100 for row in found.quantities)
+    assert found.entries.constant == found.entries.total == 22
+
+
+def test_the_whole_text() -> None:
+    lines = str(diagnose(posterior())).splitlines()
+    assert lines[0] == "chain  accuracy  log-likelihood  active  agreement  burn-in"
+    assert len({len(line) for line in lines[:5]}) == 1
+    assert lines[5] == "quantity              R-hat    ESS  tail ESS"
+    assert len({len(line) for line in lines[5:9]}) == 1
+    assert lines[6].startswith("rate of ones inside    1.0")
+    assert lines[9:] == ["All 22 entries of the factors are the same in all draws.", "All 4 chains agree."]
+
+
+def with_a_worse_chain() -> Posterior:
+    found = change(posterior(), 2, log_posterior=np.full(N_DRAWS, -100.0))
+    found.chains[2].noise[:] += 0.1  # its draws are not looked at any further
+    return dataclasses.replace(found, kept=(True, True, False, True))
+
+
+def with_disputed_entries() -> Posterior:
+    """Four of 22 entries, the components being much the same."""
+    mine, yours = [factor.copy() for factor in BLOCK], [factor.copy() for factor in BLOCK]
+    mine[0][3, 0] = mine[1][4, 1] = True
+    yours[0][3, 1] = yours[0][4, 0] = True
+    packed = [posterior(1, factors=factors).chains[0].factors for factors in (mine, yours)]
+    return change(change(posterior(2), 0, factors=packed[0]), 1, factors=packed[1])
+
+
+def frozen(apart=0.0) -> Posterior:
+    """Nothing ever moves."""
+    found = make_posterior([[BLOCK] * 50] * 3)
+    for chain, trace in enumerate(found.chains):
+        trace.noise[:, 0] += apart * chain
+    return found
+
+
+SITUATIONS = (  # the gravest first
+    lambda: posterior(1),
+    with_a_worse_chain,
+    lambda: change(posterior(), 1, settled=False),
+    lambda: make_posterior([[BLOCK] * N_DRAWS, [OTHER] * N_DRAWS]),
+    lambda: posterior(n_draws=3),
+    lambda: frozen(apart=0.01),
+    lambda: posterior(apart=1.0),
+    lambda: posterior(2, n_draws=1500, lag=0.95, seed=5),
+    with_disputed_entries,
+    posterior,
+)
+
+
+def test_every_verdict_is_explained_on_its_page_in_this_order() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ((?:[A-Z]|\d)[^|]+?) \|", page, re.MULTILINE)
+    for row, make in zip(rows, SITUATIONS, strict=True):
+        pattern = re.sub(r"\d[\d.]*", r"[\\d.,]+", row)
+        assert re.match(pattern.replace("...", ".*"), diagnose(make()).verdict), row
+
+
+def test_the_gravest_comes_first() -> None:
+    apart = posterior(apart=1.0)
+    assert "not mixed" in diagnose(apart).verdict
+    assert "burn-in ended" in diagnose(change(apart, 1, settled=False)).verdict
+    lagging = posterior(2, n_draws=1500, lag=0.95, seed=5)
+    disputed = change(lagging, 0, factors=posterior(1, 1500, [~BLOCK[0], BLOCK[1]]).chains[0].factors)
+    assert "worth only" in diagnose(lagging).verdict
+    assert "different components" in diagnose(disputed).verdict
+
+
+def test_one_chain() -> None:
+    assert diagnose(posterior(1)).verdict == (
+        "One chain cannot be compared with others: give n_chains at least 2 to see whether they agree."
+    )
+
+
+def test_a_worse_chain_is_named_and_left_out() -> None:
+    told = diagnose(with_a_worse_chain())
+    assert told.verdict == (
+        "1 of 4 chains ended in a worse explanation of the data and is left out; more chains or a longer "
+        "burn_in will tell how firm the best one is."
+    )
+    assert str(told).count("left out: a worse explanation") == 1
+    assert all(row.rhat < 1.05 for row in told.quantities)
+
+
+def test_chains_that_were_still_improving() -> None:
+    assert diagnose(SITUATIONS[2]()).verdict == (
+        "Some chains were still improving when burn-in ended: give burn_in a larger number."
+    )
+
+
+def test_different_components() -> None:
+    assert diagnose(SITUATIONS[3]()).verdict.startswith(
+        "The chains explain the data equally well by different components"
+    )
+
+
+def test_chains_that_have_not_mixed() -> None:
+    assert diagnose(posterior(apart=1.0)).verdict.startswith(
+        "The chains have not mixed, R-hat of the rate of ones "
+    )
+    found = diagnose(posterior(apart=1.0))
+    worst = max(found.quantities, key=lambda row: row.rhat)
+    assert f"R-hat of the {worst.name} is {worst.rhat:.2f}: give n_draws and burn_in" in found.verdict
+
+
+def test_few_effective_draws() -> None:
+    slow = diagnose(SITUATIONS[7]())
+    assert max(row.rhat for row in slow.quantities) < 1.05
+    least = min(row.ess for row in slow.quantities)
+    assert least < 100
+    wanted = 1500 * int(np.ceil(100 / least))
+    assert slow.verdict == (
+        f"The draws are worth only {least:.0f} independent ones: give n_draws at least {wanted:,} before you "
+        "trust the second digit of a probability."
+    )
+
+
+def test_entries_that_chains_disagree_on() -> None:
+    told = diagnose(with_disputed_entries())
+    assert told.entries.stuck == 4
+    assert told.verdict == (
+        "The chains agree on how well they fit, but not on 4 of 22 entries: give n_draws a larger number, or "
+        "believe predictions rather than single memberships."
+    )
+    assert "18 are the same in all draws, 4 never change but differ between chains." in str(told)
+
+
+def test_one_disputed_entry_in_many_is_reported_but_does_not_decide() -> None:
+    other = [BLOCK[0].copy(), BLOCK[1]]
+    other[0][3, 0] = True
+    found = change(posterior(2), 1, factors=posterior(1, factors=other).chains[0].factors)
+    told = diagnose(found)
+    assert told.entries.stuck == 1
+    assert told.verdict == "All 2 chains agree."
+
+
+def test_what_does_not_move_is_said_in_words() -> None:
+    told = diagnose(frozen())
+    assert told.verdict == "All 3 chains agree."
+    assert str(told).count("the same in all draws") == 4
+    assert "nan" not in str(told)
+    told = diagnose(frozen(apart=0.01))
+    assert str(told).count("each chain keeps to a value of its own") == 2  # the likelihood goes with the rate
+    assert told.verdict == (
+        "The rate of ones inside stays as it was in each chain and differs between them: run more chains."
+    )
+
+
+@pytest.mark.parametrize(("n_draws", "text"), [(1, "1 draw"), (3, "3 draws")])
+def test_too_few_draws(n_draws, text) -> None:
+    told = diagnose(posterior(n_draws=n_draws))
+    assert told.verdict == f"{text} of each chain are too few to compare: give n_draws at least 100."
+    assert str(told).count("too few draws to tell") == 3
+
+
+def test_chains_of_different_lengths_are_compared_over_the_shortest() -> None:
+    found = posterior()
+    short = {
+        name: getattr(found.chains[1], name)[:50]
+        for name in ("noise", "density", "confusion", "log_posterior")
+    }
+    factors = tuple(octets[:50] for octets in found.chains[1].factors)
+    told = diagnose(change(found, 1, factors=factors, **short))
+    assert told.verdict == "All 4 chains agree."
+    assert max(row.ess for row in told.quantities) < 4 * 50 * 2
+
+
+def test_a_fit_sums_itself_up(capsys) -> None:
+    sim = datasets.simulate((12, 11, 10), rank=2, density=0.3, noise=0.1, random_state=0)
+    model = TensOrMachine(2, n_chains=3, n_draws=60, random_state=0, progress=False).fit(sim.observed)
+    model.summary()
+    printed = capsys.readouterr().out
+    assert printed == f"{model.diagnostics_}\n"
+    assert printed.endswith("All 3 chains agree.\n")
+
+
+def test_hard_data_are_not_called_settled() -> None:
+    """Where noise drowns the components, agreement of the means alone would be taken for success."""
+    sim = datasets.simulate((10, 10, 10), rank=5, density=0.3, noise=0.4, random_state=0)
+    model = TensOrMachine(5, n_draws=100, random_state=0, progress=False).fit(sim.observed)
+    assert not model.diagnostics_.verdict.endswith("agree.")
+
+
+def test_only_a_fitted_model_can_be_diagnosed() -> None:
+    with pytest.raises(InputError, match="give a fitted model"):
+        diagnose(TensOrMachine())
+
+
+@pytest.mark.parametrize("n_draws", [20, 50, 200])
+def test_independent_draws_are_hardly_ever_called_unmixed(n_draws) -> None:
+    verdicts = [diagnose(posterior(2, n_draws, seed=seed)).verdict for seed in range(60)]
+    assert sum("not mixed" in verdict for verdict in verdicts) <= 2
+    assert sum("not mixed" in diagnose(posterior(2, 60, apart=2.0, seed=s)).verdict for s in range(5)) == 5
+
+
+def test_chains_that_fit_differently_are_not_said_to_fit_equally_well() -> None:
+    """Cut short at once, chains from random starts differ in components and in fit."""
+    X = datasets.simulate((12, 12, 12), rank=4, density=0.3, noise=0.1, random_state=0).observed
+    model = TensOrMachine(4, init="random", burn_in=0, n_draws=6, random_state=0, progress=False).fit(X)
+    assert min(row.agreement for row in model.diagnostics_.chains if row.kept) < 0.7
+    assert "equally well" not in model.diagnostics_.verdict

@@ -1,0 +1,195 @@
+"""What follows from draws, against the element loops of naive.py."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import naive
+import posteriors
+from tensorm.errors import InputError
+from tensorm.model import Noise
+from tensorm.posterior import draws as posterior_module
+from tensorm.posterior import predict as prediction_module
+from tensorm.posterior.draws import METHODS, Posterior, check_room
+from tensorm.sampler.state import Trace
+from tensorm.tensors import DenseTensor
+
+Draws = list[tuple[list[np.ndarray], Noise]]
+
+
+def make_draws(shape: Sequence[int], L: int, n_draws: int, seed: int = 0) -> Draws:
+    rng = np.random.default_rng(seed)
+    draws: Draws = []
+    for draw in range(n_draws):
+        if draws and draw % 3 == 0:  # some factors come twice, with other noise
+            factors = draws[-1][0]
+        else:
+            factors = [rng.random((size, L)) < 0.5 for size in shape]
+        draws.append((factors, Noise(0.6 + 0.4 * rng.random(), 0.5 * rng.random())))
+    return draws
+
+
+def make_trace(draws: Draws) -> Trace:
+    """A chain with these draws; errors and log posterior grow from draw to draw."""
+    S = range(len(draws))
+    return replace(
+        posteriors.make_trace([factors for factors, _ in draws], (0.5, 0.5), 1),
+        noise=np.array([noise for _, noise in draws]),
+        confusion=np.array([(3, 1, sweep, 4) for sweep in S]),
+        log_posterior=np.array(S, float),
+    )
+
+
+def make_posterior(*chains: Draws, kept: Sequence[bool] | None = None) -> Posterior:
+    shape = tuple(len(factor) for factor in chains[0][0][0])
+    K = len(shape)
+    return Posterior(
+        chains=tuple(map(make_trace, chains)),
+        kept=(True,) * len(chains) if kept is None else tuple(kept),
+        shape=shape,
+        modes=tuple(f"mode {k}" for k in range(K)),
+        labels=(None,) * K,
+    )
+
+
+SHAPES = [((4, 5), 2), ((3, 4, 2), 1), ((2, 3, 2, 3), 3), ((2, 1, 2, 3, 2), 2), ((1, 1), 1), ((3, 4), 70)]
+
+
+@pytest.mark.parametrize(("shape", "L"), SHAPES)
+def test_predictions_are_the_papers(shape: tuple[int, ...], L: int) -> None:
+    chains = make_draws(shape, L, 5, seed=1), make_draws(shape, L, 3, seed=2)  # of different lengths
+    found, draws = make_posterior(*chains), chains[0] + chains[1]
+    factors, noises = [factors for factors, _ in draws], [noise for _, noise in draws]
+    means = [np.mean([draw[k] for draw in factors], axis=0) for k in range(len(shape))]
+    for mean, expected in zip(found.factors, means, strict=True):
+        np.testing.assert_allclose(mean, expected, rtol=0, atol=1e-14)
+    hits, false_alarms = [noise.hit for noise in noises], [noise.false_alarm for noise in noises]
+    assert found.noise["hit"] == pytest.approx(np.mean(hits))
+    assert found.noise["false_alarm"] == pytest.approx(np.mean(false_alarms))
+
+    expected = {
+        "predictive": naive.predictive(factors, hits, false_alarms),
+        "mean": naive.mean_reconstruction(means),
+        "map": naive.product([mean > 0.5 for mean in means]),
+        "best": naive.product(chains[0][-1][0]),  # the log posterior rises from draw to draw
+    }
+    every = np.array(list(itertools.product(*map(range, shape))))
+    for method, cells in expected.items():
+        np.testing.assert_allclose(found.predict_all(method), cells, rtol=0, atol=1e-12)
+        some = found.predict_cells(tuple(every.T), method)
+        np.testing.assert_allclose(some, cells.ravel(), rtol=0, atol=1e-12)
+        for mode, size in enumerate(shape):
+            for n in range(size):
+                part = found.predict_slice(mode, n, method)
+                np.testing.assert_allclose(part, cells.take(n, axis=mode), rtol=0, atol=1e-12)
+        for max_cells in (1, 7, 10**6):
+            whole = np.full(shape, np.nan)
+            for where, block in found.blocks(method, max_cells):
+                assert block.size <= max(max_cells, whole[0].size)
+                whole[where] = block
+            np.testing.assert_allclose(whole, cells, rtol=0, atol=1e-12)
+
+
+def test_counts_and_explained() -> None:
+    found = make_posterior(make_draws((3, 4), 2, 5), make_draws((3, 4), 2, 2))
+    assert (found.n_draws, found.n_components) == (7, 2)
+    accuracies = [7 / (8 + sweep) for sweep in (0, 1, 2, 3, 4, 0, 1)]
+    assert found.noise["explained"] == pytest.approx(np.mean(accuracies))
+
+
+def test_chains_that_do_not_count_are_left_out() -> None:
+    good, stuck = make_draws((3, 4), 2, 5), make_draws((3, 4), 2, 3, seed=9)
+    alone, both = make_posterior(good), make_posterior(stuck, good, kept=(False, True))
+    assert len(both.chains) == 2
+    assert (both.n_draws, len(both.traces)) == (5, 1)
+    assert both.noise == alone.noise
+    np.testing.assert_array_equal(both.factors[1], alone.factors[1])
+    for method in METHODS:
+        np.testing.assert_array_equal(both.predict_all(method), alone.predict_all(method))
+
+
+def test_equal_factors_are_multiplied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = make_draws((3, 4, 2), 2, 1) * 50
+    calls = []
+    product = prediction_module.add_product
+    monkeypatch.setattr(prediction_module, "add_product", lambda *args: calls.append(1) or product(*args))
+    make_posterior(draws, draws).predict_all()
+    assert len(calls) == 1
+
+
+def test_cells_may_come_in_any_order_and_twice() -> None:
+    found = make_posterior(make_draws((3, 4, 2), 2, 4))
+    indices = tuple(np.array([[2, 3, 1], [0, 0, 0], [2, 3, 1]]).T)
+    np.testing.assert_allclose(found.predict_cells(indices), found.predict_all()[indices])
+    assert found.predict_cells(tuple(np.empty((3, 0), np.intp))).shape == (0,)
+
+
+def test_a_part_predicts_what_the_whole_does() -> None:
+    whole = posteriors.ward_posterior()
+    indices = [np.array([5, 0]), np.array([7, 6, 0]), np.arange(8)]
+    part = whole.take(indices)
+    assert part.shape == (2, 3, 8)
+    assert part.labels[1].tolist() == ["nurse 04", "nurse 03", "doctor 01"]
+    for method in METHODS:
+        np.testing.assert_allclose(part.predict_all(method), whole.predict_all(method)[np.ix_(*indices)])
+
+
+def test_all_cells_are_refused_where_they_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = make_posterior(make_draws((3, 4, 2), 2, 1))
+    monkeypatch.setattr(posterior_module, "available_memory", lambda: 8 * 24 - 1)
+    with pytest.raises(
+        InputError, match=r"^All 24 cells take .* GB and this machine has .* GB; give indices"
+    ):
+        found.predict_all()
+    monkeypatch.setattr(posterior_module, "available_memory", lambda: 8 * 24)
+    assert found.predict_all().shape == (3, 4, 2)
+
+
+def test_draws_that_do_not_fit_are_refused_with_numbers() -> None:
+    check_room((300, 300, 300), n_components=64, n_chains=4, n_draws=1000)
+    for settings in [(10**9, 4, 250), (5, 10**12, 250), (5, 4, 10**12)]:
+        with pytest.raises(InputError) as caught:
+            check_room((10, 10), *settings)
+        L, n_chains, n_draws = settings
+        start = f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}, and such draws take "
+        assert str(caught.value).startswith(start)
+        assert str(caught.value).endswith(" GB; make one of them smaller.")
+
+
+def test_from_traces_orders_all_chains_alike() -> None:
+    rng = np.random.default_rng(0)
+    truth = [rng.random((12, 3)) < p for p in (0.4, 0.5, 0.5)]
+    truth[0][:, 0], truth[0][:, 2] = (
+        [0] * 11 + [1],
+        [1] * 12,
+    )  # the last is the largest, the first the smallest
+    ones = naive.product(truth)
+    tensor = DenseTensor(ones)
+    chains = [[([f[:, order] for f in truth], Noise(0.99, 0.01))] for order in ([0, 1, 2], [1, 2, 0])]
+    found = Posterior.from_traces([make_trace(chain) for chain in chains], tensor)
+    assert (found.shape, found.modes, found.labels) == (tensor.shape, tensor.modes, tensor.labels)
+    for trace in found.traces:
+        for mode in range(3):
+            np.testing.assert_array_equal(trace.bits(mode)[0], truth[mode][:, [2, 1, 0]])
+            np.testing.assert_array_equal(found.factors[mode], truth[mode][:, [2, 1, 0]])
+
+
+def test_from_traces_leaves_out_a_chain_that_is_far_below() -> None:
+    good = make_trace(make_draws((4, 5), 2, 3))
+    stuck = replace(good, log_posterior=good.log_posterior - 100)
+    found = Posterior.from_traces([stuck, good], DenseTensor(np.eye(4, 5)))
+    assert found.kept == (False, True)
+    assert len(found.chains) == 2
+    assert found.n_draws == 3
+
+
+def test_a_posterior_cannot_be_changed() -> None:
+    found: Any = make_posterior(make_draws((3, 4), 2, 1))
+    with pytest.raises(AttributeError):
+        found.shape = (1, 1)

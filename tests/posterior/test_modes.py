@@ -1,0 +1,65 @@
+"""A fitted mode as its reader sees it, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
+from tensorm import InputError, TensOrMachine
+from tensorm.posterior.modes import find_component, find_mode, posterior_of, read_modes
+
+
+def test_modes_carry_names_labels_and_groups() -> None:
+    hour, person, met = read_modes(ward_posterior(), {"person": list(ROLES)})
+    assert (hour.name, person.name, met.name) == ("hour", "person", "met")
+    assert person.label(4) == PEOPLE[4] == "nurse 01"
+    np.testing.assert_array_equal(person.groups, ROLES)
+    assert met.groups is None
+    np.testing.assert_array_equal(met.means[5:, 1], [1, 1, 0.25])
+
+
+def test_without_labels_an_index_is_its_number() -> None:
+    posterior = make_posterior([[[bits(3, [0]), bits(2, [1])]]])
+    assert read_modes(posterior)[0].label(2) == "2"
+
+
+def test_a_fitted_model_is_read_like_its_posterior() -> None:
+    model = TensOrMachine(2, n_chains=1, n_draws=3, burn_in=2, random_state=0, progress=False).fit(np.eye(4))
+    assert posterior_of(model) is model.posterior_
+    np.testing.assert_array_equal(read_modes(model)[1].means, model.factors_[1])
+
+
+def test_modes_are_found_by_name_or_number() -> None:
+    posterior = ward_posterior()
+    assert [find_mode(posterior, mode) for mode in ("met", 2, np.int64(2))] == [2, 2, 2]
+    with pytest.raises(InputError, match=r"mode is 'ward'; choose one of 'hour', 'person', 'met'"):
+        find_mode(posterior, "ward")
+    with pytest.raises(InputError, match=r"mode is 3; .* a number below 3"):
+        find_mode(posterior, 3)
+
+
+def test_components_are_numbers_below_theirs() -> None:
+    assert find_component(ward_posterior(), 1) == 1
+    with pytest.raises(InputError, match="component is 2; there are 2, counted from 0"):
+        find_component(ward_posterior(), 2)
+    with pytest.raises(InputError, match="component is -1"):
+        find_component(ward_posterior(), -1)
+
+
+def test_the_strongest_component_of_each_index() -> None:
+    hour, _, met = read_modes(ward_posterior())
+    assert hour.strongest().tolist() == [1, 0, 0, 0, 2, 1]
+    assert met.strongest().tolist() == [0, 0, 0, 0, 0, 1, 1, 2]  # the last has 0.25
+
+
+def test_groups_must_fit_their_mode() -> None:
+    with pytest.raises(InputError, match=r"groups for 'person' has shape \(3,\); give \(8,\)"):
+        read_modes(ward_posterior(), {"person": ["a", "b", "c"]})
+    with pytest.raises(InputError, match="mode is 'role'"):
+        read_modes(ward_posterior(), {"role": ROLES})
+
+
+def test_a_model_without_draws_is_refused() -> None:
+    with pytest.raises(InputError, match="model is a TensOrMachine without draws; give a fitted model"):
+        posterior_of(TensOrMachine())

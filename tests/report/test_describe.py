@@ -1,0 +1,164 @@
+"""What was found, in words: exact texts for posteriors made by hand, and a planted block found by a fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray
+
+from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, ward_posterior
+from tensorm import TensOrMachine
+from tensorm.report.describe import describe, describe_components, describe_noise
+
+BY_ROLE = {"person": ROLES, "met": ROLES}
+
+
+def members(labels, chosen, size=None) -> str:
+    """The words for some members of a mode."""
+    size = len(labels) if size is None else size
+    labels = None if labels is None else np.asarray(labels)
+    posterior = make_posterior([[[bits(size, chosen), bits(1, [0])]]], labels=(labels, None))
+    return describe_components(posterior)[0].parts[0].text
+
+
+def test_components_by_group() -> None:
+    first, second, noise = describe(ward_posterior(), BY_ROLE)
+    assert first == (
+        "Component 0 - hour: 08-11 (3 of 6); person and met: all 4 doctors, 1 of 4 nurses. "
+        "It covers 75 cells (20%). All 8 members have p > 0.9."
+    )
+    assert second == (  # the mean over draws of 2 x 2 x 2 cells, and once 2 x 2 x 3
+        "Component 1 - hour: night, 12-13 (2 of 6); person and met: 2 of 4 nurses. "
+        "It covers 9 cells (2.3%). All 4 members have p > 0.9; in doubt: nurse 04 (0.12)."
+    )
+    assert noise == (
+        "Inside the components 59% of the cells are 1, outside 1.2%; 96% of the observed cells are as the "
+        "components say."
+    )
+
+
+def test_components_by_name() -> None:
+    first, second, _ = describe(ward_posterior())
+    assert "person and met: doctor 01 to 04, nurse 01 (5 of 8)" in first
+    assert "person and met: nurse 02, nurse 03 (2 of 8)" in second
+
+
+def test_modes_that_differ_are_told_apart() -> None:
+    draw = [bits(6, [1]), bits(8, [0, 1]), bits(8, [0])]
+    posterior = make_posterior([[draw]], ("hour", "person", "met"), (HOURS, PEOPLE, PEOPLE))
+    assert "person: 2 of 4 doctors; met: 1 of 4 doctors." in describe(posterior, BY_ROLE)[0]
+
+
+def test_same_members_of_unlabelled_modes_are_not_taken_for_the_same() -> None:
+    posterior = make_posterior([[[bits(3, [0]), bits(3, [0])]]])
+    assert describe(posterior)[0].startswith("Component 0 - mode 0: 0 (1 of 3); mode 1: 0 (1 of 3).")
+
+
+@pytest.mark.parametrize(
+    ("labels", "chosen", "text"),
+    [
+        (["08-09", "09-10", "10-11", "12-13"], [0, 1, 3], "08-10, 12-13 (3 of 4)"),
+        ([1109, 1114, 1115, 1116, 1130], [0, 1, 2, 3], "1109, 1114 to 1116 (4 of 5)"),
+        (["08-09", "09-10", "10-11", "12-13"], [2, 3], "10-11, 12-13 (2 of 4)"),
+        (["Ann", "Bob", "Cy", "Di"], [0, 1, 2], "Ann, Bob, Cy (3 of 4)"),
+        (["g1", "g2", "g4", "g5", "g6"], [0, 1, 2, 3], "g1, g2, g4, g5 (4 of 5)"),
+        (["g1", "g2", "g4", "g5", "g6"], [1, 2, 3, 4], "g2, g4 to 6 (4 of 5)"),
+        ([0.1, 0.2, 0.3, 0.4], [0, 1, 2], "0.1 to 0.3 (3 of 4)"),
+        (
+            np.arange("2024-01-01", "2024-01-05", dtype="M8[D]"),
+            [1, 2, 3],
+            "2024-01-02 to 2024-01-04 (3 of 4)",
+        ),
+        (["a", "b", "c"], [0, 1, 2], "all 3"),
+    ],
+)
+def test_names_of_members(labels, chosen, text) -> None:
+    assert members(labels, chosen) == text
+
+
+def test_numbers_of_members() -> None:
+    assert members(None, [0, 2, 3, 4, 6, 7], size=9) == "0, 2 to 4, 6, 7 (6 of 9)"
+    assert members(None, range(0, 40, 2), size=50) == "0, 2, 4, 6, 8, 10, 12, 14, ... (20 of 50)"
+
+
+def test_of_many_names_those_in_few_components_are_told() -> None:
+    names = np.array(list("abcdefghijklmnop"))
+    posterior = make_posterior(
+        [[[bits(16, range(14), range(1, 5), [14, 15, *range(4)]), bits(1, [0], [0], [0])]]],
+        labels=(names, None),
+    )
+    first, second, third = (component.parts[0].text for component in describe_components(posterior))
+    assert first == "f, g, h, i, j, k, l, m, ... (14 of 16)"
+    assert second == "b, c, d, e (4 of 16)"
+    assert third == "a, b, c, d, o, p (6 of 16)"
+
+
+def test_many_groups_are_cut_to_the_largest() -> None:
+    groups = [f"T{i}" for i in range(12) for _ in range(i + 2)]
+    chosen = [n for n, name in enumerate(groups) if name != "T11" or n % 2]
+    posterior = make_posterior([[[bits(len(groups), chosen), bits(2, [0])]]])
+    text = describe_components(posterior, {0: groups})[0].parts[0].text
+    assert text.startswith("all 12 T10, all 11 T9, all 10 T8")
+    assert text.endswith(", ...")
+
+
+def test_plurals() -> None:
+    groups = ["box", "box", "city", "city", "BRCA", "BRCA", "staff members", "staff members", "one"]
+    posterior = make_posterior([[[bits(9, [0, 2, 4, 6, 8]), bits(1, [0])]]])
+    text = describe_components(posterior, {0: groups})[0].parts[0].text
+    assert text == "1 of 2 boxes, 1 of 2 cities, 1 of 2 BRCA, 1 of 2 staff members, all 1 one"
+
+
+def test_doubt_is_counted_and_named() -> None:
+    sure, unsure = bits(8, range(6)), bits(8, [0])
+    posterior = make_posterior([[[bits(2, [0]), sure]] * 3 + [[bits(2, [0]), unsure]]])
+    assert describe(posterior)[0].endswith(
+        "2 of 7 members have p > 0.9; in doubt: 1 (0.75), 2 (0.75), 3 (0.75), 4 (0.75) and 1 more."
+    )
+
+
+def test_few_components_are_those_that_chains_agree_on() -> None:
+    """Components 1 and 3 are the same in all chains, 0 and 2 in no two of them; the first is the longest."""
+    draws = [[bits(8, [first], [0], [first + 1], [1])] * 2 for first in (2, 4, 6)]
+    posterior = make_posterior([draws[:1] * 3, draws[1:2], draws[2:]])
+    assert len(describe(posterior, most=4)) == 5
+    texts = describe(posterior, most=3)
+    assert [text[:11] for text in texts[:2]] == ["Component 1", "Component 3"]
+    assert texts[2] == "2 more, found by half of the chains or fewer."
+    texts = describe(posterior, most=1)
+    assert texts[0].startswith("Component 1")
+    assert texts[1] == "3 more, 2 of which were found by half of the chains or fewer."
+
+
+def test_chains_that_found_something_else_are_counted() -> None:
+    draw = [bits(4, [0, 1], [2]), bits(4, [0, 1], [2])]
+    lost = [bits(4, [0, 1], []), bits(4, [0, 1], [])]
+    texts = describe(make_posterior([[draw], [draw], [lost]]))
+    assert not texts[0].endswith("chains found it.")
+    assert texts[1].endswith("2 of 3 chains found it.")
+    texts = describe(make_posterior([[draw], [lost], [lost]]))
+    assert texts[1] == "Found by too few chains to be described: component 1."
+    texts = describe(make_posterior([[lost], [lost]]))
+    assert texts[1] == "Empty, with nothing left to explain: component 1."
+
+
+def test_noise_in_words() -> None:
+    posterior = make_posterior([[[bits(1, [0]), bits(1, [0])]]], noise=(1.0, 0.0002), accuracy=0.9996)
+    assert describe_noise(posterior) == (
+        "Inside the components 100% of the cells are 1, outside <0.1%; >99.9% of the observed cells are as "
+        "the components say."
+    )
+
+
+def test_a_planted_block_is_found_and_described() -> None:
+    product = np.zeros((6, 8, 8), dtype=np.int8)
+    product[1:4, :5, :5] = 1
+    X = xarray.DataArray(
+        product, dims=("hour", "person", "met"), coords={"hour": HOURS, "person": PEOPLE, "met": PEOPLE}
+    )
+    start = [bits(6, [1, 2, 3]), bits(8, range(5)), bits(8, range(5))]
+    model = TensOrMachine(1, n_chains=2, n_draws=50, init=start, random_state=0, progress=False).fit(X)
+    text = describe(model, BY_ROLE)[0]
+    assert text.startswith(
+        "Component 0 - hour: 08-11 (3 of 6); person and met: all 4 doctors, 1 of 4 nurses. It covers 75 cells"
+    )

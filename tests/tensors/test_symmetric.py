@@ -1,0 +1,129 @@
+"""Two modes that share a factor: the posterior is exact, each pair counted once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import exact
+from chain import run
+from exact import N_DRAWS, THIN, distance_ratio
+from tensorm import InputError, TensOrMachine, datasets, load, resume, select_components
+from tensorm.sampler.noise import Asymmetric
+from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sweep import Target, log_posterior
+from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
+from tensorm.tensors.bits import pack
+from tensorm.tensors.protocol import count_alone
+from tensorm.tensors.symmetric import SymmetricTensor
+
+PAIRS = np.array([[[0, 1, 1], [0, 0, 0], [0, 0, 0]], [[0, 0, 1], [0, 0, 1], [0, 0, 0]]], dtype=bool)
+SEEN = np.array([[[0, 1, 1], [0, 0, 1], [0, 0, 0]], [[0, 1, 1], [0, 0, 1], [0, 0, 0]]], dtype=bool)
+SEEN[0, 1, 2] = False
+
+
+def both_ways(ones: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    return np.where(seen | seen.swapaxes(1, 2), ones | ones.swapaxes(1, 2), np.nan)
+
+
+@pytest.mark.parametrize("flips", [GIBBS, METROPOLIS], ids=["gibbs", "metropolis"])
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2)], ids=["last modes", "first and last mode"])
+def test_the_posterior_is_exact(order: tuple[int, ...], flips: int) -> None:
+    X = both_ways(PAIRS, SEEN).transpose(order)
+    pair = tuple(sorted(order.index(k) for k in (1, 2)))
+    tensor = SymmetricTensor(DenseTensor(X), pair)
+    assert (tensor.n_observed, tensor.n_ones) == (5, 4)
+    model = Target(exact.L, Asymmetric(), LearnedPrior(2.0, 1.0), np.uint64(3), flips, tied=pair)
+    hours, people = exact.all_factors((2, 3))
+    counts = exact.confusions(PAIRS, SEEN, [hours, people, people])
+    weights = exact.log_asymmetric(1.0, 1.0, counts) + exact.log_learned(2.0, 1.0, [hours, people])
+    masks = run(tensor, model, 4 * N_DRAWS // 5, chain=flips).masks[::THIN]
+    starts = np.cumsum([0, *X.shape])
+    hour, person, met = (slice(starts[k], starts[k + 1]) for k in np.argsort(order)[[0, 1, 2]])
+    assert np.array_equal(masks[:, person], masks[:, met])
+    codes = exact.code(np.hstack([masks[:, hour], masks[:, person]]))
+    assert distance_ratio(codes, exact.normalise(weights)) < 1.1
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0)])
+def test_what_a_component_covers_alone_is_counted_once(order: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    half = np.triu(rng.integers(0, 2, (4, 7, 7)), 1)
+    cells = np.where(np.eye(7, dtype=bool), np.nan, half + half.swapaxes(1, 2)).transpose(order)
+    pair = tuple(sorted(order.index(k) for k in (1, 2)))
+    tensor = SymmetricTensor(DenseTensor(cells), pair)
+    hours, people = rng.random((4, 3)) < 0.6, rng.random((7, 3)) < 0.6
+    factors = [[hours, people, people][k] for k in order]
+    masks = [pack(factor) for factor in factors]
+    ones, zeros = count_alone(tensor, masks, 3, factors[0])
+    whole = tensor.confusion(masks, 3)
+    assert whole.observed == 4 * 7 * 6 // 2
+    for l in range(3):
+        without = [pack(np.where(np.arange(3) == l, False, factor)) for factor in factors]
+        left = tensor.confusion(without, 3)
+        assert (ones[l], zeros[l]) == (whole.tp - left.tp, whole.fp - left.fp)
+
+
+def test_the_prior_of_a_shared_factor_counts_once() -> None:
+    rng = np.random.default_rng(0)
+    hours, people = pack(rng.random((4, 2)) < 0.7), pack(rng.random((7, 2)) < 0.7)
+    model = Target(2, Asymmetric(), LearnedPrior(), np.uint64(0))
+    factors, counts = [hours[None], people[None], people[None]], np.array([[5, 4, 3, 2]])
+    ones = int(np.bitwise_count(people).sum())
+    twice, once = (log_posterior(replace(model, tied=tied), factors, counts) for tied in (None, (1, 2)))
+    assert twice - once == pytest.approx(LearnedPrior().log_marginal(1, ones, 14))
+
+
+def small_ward():
+    X = datasets.ward()
+    return X.isel(person=slice(0, 40), met=slice(0, 40))
+
+
+def test_the_two_factors_are_one(tmp_path) -> None:
+    X = small_ward()
+    model = TensOrMachine(
+        4, symmetric=("met", "person"), n_chains=2, n_draws=20, random_state=0, progress=False
+    ).fit(X, run_dir=tmp_path / "run")
+    assert np.array_equal(model.factors_[1], model.factors_[2])
+    assert model.posterior_.traces[0].confusion[0].sum() == 13 * 40 * 39 // 2
+    assert model.transform(X).shape == (13, 4)
+    again = load(tmp_path / "run" / "fit.nc")
+    assert again._target.tied == (1, 2)
+    assert np.array_equal(again.transform(X), model.transform(X))
+    (tmp_path / "run" / "fit.nc").unlink()
+    assert np.array_equal(resume(tmp_path / "run", progress=False).factors_[1], model.factors_[1])
+
+
+@pytest.mark.parametrize("method", ["posterior", "occam", "cv"])
+def test_the_number_of_cliques_is_found(method: str) -> None:
+    rng = np.random.default_rng(1)
+    hours, people = np.zeros((8, 3), bool), np.zeros((24, 3), bool)
+    for l in range(3):
+        hours[2 * l : 2 * l + 4, l] = people[6 * l : 6 * l + 9, l] = True
+    inside = np.einsum("al,bl,cl->abc", hours, people, people)
+    ones = np.triu(rng.random(inside.shape) < np.where(inside, 0.8, 0.03), 1)
+    X = np.where(np.eye(24, dtype=bool), np.nan, ones | ones.swapaxes(1, 2))
+    estimator = TensOrMachine(symmetric=(1, 2))
+    found = select_components(X, method, [2, 3, 4], estimator=estimator, n_repeats=2, progress=False)
+    assert found.best == 3
+
+
+def test_bad_input_is_named() -> None:
+    X = small_ward().values.copy()
+    X[0, 3, 3] = 0
+    model = TensOrMachine(2, symmetric=(1, 2), progress=False)
+    with pytest.raises(InputError, match=r"observed cells where mode 1 and mode 2 are the same; make these"):
+        model.fit(X)
+    X[0, 3, 3], X[0, 3, 4] = np.nan, 1 - X[0, 4, 3]
+    with pytest.raises(
+        InputError, match=r"not the same when mode 1 and mode 2 are exchanged; make it so, or"
+    ):
+        model.fit(X)
+    with pytest.raises(InputError, match="of sizes 13 and 40; give two modes of the same size"):
+        TensOrMachine(2, symmetric=(0, 1)).fit(X)
+    matrix = np.where(np.eye(6, dtype=bool), np.nan, 1)
+    fitted = TensOrMachine(1, symmetric=(0, 1), n_chains=1, n_draws=2, progress=False).fit(matrix)
+    with pytest.raises(InputError, match="new slices cannot be placed alone"):
+        fitted.transform(matrix)
