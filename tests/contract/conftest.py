@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from makers import MAKERS, Maker
 
 # Thousands of rounds, where the same bits are proved anyway or "sharded" needs no cluster for them.

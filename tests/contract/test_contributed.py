@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+
 from makers import Maker
 from problems import make_problem
-
 from tensorm.model import Noise
 from tensorm.posterior.contributions import contributions
 from tensorm.tensors import DenseTensor, RelationalTensor, SymmetricTensor, Tensor

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from makers import Maker
-from problems import AWKWARD, Problem, few, make_problem, problems
 from scipy.special import expit, logit
 
 import naive
+from makers import Maker
+from problems import AWKWARD, Problem, few, make_problem, problems
 from tensorm import model
 from tensorm.model import Noise
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from makers import Maker
 from scipy.stats import chisquare
 
+from makers import Maker
 from tensorm.tensors.bits import pack
 
 SHAPES = [(7, 5), (1, 4), (6, 5, 4), (70, 3, 9), (3, 2, 4, 3)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from makers import Maker
 from problems import RULES, Problem, fast_update, make_problem, make_turn
-
 from tensorm.tensors import slices, sparse
 
 SHAPES = [(5, 6, 7), (70, 9), (1, 66, 3), (2, 3, 2, 70), (33, 600)]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from makers import Maker
 from problems import (
     AWKWARD,
@@ -23,7 +24,6 @@ from problems import (
     problems,
     update_with,
 )
-
 from tensorm.model import Noise
 from tensorm.tensors import Rule, Stream
 

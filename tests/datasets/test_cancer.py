@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 import pooch
 import pytest
-from serving import archive, cohort
 
+from serving import archive, cohort
 from tensorm import FileError, datasets
 from tensorm.datasets import locating, mirna
 from tensorm.datasets.mirna import COHORTS, make_mirna

@@ -11,8 +11,8 @@ import zlib
 
 import pooch
 import pytest
-from serving import archive, folder_checksum, serving
 
+from serving import archive, folder_checksum, serving
 from tensorm import FileError
 from tensorm.datasets import locating, scans, students
 from tensorm.datasets.locating import locate

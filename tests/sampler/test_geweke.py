@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from chain import z_scores
 from scipy.special import logit
 
+from chain import z_scores
 from tensorm.model import Noise
 from tensorm.sampler.noise import CONTRAST, Asymmetric, Symmetric, SymmetricPlugIn
 from tensorm.sampler.prior import FixedPrior, LearnedPrior

@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from draws import COMPONENTS, make_draws, make_model, make_trace
 
+from draws import COMPONENTS, make_draws, make_model, make_trace
 from tensorm.sampler.recorder import Recorder
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import log_posterior

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 import pytest
-from draws import COMPONENTS, SHAPE, make_draws, make_trace
 
+from draws import COMPONENTS, SHAPE, make_draws, make_trace
 from tensorm import model
 from tensorm.model import Noise
 from tensorm.sampler.state import SweepInfo, Trace

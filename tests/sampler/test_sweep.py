@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import exact
 import numpy as np
 import pytest
 from scipy.special import betaln
 
+import exact
 import naive
 from tensorm.kernels.philox import uniforms
 from tensorm.model import Noise, boolean_product

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from chain import batch_means, run
 
+from chain import batch_means, run
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.sweep import Target

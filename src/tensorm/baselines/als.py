@@ -26,14 +26,14 @@ from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import GREEDY, DenseTensor, Rule, Stream, Tensor
-from tensorm.tensors.bits import Words, pack, unpack
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.threads import count_threads
 
 
 class Descent(NamedTuple):
     """Where one start ended."""
 
-    factors: list[Words]
+    factors: Factors
     wrong: int  # observed cells that differ from the product
     rounds: int
     settled: bool
@@ -134,11 +134,11 @@ class BooleanALS(BooleanRival):
         best: Descent | None = None
         with announcing_compilation(self.progress), ticking("starts", n_init, self.progress) as tick:
             for _ in range(n_init):
-                found = descend(tensor, start(tensor, L, rng), L, max_iter)
+                found = descend(tensor, start(tensor, L, rng), max_iter)
                 best = found if best is None or found.wrong < best.wrong else best
                 tick()
         assert best is not None
-        self.factors_ = [unpack(masks, L) for masks in best.factors]
+        self.factors_ = best.factors.bits()
         self.error_ = best.wrong / tensor.n_observed
         self.n_iter_ = best.rounds
         if not best.settled:
@@ -150,21 +150,22 @@ class BooleanALS(BooleanRival):
         return self
 
 
-def descend(tensor: Tensor, factors: list[Words], L: int, max_iter: int) -> Descent:
+def descend(tensor: Tensor, factors: Factors, max_iter: int) -> Descent:
     """Update the modes in turn until the number of wrong cells stops falling."""
-    rule = Rule(np.arange(L), GREEDY, 1.0, 1.0, np.zeros((1, 1)))
+    rule = Rule(np.arange(factors.n_components), GREEDY, 1.0, 1.0, np.zeros((1, 1)))
     before = tensor.n_observed + 1
     for number in range(1, max_iter + 1):
         for mode in range(len(factors)):
-            factors[mode] = tensor.update_factor(mode, factors, L, rule, Stream(np.uint64(0), 0, 0, mode))
-        wrong = tensor.n_observed - tensor.confusion(factors, L).correct
+            new = tensor.update_factor(mode, factors, rule, Stream(np.uint64(0), 0, 0, mode))
+            factors = factors.replace(mode, new)
+        wrong = tensor.n_observed - tensor.confusion(factors).correct
         if wrong == before:
             return Descent(factors, wrong, number, True)
         before = wrong
     return Descent(factors, wrong, max_iter, False)
 
 
-def from_data(tensor: Tensor, L: int, rng: np.random.Generator) -> list[Words]:
+def from_data(tensor: Tensor, L: int, rng: np.random.Generator) -> Factors:
     """Return components that were looked for one after another; fibres where nothing was found.
 
     An empty component would stay empty: no single entry makes a difference to it.
@@ -173,30 +174,29 @@ def from_data(tensor: Tensor, L: int, rng: np.random.Generator) -> list[Words]:
     found = begin(tensor, Target(L, Symmetric(), prior, np.uint64(0)), rng)
     factors = [bits.copy() for bits in found.bits]
     if len(found.unused):
-        for factor, masks in zip(factors, from_fibres(tensor, len(found.unused), rng), strict=True):
-            factor[:, found.unused] = unpack(masks, len(found.unused))
-    return [pack(factor) for factor in factors]
+        fibres = from_fibres(tensor, len(found.unused), rng)
+        for factor, columns in zip(factors, fibres.bits(), strict=True):
+            factor[:, found.unused] = columns
+    return Factors.from_bits(factors)
 
 
-def from_fibres(tensor: Tensor, L: int, rng: np.random.Generator) -> list[Words]:
+def from_fibres(tensor: Tensor, L: int, rng: np.random.Generator) -> Factors:
     """Return for each component the fibres through a random one-cell."""
     cells = tensor.sample_ones(rng, L)
     single = [np.zeros((size, L), np.bool_) for size in tensor.shape]
     for column, index in zip(single, cells.T, strict=True):
         column[index, np.arange(len(cells))] = True
-    masks = [pack(column) for column in single]
-    factors = []
-    for mode, own in enumerate(masks):
-        others = [np.zeros_like(own) if k == mode else mask for k, mask in enumerate(masks)]
-        ones, _ = tensor.counts(mode, others, L)
-        factors.append(pack(ones > 0))
-    return factors
+    cross, fibres = Factors.from_bits(single), []
+    for mode, own in enumerate(cross):
+        ones, _ = tensor.counts(mode, cross.replace(mode, np.zeros_like(own)))
+        fibres.append(ones > 0)
+    return Factors.from_bits(fibres)
 
 
-def from_coins(tensor: Tensor, L: int, rng: np.random.Generator) -> list[Words]:
+def from_coins(tensor: Tensor, L: int, rng: np.random.Generator) -> Factors:
     """Return random entries, so dense that the product has about as many ones as the tensor."""
     share = factor_density(min(tensor.n_ones / tensor.n_observed, 0.99), L, len(tensor.shape))
-    return [pack(rng.random((size, L)) < share) for size in tensor.shape]
+    return Factors.from_bits([rng.random((size, L)) < share for size in tensor.shape])
 
 
 STARTS = {"data": from_data, "fibres": from_fibres, "random": from_coins}

@@ -3,7 +3,7 @@
 A slice is a table of rows, each a run of 64-bit words. Row r carries a mask, the components whose entries
 are 1 in every mode that the row index stands for; `columns[l]` holds component l's entries of the packed
 mode as bits. Entry (n, l) touches only the rows with bit l in their mask, and of these the cells in
-`columns[l]` that no other component of row n explains. The slice is worked on at a workspace (R, 3, width) that
+`columns[l]` that no other component of row n explains. The slice is copied to a workspace (R, 3, width) that
 keeps three runs of words for each row: FREE, the observed cells that no active component explains, for a
 component that is off; SINGLE, those that at most one does, for one that is on (its own cover must not count
 against it); and CELLS, a copy of the cells. The first two are kept up to date when an entry flips, so that

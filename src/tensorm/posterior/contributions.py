@@ -8,14 +8,14 @@ those of the components before it alone, what it adds, for which only its own ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tensorm.model import Noise
-from tensorm.tensors.bits import Words, pack, unpack
+from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor, count_alone
 
 Counts = npt.NDArray[np.int64]
@@ -55,23 +55,21 @@ class Contribution(NamedTuple):
     log_likelihood_lost: float
 
 
-def strongest_first(tensor: Tensor, factors: Sequence[Words], noise: Noise, n_components: int) -> list[int]:
+def strongest_first(tensor: Tensor, factors: Factors, noise: Noise) -> list[int]:
     """Order the components by the log-likelihood that is lost when each is taken out."""
-    lost = _weigh(*count_alone(tensor, factors, n_components, unpack(factors[0], n_components)), noise)
+    lost = _weigh(*count_alone(tensor, factors, factors.bits()[0]), noise)
     return [int(l) for l in np.argsort(-lost, kind="stable")]
 
 
-def contributions(
-    tensor: Tensor, factors: Sequence[Words], noise: Noise, n_components: int
-) -> tuple[Contribution, ...]:
+def contributions(tensor: Tensor, factors: Factors, noise: Noise) -> tuple[Contribution, ...]:
     """Return what each component contributes, in the order of the factors' columns."""
-    L, members = n_components, unpack(factors[0], n_components)
-    alone, errors = count_alone(tensor, factors, L, members)
-    explained, wrong = count_alone(tensor, _keep(factors, 0), L, members)  # nobody hides another's cells
+    members = factors.bits()[0]
+    alone, errors = count_alone(tensor, factors, members)
+    explained, wrong = count_alone(tensor, _keep(factors, 0), members)  # nobody hides another's cells
     lost = _weigh(alone, errors, noise)
     rows = []
-    for l in range(L):
-        (added,), _ = count_alone(tensor, _keep(factors, l), L, members[:, [l]], [l])
+    for l in range(factors.n_components):
+        (added,), _ = count_alone(tensor, _keep(factors, l), members[:, [l]], [l])
         rows.append(
             Contribution(
                 component=l,
@@ -92,7 +90,7 @@ def _weigh(ones: Counts, zeros: Counts, noise: Noise) -> npt.NDArray[np.float64]
     return gain * ones - loss * zeros
 
 
-def _keep(factors: Sequence[Words], first: int) -> list[Words]:
+def _keep(factors: Factors, first: int) -> Factors:
     """Return the factors with all but the first few components empty; one mode without them is enough."""
     kept = pack(np.arange(64 * factors[0].shape[1]) < first)
-    return [factors[0] & kept, *factors[1:]]
+    return factors.replace(0, factors[0] & kept)

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.predict import multiply_cells
 from tensorm.sampler.state import Trace
 from tensorm.tensors.memory import available_memory
 from tensorm.tensors.protocol import Tensor
@@ -173,7 +172,7 @@ def _log_likelihood(parts: _Parts, tensor: Tensor) -> xarray.Dataset:
     for trace, rows in zip(parts.chains.values(), values, strict=True):
         for draw, row in enumerate(rows):
             hit, false_alarm = trace.noise[draw]
-            rate = np.where(multiply_cells(trace.masks(draw), indices), hit, false_alarm)
+            rate = np.where(trace.factors_at(draw).covers(indices), hit, false_alarm)
             row[...] = np.log(np.where(ones, rate, 1 - rate))
     coordinates: dict[str, Any] = {"chain": list(parts.chains), "draw": np.arange(parts.n_draws)}
     for name, labels, index in zip(parts.names, parts.posterior.labels, indices, strict=True):

@@ -21,7 +21,8 @@ from tensorm.posterior.contributions import Contribution, contributions, stronge
 from tensorm.posterior.predict import average_box, average_cells, unite_box, unite_cells
 from tensorm.posterior.uncertainty import CellSummary, EntrySummary, summarise_cells, summarise_entries
 from tensorm.sampler.state import Trace
-from tensorm.tensors.bits import Bits, Words, pack
+from tensorm.tensors.bits import Bits
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.memory import available_memory
 from tensorm.tensors.protocol import Tensor
 
@@ -59,11 +60,10 @@ class Posterior:
         """Align the chains' components and put the one that explains most first."""
         aligned = align(traces)
         kept = tuple(not stuck for stuck in worse(aligned))
-        L = aligned[0].n_components
         best, draw = most_probable(list(compress(aligned, kept)))
         noise = Noise(*map(float, best.noise[draw]))
-        order = strongest_first(tensor, best.masks(draw), noise, L)
-        found = contributions(tensor, best.reorder(order).masks(draw), noise, L)
+        order = strongest_first(tensor, best.factors_at(draw), noise)
+        found = contributions(tensor, best.reorder(order).factors_at(draw), noise)
         chains = tuple(trace.reorder(order) for trace in aligned)
         return cls(chains, tensor.shape, tensor.modes, tensor.labels, kept, found)
 
@@ -128,13 +128,13 @@ class Posterior:
                 weights[key] = first, at, weight + (hit - false_alarm) / self.n_draws
         return list(weights.values())
 
-    def _weighted(self, method: str) -> tuple[Iterator[tuple[list[Words], float]], float]:
+    def _weighted(self, method: str) -> tuple[Iterator[tuple[Factors, float]], float]:
         """Return the draws that a method adds up, with their weights, and what a cell has without any."""
         if method == "predictive":
-            draws = ((list(trace.masks(draw)), weight) for trace, draw, weight in self._distinct)
+            draws = ((trace.factors_at(draw), weight) for trace, draw, weight in self._distinct)
             return draws, self.noise["false_alarm"]
         factors = [mean > 0.5 for mean in self.factors] if method == "map" else self.best_factors
-        return iter([([pack(factor) for factor in factors], 1.0)]), 0.0
+        return iter([(Factors.from_bits(factors), 1.0)]), 0.0
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Posterior:
         """Return the posterior of the cells with these indices along each mode; components keep their order.
@@ -157,7 +157,7 @@ class Posterior:
     def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
         if check_choice("method", method, METHODS) == "mean":
             return unite_box(self.factors, where)
-        return average_box(*self._weighted(method), where, self.shape, self.n_components)
+        return average_box(*self._weighted(method), where, self.shape)
 
     def predict_block(self, first: int, stop: int, method: str = "predictive") -> Floats:
         """Return P(x = 1) of the cells with first <= n < stop in mode 0, (stop - first, N_1, ..., N_K-1)."""

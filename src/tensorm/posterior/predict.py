@@ -13,20 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.kernels.predict import add_product
-from tensorm.tensors.bits import Bits, Words, combine
+from tensorm.tensors.bits import combine
+from tensorm.tensors.factors import Factors
 
 Floats = npt.NDArray[np.float64]
 Indices = Sequence[npt.NDArray[np.intp]]
-Weighted = Iterable[tuple[Sequence[Words], float]]  # the masks of all modes, and what their product counts
+Weighted = Iterable[tuple[Factors, float]]  # draws, and what their product counts
 
 
-def average_box(draws: Weighted, base: float, where: Sequence[slice], shape: Sequence[int], L: int) -> Floats:
+def average_box(draws: Weighted, base: float, where: Sequence[slice], shape: Sequence[int]) -> Floats:
     """Return ``base`` plus the weights of the draws whose product is 1, for every cell of a box."""
     sizes = [len(range(*span.indices(size))) for span, size in zip(where, shape, strict=True)]
     total = np.full((math.prod(sizes[:-1]), sizes[-1]), base)
     for factors, weight in draws:
         *rows, columns = (masks[span] for masks, span in zip(factors, where, strict=True))
-        add_product(total, combine(rows, L), columns, weight)
+        add_product(total, combine(rows, factors.n_components), columns, weight)
     return total.reshape(sizes)
 
 
@@ -34,16 +35,8 @@ def average_cells(draws: Weighted, base: float, indices: Indices) -> Floats:
     """Return ``base`` plus the weights of the draws whose product is 1, for some cells."""
     total = np.full(len(indices[0]), base)
     for factors, weight in draws:
-        total += weight * multiply_cells(factors, indices)
+        total += weight * factors.covers(indices)
     return total
-
-
-def multiply_cells(factors: Sequence[Words], indices: Indices) -> Bits:
-    """Return the Boolean product of one draw at some cells."""
-    shared = factors[0][indices[0]]
-    for masks, index in zip(factors[1:], indices[1:], strict=True):
-        shared = shared & masks[index]
-    return np.asarray(shared.any(axis=1))
 
 
 def unite_box(means: Sequence[Floats], where: Sequence[slice]) -> Floats:

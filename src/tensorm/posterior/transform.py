@@ -15,7 +15,8 @@ from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.state import PLACE
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import GIBBS, Rule, Tensor
-from tensorm.tensors.bits import pack, unpack
+from tensorm.tensors.bits import unpack
+from tensorm.tensors.factors import Factors
 
 DRAWS = 100  # posterior draws that slices are placed with
 UPDATES = 3  # Gibbs updates for each, of which the last is kept; Metropolised flips would remember more
@@ -30,16 +31,17 @@ def transform_slices(tensor: Tensor, posterior: Posterior, target: Target) -> np
     L = posterior.n_components
     draws = [(trace, draw) for trace in posterior.traces for draw in range(len(trace))]
     chosen = draws[:: math.ceil(len(draws) / DRAWS)]
-    entries = pack(np.zeros((tensor.shape[0], L), np.bool_))
+    entries = Factors.empty(tensor.shape, L)[0]
     total = np.zeros((tensor.shape[0], L))
     for number, (trace, draw) in enumerate(chosen):
-        others = trace.masks(draw)[1:]
+        factors = trace.factors_at(draw).replace(0, entries)
         gain, loss = Noise(*map(float, trace.noise[draw])).weights
         prior = _prior(target, tuple(trace.density[draw]))
         for update in range(UPDATES):
             stream = target.stream(0, number * UPDATES + update, PLACE)._replace(by_row=0)
             rule = Rule(np.arange(L), GIBBS, gain, loss, prior)
-            entries = tensor.update_factor(0, (entries, *others), L, rule, stream)
+            factors = factors.replace(0, tensor.update_factor(0, factors, rule, stream))
+        entries = factors[0]
         total += unpack(entries, L)
     return total / len(chosen)
 
@@ -50,10 +52,11 @@ def share_shown(tensor: Tensor, posterior: Posterior) -> npt.NDArray[np.float64]
     A component's relations are the cells of its members along the other modes, those with more than even
     odds. NaN where none of them is observed.
     """
-    L = posterior.n_components
-    members = [pack(means > MEMBER) for means in posterior.factors[1:]]
-    nobody = pack(np.zeros((tensor.shape[0], L), np.bool_))  # so that no component hides another's cells
-    ones, observed = tensor.counts(0, (nobody, *members), L)
+    nobody = np.zeros(
+        (tensor.shape[0], posterior.n_components), np.bool_
+    )  # no component hides another's cells
+    members = [means > MEMBER for means in posterior.factors[1:]]
+    ones, observed = tensor.counts(0, Factors.from_bits([nobody, *members]))
     return np.divide(ones, observed, out=np.full(ones.shape, np.nan), where=observed > 0)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.posterior.convergence import entry_draws, entry_ess
-from tensorm.posterior.predict import multiply_cells
 from tensorm.sampler.state import Trace
 
 Floats = npt.NDArray[np.float64]
@@ -76,7 +75,7 @@ def summarise_cells(
     step = max(1, AT_ONCE // len(noise))
     for first in range(0, found.shape[1], step):
         some = [index[first : first + step] for index in indices]
-        draws = (trace.masks(draw) for trace in traces for draw in range(len(trace)))
-        p = np.where([multiply_cells(masks, some) for masks in draws], hit, false_alarm)
+        draws = (trace.factors_at(draw) for trace in traces for draw in range(len(trace)))
+        p = np.where([masks.covers(some) for masks in draws], hit, false_alarm)
         found[:, first : first + step] = p.mean(axis=0), p.std(axis=0), (p > threshold).mean(axis=0)
     return CellSummary(*found)

@@ -18,7 +18,8 @@ from tensorm.sampler.search.region import coin_density
 from tensorm.sampler.search.seeding import begin, repair
 from tensorm.sampler.state import State, SweepInfo
 from tensorm.sampler.sweep import Target, random_factors, start
-from tensorm.tensors.bits import Bits, pack
+from tensorm.tensors.bits import Bits
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 WINDOW, STEP, MOST = 25, 5, 2000
@@ -61,9 +62,7 @@ class BurnIn:
                 return begin(self.tensor, self.target, self._rng(0)).state(sweep=0)
             density = coin_density(self.tensor, self.target.n_components)
             return start(random_factors(self.tensor, self.target, self.chain, density), density)
-        return Explanation(self.tensor, self.target, tuple(pack(factor) for factor in self.init)).state(
-            sweep=0
-        )
+        return Explanation(self.tensor, self.target, Factors.from_bits(self.init)).state(sweep=0)
 
     def settled(self, state: State) -> bool:
         """Whether burn-in came to its end by its own rule."""

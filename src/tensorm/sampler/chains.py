@@ -162,7 +162,7 @@ def warm_up(tensor: Tensor, target: Target) -> None:
     nothing = [np.zeros((size, target.n_components), np.bool_) for size in tensor.shape]
     state = start(nothing)
     for mode in range(len(tensor.shape)):
-        tensor.counts(mode, state.factors, target.n_components)
+        tensor.counts(mode, state.factors)
     sweep(tensor, state, target, chain=0)
     if isinstance(tensor, SlicedTensor) and isinstance(
         cache_counts(tensor, target.n_components), CachedCounts
@@ -173,8 +173,8 @@ def warm_up(tensor: Tensor, target: Target) -> None:
         for _ in range(2):  # the first counts, the second corrects
             state, _ = sweep(kept, state, target, chain=0)
         compact = part.compact()  # what corrections are made from
-        compact.counts(0, state.factors, target.n_components)
-        compact.confusion(state.factors, target.n_components)
+        compact.counts(0, state.factors)
+        compact.confusion(state.factors)
 
 
 def run_chains(

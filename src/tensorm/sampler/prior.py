@@ -11,7 +11,8 @@ import numpy.typing as npt
 from scipy.special import betaincinv, betaln, logit
 
 from tensorm.kernels.rows import count_ones
-from tensorm.tensors.bits import Bits, Words
+from tensorm.tensors.bits import Bits
+from tensorm.tensors.factors import Factors
 
 Floats = npt.NDArray[np.float64]
 Counts = int | npt.NDArray[np.int64]
@@ -25,7 +26,7 @@ class FactorPrior(Protocol):
         """Return the prior log-odds of a mode's entries, as a table (N or 1, L or 1)."""
         ...
 
-    def update(self, factors: Sequence[Words], n_components: int, uniforms: Floats) -> tuple[float, ...]:
+    def update(self, factors: Factors, uniforms: Floats) -> tuple[float, ...]:
         """Return new densities, given the factors and a uniform number per mode."""
         ...
 
@@ -57,7 +58,7 @@ class FixedPrior(NamedTuple):
         """Return the prior log-odds of a mode's entries."""
         return self.tables[mode]
 
-    def update(self, factors: Sequence[Words], n_components: int, uniforms: Floats) -> tuple[float, ...]:
+    def update(self, factors: Factors, uniforms: Floats) -> tuple[float, ...]:
         """Return no densities: there are none to learn."""
         return (math.nan,) * len(factors)
 
@@ -93,10 +94,10 @@ class LearnedPrior(NamedTuple):
         p = density[mode]
         return np.array([[math.log(p / (1 - p))]])
 
-    def update(self, factors: Sequence[Words], n_components: int, uniforms: Floats) -> tuple[float, ...]:
+    def update(self, factors: Factors, uniforms: Floats) -> tuple[float, ...]:
         """Draw each density from its conditional: a Gibbs step."""
         ones = np.array([count_ones(masks) for masks in factors])
-        entries = np.array([len(masks) * n_components for masks in factors])
+        entries = np.array([len(masks) * factors.n_components for masks in factors])
         draws = betaincinv(self.a + ones, self.b + entries - ones, uniforms)
         return tuple(min(max(draw, EDGE), 1 - EDGE) for draw in draws.tolist())
 

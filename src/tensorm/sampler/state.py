@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.model import Confusion, Noise
-from tensorm.tensors.bits import Bits, Words, unpack, words_for
+from tensorm.tensors.bits import Bits, Words, words_for
+from tensorm.tensors.factors import Factors
 
 Floats = npt.NDArray[np.float64]
 Octets = npt.NDArray[np.uint8]
@@ -23,7 +24,7 @@ NOISE, ORDER, START, PLACE = 250, 251, 252, 253
 class State(NamedTuple):
     """All that the next sweep needs."""
 
-    factors: tuple[Words, ...]  # masks, one array per mode
+    factors: Factors
     noise: Noise
     density: tuple[float, ...]  # of each mode's factor; used where the prior is learned
     sweep: int  # sweeps made so far
@@ -99,9 +100,9 @@ class Trace:
         inside = tp * np.log(hit) + fp * np.log1p(-hit)
         return inside + fn * np.log(false_alarm) + tn * np.log1p(-false_alarm)
 
-    def masks(self, draw: int) -> tuple[Words, ...]:
-        """Return the factors of one draw as masks."""
-        return tuple(widen(octets[draw]) for octets in self.factors)
+    def factors_at(self, draw: int) -> Factors:
+        """Return the factors of one draw."""
+        return Factors(tuple(widen(octets[draw]) for octets in self.factors), self.n_components)
 
     def bits(self, mode: int, draws: slice = slice(None)) -> Bits:
         """Return the draws of a mode's factor as a Boolean array (S, N_k, L)."""
@@ -117,10 +118,10 @@ class Trace:
         )
         return replace(self, factors=factors, n_components=len(order))
 
-    def states(self) -> Iterator[tuple[tuple[Words, ...], Noise]]:
+    def states(self) -> Iterator[tuple[Factors, Noise]]:
         """Yield the factors and the noise of each draw."""
         for draw in range(len(self)):
-            yield self.masks(draw), Noise(*map(float, self.noise[draw]))
+            yield self.factors_at(draw), Noise(*map(float, self.noise[draw]))
 
 
 def narrow(masks: Words, n_components: int) -> Octets:
@@ -134,8 +135,3 @@ def widen(octets: Octets) -> Words:
     room = np.zeros((len(octets), 8 * words_for(8 * octets.shape[1])), np.uint8)
     room[:, : octets.shape[1]] = octets
     return room.view("<u8").astype(np.uint64, copy=False)
-
-
-def factor_bits(state: State, n_components: int) -> list[Bits]:
-    """Return the factors of a state as Boolean arrays (N_k, L)."""
-    return [unpack(masks, n_components) for masks in state.factors]

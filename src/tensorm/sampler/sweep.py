@@ -13,7 +13,8 @@ from tensorm.sampler.noise import START as START_NOISE
 from tensorm.sampler.noise import NoiseModel
 from tensorm.sampler.prior import FactorPrior
 from tensorm.sampler.state import NOISE, ORDER, START, State, SweepInfo
-from tensorm.tensors.bits import Bits, pack
+from tensorm.tensors.bits import Bits
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import GIBBS, METROPOLIS, Rule, Stream, Tensor
 
 FLIPS = {"gibbs": GIBBS, "metropolis": METROPOLIS}
@@ -89,8 +90,7 @@ def log_posterior(
 
 def start(factors: Sequence[Bits], density: float = 0.5) -> State:
     """Return the state that a chain with these factors begins with."""
-    masks = tuple(pack(factor) for factor in factors)
-    return State(masks, START_NOISE, (density,) * len(masks), 0)
+    return State(Factors.from_bits(factors), START_NOISE, (density,) * len(factors), 0)
 
 
 def random_factors(tensor: Tensor, target: Target, chain: int, density: float = 0.5) -> list[Bits]:
@@ -105,18 +105,18 @@ def random_factors(tensor: Tensor, target: Target, chain: int, density: float = 
 
 def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[State, SweepInfo]:
     """Update every factor in turn, then the noise, then the densities, each from its conditional."""
-    factors = list(state.factors)
+    factors = state.factors
     order = target.order(chain, state.sweep)
     gain, loss = state.noise.weights
     for mode in range(len(factors)):
         rule = Rule(order, target.flips, gain, loss, target.prior.log_odds(mode, state.density))
         stream = target.stream(chain, state.sweep, mode)
-        factors[mode] = tensor.update_factor(mode, factors, target.n_components, rule, stream)
-    confusion = tensor.confusion(factors, target.n_components)
+        factors = factors.replace(mode, tensor.update_factor(mode, factors, rule, stream))
+    confusion = tensor.confusion(factors)
     u = uniforms(target.stream(chain, state.sweep, NOISE), 0, 2 + len(factors))
     noise = target.noise.update(confusion, state.noise, u)
-    density = target.prior.update(factors, target.n_components, u[2:])
-    return State(tuple(factors), noise, density, state.sweep + 1), SweepInfo(confusion, noise)
+    density = target.prior.update(factors, u[2:])
+    return State(factors, noise, density, state.sweep + 1), SweepInfo(confusion, noise)
 
 
 def sample(tensor: Tensor, state: State, target: Target, chain: int = 0) -> Iterator[tuple[State, SweepInfo]]:

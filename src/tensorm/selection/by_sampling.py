@@ -20,7 +20,7 @@ from tensorm.posterior.align import NEGLIGIBLE
 from tensorm.sampler.pool import ChainPool, Stop
 from tensorm.sampler.sweep import Target
 from tensorm.selection.counting import Numbers, Proposal, count_components
-from tensorm.selection.members import to_masks, to_members
+from tensorm.selection.members import to_factors, to_members
 from tensorm.selection.occam import Found, Stage, join, shave
 from tensorm.selection.result import Candidate, Selection, Trial
 from tensorm.tensors.protocol import Tensor
@@ -140,7 +140,7 @@ def _shave_from(tensor: Tensor, target: Target, pool: ChainPool) -> list[Found]:
 
 def _encode(found: Found) -> Any:
     """Return what a chain found as lists and numbers, as JSON holds them."""
-    members = to_members(found.factors, max(found.n_components, 1))
+    members = to_members(found.factors)
     seen = [shares.tolist() for shares in found.seen]
     stages = [list(stage) for stage in found.stages]
     return [members, found.n_components, found.evidence, found.least, stages, seen]
@@ -150,7 +150,7 @@ def _decode(form: Any, shape: Sequence[int]) -> Found:
     members, n_components, evidence, least, stages, seen = form
     shares = tuple(np.array(part, np.float64) for part in seen)
     stages = tuple(Stage(*stage) for stage in stages)
-    return Found(to_masks(members, shape), n_components, evidence, least, stages, shares)
+    return Found(to_factors(members, shape), n_components, evidence, least, stages, shares)
 
 
 def _plain(numbers: Numbers) -> Any:

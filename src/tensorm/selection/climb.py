@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,15 +13,14 @@ from tensorm.sampler.search.seeding import PURITIES, begin, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.selection.occam import make_room
-from tensorm.tensors.bits import Words
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 
 def settle(
     tensor: Tensor,
     target: Target,
-    before: Sequence[Words] | None,
-    n_before: int,
+    before: Factors | None,
     chain: int,
     stop: Callable[[], bool],
 ) -> State:
@@ -31,18 +30,16 @@ def settle(
     ----------
     tensor, target, chain
         What is sampled.
-    before : masks, or None
-        The factors of a fit with fewer components.
-    n_before : int
-        Their number.
+    before : Factors or None
+        Those of a fit with fewer components.
     stop : callable
         Once it returns True, burn-in is cut short.
     """
     rng = np.random.default_rng([int(target.seed), chain, target.n_components])
     explanation = begin(tensor, target, rng)
     if before is not None:
-        old = Explanation(tensor, replace(target, n_components=n_before), tuple(before))
-        wider = make_room(old, target.n_components - n_before)
+        old = Explanation(tensor, replace(target, n_components=before.n_components), before)
+        wider = make_room(old, target.n_components - before.n_components)
         grown = (search(wider, rng, purity) for purity in PURITIES)
         explanation = max((explanation, *grown), key=lambda one: one.score)
     burn_in = BurnIn(tensor, target, chain, "data", None)

@@ -32,7 +32,8 @@ from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.state import NOISE, State, SweepInfo
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.selection.occam import Found, log_evidence
-from tensorm.tensors.bits import Bits, Words, pack, unpack
+from tensorm.tensors.bits import Bits, pack
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor, count_alone
 
 Floats = npt.NDArray[np.float64]
@@ -135,7 +136,7 @@ def visit(
     """
     births, left = rng.random(MOVES) < 0.5, MOVES
     density = [_density(target, state, mode) for mode in range(len(tensor.shape))]
-    bits = [unpack(masks, target.n_components) for masks in state.factors]
+    bits = state.factors.bits()
     while left:
         n = bits[0].shape[1]
         new = proposal.draw(rng, int(np.count_nonzero(births[-left:])), density)
@@ -154,8 +155,7 @@ def visit(
                 if chance < falls[l]:
                     bits = [np.delete(b, l, axis=1) for b in bits]
                     break
-    factors = tuple(pack(b) for b in bits)
-    return state._replace(factors=factors), replace(target, n_components=bits[0].shape[1])
+    return state._replace(factors=Factors.from_bits(bits)), replace(target, n_components=bits[0].shape[1])
 
 
 def sweep_some(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[State, SweepInfo]:
@@ -165,7 +165,7 @@ def sweep_some(tensor: Tensor, state: State, target: Target, chain: int) -> tupl
     u = uniforms(target.stream(chain, state.sweep, NOISE), 0, 2 + len(tensor.shape))
     confusion = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)
     noise = target.noise.update(confusion, state.noise, u)
-    density = target.prior.update(state.factors, 0, u[2:])
+    density = target.prior.update(state.factors, u[2:])
     return State(state.factors, noise, density, state.sweep + 1), SweepInfo(confusion, noise)
 
 
@@ -177,20 +177,18 @@ def _density(target: Target, state: State, mode: int) -> float:
 def _begin(tensor: Tensor, found: Found, target: Target) -> tuple[State, Target]:
     L = found.n_components
     explanation = Explanation(tensor, replace(target, n_components=max(L, 1)), found.factors)
-    factors = tuple(pack(bits[:, :L]) for bits in explanation.bits)
+    factors = Factors.from_bits([bits[:, :L] for bits in explanation.bits])
     return explanation.state(sweep=0)._replace(factors=factors), replace(target, n_components=L)
 
 
 def _explanation(tensor: Tensor, state: State, target: Target) -> Explanation:
     L = target.n_components
-    return Explanation(tensor, replace(target, n_components=max(L, 1)), _masks(state.factors, L))
+    return Explanation(tensor, replace(target, n_components=max(L, 1)), _some(state.factors))
 
 
-def _masks(factors: Sequence[Words], n_components: int) -> tuple[Words, ...]:
-    """Kernels know of no tensor without components: none at all are one that is empty."""
-    if n_components:
-        return tuple(factors)
-    return tuple(np.zeros((len(masks), 1), np.uint64) for masks in factors)
+def _some(factors: Factors) -> Factors:
+    """Kernels need at least one component: replace none by an empty one."""
+    return factors if factors.n_components else Factors.empty([len(masks) for masks in factors], 1)
 
 
 def _gains(tensor: Tensor, state: State, bits: Sequence[Bits], new: Sequence[Bits]) -> Floats:
@@ -198,19 +196,19 @@ def _gains(tensor: Tensor, state: State, bits: Sequence[Bits], new: Sequence[Bit
     count = new[0].shape[1]
     if not count:
         return np.zeros(0)
-    masks = _masks([pack(b) for b in bits], bits[0].shape[1])
-    offset = 64 * masks[0].shape[1]  # new ones begin with a word of their own
+    old = _some(Factors.from_bits(bits))
+    offset = 64 * old[0].shape[1]  # new ones begin with a word of their own
     blocks = [pack(c) for c in new]
     blocks[0] = np.zeros_like(blocks[0])  # so that none covers another
-    both = [np.hstack(pair) for pair in zip(masks, blocks, strict=True)]
-    return _weigh(state, *count_alone(tensor, both, offset + count, new[0], range(offset, offset + count)))
+    both = Factors(tuple(np.hstack(pair) for pair in zip(old, blocks, strict=True)), offset + count)
+    return _weigh(state, *count_alone(tensor, both, new[0], range(offset, offset + count)))
 
 
 def _losses(tensor: Tensor, state: State, bits: Sequence[Bits]) -> Floats:
     """Return by how much the log-likelihood would fall without each of the components."""
     if not bits[0].shape[1]:
         return np.zeros(0)
-    return _weigh(state, *count_alone(tensor, [pack(b) for b in bits], bits[0].shape[1], bits[0]))
+    return _weigh(state, *count_alone(tensor, Factors.from_bits(bits), bits[0]))
 
 
 def _weigh(state: State, ones: npt.NDArray[np.int64], zeros: npt.NDArray[np.int64]) -> Floats:

@@ -25,7 +25,7 @@ from tensorm.sampler.search.explanation import Explanation, losses
 from tensorm.sampler.search.seeding import PURITIES, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
-from tensorm.tensors.bits import Words, pack
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 Floats = npt.NDArray[np.float64]
@@ -51,7 +51,7 @@ class Found(NamedTuple):
 
     Attributes
     ----------
-    factors : tuple of masks
+    factors : Factors
         The components that contribute.
     n_components : int
         Their number; 0 if none contributes, and then the factors are one empty component.
@@ -65,7 +65,7 @@ class Found(NamedTuple):
         For each mode how often its indices were members of J components, kept ones and others.
     """
 
-    factors: tuple[Words, ...]
+    factors: Factors
     n_components: int
     evidence: float
     least: float
@@ -187,7 +187,7 @@ def keep(explanation: Explanation, components: npt.NDArray[np.intp]) -> Explanat
     """Return the explanation with these components only."""
     target = replace(explanation.target, n_components=len(components))
     return Explanation(
-        explanation.tensor, target, tuple(pack(bits[:, components]) for bits in explanation.bits)
+        explanation.tensor, target, Factors.from_bits([bits[:, components] for bits in explanation.bits])
     )
 
 
@@ -240,8 +240,8 @@ def look(explanation: Explanation, rng: np.random.Generator, n_out: int, most: i
 def make_room(explanation: Explanation, extra: int) -> Explanation:
     """Return the explanation with so many more components, all empty."""
     target = replace(explanation.target, n_components=explanation.target.n_components + extra)
-    factors = (np.pad(bits, ((0, 0), (0, extra))) for bits in explanation.bits)
-    return Explanation(explanation.tensor, target, tuple(pack(bits) for bits in factors))
+    wider = [np.pad(bits, ((0, 0), (0, extra))) for bits in explanation.bits]
+    return Explanation(explanation.tensor, target, Factors.from_bits(wider))
 
 
 def join(seen: Sequence[Sequence[Floats]]) -> tuple[Floats, ...]:

@@ -17,7 +17,7 @@ from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.selection.climb import settle
 from tensorm.selection.description import shortest
-from tensorm.selection.members import to_masks, to_members
+from tensorm.selection.members import to_factors, to_members
 from tensorm.selection.result import Candidate, Selection, Trial
 from tensorm.selection.validation import (
     Split,
@@ -88,11 +88,11 @@ def choose_by_description(
     """Take the number of components that gives the shortest description."""
 
     def measure(state: State, target: Target, repeat: int, stop: Stop) -> dict[str, float]:
-        grounds = [Explanation(tensor, target, state.factors).polished()]
+        explanations = [Explanation(tensor, target, state.factors).polished()]
         for _ in range(LOOKS):
             state, _ = sweep(tensor, state, target, repeat)
-            grounds.append(Explanation(tensor, target, state.factors).polished())
-        length = shortest(grounds)
+            explanations.append(Explanation(tensor, target, state.factors).polished())
+        length = shortest(explanations)
         return {"bits": length.total, "bits for factors": length.factors, "bits for errors": length.errors}
 
     shared = pool.share(tensor)
@@ -135,12 +135,12 @@ def _try_all(
 
                 def make(L: int = L, before: Any = before) -> tuple[dict[str, float], State]:
                     tensor, mine = tensor_of(repeat), replace(target, n_components=L)
-                    masks = None if before is None else to_masks(before, tensor.shape)
-                    state = settle(tensor, mine, masks, 0 if before is None else len(before[0]), repeat, stop)
+                    masks = None if before is None else to_factors(before, tensor.shape)
+                    state = settle(tensor, mine, masks, repeat, stop)
                     return measure(state, mine, repeat, stop), state
 
                 def encode(made: tuple[dict[str, float], State], L: int = L) -> Any:
-                    return {"measures": made[0], "members": to_members(made[1].factors, L)}
+                    return {"measures": made[0], "members": to_members(made[1].factors)}
 
                 form = pool.remember(f"{method}-{L}-{repeat}", make, encode, stop)
                 before = form["members"]

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.posterior.predict import multiply_cells
 from tensorm.sampler.search.region import START, choose_region
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
@@ -83,7 +82,7 @@ def predict_held_out(
             break
         state, info = sweep(split.train, state, target, chain)
         hit, false_alarm = info.noise
-        p += np.where(multiply_cells(state.factors, split.cells), hit, false_alarm) / n_draws
+        p += np.where(state.factors.covers(split.cells), hit, false_alarm) / n_draws
     return p
 
 

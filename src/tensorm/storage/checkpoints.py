@@ -18,6 +18,7 @@ from tensorm.sampler.chains import Snapshot
 from tensorm.sampler.state import State
 from tensorm.storage.chain import read_trace, write_trace
 from tensorm.storage.netcdf import Stored, describe, put, reading, writing
+from tensorm.tensors.factors import Factors
 
 FORMAT, FORMAT_VERSION = "tensorm chain", 1
 EVERY = 10.0  # seconds
@@ -75,6 +76,7 @@ def _write(file: Any, snapshot: Snapshot) -> None:
     describe(
         file,
         n_modes=np.int64(len(state.factors)),
+        n_components=np.int64(state.factors.n_components),
         sweep=np.int64(state.sweep),
         repairs=np.int64(memory.repairs),
         in_vain=np.int64(memory.in_vain),
@@ -97,7 +99,8 @@ def _write(file: Any, snapshot: Snapshot) -> None:
 
 def _read(file: Stored) -> Snapshot:
     K = file.integer("n_modes", 2, 255)
-    factors = tuple(file.array(f"state_{k}", "u8", (None, None)) for k in range(K))
+    masks = tuple(file.array(f"state_{k}", "u8", (None, None)) for k in range(K))
+    factors = Factors(masks, file.integer("n_components", 0))
     state = State(
         factors,
         Noise(*file.array("noise", "f8", (2,)).tolist()),

@@ -19,6 +19,7 @@ import numpy as np
 from tensorm.kernels.cached import find_changes, find_flips, present
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Words, unpack
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
 from tensorm.tensors.slices import SlicedTensor
 from tensorm.tensors.wrapped import Wrapped
@@ -57,9 +58,9 @@ class CachedCounts(Wrapped[SlicedTensor]):
     def _forget(self, n_components: int) -> None:
         self._n_components = n_components
         self._step = STEP / max(1, math.prod(self.shape) * n_components)
-        self._factors: dict[int, list[Words]] = {}  # as they were after the last update of each mode
+        self._factors: dict[int, Factors] = {}  # as they were after the last update of each mode
         self._counts: dict[int, Counts] = {}  # (2, N, L) at that time; not there while updates are plain
-        self._confusion: tuple[list[Words], Confusion] | None = None
+        self._confusion: tuple[Factors, Confusion] | None = None
         self._flipped = [1.0] * len(self.shape)  # share of rows in the last update
         self._cost = [1.0] * len(self.shape)  # that keeping counts has, or would have had
         self._parts: dict[int, tuple[Rows, SlicedTensor]] = {}
@@ -67,54 +68,53 @@ class CachedCounts(Wrapped[SlicedTensor]):
     def update_factor(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         rule: Rule,
         stream: Stream,
         rows: Rows | None = None,
     ) -> Words:
         """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4)."""
         if rows is not None:
-            return self.tensor.update_factor(mode, factors, n_components, rule, stream, rows)
-        if n_components != self._n_components:
-            self._forget(n_components)
-        now, inert = list(factors), ~_common([present(factor) for factor in factors], {mode})
-        counts = self._recall(mode, now)
+            return self.tensor.update_factor(mode, factors, rule, stream, rows)
+        if factors.n_components != self._n_components:
+            self._forget(factors.n_components)
+        inert = ~_common([present(factor) for factor in factors], {mode})
+        counts = self._recall(mode, factors)
         if counts is None:
-            now[mode] = self.tensor.update_factor(mode, factors, n_components, rule, stream)
-            flipped, _ = find_changes(factors[mode], now[mode], ~inert)
+            factor = self.tensor.update_factor(mode, factors, rule, stream)
+            flipped, _ = find_changes(factors[mode], factor, ~inert)
         else:
-            now[mode] = factors[mode].copy()
-            flipped = find_flips(now[mode], *counts, inert, tuple(rule), tuple(stream))
+            factor = factors[mode].copy()
+            flipped = find_flips(factor, *counts, inert, tuple(rule), tuple(stream))
             if len(flipped):
-                new = self.tensor.update_factor(mode, factors, n_components, rule, stream, flipped)
-                now[mode][flipped] = new[flipped]
-                counts[:, flipped] = self.tensor.counts(mode, now, n_components, rows=flipped)
+                new = self.tensor.update_factor(mode, factors, rule, stream, flipped)
+                factor[flipped] = new[flipped]
+                now = factors.replace(mode, factor)
+                counts[:, flipped] = self.tensor.counts(mode, now, rows=flipped)
             self._counts[mode] = counts
-        self._flipped[mode] = len(flipped) / len(factors[mode])
-        self._factors[mode] = [factor.copy() for factor in now]
-        return now[mode]
+        self._flipped[mode] = len(flipped) / len(factor)
+        self._factors[mode] = factors.replace(mode, factor).copy()
+        return factor
 
-    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+    def confusion(self, factors: Factors) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
-        if n_components != self._n_components:
-            self._forget(n_components)
+        if factors.n_components != self._n_components:
+            self._forget(factors.n_components)
         if self._confusion is not None:
             old, confusion = self._confusion
             change = self._compare(old, factors)
             if change.cost <= self._most:
                 for part, before, after in self._steps(old, factors, change.rows):
-                    gone, come = (part.confusion(f, n_components) for f in (before, after))
+                    gone, come = (part.confusion(f) for f in (before, after))
                     confusion = Confusion(*(a - b + c for a, b, c in zip(confusion, gone, come, strict=True)))
-                self._confusion = [factor.copy() for factor in factors], confusion
+                self._confusion = factors.copy(), confusion
                 return confusion
-        confusion = self.tensor.confusion(factors, n_components)
-        self._confusion = [factor.copy() for factor in factors], confusion
+        confusion = self.tensor.confusion(factors)
+        self._confusion = factors.copy(), confusion
         return confusion
 
-    def _recall(self, mode: int, factors: list[Words]) -> Counts | None:
+    def _recall(self, mode: int, factors: Factors) -> Counts | None:
         """Return the counts of a mode's entries, or None if a plain update is cheaper."""
-        n_components = self._n_components
         old = self._factors.get(mode, factors)
         change = self._compare(old, factors, mode)
         own = np.flatnonzero((old[mode] != factors[mode]).any(axis=1))  # by somebody else
@@ -125,17 +125,17 @@ class CachedCounts(Wrapped[SlicedTensor]):
         if counts is None or cost > self._most:
             if self._cost[mode] > self._most:
                 return None
-            return np.array(self.tensor.counts(mode, factors, n_components))
+            return np.array(self.tensor.counts(mode, factors))
         for part, before, after in self._steps(old, factors, change.rows):
-            counts += np.array(part.counts(mode, after, n_components))
-            counts -= np.array(part.counts(mode, before, n_components))
+            counts += np.array(part.counts(mode, after))
+            counts -= np.array(part.counts(mode, before))
         if change.columns:
-            counts[:, :, change.columns] = self.tensor.counts(mode, factors, n_components, change.columns)
+            counts[:, :, change.columns] = self.tensor.counts(mode, factors, change.columns)
         if len(own):
-            counts[:, own] = self.tensor.counts(mode, factors, n_components, rows=own)
+            counts[:, own] = self.tensor.counts(mode, factors, rows=own)
         return counts
 
-    def _compare(self, old: Sequence[Words], new: Sequence[Words], mode: int | None = None) -> Change:
+    def _compare(self, old: Factors, new: Factors, mode: int | None = None) -> Change:
         """Find what changed that matters to the confusion, or to the counts of a mode.
 
         An entry matters only where its component has entries in all other modes. If it has none in the mode
@@ -157,18 +157,17 @@ class CachedCounts(Wrapped[SlicedTensor]):
         return Change(rows, listed, cost + len(listed) / self._n_components)
 
     def _steps(
-        self, old: Sequence[Words], new: Sequence[Words], rows: dict[int, Rows]
-    ) -> Iterator[tuple[Tensor, list[Words], list[Words]]]:
+        self, old: Factors, new: Factors, rows: dict[int, Rows]
+    ) -> Iterator[tuple[Tensor, Factors, Factors]]:
         """Go from old factors to new ones mode by mode; yield changed slices, factors before and after."""
-        here = list(old)
+        here = old
         for k, changed in rows.items():
             at_once = max(1, ROOM * self.shape[k] // math.prod(self.shape))
             for first in range(0, len(changed), at_once):
                 some = changed[first : first + at_once]
-                before, after = list(here), list(here)
-                before[k], after[k] = old[k][some], new[k][some]
+                before, after = (here.replace(k, factors[k][some]) for factors in (old, new))
                 yield self._slices(k, some), before, after
-            here[k] = new[k]
+            here = here.replace(k, new[k])
 
     def _slices(self, mode: int, rows: Rows) -> SlicedTensor:
         """Return slices of a mode, which all other modes want one after the other."""

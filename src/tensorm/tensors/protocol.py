@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tensorm.kernels.rows import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
+from tensorm.tensors.factors import Factors
 
 __all__ = [
     "GIBBS",
@@ -70,8 +71,7 @@ class Tensor(Protocol):
     def update_factor(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         rule: Rule,
         stream: Stream,
         rows: Rows | None = None,
@@ -85,8 +85,7 @@ class Tensor(Protocol):
     def counts(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         components: Sequence[int] | None = None,
         rows: Rows | None = None,
     ) -> tuple[Counts, Counts]:
@@ -101,7 +100,7 @@ class Tensor(Protocol):
         """Return how often a cell counts when the counts of all rows of a mode are added up; mostly 1."""
         ...
 
-    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+    def confusion(self, factors: Factors) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
         ...
 
@@ -150,8 +149,7 @@ def draw_ones(tensor: Ranked, rng: np.random.Generator, count: int) -> npt.NDArr
 
 def count_alone(
     tensor: Tensor,
-    factors: Sequence[Words],
-    n_components: int,
+    factors: Factors,
     members: Bits,
     components: Sequence[int] | None = None,
 ) -> tuple[Counts, Counts]:
@@ -159,7 +157,7 @@ def count_alone(
 
     Parameters
     ----------
-    tensor, factors, n_components, components
+    tensor, factors, components
         As for ``Tensor.counts``.
     members : Boolean array (N_0, components)
         The components' columns of mode 0; the factors say what other components cover.
@@ -167,6 +165,6 @@ def count_alone(
     rows = np.flatnonzero(members.any(axis=1))
     pos, tot = (
         np.where(members[rows], counts, 0).sum(axis=0) // tensor.times_counted(0)
-        for counts in tensor.counts(0, factors, n_components, components, rows)
+        for counts in tensor.counts(0, factors, components, rows)
     )
     return pos, tot - pos

@@ -17,6 +17,7 @@ from tensorm.kernels.slices import read_slices
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, unpack, words_for
 from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, Layout
 from tensorm.tensors.protocol import Counts
 from tensorm.tensors.ranks import (
@@ -362,7 +363,7 @@ class RelationalTensor(SlicedTensor):
         """Ones and observed cells of each object, (2, O)."""
         counts = np.zeros((2, self.shape[0]), np.int64)
         if self._part is not None:
-            self._covered(self._everything(), 1, counts)
+            self._covered(Factors.full(self.shape), counts)
             return counts
         sides = self._left.ranks, self._right.ranks
         absent = absent_rank(self._left.flat.dtype)
@@ -370,16 +371,12 @@ class RelationalTensor(SlicedTensor):
         count_pairs(counts, *sides, levels)
         return counts
 
-    def _everything(self) -> list[Words]:
-        """One component that covers all cells."""
-        return [np.ones((size, 1), np.uint64) for size in self.shape]
-
     def _ones_of_slices(self) -> npt.NDArray[np.int64]:
         return np.asarray(self._slice_counts[0])
 
     def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[Index]:
         one = self.take([np.array([n]), *(np.arange(size) for size in self.shape[1:])])
-        ends = np.cumsum(one.counts(1, one._everything(), 1)[0][:, 0])
+        ends = np.cumsum(one.counts(1, Factors.full(one.shape))[0][:, 0])
         first = np.searchsorted(ends, ranks, side="right")
         second = np.empty(len(ranks), np.intp)
         for a in np.unique(first):

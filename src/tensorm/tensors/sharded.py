@@ -25,6 +25,7 @@ from tensorm.kernels.decisions import decide_rows, find_company
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Rows, Rule, Shardable, Stream, Tensor, draw_ones
 
 Octets = npt.NDArray[np.uint8]
@@ -54,18 +55,15 @@ class Shard:
         nbytes = getattr(tensor, "nbytes", 0)
         return Facts(tensor.shape, tensor.modes, tensor.labels, tensor.n_ones, tensor.n_observed, nbytes)
 
-    def update(
-        self, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream, rows: Rows | None
-    ) -> Words:
+    def update(self, factors: Factors, rule: Rule, stream: Stream, rows: Rows | None) -> Words:
         """Return these rows of mode 0, decided anew."""
-        factor = self.tensor.update_factor(0, factors, n_components, rule, stream, rows)
+        factor = self.tensor.update_factor(0, factors, rule, stream, rows)
         return factor if rows is None else factor[rows]
 
     def counts(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         components: Sequence[int],
         rows: Rows | None,
         confused: bool = False,
@@ -74,14 +72,14 @@ class Shard:
 
         Four octets hold a count unless a slice has more cells than that.
         """
-        counts = np.stack(self.tensor.counts(mode, factors, n_components, components, rows))
+        counts = np.stack(self.tensor.counts(mode, factors, components, rows))
         slice_size = math.prod(self.tensor.shape) // self.tensor.shape[mode]
         small = counts.astype(np.uint32) if slice_size < 2**32 else counts
-        return small, self.tensor.confusion(factors, n_components) if confused else None
+        return small, self.tensor.confusion(factors) if confused else None
 
-    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+    def confusion(self, factors: Factors) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
-        return self.tensor.confusion(factors, n_components)
+        return self.tensor.confusion(factors)
 
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         """Return the indices of ones by their ranks."""
@@ -129,7 +127,7 @@ class ShardedTensor:
         modes: Sequence[str] | None = None,
         labels: Sequence[Any] | None = None,
     ) -> None:
-        self._crew = host
+        self._host = host
         first = facts[0]
         for number, fact in enumerate(facts):
             if fact.shape[1:] != first.shape[1:]:
@@ -160,8 +158,7 @@ class ShardedTensor:
     def update_factor(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         rule: Rule,
         stream: Stream,
         rows: Rows | None = None,
@@ -169,34 +166,33 @@ class ShardedTensor:
         """Return a new factor for ``mode``, every entry of these rows decided in turn (eq. 4)."""
         chosen = np.arange(len(factors[mode])) if rows is None else rows
         if mode == 0:
-            return self._update_there(factors, n_components, rule, stream, chosen)
-        return self._update_here(mode, factors, n_components, rule, stream, chosen)
+            return self._update_there(factors, rule, stream, chosen)
+        return self._update_here(mode, factors, rule, stream, chosen)
 
     def counts(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         components: Sequence[int] | None = None,
         rows: Rows | None = None,
     ) -> tuple[Counts, Counts]:
         """Return (pos, tot) of a mode's entries, two arrays (rows, len(components)) (eq. 5)."""
-        chosen = np.arange(n_components) if components is None else np.array(components)
+        chosen = np.arange(factors.n_components) if components is None else np.array(components)
         where = np.arange(len(factors[mode])) if rows is None else rows
-        counts, _ = self._count(mode, factors, n_components, chosen, where)
+        counts, _ = self._count(mode, factors, chosen, where)
         return counts[0], counts[1]
 
     def times_counted(self, mode: int) -> int:
         """Return how often a cell counts when the counts of all rows of a mode are added up."""
         return 1
 
-    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+    def confusion(self, factors: Factors) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
         known = getattr(self._last, "known", None)
-        if known is not None and known[1] == n_components and _same(known[0], factors):
-            return Confusion(*known[2])
-        calls = [(own, n_components) for own in self._split_factors(factors)]
-        return _total(self._crew.ask("confusion", calls))
+        if known is not None and known[0].same_as(factors):
+            return Confusion(*known[1])
+        calls = [(own,) for own in self._split_factors(factors)]
+        return _total(self._host.ask("confusion", calls))
 
     def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
         """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
@@ -210,7 +206,7 @@ class ShardedTensor:
             for place, before in zip(places, self._ones_before, strict=False)
         ]
         cells = np.empty((len(ranks), len(self.shape)), np.intp)
-        for place, found, start in zip(places, self._crew.ask("ones_at", calls), self._edges, strict=False):
+        for place, found, start in zip(places, self._host.ask("ones_at", calls), self._edges, strict=False):
             if found is not None:
                 cells[place] = found
                 cells[place, 0] += start
@@ -229,9 +225,7 @@ class ShardedTensor:
             stop = min(start + step, self.shape[0])
             yield slice(start, stop), *self._cells([np.arange(start, stop), *others])
 
-    def _update_there(
-        self, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream, rows: Rows
-    ) -> Words:
+    def _update_there(self, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Mode 0: each shard decides its own rows, with the numbers that they have in the whole."""
         places = self._split(rows, self._edges)
         calls: list[tuple[Any, ...] | None] = []
@@ -239,32 +233,30 @@ class ShardedTensor:
             prior = rule.prior[start : start + len(own[0])] if len(rule.prior) > 1 else rule.prior
             there = stream._replace(first=stream.first + int(start))
             some = _some(rows[place] - start, len(own[0]))
-            question = (own, n_components, rule._replace(prior=prior), there, some)
+            question = (own, rule._replace(prior=prior), there, some)
             calls.append(question if len(place) else None)
         factor = factors[0].copy()
-        for place, new in zip(places, self._crew.ask("update", calls), strict=True):
+        for place, new in zip(places, self._host.ask("update", calls), strict=True):
             if new is not None:
                 factor[rows[place]] = new
         return factor
 
-    def _update_here(
-        self, mode: int, factors: Sequence[Words], n_components: int, rule: Rule, stream: Stream, rows: Rows
-    ) -> Words:
+    def _update_here(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Other modes: shards count, and entries are decided here; rows are counted again as they flip.
 
         After the last mode of a sweep somebody will ask for the confusion. The first round brings that of the
         factors as they were, and every flip says by its own counts what it changes.
         """
-        state, factor = list(factors), factors[mode].copy()
-        state[mode] = factor
+        factor = factors[mode].copy()
+        state = factors.replace(mode, factor)
         others = [masks for k, masks in enumerate(factors) if k != mode]
-        company = reduce(np.bitwise_and, [find_company(masks, n_components) for masks in others])
+        company = reduce(np.bitwise_and, [find_company(masks, factors.n_components) for masks in others])
         turns = np.zeros(len(rows), np.int64)
         confusion: Confusion | None = None
         wanted = mode == len(factors) - 1
         while len(rows) and len(rule.order):
             first = int(turns.min())
-            counts, found = self._count(mode, state, n_components, rule.order[first:], rows, wanted)
+            counts, found = self._count(mode, state, rule.order[first:], rows, wanted)
             confusion, wanted = found or confusion, False
             hits, cover = decide_rows(factor, rows, turns, counts, first, company, tuple(rule), tuple(stream))
             if confusion is not None:
@@ -273,14 +265,13 @@ class ShardedTensor:
             open_ = turns < len(rule.order)
             rows, turns = rows[open_], turns[open_]
         if confusion is not None:
-            self._last.known = [masks.copy() for masks in state], n_components, confusion
+            self._last.known = state.copy(), confusion
         return factor
 
     def _count(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         components: npt.NDArray[np.integer],
         rows: Rows,
         confused: bool = False,
@@ -292,14 +283,12 @@ class ShardedTensor:
         else:
             wanted = [rows] * self.n_shards
         calls = [
-            (mode, own, n_components, components, _some(some, len(own[mode])), confused)
-            if len(some)
-            else None
+            (mode, own, components, _some(some, len(own[mode])), confused) if len(some) else None
             for own, some in zip(self._split_factors(factors), wanted, strict=True)
         ]
         counts = np.zeros((2, len(rows), len(components)), np.int64)
         confusions = []
-        for number, answer in enumerate(self._crew.ask("counts", calls)):
+        for number, answer in enumerate(self._host.ask("counts", calls)):
             if answer is None:
                 continue
             if mode == 0:
@@ -318,7 +307,7 @@ class ShardedTensor:
         ]
         ones = np.empty([len(index) for index in indices], np.bool_)
         observed = np.ones_like(ones)
-        for place, planes in zip(places, self._crew.ask("cells", calls), strict=True):
+        for place, planes in zip(places, self._host.ask("cells", calls), strict=True):
             if planes is not None:
                 shape = (len(place), *ones.shape[1:])
                 for bits, octets in zip((ones, observed), planes, strict=True):
@@ -331,24 +320,20 @@ class ShardedTensor:
         owners = np.searchsorted(edges, numbers, side="right") - 1
         return [np.flatnonzero(owners == number) for number in range(self.n_shards)]
 
-    def _split_factors(self, factors: Sequence[Words]) -> list[list[Words]]:
+    def _split_factors(self, factors: Factors) -> list[Factors]:
         """Return for each shard the factors, with its own rows of mode 0."""
-        return [[own, *factors[1:]] for own in np.split(factors[0], self._edges[1:-1])]
+        return [factors.replace(0, own) for own in np.split(factors[0], self._edges[1:-1])]
 
 
 def fingerprint(tensor: Tensor) -> list[tuple[Counts, Counts]]:
     """Count the ones and the observed cells of every index of every mode, to know the cells again."""
-    everything = [np.ones((size, 1), np.uint64) for size in tensor.shape]
-    return [tensor.counts(mode, everything, 1) for mode in range(len(tensor.shape))]
+    everything = Factors.full(tensor.shape)
+    return [tensor.counts(mode, everything) for mode in range(len(tensor.shape))]
 
 
 def _some(rows: Rows, size: int) -> Rows | None:
     """Return None for all rows in their order, which need not be listed."""
     return None if len(rows) == size and np.array_equal(rows, np.arange(size)) else rows
-
-
-def _same(known: Sequence[Words], factors: Sequence[Words]) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(known, factors, strict=True))
 
 
 def _total(confusions: Sequence[Confusion]) -> Confusion:

@@ -16,6 +16,7 @@ from tensorm.data.inputs import Labels
 from tensorm.kernels import slices as kernel
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words, combine
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, draw_ones
 from tensorm.tensors.threads import share_rows
 
@@ -92,8 +93,7 @@ class SlicedTensor(ABC):
     def update_factor(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         rule: Rule,
         stream: Stream,
         rows: Rows | None = None,
@@ -102,7 +102,7 @@ class SlicedTensor(ABC):
 
         Those of some rows only if ``rows`` are given; the others stay as they are.
         """
-        given = self._given(mode, factors, n_components)
+        given = self._given(mode, factors)
         factor = factors[mode].copy()
         chosen = _every(len(factor)) if rows is None else rows
         plain = tuple(rule), tuple(stream)
@@ -111,37 +111,36 @@ class SlicedTensor(ABC):
             if start < stop:
                 kernel.update_rows(factor, chosen, start, stop, *given, *plain)
 
-        share_rows(update, len(chosen), self._threads(n_components))
+        share_rows(update, len(chosen), self._threads(factors.n_components))
         return factor
 
     def counts(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         components: Sequence[int] | None = None,
         rows: Rows | None = None,
     ) -> tuple[Counts, Counts]:
         """Return (pos, tot) of a mode's entries, two arrays (rows, len(components)) (eq. 5)."""
-        given = self._given(mode, factors, n_components)
+        given = self._given(mode, factors)
         factor = factors[mode]
-        chosen = np.arange(n_components) if components is None else np.array(components)
+        chosen = np.arange(factors.n_components) if components is None else np.array(components)
         where = _every(len(factor)) if rows is None else rows
         counts = np.empty((2, len(where), len(chosen)), np.int64)
 
         def count(start: int, stop: int) -> None:
             kernel.count_entries(counts, factor, where, start, stop, *given, chosen)
 
-        share_rows(count, len(where), self._threads(n_components))
+        share_rows(count, len(where), self._threads(factors.n_components))
         return counts[0], counts[1]
 
     def times_counted(self, mode: int) -> int:
         """Return 1: a cell lies in one row of a mode."""
         return 1
 
-    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+    def confusion(self, factors: Factors) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
-        tp, covered = self._covered(factors, n_components, NO_COUNTS)
+        tp, covered = self._covered(factors, NO_COUNTS)
         fp, fn = covered - tp, self.n_ones - tp
         return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
 
@@ -164,23 +163,23 @@ class SlicedTensor(ABC):
         """For each slice of mode 0 the number of ones in the slices before it."""
         return np.concatenate([[0], np.cumsum(self._ones_of_slices())[:-1]])
 
-    def _covered(self, factors: Sequence[Words], n_components: int, counts: Counts) -> tuple[int, int]:
+    def _covered(self, factors: Factors, counts: Counts) -> tuple[int, int]:
         """Count the ones and the observed cells that components cover, by slices of mode 0 and in all."""
-        given = self._given(0, factors, n_components)
+        given = self._given(0, factors)
 
         def count(start: int, stop: int) -> tuple[int, int]:
             return kernel.count_covered(counts, factors[0], start, stop, *given)
 
-        shares = share_rows(count, self.shape[0], self._threads(n_components))
+        shares = share_rows(count, self.shape[0], self._threads(factors.n_components))
         ones, observed = (sum(share) for share in zip(*shares, strict=True))
         return ones, observed
 
-    def _given(self, mode: int, factors: Sequence[Words], n_components: int) -> tuple[Any, ...]:
+    def _given(self, mode: int, factors: Factors) -> tuple[Any, ...]:
         """What every kernel is given: cells, the components of rows and columns, and the width of vectors."""
         view = self._view(mode)
-        row_masks = combine([factors[k] for k in view.rows], n_components)
-        column_masks = combine([factors[k] for k in view.packed], n_components)
-        return view.source, row_masks, column_masks, n_components, view.span
+        row_masks = combine([factors[k] for k in view.rows], factors.n_components)
+        column_masks = combine([factors[k] for k in view.packed], factors.n_components)
+        return view.source, row_masks, column_masks, factors.n_components, view.span
 
     def _threads(self, n_components: int) -> int:
         return self._n_threads if math.prod(self.shape) * n_components >= WORTH_THREADS else 1

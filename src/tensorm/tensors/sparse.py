@@ -30,6 +30,7 @@ from tensorm.kernels.sparse import Listed
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Rule, Stream, draw_ones
 from tensorm.tensors.threads import share_rows
 
@@ -229,8 +230,7 @@ class SparseTensor:
     def update_factor(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         rule: Rule,
         stream: Stream,
         rows: Rows | None = None,
@@ -240,25 +240,23 @@ class SparseTensor:
         With ``rows`` only those are decided.
         """
         data, factor = self._data(mode, factors), factors[mode].copy()
-        plain = tuple(rule), tuple(stream)
-        self._share(mode, rows, lambda some: kernel.update_rows(factor, some, data, n_components, *plain))
+        L, plain = factors.n_components, (tuple(rule), tuple(stream))
+        self._share(mode, rows, lambda some: kernel.update_rows(factor, some, data, L, *plain))
         return factor
 
     def counts(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         components: Sequence[int] | None = None,
         rows: Rows | None = None,
     ) -> tuple[Counts, Counts]:
         """Return (pos, tot) of a mode's entries, two arrays (len(rows), len(components)) (eq. 5)."""
         data, factor = self._data(mode, factors), factors[mode]
-        chosen = np.arange(n_components) if components is None else np.array(components)
+        L = factors.n_components
+        chosen = np.arange(L) if components is None else np.array(components)
         counts = np.empty((2, len(factor), len(chosen)), np.int64)
-        self._share(
-            mode, rows, lambda some: kernel.count_entries(counts, factor, some, data, n_components, chosen)
-        )
+        self._share(mode, rows, lambda some: kernel.count_entries(counts, factor, some, data, L, chosen))
         pos, tot = counts if rows is None else counts[:, rows]
         return pos, tot
 
@@ -266,11 +264,11 @@ class SparseTensor:
         """Return 1: a cell lies in one row of a mode."""
         return 1
 
-    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+    def confusion(self, factors: Factors) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
         mode = int(np.argmin(self.shape))  # the others' index tuples are grouped, the more the better
-        data, factor = self._data(mode, factors), factors[mode]
-        shares = self._share(mode, None, lambda some: kernel.count_rows(factor, some, data, n_components))
+        data, factor, L = self._data(mode, factors), factors[mode], factors.n_components
+        shares = self._share(mode, None, lambda some: kernel.count_rows(factor, some, data, L))
         tp, covered = (sum(share) for share in zip(*shares, strict=True))
         fp, fn = covered - tp, self.n_ones - tp
         return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
@@ -347,9 +345,9 @@ class SparseTensor:
         inside = np.logical_and.reduce([place >= 0 for place in places])
         return tuple(place[inside] for place in places)
 
-    def _data(self, mode: int, factors: Sequence[Words]) -> tuple[Any, ...]:
+    def _data(self, mode: int, factors: Factors) -> tuple[Any, ...]:
         """What a kernel needs to read the slices of a mode, as plain tuples (see DenseTensor)."""
-        stack = np.concatenate(factors)
+        stack = np.concatenate(factors.masks)
         if self.unlisted == "zero":
             table = group_tuples(stack, self._edges, mode)
         else:

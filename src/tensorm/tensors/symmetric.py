@@ -11,13 +11,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from tensorm.errors import InputError
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
 from tensorm.tensors.wrapped import Wrapped
 
@@ -49,8 +50,7 @@ class SymmetricTensor(Wrapped[Tensor]):
     def update_factor(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         rule: Rule,
         stream: Stream,
         rows: Rows | None = None,
@@ -61,19 +61,18 @@ class SymmetricTensor(Wrapped[Tensor]):
             return tied[first].copy()
         if mode != first:
             halved = rule._replace(gain=rule.gain / 2, loss=rule.loss / 2)
-            return self.tensor.update_factor(mode, tied, n_components, halved, stream, rows)
+            return self.tensor.update_factor(mode, tied, halved, stream, rows)
         factor = tied[first].copy()
-        tied[first] = tied[second] = factor
+        tied = tied.replace(first, factor).replace(second, factor)
         for n in range(len(factor)) if rows is None else rows:
             one = np.array([n])
-            factor[n] = self.tensor.update_factor(first, tied, n_components, rule, stream, one)[n]
+            factor[n] = self.tensor.update_factor(first, tied, rule, stream, one)[n]
         return factor
 
     def counts(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         components: Sequence[int] | None = None,
         rows: Rows | None = None,
     ) -> tuple[Counts, Counts]:
@@ -81,16 +80,16 @@ class SymmetricTensor(Wrapped[Tensor]):
 
         The factors of the two modes are taken as they are, so that components can be grown in one of them.
         """
-        pos, tot = self.tensor.counts(mode, factors, n_components, components, rows)
+        pos, tot = self.tensor.counts(mode, factors, components, rows)
         return (pos, tot) if mode in self.pair else (pos // 2, tot // 2)
 
     def times_counted(self, mode: int) -> int:
         """Return how often a cell counts when the counts of all rows of a mode are added up."""
         return 2 if mode in self.pair else 1
 
-    def confusion(self, factors: Sequence[Words], n_components: int) -> Confusion:
+    def confusion(self, factors: Factors) -> Confusion:
         """Count the observed pairs by the value of the Boolean product and their own."""
-        return Confusion(*(n // 2 for n in self.tensor.confusion(self._tie(factors), n_components)))
+        return Confusion(*(n // 2 for n in self.tensor.confusion(self._tie(factors))))
 
     def with_threads(self, n_threads: int) -> Self:
         """Return the same tensor, using so many threads."""
@@ -98,10 +97,8 @@ class SymmetricTensor(Wrapped[Tensor]):
         twin.tensor = self.tensor.with_threads(n_threads)
         return twin
 
-    def _tie(self, factors: Sequence[Words]) -> list[Any]:
-        tied = list(factors)
-        tied[self.pair[1]] = tied[self.pair[0]]
-        return tied
+    def _tie(self, factors: Factors) -> Factors:
+        return factors.replace(self.pair[1], factors[self.pair[0]])
 
 
 def _check(tensor: Tensor, pair: tuple[int, int]) -> None:

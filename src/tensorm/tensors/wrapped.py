@@ -8,7 +8,8 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.tensors.bits import Bits, Words
+from tensorm.tensors.bits import Bits
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Rows, Tensor
 
 Inner = TypeVar("Inner", bound=Tensor)
@@ -35,13 +36,12 @@ class Wrapped(Generic[Inner]):
     def counts(
         self,
         mode: int,
-        factors: Sequence[Words],
-        n_components: int,
+        factors: Factors,
         components: Sequence[int] | None = None,
         rows: Rows | None = None,
     ) -> tuple[Counts, Counts]:
         """Return (pos, tot) of a mode's entries (eq. 5)."""
-        return self.tensor.counts(mode, factors, n_components, components, rows)
+        return self.tensor.counts(mode, factors, components, rows)
 
     def times_counted(self, mode: int) -> int:
         """Return how often a cell counts when the counts of all rows of a mode are added up."""

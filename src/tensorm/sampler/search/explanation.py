@@ -12,7 +12,8 @@ import numpy.typing as npt
 from tensorm.model import Confusion, Noise
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, log_posterior
-from tensorm.tensors.bits import Bits, Words, pack, unpack
+from tensorm.tensors.bits import Bits
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import GREEDY, Rule, Tensor, count_alone
 
 Floats = npt.NDArray[np.float64]
@@ -25,17 +26,17 @@ class Explanation:
 
     tensor: Tensor
     target: Target
-    factors: tuple[Words, ...]
+    factors: Factors
 
     @cached_property
     def confusion(self) -> Confusion:
         """Observed cells by the value of the product and their own."""
-        return self.tensor.confusion(self.factors, self.target.n_components)
+        return self.tensor.confusion(self.factors)
 
     @cached_property
     def bits(self) -> list[Bits]:
         """The factors as Boolean arrays (N_k, L)."""
-        return [unpack(masks, self.target.n_components) for masks in self.factors]
+        return self.factors.bits()
 
     @property
     def noise(self) -> Noise:
@@ -85,8 +86,8 @@ class Explanation:
         for mode, (bits, column) in enumerate(zip(self.bits, columns, strict=True)):
             new = bits.copy()
             new[:, component] = self.target.prior.allow(mode, component, column)
-            factors.append(pack(new))
-        return Explanation(self.tensor, self.target, tuple(factors))
+            factors.append(new)
+        return Explanation(self.tensor, self.target, Factors.from_bits(factors))
 
     def emptied(self, components: Sequence[int]) -> Explanation:
         """Take components out, as far as the prior leaves their entries free."""
@@ -99,16 +100,15 @@ class Explanation:
 
     def polished(self, rounds: int = 1) -> Explanation:
         """Set every entry to its more probable value, given the others."""
-        L, factors = self.target.n_components, list(self.factors)
+        L, factors = self.target.n_components, self.factors
         gain, loss = self.noise.weights
         for _ in range(rounds):
             for mode in range(len(factors)):
                 prior = self.target.prior.log_odds(mode, self.density)
                 rule = Rule(np.arange(L), GREEDY, gain, loss, prior)
-                factors[mode] = self.tensor.update_factor(
-                    mode, factors, L, rule, self.target.stream(0, 0, mode)
-                )
-        return Explanation(self.tensor, self.target, tuple(factors))
+                new = self.tensor.update_factor(mode, factors, rule, self.target.stream(0, 0, mode))
+                factors = factors.replace(mode, new)
+        return Explanation(self.tensor, self.target, factors)
 
     def state(self, sweep: int) -> State:
         """Return the state of a chain with these components."""
@@ -117,22 +117,18 @@ class Explanation:
 
 def bare(tensor: Tensor, target: Target) -> Explanation:
     """Return an explanation with empty components."""
-    nothing = (pack(np.zeros((size, target.n_components), np.bool_)) for size in tensor.shape)
-    return Explanation(tensor, target, tuple(nothing))
+    return Explanation(tensor, target, Factors.empty(tensor.shape, target.n_components))
 
 
 def covered(explanation: Explanation, cells: Cells) -> Bits:
     """Return which cells a component explains."""
-    shared = explanation.factors[0][cells[:, 0]]
-    for masks, index in zip(explanation.factors[1:], cells.T[1:], strict=True):
-        shared = shared & masks[index]
-    return np.asarray(shared.any(axis=1))
+    return explanation.factors.covers([*cells.T])
 
 
 def losses(explanation: Explanation) -> Floats:
     """Return by how much the score would fall if a component was taken out."""
     target, bits = explanation.target, explanation.bits
-    pos, neg = count_alone(explanation.tensor, explanation.factors, target.n_components, bits[0])
+    pos, neg = count_alone(explanation.tensor, explanation.factors, bits[0])
     tp, fp, fn, tn = explanation.confusion
     left = target.noise.log_marginal(tp - pos, fp - neg, fn + pos, tn + neg)
     for mode, factor in enumerate(bits):

@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorm.model import factor_density
 from tensorm.sampler.search.explanation import Cells, Explanation, covered
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 RARE = 0.01  # rate of ones below which a part is chosen by the ones in it
@@ -45,8 +45,9 @@ class Region(NamedTuple):
         if self.indices is None:
             return explanation
         target = replace(explanation.target, prior=explanation.target.prior.at(self.indices))
-        factors = (masks[index] for masks, index in zip(explanation.factors, self.indices, strict=True))
-        return Explanation(explanation.tensor.take(self.indices), target, tuple(factors))
+        return Explanation(
+            explanation.tensor.take(self.indices), target, explanation.factors.take(self.indices)
+        )
 
     def spread(self, found: Explanation, explanation: Explanation) -> Explanation:
         """Carry components found here over to the whole, in place of those that are unused there."""
@@ -56,8 +57,8 @@ class Region(NamedTuple):
         for bits, columns, index in zip(explanation.bits, found.bits, self.indices, strict=True):
             whole = bits.copy()
             whole[np.ix_(index, new)] = columns[:, new]
-            factors.append(pack(whole))
-        return Explanation(explanation.tensor, explanation.target, tuple(factors)).polished(2)
+            factors.append(whole)
+        return Explanation(explanation.tensor, explanation.target, Factors.from_bits(factors)).polished(2)
 
 
 def choose_region(

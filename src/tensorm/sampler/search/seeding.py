@@ -21,6 +21,7 @@ from tensorm.sampler.search.explanation import Cells, Explanation, Floats, bare,
 from tensorm.sampler.search.region import MEND, START, choose_region
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.bits import Bits, pack
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 Counts = npt.NDArray[np.int64]
@@ -65,12 +66,12 @@ class CandidatePool:
     def count(self, mode: int) -> tuple[Counts, Counts]:
         """Return (pos, tot) of every row of a mode for every candidate, given its other modes."""
         offset = 64 * self.explanation.factors[0].shape[1]  # candidates begin with a word of their own
-        masks = [
+        masks = tuple(
             np.hstack([factor, np.zeros_like(block) if k == mode else block])
             for k, (factor, block) in enumerate(zip(self.explanation.factors, self._masks, strict=True))
-        ]
+        )
         chosen = range(offset, offset + len(self))
-        return self.explanation.tensor.counts(mode, masks, offset + len(self), chosen)
+        return self.explanation.tensor.counts(mode, Factors(masks, offset + len(self)), chosen)
 
     def set(self, mode: int, members: Bits) -> None:
         """Replace the candidates' rows of a mode."""

@@ -1,0 +1,83 @@
+"""Factors: for every mode which of its indices are members of which components, as bits.
+
+A mode's factor is an array (N, M) of words, its *masks*: bit l of row n says whether index n is a member of
+component l. All modes and the number of components travel together; nobody changes them in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.tensors.bits import Bits, Words, pack, unpack, words_for
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Factors:
+    """The masks of every mode.
+
+    Attributes
+    ----------
+    masks : tuple of ndarray of uint64 (N_k, M)
+    n_components : int
+    """
+
+    masks: tuple[Words, ...]
+    n_components: int
+
+    @classmethod
+    def from_bits(cls, bits: Sequence[Bits]) -> Factors:
+        """Return factors given as Boolean arrays (N_k, L)."""
+        return cls(tuple(pack(factor) for factor in bits), bits[0].shape[1])
+
+    @classmethod
+    def empty(cls, shape: Sequence[int], n_components: int) -> Factors:
+        """Return factors of components without a member."""
+        words = words_for(n_components)
+        return cls(tuple(np.zeros((size, words), np.uint64) for size in shape), n_components)
+
+    @classmethod
+    def full(cls, shape: Sequence[int]) -> Factors:
+        """Return one component that covers every cell."""
+        return cls(tuple(np.ones((size, 1), np.uint64) for size in shape), 1)
+
+    def __len__(self) -> int:
+        return len(self.masks)
+
+    def __iter__(self) -> Iterator[Words]:
+        return iter(self.masks)
+
+    def __getitem__(self, mode: int) -> Words:
+        return self.masks[mode]
+
+    def bits(self) -> list[Bits]:
+        """Return the factors as Boolean arrays (N_k, L)."""
+        return [unpack(masks, self.n_components) for masks in self.masks]
+
+    def replace(self, mode: int, masks: Words) -> Factors:
+        """Return the factors with another one of one mode."""
+        return Factors((*self.masks[:mode], masks, *self.masks[mode + 1 :]), self.n_components)
+
+    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Factors:
+        """Return the rows with these indices along each mode."""
+        pairs = zip(self.masks, indices, strict=True)
+        return Factors(tuple(masks[index] for masks, index in pairs), self.n_components)
+
+    def covers(self, cells: Sequence[npt.NDArray[np.intp]]) -> Bits:
+        """Return the Boolean product at some cells, given as K index arrays of one length."""
+        shared = self.masks[0][cells[0]]
+        for masks, index in zip(self.masks[1:], cells[1:], strict=True):
+            shared = shared & masks[index]
+        return np.asarray(shared.any(axis=1))
+
+    def copy(self) -> Factors:
+        """Return factors whose masks are their own."""
+        return Factors(tuple(masks.copy() for masks in self.masks), self.n_components)
+
+    def same_as(self, other: Factors) -> bool:
+        """Whether both have the same members."""
+        pairs = zip(self.masks, other.masks, strict=True)
+        return self.n_components == other.n_components and all(np.array_equal(a, b) for a, b in pairs)
