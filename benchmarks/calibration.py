@@ -31,7 +31,7 @@ from scipy.stats import binom, chisquare
 from tensorm.model import Noise, boolean_product, confusion
 from tensorm.sampler.noise import CONTRAST, MODELS
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
-from tensorm.sampler.state import SweepInfo, factor_bits
+from tensorm.sampler.state import SweepInfo
 from tensorm.sampler.sweep import Target, random_factors, sample, start
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 
@@ -134,7 +134,7 @@ def simulate(case: Case, number: int, noise_update: str, length: Length) -> dict
     sweeps = sample(tensor, start(random_factors(tensor, model, 0)), model)
     stop = length.burn_in + length.n_draws * length.thin
     for state, _ in islice(sweeps, length.burn_in + length.thin - 1, stop, length.thin):
-        drawn = quantities(case, Truth(factor_bits(state, L), state.noise, state.density), ones, observed)
+        drawn = quantities(case, Truth(state.factors.bits(), state.noise, state.density), ones, observed)
         for name, value in drawn.items():
             equal = abs(value - true[name]) <= 1e-12 * abs(true[name])
             ties[name] += equal

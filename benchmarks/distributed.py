@@ -34,8 +34,8 @@ from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, random_factors, sample, start
 from tensorm.tensors import METROPOLIS, Rule, Stream
-from tensorm.tensors.bits import pack
 from tensorm.tensors.distributed import connect
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.sharded import ShardedTensor
 
 RANK, DENSITY, NOISE = 20, 0.2, 0.1
@@ -67,9 +67,7 @@ def make_part(shape: Sequence[int], begin: int, end: int) -> np.ndarray:
 def chain(tensor: Any, factors: Sequence[np.ndarray]) -> Iterator[Any]:
     """Return an endless chain with the defaults of the estimator, begun at these factors."""
     density = factor_density(DENSITY, RANK, len(factors))
-    state = State(
-        tuple(pack(factor) for factor in factors), Noise.symmetric(1 - NOISE), (density,) * len(factors), 0
-    )
+    state = State(Factors.from_bits(factors), Noise.symmetric(1 - NOISE), (density,) * len(factors), 0)
     return sample(tensor, state, make_model())
 
 
@@ -125,7 +123,7 @@ def measure_overhead(shape: Sequence[int]) -> dict[str, Any]:
         waits = []
         for _ in range(50):
             began = time.perf_counter()
-            tensor.confusion(empty, RANK)
+            tensor.confusion(empty)
             waits.append(time.perf_counter() - began)
         at_rest = count_rounds(tensor, chains["cluster"])
         coins = start(random_factors(tensor, make_model(), 0))
@@ -154,16 +152,16 @@ def best_of(work: Any, times: int = 3) -> float:
 
 def make_plan(rounds: float, empty_round: float) -> dict[str, Any]:
     """Work out a sweep of a large tensor from what a few of its slices take on one thread of one worker."""
-    factors = [pack(factor) for factor in plant(SLAB)]
+    factors = Factors.from_bits(list(plant(SLAB)))
     slab, slices = DenseTensor(make_part(SLAB, 0, SLAB[0])), PLAN[0] / PLAN_WORKERS
     rule = Rule(np.arange(RANK), METROPOLIS, 2.0, 2.0, np.zeros((1, 1)))
     streams = [Stream(np.uint64(0), 0, 0, mode) for mode in range(3)]
     cells, scale = math.prod(SLAB), slices * math.prod(PLAN[1:]) / math.prod(SLAB)
     verbs = {
-        "update mode 0": lambda: slab.update_factor(0, factors, RANK, rule, streams[0]),
-        "count mode 1": lambda: slab.counts(1, factors, RANK),
-        "count mode 2": lambda: slab.counts(2, factors, RANK),
-        "confusion": lambda: slab.confusion(factors, RANK),
+        "update mode 0": lambda: slab.update_factor(0, factors, rule, streams[0]),
+        "count mode 1": lambda: slab.counts(1, factors),
+        "count mode 2": lambda: slab.counts(2, factors),
+        "confusion": lambda: slab.confusion(factors),
     }
     for verb in verbs.values():
         verb()

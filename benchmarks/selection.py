@@ -45,7 +45,7 @@ from tensorm.selection.occam import prune, worths
 from tensorm.selection.result import Selection
 from tensorm.selection.validation import fewest_within_error
 from tensorm.tensors import DenseTensor
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 
 OUT = Path(__file__).parent / "out"
 TRIALS = OUT / "selection-trials.jsonl"
@@ -59,7 +59,7 @@ DEFAULT = "posterior"
 def identifiable(X: np.ndarray, factors: Sequence[np.ndarray]) -> int:
     """Count planted components whose removal lowers the evidence of the planted set."""
     model = Target(factors[0].shape[1], Asymmetric(), LearnedPrior(), np.uint64(0))
-    left = prune(Explanation(DenseTensor(X), model, tuple(pack(factor) for factor in factors)))
+    left = prune(Explanation(DenseTensor(X), model, Factors.from_bits(factors)))
     return left.model.n_components if worths(left).min() >= 0 else 0
 
 
@@ -93,7 +93,7 @@ def describe_als(tensor: DenseTensor, seed: int) -> int:
     lengths = []
     for L in CANDIDATES:
         factors = BooleanALS(L, **options).fit(tensor).factors_
-        confusion = tensor.confusion([pack(factor) for factor in factors], L)
+        confusion = tensor.confusion(Factors.from_bits(list(factors)))
         lengths.append(describe_length(factors, confusion).total)
     return CANDIDATES[int(np.argmin(lengths))]
 

@@ -31,7 +31,8 @@ from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import pick_storage
-from tensorm.tensors.bits import pack, unpack
+from tensorm.tensors.bits import unpack
+from tensorm.tensors.factors import Factors
 
 BLOCKS, NOISE = 20, 0.01
 THREADS = 2
@@ -70,7 +71,7 @@ def make_model(n_components: int) -> Target:
 
 def start_at(factors: Sequence[np.ndarray], false_alarm: float) -> State:
     density = tuple(max(float(factor.mean()), 1e-9) for factor in factors)
-    return State(tuple(pack(factor) for factor in factors), Noise(0.95, false_alarm), density, 0)
+    return State(Factors.from_bits(factors), Noise(0.95, false_alarm), density, 0)
 
 
 def time_sweeps(tensor: Any, state: State, n_components: int, rounds: int = 5) -> float:

@@ -36,7 +36,7 @@ from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sample
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 
 DENSITY, NOISE = 0.2, 0.1
 THREADS = (1, 2)
@@ -67,7 +67,7 @@ def sweeps(tensor: DenseTensor, factors: list[Any]) -> Iterator[Any]:
     rank = factors[0].shape[1]
     model = Target(rank, Asymmetric(), LearnedPrior(), np.uint64(0))
     density = factor_density(DENSITY, rank, len(factors))
-    masks = tuple(pack(factor) for factor in factors)
+    masks = Factors.from_bits(factors)
     return sample(tensor, State(masks, Noise.symmetric(1 - NOISE), (density,) * len(factors), 0), model)
 
 

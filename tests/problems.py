@@ -15,7 +15,8 @@ from tensorm import model
 from tensorm.kernels.philox import uniforms
 from tensorm.model import Noise
 from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
-from tensorm.tensors.bits import pack, unpack
+from tensorm.tensors.bits import unpack
+from tensorm.tensors.factors import Factors
 
 RULES = {"gibbs": GIBBS, "metropolis": METROPOLIS, "greedy": GREEDY}
 LARGEST = {2: 6, 3: 4, 4: 3, 5: 2}  # sizes of the modes, by their number, that element loops can bear
@@ -33,8 +34,8 @@ class Problem(NamedTuple):
         return self.factors[0].shape[1]
 
     @property
-    def masks(self) -> list[np.ndarray]:
-        return [pack(factor) for factor in self.factors]
+    def masks(self) -> Factors:
+        return Factors.from_bits(self.factors)
 
     @property
     def counts(self) -> Callable[..., tuple[int, int]]:
@@ -91,7 +92,7 @@ def fast_update(tensor: Tensor, problem: Problem, turn: Turn) -> np.ndarray:
 
 def update_with(tensor: Tensor, problem: Problem, turn: Turn, log_odds: np.ndarray) -> np.ndarray:
     rule = Rule(turn.order, RULES[turn.rule], *turn.noise.weights, log_odds)
-    new = tensor.update_factor(turn.mode, problem.masks, problem.L, rule, turn.stream)
+    new = tensor.update_factor(turn.mode, problem.masks, rule, turn.stream)
     return unpack(new, problem.L)
 
 

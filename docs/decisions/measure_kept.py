@@ -88,9 +88,9 @@ def measure_slice(tensor, state):
 
     print("One attribute made dense:", compare({"squares turned": part.compact, "bit by bit": gather}))
     ways = {"dense": dense, "by ranks": part}
-    counts = {name: lambda one=one: one.counts(2, factors, L) for name, one in ways.items()}
+    counts = {name: lambda one=one: one.counts(2, factors) for name, one in ways.items()}
     print("and counted once:", compare(counts))
-    for a, b, c in zip(*(one.counts(2, factors, L) for one in (part, dense, gather())), strict=True):
+    for a, b, c in zip(*(one.counts(2, factors) for one in (part, dense, gather())), strict=True):
         assert np.array_equal(a, b)
         assert np.array_equal(a, c)
 

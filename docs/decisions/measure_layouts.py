@@ -15,7 +15,7 @@ from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sample
 from tensorm.tensors import dense
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import packed_modes
 
 
@@ -31,7 +31,7 @@ def every_other(shape, mode):
 
 def begin(factors):
     """The state that a chain with these factors starts from."""
-    return State(tuple(pack(factor) for factor in factors), Noise(0.9, 0.1), (0.5,) * len(factors), 0)
+    return State(Factors.from_bits(factors), Noise(0.9, 0.1), (0.5,) * len(factors), 0)
 
 
 def sweep_times(tensors, model, factors, rounds=9):

@@ -13,16 +13,16 @@ from tensorm import DenseTensor, datasets
 from tensorm.model import boolean_product
 from tensorm.sampler import noise
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
-from tensorm.sampler.state import State, factor_bits
+from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, random_factors, sample
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 
 RANK, SWEEPS, LAST, FITS, FLIPPED = 10, 500, 50, 30, 0.45
 
 
 def begin(factors):
     """The state that a chain with these factors starts from; lambda = 0.5, as in the paper."""
-    return State(tuple(pack(factor) for factor in factors), noise.START, (0.5,) * len(factors), 0)
+    return State(Factors.from_bits(factors), noise.START, (0.5,) * len(factors), 0)
 
 
 def run(sim, model):
@@ -30,7 +30,7 @@ def run(sim, model):
     tensor = DenseTensor(sim.observed)
     chain = sample(tensor, begin(random_factors(tensor, model, 0)), model)
     states = [state for state, _ in itertools.islice(chain, SWEEPS)][-LAST:]
-    factors = [factor_bits(state, RANK) for state in states]
+    factors = [state.factors.bits() for state in states]
     flips = [np.mean(np.concatenate(a) != np.concatenate(b)) for a, b in itertools.pairwise(factors)]
     often = np.mean([boolean_product(draw) for draw in factors], axis=0) > 0.5
     lam = np.mean([state.noise.weights[0] for state in states])

@@ -11,7 +11,8 @@ from tensorm.baselines.als import descend, from_coins, from_fibres
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
 from tensorm.tensors import DenseTensor
-from tensorm.tensors.bits import pack, unpack
+from tensorm.tensors.bits import unpack
+from tensorm.tensors.factors import Factors
 
 
 def wrong_cells(X: np.ndarray, factors: list[np.ndarray]) -> int:
@@ -37,7 +38,7 @@ def test_a_round_sets_every_entry_to_the_better_value(shape: tuple[int, ...]) ->
     X = simulate(shape, rank=3, density=0.4, noise=0.2, missing=0.2, random_state=1).observed
     rng = np.random.default_rng(2)
     start = [rng.random((size, 3)) < 0.5 for size in shape]
-    found = descend(DenseTensor(X), [pack(factor) for factor in start], 3, max_iter=1)
+    found = descend(DenseTensor(X), Factors.from_bits(start), max_iter=1)
     expected = greedy_round(X, start)
     for masks, factor in zip(found.factors, expected, strict=True):
         np.testing.assert_array_equal(unpack(masks, 3), factor)

@@ -12,16 +12,18 @@ from problems import make_problem
 from tensorm.model import Noise
 from tensorm.posterior.contributions import contributions
 from tensorm.tensors import DenseTensor, RelationalTensor, SymmetricTensor, Tensor
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 
 
 def check(tensor: Tensor, factors: Sequence[np.ndarray]) -> None:
     L = factors[0].shape[1]
 
     def confusion(kept: Sequence[int]):
-        return tensor.confusion([pack(factor & np.isin(np.arange(L), kept)) for factor in factors], L)
+        return tensor.confusion(
+            Factors.from_bits([factor & np.isin(np.arange(L), kept) for factor in factors])
+        )
 
-    found = contributions(tensor, [pack(factor) for factor in factors], Noise(0.8, 0.1), L)
+    found = contributions(tensor, Factors.from_bits(factors), Noise(0.8, 0.1))
     whole, everyone = confusion(range(L)), set(range(L))
     for l, row in enumerate(found):
         own, rest = confusion([l]), confusion(list(everyone - {l}))

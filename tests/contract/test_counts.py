@@ -27,7 +27,7 @@ def test_conditionals_equal_brute_force(
     tensor, noise = make(problem.ones, problem.observed), Noise(hit, false_alarm)
     w1, w0 = noise.weights
     for mode, factor in enumerate(problem.factors):
-        pos, tot = tensor.counts(mode, problem.masks, problem.L)
+        pos, tot = tensor.counts(mode, problem.masks)
         n, l = (int(rng.integers(size)) for size in factor.shape)
         prior = rng.choice([0.0, 1.0, 0.5, *rng.random(5)])
         kernel = expit(w1 * pos[n, l] - w0 * (tot[n, l] - pos[n, l]) + logit(prior))
@@ -61,18 +61,18 @@ def test_counts_of_some_components_and_rows(make: Maker, L: int) -> None:
     problem = make_problem((7, 66, 5), L, 8, 0.2, 0.5 if L == 5 else 0.2)
     tensor = make(problem.ones, problem.observed)
     for mode in range(3):
-        every = np.array(tensor.counts(mode, problem.masks, L))
+        every = np.array(tensor.counts(mode, problem.masks))
         for chosen in ([L - 1], [3, 0], list(range(L))[::-1]):
-            some = tensor.counts(mode, problem.masks, L, chosen)
+            some = tensor.counts(mode, problem.masks, chosen)
             np.testing.assert_array_equal(some, every[:, :, chosen])
         for rows in (np.array([4, 0, 2]), np.arange(0)):
-            some = tensor.counts(mode, problem.masks, L, [3, 0], rows)
+            some = tensor.counts(mode, problem.masks, [3, 0], rows)
             np.testing.assert_array_equal(some, every[:, rows][:, :, [3, 0]])
         assert every[1].any()
 
 
 def check_counts(tensor, problem: Problem, mode: int) -> None:
-    pos, tot = tensor.counts(mode, problem.masks, problem.L)
+    pos, tot = tensor.counts(mode, problem.masks)
     rows, L = problem.factors[mode].shape
     assert pos.shape == tot.shape == (rows, L)
     some = np.linspace(0, rows - 1, min(rows, 12)).astype(int)  # the ends and some between
@@ -85,7 +85,7 @@ def check_counts(tensor, problem: Problem, mode: int) -> None:
 @given(problem=problems())
 def test_confusion_of_generated_cases(make: Maker, problem: Problem) -> None:
     tensor = make(problem.ones, problem.observed)
-    assert tensor.confusion(problem.masks, problem.L) == naive.confusion(*problem)
+    assert tensor.confusion(problem.masks) == naive.confusion(*problem)
 
 
 @pytest.mark.parametrize("missing", [None, 0.3])
@@ -95,17 +95,17 @@ def test_confusion_of_awkward_shapes(
 ) -> None:
     problem = make_problem(shape, L, 7, missing, density)
     confusion = naive.confusion if problem.ones.size < 20_000 else model.confusion
-    assert make(problem.ones, problem.observed).confusion(problem.masks, L) == confusion(*problem)
+    assert make(problem.ones, problem.observed).confusion(problem.masks) == confusion(*problem)
 
 
 @pytest.mark.parametrize("density", [0.0, 1.0])
 def test_empty_and_full_factors(make: Maker, density: float) -> None:
     problem = make_problem((5, 66, 7), 66, 1, 0.2, density)
-    tp, fp, fn, tn = make(problem.ones, problem.observed).confusion(problem.masks, 66)
+    tp, fp, fn, tn = make(problem.ones, problem.observed).confusion(problem.masks)
     inside, outside = (tp, fp), (fn, tn)
     assert (outside if density else inside) == (0, 0)
     assert sum(inside if density else outside) == problem.observed.sum()
-    pos, tot = make(problem.ones, problem.observed).counts(1, problem.masks, 66)
+    pos, tot = make(problem.ones, problem.observed).counts(1, problem.masks)
     assert not pos.any()  # no co-parents, or all explained away by 65 others
     assert not tot.any()
 

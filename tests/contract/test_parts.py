@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare
 
 from makers import Maker
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 
 SHAPES = [(7, 5), (1, 4), (6, 5, 4), (70, 3, 9), (3, 2, 4, 3)]
 
@@ -56,15 +56,15 @@ def test_what_is_taken_can_be_counted(make: Maker, shape: tuple[int, ...]) -> No
     """Runs of neighbours, single slices and indices in any order, seen from every mode."""
     rng = np.random.default_rng(5)
     ones, observed = rng.random(shape) < 0.5, rng.random(shape) < 0.7
-    factors = [pack(rng.random((N, 4)) < 0.6) for N in shape]
+    factors = Factors.from_bits([rng.random((N, 4)) < 0.6 for N in shape])
     tensor = make(ones, observed)
     whole = [np.arange(N) for N in shape]
     parts = [[n[len(n) // 5 :] for n in whole], [rng.permutation(n) for n in whole]]
     parts += [[n if j != k else n[-1:] for j, n in enumerate(whole)] for k in range(len(shape))]
     for part in parts:
-        masks = [factor[n] for factor, n in zip(factors, part, strict=True)]
+        masks = factors.take(part)
         taken, fresh = tensor.take(part), make(ones[np.ix_(*part)], observed[np.ix_(*part)])
         assert (taken.n_ones, taken.n_observed) == (fresh.n_ones, fresh.n_observed)
-        assert taken.confusion(masks, 4) == fresh.confusion(masks, 4)
+        assert taken.confusion(masks) == fresh.confusion(masks)
         for mode in range(len(shape)):
-            np.testing.assert_array_equal(taken.counts(mode, masks, 4), fresh.counts(mode, masks, 4))
+            np.testing.assert_array_equal(taken.counts(mode, masks), fresh.counts(mode, masks))

@@ -28,8 +28,8 @@ def test_any_number_of_threads(
             alone = fast_update(one, problem, turn)
             np.testing.assert_array_equal(fast_update(many, problem, turn), alone)
             np.testing.assert_array_equal(fast_update(one, problem, turn), alone)  # and again
-        np.testing.assert_array_equal(many.counts(mode, problem.masks, 5), one.counts(mode, problem.masks, 5))
-    assert many.confusion(problem.masks, 5) == one.confusion(problem.masks, 5)
+        np.testing.assert_array_equal(many.counts(mode, problem.masks), one.counts(mode, problem.masks))
+    assert many.confusion(problem.masks) == one.confusion(problem.masks)
 
 
 def permute_rows(problem: Problem, orders: list[np.ndarray]) -> Problem:
@@ -55,9 +55,7 @@ def test_permuted_rows(make: Maker, shape: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(
             fast_update(after, moved, turn), fast_update(before, problem, turn)[order]
         )
-        for new, old in zip(
-            after.counts(mode, moved.masks, 5), before.counts(mode, problem.masks, 5), strict=True
-        ):
+        for new, old in zip(after.counts(mode, moved.masks), before.counts(mode, problem.masks), strict=True):
             np.testing.assert_array_equal(new, old[order])
 
 
@@ -75,7 +73,7 @@ def test_permuted_modes(make: Maker, shape: tuple[int, ...]) -> None:
                 np.testing.assert_array_equal(
                     fast_update(turned, moved, turn._replace(mode=new)), fast_update(tensor, problem, turn)
                 )
-        assert turned.confusion(moved.masks, 5) == tensor.confusion(problem.masks, 5)
+        assert turned.confusion(moved.masks) == tensor.confusion(problem.masks)
 
 
 @pytest.mark.parametrize("L", [5, 70])
@@ -92,7 +90,7 @@ def test_permuted_components(make: Maker, shape: tuple[int, ...], L: int) -> Non
             fast_update(tensor, moved, same_turns), fast_update(tensor, problem, turn)[:, order]
         )
         for new, old in zip(
-            tensor.counts(mode, moved.masks, L), tensor.counts(mode, problem.masks, L), strict=True
+            tensor.counts(mode, moved.masks), tensor.counts(mode, problem.masks), strict=True
         ):
             np.testing.assert_array_equal(new, old[:, order])
-    assert tensor.confusion(moved.masks, L) == tensor.confusion(problem.masks, L)
+    assert tensor.confusion(moved.masks) == tensor.confusion(problem.masks)

@@ -89,11 +89,11 @@ def test_some_rows_are_decided_as_they_would_be_among_all(make: Maker, shape: tu
     for mode, kind in zip(range(len(shape)), itertools.cycle(RULES.values())):
         stream = Stream(np.uint64(5), 1, 2, mode)
         rule = Rule(np.array([3, 0, 4]), kind, 0.3, 0.2, np.linspace(-2, 2, shape[mode])[:, None])
-        every = tensor.update_factor(mode, masks, 5, rule, stream)
+        every = tensor.update_factor(mode, masks, rule, stream)
         assert (every != masks[mode]).any()
         everything = np.arange(shape[mode])
         for rows in (everything[1::2], everything[-1:], everything[::-1].copy(), everything[:0]):
-            some = tensor.update_factor(mode, masks, 5, rule, stream, rows)
+            some = tensor.update_factor(mode, masks, rule, stream, rows)
             rest = np.setdiff1d(everything, rows)
             np.testing.assert_array_equal(some[rows], every[rows])
             np.testing.assert_array_equal(some[rest], masks[mode][rest])
@@ -106,8 +106,8 @@ def test_nothing_given_is_changed(make: Maker) -> None:
     turn = make_turn(problem, 1, "gibbs", 0)._replace(prior=np.full((1, 1), 0.5))
     problem.factors[1][...] = fast_update(tensor, problem, turn)
     assert (problem.masks[1] != before[1]).any()
-    tensor.confusion(masks, 3)
-    tensor.counts(1, masks, 3)
+    tensor.confusion(masks)
+    tensor.counts(1, masks)
     np.testing.assert_array_equal(np.concatenate(masks), np.concatenate(before))
 
 

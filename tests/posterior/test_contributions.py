@@ -14,7 +14,7 @@ from tensorm import Posterior, TensOrMachine, datasets
 from tensorm.model import Noise
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
 from tensorm.tensors import DenseTensor
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 
 NOISE = Noise(0.7, 0.1)
 
@@ -63,7 +63,7 @@ def expected(ones, observed, factors, noise):
 def test_every_count_is_what_a_walk_over_the_cells_gives(shape, L) -> None:
     ones, observed, factors = problem(shape, L, seed=L)
     tensor = DenseTensor(np.where(observed, ones, np.nan))
-    found = contributions(tensor, [pack(factor) for factor in factors], NOISE, L)
+    found = contributions(tensor, Factors.from_bits(factors), NOISE)
     for mine, other in zip(found, expected(ones, observed, factors, NOISE), strict=True):
         assert mine[:6] == other[:6]
         assert mine[6:] == pytest.approx(other[6:])
@@ -72,7 +72,7 @@ def test_every_count_is_what_a_walk_over_the_cells_gives(shape, L) -> None:
 def test_added_ones_add_up_to_all_that_are_explained() -> None:
     ones, observed, factors = problem((6, 5, 4), 4, seed=1)
     tensor = DenseTensor(np.where(observed, ones, np.nan))
-    found = contributions(tensor, [pack(factor) for factor in factors], NOISE, 4)
+    found = contributions(tensor, Factors.from_bits(factors), NOISE)
     tp = naive.confusion(ones, observed, factors)[0]
     assert sum(row.added for row in found) == tp
     assert sum(row.explained for row in found) > tp  # these would be counted twice
@@ -82,7 +82,7 @@ def test_added_ones_add_up_to_all_that_are_explained() -> None:
 def test_two_of_the_same_explain_nothing_alone() -> None:
     factors = [np.ones((3, 2), bool)] * 3
     tensor = DenseTensor(np.ones((3, 3, 3)))
-    first, second = contributions(tensor, [pack(factor) for factor in factors], NOISE, 2)
+    first, second = contributions(tensor, Factors.from_bits(factors), NOISE)
     assert (first.explained, first.added, first.alone, first.log_likelihood_lost) == (27, 27, 0, 0)
     assert (second.explained, second.added, second.alone, second.accuracy_lost) == (27, 0, 0, 0)
 
@@ -91,14 +91,14 @@ def test_an_empty_component_contributes_nothing() -> None:
     factors = [np.ones((3, 2), bool), np.ones((4, 2), bool)]
     factors[1][:, 0] = False
     tensor = DenseTensor(np.ones((3, 4)))
-    assert contributions(tensor, [pack(factor) for factor in factors], NOISE, 2)[0] == (0,) * 8
+    assert contributions(tensor, Factors.from_bits(factors), NOISE)[0] == (0,) * 8
 
 
 def test_a_component_of_mostly_zeros_costs_accuracy_and_still_raises_the_likelihood() -> None:
     cells = np.zeros((5, 10))
     cells[0, :4] = 1  # a row of which 40% are ones
     factors = [np.eye(5, 1, dtype=bool), np.ones((10, 1), bool)]
-    (found,) = contributions(DenseTensor(cells), [pack(factor) for factor in factors], Noise(0.4, 0.01), 1)
+    (found,) = contributions(DenseTensor(cells), Factors.from_bits(factors), Noise(0.4, 0.01))
     assert (found.alone, found.errors) == (4, 6)
     assert found.accuracy_lost == pytest.approx(-2 / 50)
     assert found.log_likelihood_lost > 10
@@ -109,7 +109,7 @@ def test_the_strongest_is_the_one_that_would_be_missed_most(L) -> None:
     ones, observed, factors = problem((5, 5, 5), L, seed=5)
     tensor = DenseTensor(np.where(observed, ones, np.nan))
     left = [naive.log_likelihood(ones, observed, without(factors, l), *NOISE) for l in range(L)]
-    order = strongest_first(tensor, [pack(factor) for factor in factors], NOISE, L)
+    order = strongest_first(tensor, Factors.from_bits(factors), NOISE)
     assert order == np.argsort(left, kind="stable").tolist()
 
 
@@ -132,7 +132,7 @@ def test_contributions_are_those_of_the_best_draw_of_the_chains_kept() -> None:
     """A lucky draw of a chain that is left out does not count; the table has the order of the factors."""
     ones, observed, factors = problem((8, 7, 6), 3, seed=3)
     tensor = DenseTensor(np.where(observed, ones, np.nan))
-    worst_first = strongest_first(tensor, [pack(factor) for factor in factors], NOISE, 3)[::-1]
+    worst_first = strongest_first(tensor, Factors.from_bits(factors), NOISE)[::-1]
     good = [factor[:, worst_first] for factor in factors]
     bad = [~factor for factor in factors]
     kept, stuck = make_trace([bad, good, good], NOISE, 0.8), make_trace([bad] * 3, NOISE, 0.8)

@@ -167,7 +167,8 @@ def test_too_few_draws() -> None:
 
 
 def test_arviz_itself_is_never_imported() -> None:
-    code = "import sys, numpy; from tensorm.posterior.convergence import measure; print('arviz_stats' in sys.modules); "
+    code = "import sys, numpy; from tensorm.posterior.convergence import measure; "
+    code += "print('arviz_stats' in sys.modules); "
     code += (
         "measure('x', numpy.random.rand(2, 9)); print('arviz_stats' in sys.modules, 'arviz' in sys.modules)"
     )

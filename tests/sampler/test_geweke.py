@@ -20,7 +20,8 @@ from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
-from tensorm.tensors.bits import pack, unpack
+from tensorm.tensors.bits import unpack
+from tensorm.tensors.factors import Factors
 
 SHAPE, L = (3, 3, 3), 2
 N_PRIOR, N_TURNS = 200_000, 12_000
@@ -75,7 +76,9 @@ def take_turns(
     """From a joint draw on: one sweep given the data, then new data."""
     factors = [factor[:1] for factor in first.factors]
     noise = Noise(*first.noise[0].tolist())
-    state = State(tuple(pack(factor[0]) for factor in factors), noise, tuple(first.density[0].tolist()), 0)
+    state = State(
+        Factors.from_bits([factor[0] for factor in factors]), noise, tuple(first.density[0].tolist()), 0
+    )
     ones, states, data = first.ones[0], [], []
     for _ in range(n_turns):
         tensor = DenseTensor(ones if observed.all() else np.where(observed, ones, np.nan))

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import logit
 
 from tensorm.sampler.prior import EDGE, FixedPrior, LearnedPrior
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 
 
 def test_fixed_prior_takes_numbers_and_arrays() -> None:
@@ -32,7 +32,7 @@ def test_fixed_prior_tables_are_laid_out_in_one_way() -> None:
 
 def test_fixed_prior_learns_nothing() -> None:
     densities = FixedPrior.from_probabilities([0.3, 0.4]).update(
-        [pack(np.ones((2, 2), bool))] * 2, 2, np.ones(2)
+        Factors.from_bits([np.ones((2, 2), bool)] * 2), np.ones(2)
     )
     assert len(densities) == 2
     assert all(map(math.isnan, densities))
@@ -50,7 +50,7 @@ def test_learned_densities_are_quantiles_of_their_beta(n_components: int) -> Non
     rng = np.random.default_rng(0)
     factors = [rng.random((N, n_components)) < p for N, p in [(5, 0.2), (9, 0.8), (1, 0.5)]]
     u = np.array([0.1, 0.5, 0.99])
-    densities = LearnedPrior(1.5, 2.5).update([pack(factor) for factor in factors], n_components, u)
+    densities = LearnedPrior(1.5, 2.5).update(Factors.from_bits(factors), u)
     for density, factor, quantile in zip(densities, factors, u, strict=True):
         ones = np.count_nonzero(factor)
         expected = stats.beta.ppf(quantile, 1.5 + ones, 2.5 + factor.size - ones)
@@ -59,8 +59,8 @@ def test_learned_densities_are_quantiles_of_their_beta(n_components: int) -> Non
 
 @pytest.mark.parametrize("value", [False, True])
 def test_learned_densities_stay_inside_the_unit_interval(value: bool) -> None:
-    masks = [pack(np.full((1000, 64), value))]
+    masks = Factors.from_bits([np.full((1000, 64), value)])
     for u in (1e-16, 0.5, 1 - 1e-16):
-        (density,) = LearnedPrior(1e-3, 1e-3).update(masks, 64, np.array([u]))
+        (density,) = LearnedPrior(1e-3, 1e-3).update(masks, np.array([u]))
         assert EDGE <= density <= 1 - EDGE
         assert np.isfinite(LearnedPrior().log_odds(0, (density,))).all()

@@ -22,8 +22,8 @@ def test_what_is_recorded_comes_back(L: int) -> None:
     for i, (factors, state, info) in enumerate(draws):
         for mode in range(3):
             np.testing.assert_array_equal(trace.bits(mode)[i], factors[mode])
-            np.testing.assert_array_equal(trace.masks(i)[mode], state.factors[mode])
-            assert trace.masks(i)[mode].dtype == np.uint64
+            np.testing.assert_array_equal(trace.factors_at(i)[mode], state.factors[mode])
+            assert trace.factors_at(i)[mode].dtype == np.uint64
         assert tuple(trace.noise[i]) == state.noise
         assert tuple(trace.density[i]) == state.density
         assert tuple(trace.confusion[i]) == info.confusion

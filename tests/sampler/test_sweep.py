@@ -20,6 +20,7 @@ from tensorm.sampler.state import NOISE, State
 from tensorm.sampler.sweep import Target, log_posterior, random_factors, sample, start, sweep
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 from tensorm.tensors.bits import pack, unpack
+from tensorm.tensors.factors import Factors
 
 SHAPE, L = (4, 3, 5), 3
 SEED = np.uint64(9)
@@ -41,7 +42,7 @@ def test_a_sweep_is_the_naive_one(flips: int, shuffle: bool) -> None:
     model = Target(L, Symmetric(), LearnedPrior(), SEED, flips, shuffle)
     rng = np.random.default_rng(1)
     factors = [rng.random((N, L)) < 0.5 for N in SHAPE]
-    state = State(tuple(map(pack, factors)), Noise(0.8, 0.3), density, 41)
+    state = State(Factors.from_bits(factors), Noise(0.8, 0.3), density, 41)
     new, info = sweep(DenseTensor(X), state, model, chain)
     for mode, N in enumerate(SHAPE):
         stream = model.stream(chain, 41, mode)
@@ -53,7 +54,7 @@ def test_a_sweep_is_the_naive_one(flips: int, shuffle: bool) -> None:
     u = uniforms(model.stream(chain, 41, NOISE), 0, 5)
     assert info.confusion == confusion
     assert info.noise == new.noise == model.noise.update(info.confusion, state.noise, u[:2])
-    assert new.density == model.prior.update(new.factors, L, u[2:])
+    assert new.density == model.prior.update(new.factors, u[2:])
     assert new.sweep == 42
 
 
@@ -133,7 +134,7 @@ def test_log_posterior_ranks_states_as_the_exact_one_does(noise: Any, prior: Any
     tensor, model = DenseTensor(ones), Target(2, noise, prior, SEED)
     draws = [[factor ^ (rng.random(factor.shape) < flips) for factor in truth] for flips in (0.0, 0.01, 0.05)]
     factors = [np.array(mode) for mode in zip(*draws, strict=True)]
-    counts = np.array([tensor.confusion([pack(factor) for factor in draw], 2) for draw in draws])
+    counts = np.array([tensor.confusion(Factors.from_bits(list(draw))) for draw in draws])
     if isinstance(noise, Symmetric):
         expected = exact.log_symmetric(*noise, counts.T)
     else:

@@ -14,7 +14,7 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection.counting import Proposal, count_components
 from tensorm.selection.occam import Found
 from tensorm.tensors import DenseTensor
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 
 X = np.array([[1, 1, 0], [1, np.nan, 0], [0, 0, 1]])
 MOST = 2
@@ -67,7 +67,7 @@ def exact_probabilities(log_noise, log_prior) -> np.ndarray:
 )
 def test_the_number_of_components_is_exact(noise, log_noise, prior, log_prior, seen, n_draws):
     expected = exact_probabilities(log_noise, log_prior)
-    nothing = tuple(pack(np.zeros((size, 1), bool)) for size in X.shape)
+    nothing = Factors.from_bits([np.zeros((size, 1), bool) for size in X.shape])
     found = Found(nothing, 0, 0.0, 0.0, (), seen)
     model = Target(MOST, noise, prior, np.uint64(3))
     drawn = count_components(DenseTensor(X), found, model, Proposal(seen), 0, n_draws).counts

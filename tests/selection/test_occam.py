@@ -15,14 +15,14 @@ from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.sweep import Target
 from tensorm.selection.occam import drop, go_down, keep, log_evidence, make_room, prune, shave, worths
 from tensorm.tensors import DenseTensor
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 
 SIM = datasets.simulate((14, 12, 10), rank=3, density=0.3, noise=0.1, missing=0.1, random_state=2)
 
 
 def explanation(factors: list[np.ndarray]) -> Explanation:
     model = Target(factors[0].shape[1], Asymmetric(), LearnedPrior(), np.uint64(0))
-    return Explanation(DenseTensor(SIM.observed), model, tuple(pack(factor) for factor in factors))
+    return Explanation(DenseTensor(SIM.observed), model, Factors.from_bits(factors))
 
 
 def naive_evidence(factors: list[np.ndarray]) -> float:
@@ -58,7 +58,7 @@ def test_only_one_of_two_alike_is_taken_out():
     assert both[3] < 0
     assert drop(explanation(twice), np.array([0, 3])).tolist() == [1, 2, 3]
     assert drop(explanation(twice), np.array([3, 0])).tolist() == [0, 1, 2]
-    assert prune(explanation(twice)).model.n_components == 3
+    assert prune(explanation(twice)).target.n_components == 3
 
 
 def test_the_evidence_peaks_at_the_planted_number_on_the_way_down():
@@ -71,7 +71,7 @@ def test_the_evidence_peaks_at_the_planted_number_on_the_way_down():
 
 def test_keep_and_widen_keep_the_columns():
     wide = make_room(explanation(SIM.factors), 2)
-    assert wide.model.n_components == 5
+    assert wide.target.n_components == 5
     assert wide.unused.tolist() == [3, 4]
     back = keep(wide, np.array([2, 0]))
     for bits, factor in zip(back.bits, SIM.factors, strict=True):

@@ -11,6 +11,7 @@ import pytest
 from tensorm.errors import InputError
 from tensorm.tensors import DenseTensor, slices
 from tensorm.tensors.dense import check_memory
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import packed_modes
 
 
@@ -48,8 +49,8 @@ def test_missing_cells_may_begin_late(where: tuple[int, int, int]) -> None:
         np.testing.assert_array_equal(ones, observed)
     assert tensor.n_observed == tensor.n_ones == X.size - 1
     for mode, size in enumerate(X.shape):  # every packing has its own plane
-        masks = [np.ones((N, 1), np.uint64) for N in X.shape]
-        pos, tot = tensor.counts(mode, masks, 1)
+        masks = Factors.full(X.shape)
+        pos, tot = tensor.counts(mode, masks)
         expected = np.full(size, X.size // size) - (np.arange(size) == where[mode])
         np.testing.assert_array_equal(pos[:, 0], expected)
         np.testing.assert_array_equal(tot[:, 0], expected)
@@ -120,7 +121,7 @@ def test_threads_are_used_only_where_there_is_enough_to_do(monkeypatch: pytest.M
     monkeypatch.setattr(slices, "WORTH_THREADS", 50_000)
     for size in (20, 70):
         tensor = DenseTensor(np.ones((size, size, size)))
-        factors = [np.ones((size, 1), np.uint64)] * 3
-        assert tensor.with_threads(2).confusion(factors, 1).tp == size**3
-        assert tensor.confusion(factors, 1).tp == size**3
+        factors = Factors.full(tensor.shape)
+        assert tensor.with_threads(2).confusion(factors).tp == size**3
+        assert tensor.confusion(factors).tp == size**3
     assert seen == [1, 1, 2, 1]

@@ -12,7 +12,7 @@ from scipy.special import logit
 import tensorm
 from tensorm import DenseTensor, InputError, RelationalTensor, TensOrMachine
 from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, as_tensor, relational, slices
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.ranks import RankTable
 from tensorm.tensors.slices import SlicedTensor
 
@@ -113,33 +113,31 @@ def test_every_verb_is_a_dense_tensors(
 ) -> None:
     monkeypatch.setattr(slices, "WORTH_THREADS", 0)
     dense, rng = DenseTensor(X), np.random.default_rng(L)
-    factors = [pack(rng.random((size, L)) < (0.6 if L == 3 else 0.1)) for size in X.shape]
+    factors = Factors.from_bits([rng.random((size, L)) < (0.6 if L == 3 else 0.1) for size in X.shape])
     for mode, size in enumerate(X.shape):
         for got in (tensor, tensor.with_threads(3), tensor.compact()):
-            np.testing.assert_array_equal(got.counts(mode, factors, L), dense.counts(mode, factors, L))
+            np.testing.assert_array_equal(got.counts(mode, factors), dense.counts(mode, factors))
         some = [L - 1, 0]
-        np.testing.assert_array_equal(
-            tensor.counts(mode, factors, L, some), dense.counts(mode, factors, L, some)
-        )
+        np.testing.assert_array_equal(tensor.counts(mode, factors, some), dense.counts(mode, factors, some))
         rows = np.sort(rng.choice(size, 1 + size // 2, replace=False))
         for got in (tensor, dense):
             np.testing.assert_array_equal(
-                got.counts(mode, factors, L, some, rows),
-                np.array(dense.counts(mode, factors, L, some))[:, rows],
+                got.counts(mode, factors, some, rows),
+                np.array(dense.counts(mode, factors, some))[:, rows],
             )
         for kind in (GIBBS, METROPOLIS, GREEDY):
             prior = logit(rng.choice([0.0, 1.0, 0.5, 0.3], size=(size, L)))
             rule = Rule(rng.permutation(L), kind, 0.9, 0.8, prior)
             stream = Stream(np.uint64(rng.integers(2**63)), 1, 5, mode)
-            expected = dense.update_factor(mode, factors, L, rule, stream)
+            expected = dense.update_factor(mode, factors, rule, stream)
             for got in (tensor, tensor.with_threads(2)):
-                np.testing.assert_array_equal(got.update_factor(mode, factors, L, rule, stream), expected)
+                np.testing.assert_array_equal(got.update_factor(mode, factors, rule, stream), expected)
             mixed = factors[mode].copy()
             mixed[rows] = expected[rows]
             for got in (tensor, dense):
-                new = got.update_factor(mode, factors, L, rule, stream, rows)
+                new = got.update_factor(mode, factors, rule, stream, rows)
                 np.testing.assert_array_equal(new, mixed)
-    assert tensor.confusion(factors, L) == dense.confusion(factors, L)
+    assert tensor.confusion(factors) == dense.confusion(factors)
     cells = [got.sample_ones(np.random.default_rng(7), 50) for got in (tensor, dense)]
     np.testing.assert_array_equal(*cells)
 

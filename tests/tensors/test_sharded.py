@@ -15,30 +15,31 @@ from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sweep import Target, start, sweep
 from tensorm.tensors import GREEDY, DenseTensor, RelationalTensor, Rule, Stream
-from tensorm.tensors.bits import pack, unpack
+from tensorm.tensors.bits import unpack
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.sharded import ShardedTensor, fingerprint
 
 
 def sharded(X: np.ndarray, parts: int = 3) -> tuple[ShardedTensor, ShardHost]:
     tensor = shard([DenseTensor(X[part]) for part in cut(len(X), parts)])
-    tensor._crew.rounds.clear()
-    return tensor, tensor._crew
+    tensor._host.rounds.clear()
+    return tensor, tensor._host
 
 
-def planted(shape: tuple[int, ...], L: int = 4) -> tuple[np.ndarray, list[np.ndarray]]:
+def planted(shape: tuple[int, ...], L: int = 4) -> tuple[np.ndarray, Factors]:
     """Cells with no noise: whoever starts at the truth stays there."""
     rng = np.random.default_rng(0)
     factors = [rng.random((N, L)) < 0.4 for N in shape]
-    return model.boolean_product(factors), [pack(factor) for factor in factors]
+    return model.boolean_product(factors), Factors.from_bits(factors)
 
 
 def test_a_sweep_at_rest_takes_a_round_for_each_mode() -> None:
     X, masks = planted((30, 20, 10))
     tensor, host = sharded(X)
-    state = start([unpack(factor, 4) for factor in masks])._replace(noise=model.Noise(0.999, 0.001))
+    state = start(masks.bits())._replace(noise=model.Noise(0.999, 0.001))
     new, info = sweep(tensor, state, Target(4, Asymmetric(), LearnedPrior(), np.uint64(0)), 0)
     assert [verb for verb, _ in host.rounds] == ["update", "counts", "counts"]  # the confusion came along
-    assert info.confusion == DenseTensor(X).confusion(new.factors, 4)
+    assert info.confusion == DenseTensor(X).confusion(new.factors)
 
 
 def test_flips_in_components_that_share_nothing_take_one_round() -> None:
@@ -48,15 +49,15 @@ def test_flips_in_components_that_share_nothing_take_one_round() -> None:
     empty = [np.zeros_like(blocks[0]), blocks[1], blocks[2]]
     rule, stream = Rule(np.arange(4), GREEDY, 1.0, 1.0, np.zeros((1, 1))), Stream(np.uint64(0), 0, 0, 1)
     apart, host = sharded(X)
-    factors = [pack(factor) for factor in (blocks[0], empty[0], blocks[2])]
+    factors = Factors.from_bits([blocks[0], empty[0], blocks[2]])
     factors[1][:] = 15  # all four are on, and in each row three of them flip
-    np.testing.assert_array_equal(unpack(apart.update_factor(1, factors, 4, rule, stream), 4), blocks[1])
+    np.testing.assert_array_equal(unpack(apart.update_factor(1, factors, rule, stream), 4), blocks[1])
     assert [verb for verb, _ in host.rounds] == ["counts"]
-    together = [factor.copy() for factor in factors]
+    together = factors.copy()
     together[0][0] = together[2][0] = 15
     host.rounds.clear()
-    new = apart.update_factor(1, together, 4, rule, stream)
-    np.testing.assert_array_equal(new, DenseTensor(X).update_factor(1, together, 4, rule, stream))
+    new = apart.update_factor(1, together, rule, stream)
+    np.testing.assert_array_equal(new, DenseTensor(X).update_factor(1, together, rule, stream))
     assert len(host.rounds) > 1
     assert host.rounds[-1][1] < host.rounds[0][1]  # only open rows and components are counted again
 
@@ -72,11 +73,11 @@ def test_the_confusion_is_right_after_any_number_of_flips() -> None:
         here, info = sweep(tensor, here, known, 1)
         there, expected = sweep(plain, there, known, 1)
         assert info == expected
-        np.testing.assert_array_equal(np.concatenate(here.factors), np.concatenate(there.factors))
+        np.testing.assert_array_equal(np.concatenate(here.factors.masks), np.concatenate(there.factors.masks))
     assert "confusion" not in {verb for verb, _ in host.rounds}
-    changed = [factor.copy() for factor in here.factors]
+    changed = here.factors.copy()
     changed[0][0] ^= 1
-    assert tensor.confusion(changed, 5) == plain.confusion(changed, 5)
+    assert tensor.confusion(changed) == plain.confusion(changed)
 
 
 def test_what_travels_does_not_grow_with_the_cells() -> None:
@@ -89,7 +90,7 @@ def test_what_travels_does_not_grow_with_the_cells() -> None:
             tensor, host = sharded(np.where(hidden, np.nan, X))
             for mode in range(3):
                 rule = Rule(np.arange(4), GREEDY, 1.0, 1.0, np.zeros((1, 1)))
-                tensor.update_factor(mode, masks, 4, rule, Stream(np.uint64(0), 0, 0, mode))
+                tensor.update_factor(mode, masks, rule, Stream(np.uint64(0), 0, 0, mode))
             octets[N, share] = [sent for _, sent in host.rounds]
             assert len(octets[N, share]) == 3
     slack = 100  # pickles write large numbers a little longer
@@ -138,9 +139,9 @@ def test_relational_shards() -> None:
     matrix, make = np.random.default_rng(0).random((9, 6)), partial(RelationalTensor, normalise=None)
     whole, parted = make(matrix), shard([make(matrix[:4]), make(matrix[4:])])
     assert (parted.shape, parted.n_ones, parted.n_observed) == (whole.shape, whole.n_ones, whole.n_observed)
-    masks = [pack(np.random.default_rng(1).random((N, 3)) < 0.6) for N in whole.shape]
+    masks = Factors.from_bits([np.random.default_rng(1).random((N, 3)) < 0.6 for N in whole.shape])
     for mode in range(3):
-        np.testing.assert_array_equal(parted.counts(mode, masks, 3), whole.counts(mode, masks, 3))
-    assert parted.confusion(masks, 3) == whole.confusion(masks, 3)
+        np.testing.assert_array_equal(parted.counts(mode, masks), whole.counts(mode, masks))
+    assert parted.confusion(masks) == whole.confusion(masks)
     ones = [tensor.sample_ones(np.random.default_rng(2), 20) for tensor in (whole, parted)]
     np.testing.assert_array_equal(*ones)

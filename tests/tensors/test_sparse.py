@@ -20,6 +20,7 @@ from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, as_tensor, pick
 from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 
 
 def random_cells(shape: tuple[int, ...], seed: int, missing: float = 0.1) -> np.ndarray:
@@ -73,15 +74,15 @@ def test_only_some_rows_are_decided(unlisted: str, kind: int) -> None:
     rng = np.random.default_rng(0)
     X = rng.random((40, 9, 8)) < 0.3
     X[10:30] = False  # rows without ones, most of which the kernel leaves alone
-    masks = [pack(rng.random((N, 4)) < 0.2) for N in X.shape]
+    masks = Factors.from_bits([rng.random((N, 4)) < 0.2 for N in X.shape])
     masks[0][8:28] = 0
     tensor = SparseTensor(np.argwhere(X), X.shape) if unlisted == "zero" else pick.to_sparse(DenseTensor(X))
     rule = Rule(np.array([2, 0, 1, 3, 0, 2, 1]), kind, 1.5, 0.02, np.array([[-0.5, 0.3, -30.0, -np.inf]]))
     stream = Stream(np.uint64(5), 0, 0, 0)
-    whole = DenseTensor(X).update_factor(0, masks, 4, rule, stream)
+    whole = DenseTensor(X).update_factor(0, masks, rule, stream)
     rows = np.array([39, 3, 12, 20])
-    some = tensor.update_factor(0, masks, 4, rule, stream, rows)
-    np.testing.assert_array_equal(tensor.update_factor(0, masks, 4, rule, stream), whole)
+    some = tensor.update_factor(0, masks, rule, stream, rows)
+    np.testing.assert_array_equal(tensor.update_factor(0, masks, rule, stream), whole)
     np.testing.assert_array_equal(some[rows], whole[rows])
     others = np.setdiff1d(np.arange(40), rows)
     np.testing.assert_array_equal(some[others], masks[0][others])
@@ -93,7 +94,7 @@ def test_masks_of_index_tuples_are_counted(L: int) -> None:
     rng = np.random.default_rng(0)
     factors = [rng.random((N, L)) < (0.4 if L == 3 else 0.05) for N in (200, 7, 50)]
     edges = np.array([0, 200, 207, 257])
-    masks, weights = group_tuples(np.concatenate([pack(factor) for factor in factors]), edges, 1)
+    masks, weights = group_tuples(np.concatenate(Factors.from_bits(factors).masks), edges, 1)
     shared = (factors[0][:, None] & factors[2]).reshape(-1, L)
     expected, times = np.unique(pack(shared[shared.any(axis=1)]), axis=0, return_counts=True)
     assert len(expected) > 2
@@ -111,12 +112,12 @@ def test_counts_of_huge_tensors_are_exact() -> None:
         factor[7, 0] = False
         factor[:, 1] = False
         factor[[0, 7, 8], 1] = True
-    masks = [pack(factor) for factor in factors]
+    masks = Factors.from_bits(factors)
     big, small = math.prod(N - 1 for N in shape), 27
     both = math.prod(2 for _ in shape)  # indices 0 and 8
     covered = big + small - both - 2
-    assert tensor.confusion(masks, 2) == (3, covered - 3, 0, math.prod(shape) - 2 - covered)
-    pos, tot = tensor.counts(2, masks, 2)
+    assert tensor.confusion(masks) == (3, covered - 3, 0, math.prod(shape) - 2 - covered)
+    pos, tot = tensor.counts(2, masks)
     inner = (shape[0] - 1) * (shape[1] - 1)
     assert tot[0].tolist() == [inner - 4, 9 - 4]
     assert tot[2].tolist() == [inner - 1, 9 - 4]

@@ -16,6 +16,7 @@ from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sweep import Target, log_posterior
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import count_alone
 from tensorm.tensors.symmetric import SymmetricTensor
 
@@ -56,13 +57,13 @@ def test_what_a_component_covers_alone_is_counted_once(order: tuple[int, ...]) -
     tensor = SymmetricTensor(DenseTensor(cells), pair)
     hours, people = rng.random((4, 3)) < 0.6, rng.random((7, 3)) < 0.6
     factors = [[hours, people, people][k] for k in order]
-    masks = [pack(factor) for factor in factors]
-    ones, zeros = count_alone(tensor, masks, 3, factors[0])
-    whole = tensor.confusion(masks, 3)
+    masks = Factors.from_bits(factors)
+    ones, zeros = count_alone(tensor, masks, factors[0])
+    whole = tensor.confusion(masks)
     assert whole.observed == 4 * 7 * 6 // 2
     for l in range(3):
-        without = [pack(np.where(np.arange(3) == l, False, factor)) for factor in factors]
-        left = tensor.confusion(without, 3)
+        without = Factors.from_bits([np.where(np.arange(3) == l, False, factor) for factor in factors])
+        left = tensor.confusion(without)
         assert (ones[l], zeros[l]) == (whole.tp - left.tp, whole.fp - left.fp)
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.special import betaln
 
-from explanations import small_ground
+from explanations import small_explanation
 from tensorm.model import boolean_product
 from tensorm.sampler.search.explanation import covered, losses
 
 
 def test_score_is_the_log_posterior_with_rates_and_densities_integrated_out() -> None:
-    explanation = small_ground()
+    explanation = small_explanation()
     tp, fp, fn, tn = explanation.confusion
     expected = betaln(1 + tp, 1 + fp) + betaln(1 + fn, 1 + tn)
     for bits in explanation.bits:
@@ -21,13 +21,13 @@ def test_score_is_the_log_posterior_with_rates_and_densities_integrated_out() ->
 
 
 def test_losses_are_what_the_score_loses() -> None:
-    explanation = small_ground()
+    explanation = small_explanation()
     expected = [explanation.score - explanation.emptied([l]).score for l in range(3)]
     np.testing.assert_allclose(losses(explanation), expected, atol=1e-9)
 
 
 def test_covered_cells_are_those_of_the_product() -> None:
-    explanation = small_ground()
+    explanation = small_explanation()
     cells = np.argwhere(np.ones(explanation.tensor.shape))
     expected = boolean_product(explanation.bits)[tuple(cells.T)]
     np.testing.assert_array_equal(covered(explanation, cells), expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explanations import make_ground, make_model
+from explanations import make_explanation, make_model
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
 from tensorm.sampler.search.explanation import bare
@@ -16,7 +16,7 @@ from tensorm.tensors import DenseTensor, SparseTensor
 def test_large_tensors_are_looked_at_in_part() -> None:
     sim = simulate((170, 150, 130), rank=5, density=0.2, noise=0.1, random_state=0)
     tensor, rng = DenseTensor(sim.observed), np.random.default_rng(0)
-    part, planted = choose_region(tensor, rng, START), make_ground(sim.observed, sim.factors)
+    part, planted = choose_region(tensor, rng, START), make_explanation(sim.observed, sim.factors)
     small = part.cut(planted)
     assert 2**18 < np.prod(small.tensor.shape) <= 2**20
     assert (part.looked_at, part.drawn) == (START.ones, True)
@@ -29,7 +29,7 @@ def test_large_tensors_are_looked_at_in_part() -> None:
 
 
 def test_small_tensors_are_looked_at_as_a_whole() -> None:
-    explanation, other = (make_ground(np.eye(6), [np.eye(6, 2, dtype=bool)] * 2) for _ in range(2))
+    explanation, other = (make_explanation(np.eye(6), [np.eye(6, 2, dtype=bool)] * 2) for _ in range(2))
     part = choose_region(explanation.tensor, np.random.default_rng(0), SearchSize(36, 9, 1))
     assert part.indices is None
     assert part.cut(explanation) is explanation

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import betaln
 
 import naive
-from explanations import make_ground, make_model, small_ground
+from explanations import make_explanation, make_model, small_explanation
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
 from tensorm.sampler.noise import Asymmetric, Symmetric
@@ -17,7 +17,7 @@ from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.region import Region, SearchSize
 from tensorm.sampler.search.seeding import CandidatePool, begin, repair, search, split
 from tensorm.tensors import DenseTensor, SparseTensor
-from tensorm.tensors.bits import pack
+from tensorm.tensors.factors import Factors
 
 
 def test_candidates_are_counted_on_what_is_left() -> None:
@@ -26,7 +26,7 @@ def test_candidates_are_counted_on_what_is_left() -> None:
     ones, observed = rng.random((4, 3, 5)) < 0.5, rng.random((4, 3, 5)) < 0.8
     factors = [rng.random((N, 2)) < 0.5 for N in ones.shape]
     columns = [rng.random((N, 3)) < 0.6 for N in ones.shape]
-    explanation = make_ground(np.where(observed, ones, np.nan), factors)
+    explanation = make_explanation(np.where(observed, ones, np.nan), factors)
     pool = CandidatePool(explanation, columns, purity=0.7)
     for mode, size in enumerate(ones.shape):
         pos, tot = pool.count(mode)
@@ -37,7 +37,7 @@ def test_candidates_are_counted_on_what_is_left() -> None:
 
 
 def test_rises_are_what_the_log_posterior_gains_at_the_pools_rates() -> None:
-    explanation = small_ground()
+    explanation = small_explanation()
     rng = np.random.default_rng(5)
     columns = [rng.random((N, 4)) < 0.5 for N in explanation.tensor.shape]
     pool = CandidatePool(explanation.emptied([1]), columns, purity=0.6)
@@ -85,7 +85,7 @@ def test_two_blocks_under_one_component_are_parted() -> None:
         factor[2:8, 0] = factor[10:16, 1] = True
     X = boolean_product(factors).astype(float)
     merged = [np.column_stack([factor.any(axis=1), np.zeros(20, bool)]) for factor in factors]
-    explanation, rng = make_ground(X, merged), np.random.default_rng(0)
+    explanation, rng = make_explanation(X, merged), np.random.default_rng(0)
     for turn in range(10):
         explanation, better = repair(explanation, rng, n_out=1 + turn % 2)
         if better:
@@ -102,7 +102,7 @@ def test_a_block_in_two_components_is_merged_to_free_one() -> None:
     halves[0][2:5, 0] = halves[0][5:9, 1] = True
     for factor in halves[1:]:
         factor[2:9] = True
-    explanation, rng = make_ground(X, halves), np.random.default_rng(0)
+    explanation, rng = make_explanation(X, halves), np.random.default_rng(0)
     for turn in range(20):
         explanation, _ = repair(explanation, rng, n_out=1 + turn % 2)
     np.testing.assert_array_equal(boolean_product(explanation.bits), X == 1)
@@ -111,7 +111,7 @@ def test_a_block_in_two_components_is_merged_to_free_one() -> None:
 def test_repairs_only_ever_improve() -> None:
     rng = np.random.default_rng(2)
     sim = simulate((12, 12, 12), rank=4, density=0.3, noise=0.2, random_state=6)
-    explanation = make_ground(sim.observed, [rng.random((12, 4)) < 0.4 for _ in range(3)])
+    explanation = make_explanation(sim.observed, [rng.random((12, 4)) < 0.4 for _ in range(3)])
     improved = 0
     for turn in range(12):
         after, better = repair(explanation, rng, n_out=1 + turn % 2)
@@ -140,9 +140,9 @@ def test_repairs_of_large_tensors_are_tried_in_part_first(monkeypatch: pytest.Mo
     """Two components that nothing covers are found in a part; the planted ones are left alone there."""
     monkeypatch.setattr(seeding, "MEND", SearchSize(2**16, 2**15, 2048))
     sim = simulate((90, 80, 70), rank=5, density=0.25, noise=0.1, random_state=0)
-    explanation = make_ground(sim.observed, sim.factors).emptied([1, 3])
-    spread, spread_to_all = Part.spread, []
-    monkeypatch.setattr(Part, "spread", lambda *given: spread_to_all.append(1) or spread(*given))
+    explanation = make_explanation(sim.observed, sim.factors).emptied([1, 3])
+    spread, spread_to_all = Region.spread, []
+    monkeypatch.setattr(Region, "spread", lambda *given: spread_to_all.append(1) or spread(*given))
     explanation, better = repair(explanation, np.random.default_rng(0), n_out=1)
     assert better
     np.testing.assert_array_equal(boolean_product(explanation.bits), sim.noise_free)
@@ -152,7 +152,7 @@ def test_repairs_of_large_tensors_are_tried_in_part_first(monkeypatch: pytest.Mo
     sampled = [
         np.where(np.random.default_rng(1).random(bits.shape) < 0.02, ~bits, bits) for bits in explanation.bits
     ]
-    for state in (explanation, make_ground(sim.observed, sampled)):
+    for state in (explanation, make_explanation(sim.observed, sampled)):
         for seed in range(3):
             assert repair(state, np.random.default_rng(seed), n_out=1) == (state, False)
     assert len(looked) == 6 * seeding.TRIES > 6
@@ -165,7 +165,7 @@ def test_only_parts_drawn_at_random_are_looked_at_again(shape, monkeypatch: pyte
     columns = [np.arange(size)[:, None] // 5 == np.arange(2) for size in shape]
     block = np.argwhere(np.ones((5, 5, 5)))
     tensor = SparseTensor(np.concatenate([block, block + 5]), shape)
-    explanation, looked = Explanation(tensor, make_model(2), tuple(map(pack, columns))), []
+    explanation, looked = Explanation(tensor, make_model(2), Factors.from_bits(columns)), []
     monkeypatch.setattr(seeding, "search", lambda *given: looked.append(1) or search(*given))
     assert repair(explanation, np.random.default_rng(0), n_out=1) == (explanation, False)
     assert len(looked) == 1
@@ -177,7 +177,7 @@ def test_what_a_part_finds_goes_to_components_that_are_unused_everywhere(
     """Also if another one, which the part has no member of, comes first."""
     first, second = np.repeat([[True, False], [False, True]], 10, axis=0).T
     columns = [np.stack([first, second], axis=1)] * 3
-    explanation = make_ground(boolean_product(columns), columns).emptied([1])
+    explanation = make_explanation(boolean_product(columns), columns).emptied([1])
     part = Region([np.flatnonzero(second), np.arange(20), np.arange(20)], 500)
     monkeypatch.setattr(seeding, "choose_region", lambda *given: part)
     found = search(explanation, np.random.default_rng(0), 0.99)

@@ -159,7 +159,7 @@ def _template() -> tuple[Any, Any]:
 
 
 def _asset(name: str) -> str:
-    return files("tensorm.report").joinpath(name).read_text("utf-8")
+    return files("tensorm.report.page").joinpath(name).read_text("utf-8")
 
 
 def _policy(css: str, script: str) -> str:
