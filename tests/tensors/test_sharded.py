@@ -17,7 +17,7 @@ from tensorm.sampler.sweep import Target, start, sweep
 from tensorm.tensors import GREEDY, DenseTensor, RelationalTensor, Rule, Stream
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.sharded import ShardedTensor, fingerprint
+from tensorm.tensors.sharded import ShardedTensor
 
 
 def sharded(X: np.ndarray, parts: int = 3) -> tuple[ShardedTensor, ShardHost]:
@@ -120,10 +120,9 @@ def test_labels_are_put_together() -> None:
 def test_a_fingerprint_knows_cells_again_however_they_are_stored() -> None:
     rng = np.random.default_rng(0)
     X = np.where(rng.random((9, 5, 4)) < 0.2, np.nan, rng.random((9, 5, 4)) < 0.5)
-    one, many = fingerprint(DenseTensor(X)), fingerprint(sharded(X)[0])
-    for a, b in zip(one, many, strict=True):
-        np.testing.assert_array_equal(a, b)
-    np.testing.assert_array_equal(one[1][0][:, 0], np.nansum(X, axis=(0, 2)))
+    one, many = DenseTensor(X).fingerprint(), sharded(X)[0].fingerprint()
+    np.testing.assert_array_equal(one, many)
+    np.testing.assert_array_equal(one[9:14, 0], np.nansum(X, axis=(0, 2)))
 
 
 def test_components_are_chosen_as_in_one_piece(tmp_path: Path) -> None:
