@@ -14,6 +14,7 @@ from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import SymmetricTensor, Tensor
 from tensorm.tensors.bits import Bits
+from tensorm.tensors.choosing import check_share
 from tensorm.tensors.holdout import check_symmetric
 
 Floats = npt.NDArray[np.float64]
@@ -35,7 +36,7 @@ def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random
     pair = tensor.pair or check_symmetric(symmetric, tensor.modes, tensor.shape)
     if math.prod(tensor.shape) > LARGEST and not (tensor.lists_observed and pair is None):
         tensor = _take_part(tensor, pair, rng)
-    train, cells, values = tensor.split(test_size, rng, pair)
+    train, cells, values = tensor.split(check_share(test_size), rng, pair)
     return Split(train, tuple(cells.T), values)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.checks import check_number
 from tensorm.errors import InputError
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.memory import available_memory
@@ -14,6 +16,14 @@ from tensorm.tensors.memory import available_memory
 Keys = npt.NDArray[np.int64]
 
 AT_ONCE = 2**22  # cells that are chosen from at a time
+
+
+def check_share(test_size: Any) -> float:
+    """Return a share above 0 and below 1, or raise."""
+    share = check_number("test_size", test_size)
+    if not 0 < share < 1:
+        raise InputError(f"test_size is {test_size}; give a number above 0 and below 1.")
+    return share
 
 
 def check_room_for_mask(shape: tuple[int, ...]) -> None:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_generator, check_mask, check_mode, check_number
+from tensorm.data.checks import check_generator, check_mask, check_mode
 from tensorm.data.inputs import is_a
 from tensorm.errors import InputError
 from tensorm.tensors import as_tensor
 from tensorm.tensors.bits import Bits
+from tensorm.tensors.choosing import check_share
 from tensorm.tensors.pick import to_sparse
 from tensorm.tensors.protocol import HeldOut, Tensor
 
@@ -89,14 +90,6 @@ def _check_ratio(zeros: Any) -> float:
     if isinstance(zeros, bool) or not isinstance(zeros, (int, float)) or not 0 <= zeros < math.inf:
         raise InputError(f"zeros is {zeros!r}; give a number of at least 0, of zeros for each one.")
     return float(zeros)
-
-
-def check_share(test_size: Any) -> float:
-    """Return a share above 0 and below 1, or raise."""
-    share = check_number("test_size", test_size)
-    if not 0 < share < 1:
-        raise InputError(f"test_size is {test_size}; give a number above 0 and below 1.")
-    return share
 
 
 def hide(X: Any, mask: npt.ArrayLike) -> Any:

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_choice, check_generator, check_number
+from tensorm.data.checks import check_choice, check_generator
 from tensorm.data.inputs import Matrix, check_names, read_matrix
 from tensorm.errors import InputError
 from tensorm.kernels.relational import Held, Ranks, count_pairs
 from tensorm.kernels.slices import read_slices
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, unpack, words_for
+from tensorm.tensors.choosing import check_share
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, Layout
@@ -234,9 +235,7 @@ class RelationalTensor(SlicedTensor):
         train, test : RelationalTensor
             Fit the one, and give the other to ``scores``.
         """
-        share = check_number("test_size", test_size)
-        if not 0 < share < 1:
-            raise InputError(f"test_size is {test_size}; give a number above 0 and below 1.")
+        share = check_share(test_size)
         if self._part is not None:
             raise InputError(
                 "Some cells of this tensor are held out already; hold out cells of the whole one."
