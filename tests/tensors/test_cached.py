@@ -63,12 +63,12 @@ def planted(shape: tuple[int, ...], L: int, missing: float, noise: float = 0.1) 
 
 def disturb(factors: Factors, L: int, rng: np.random.Generator, rows: int) -> Factors:
     """Factors with an entry flipped in some rows of some modes, as burn-in may do it."""
-    new = factors.copy()
+    new = [masks.copy() for masks in factors]
     for k in rng.permutation(len(new))[: rng.integers(1, len(new) + 1)]:
         for n in rng.integers(len(new[k]), size=rows):
             l = int(rng.integers(L))
             new[k][n, l // 64] ^= np.uint64(1) << np.uint64(l % 64)
-    return new
+    return Factors(tuple(new), L)
 
 
 CASES = [

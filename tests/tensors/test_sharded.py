@@ -49,12 +49,13 @@ def test_flips_in_components_that_share_nothing_take_one_round() -> None:
     empty = [np.zeros_like(blocks[0]), blocks[1], blocks[2]]
     rule, stream = Rule(np.arange(4), GREEDY, 1.0, 1.0, np.zeros((1, 1))), Stream(np.uint64(0), 0, 0, 1)
     apart, host = sharded(X)
-    factors = Factors.from_bits([blocks[0], empty[0], blocks[2]])
-    factors[1][:] = 15  # all four are on, and in each row three of them flip
+    # All four are on, and in each row three of them flip.
+    factors = Factors.from_bits([blocks[0], ~empty[0], blocks[2]])
     np.testing.assert_array_equal(unpack(apart.update_factor(1, factors, rule, stream), 4), blocks[1])
     assert [verb for verb, _ in host.rounds] == ["counts"]
-    together = factors.copy()
-    together[0][0] = together[2][0] = 15
+    bits = factors.bits()
+    bits[0][0] = bits[2][0] = True
+    together = Factors.from_bits(bits)
     host.rounds.clear()
     new = apart.update_factor(1, together, rule, stream)
     np.testing.assert_array_equal(new, DenseTensor(X).update_factor(1, together, rule, stream))
@@ -75,8 +76,9 @@ def test_the_confusion_is_right_after_any_number_of_flips() -> None:
         assert info == expected
         np.testing.assert_array_equal(np.concatenate(here.factors.masks), np.concatenate(there.factors.masks))
     assert "confusion" not in {verb for verb, _ in host.rounds}
-    changed = here.factors.copy()
-    changed[0][0] ^= 1
+    bits = here.factors.bits()
+    bits[0][0, 0] ^= True
+    changed = Factors.from_bits(bits)
     assert tensor.confusion(changed) == plain.confusion(changed)
 
 

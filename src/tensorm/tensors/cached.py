@@ -73,6 +73,7 @@ class CachedCounts(Wrapped):
         counts = self._recall(mode, factors)
         if counts is None:
             factor = self.tensor.update_factor(mode, factors, rule, stream)
+            now = factors.replace(mode, factor)
             flipped, _ = find_changes(factors[mode], factor, ~inert)
         else:
             factor = factors[mode].copy()
@@ -80,11 +81,10 @@ class CachedCounts(Wrapped):
             if len(flipped):
                 new = self.tensor.update_factor(mode, factors, rule, stream, flipped)
                 factor[flipped] = new[flipped]
-                now = factors.replace(mode, factor)
-                counts[:, flipped] = self.tensor.counts(mode, now, rows=flipped)
-            self._counts[mode] = counts
+                counts[:, flipped] = self.tensor.counts(mode, factors.replace(mode, factor), rows=flipped)
+            now, self._counts[mode] = factors.replace(mode, factor), counts
         self._flipped[mode] = len(flipped) / len(factor)
-        self._factors[mode] = factors.replace(mode, factor).copy()
+        self._factors[mode] = now
         return factor
 
     def confusion(self, factors: Factors) -> Confusion:
@@ -97,10 +97,10 @@ class CachedCounts(Wrapped):
                 for part, before, after in self._steps(old, factors, change.rows):
                     gone, come = (part.confusion(f) for f in (before, after))
                     confusion = Confusion(*(a - b + c for a, b, c in zip(confusion, gone, come, strict=True)))
-                self._confusion = factors.copy(), confusion
+                self._confusion = factors, confusion
                 return confusion
         confusion = self.tensor.confusion(factors)
-        self._confusion = factors.copy(), confusion
+        self._confusion = factors, confusion
         return confusion
 
     def _recall(self, mode: int, factors: Factors) -> Counts | None:

@@ -223,7 +223,6 @@ class ShardedTensor(Tensor):
         factors as they were, and every flip says by its own counts what it changes.
         """
         factor = factors[mode].copy()
-        state = factors.replace(mode, factor)
         others = [masks for k, masks in enumerate(factors) if k != mode]
         company = reduce(np.bitwise_and, [find_company(masks, factors.n_components) for masks in others])
         turns = np.zeros(len(rows), np.int64)
@@ -231,6 +230,7 @@ class ShardedTensor(Tensor):
         wanted = mode == len(factors) - 1
         while len(rows) and len(rule.order):
             first = int(turns.min())
+            state = factors.replace(mode, factor.copy())
             counts, found = self._ask_counts(mode, state, rule.order[first:], rows, wanted)
             confusion, wanted = found or confusion, False
             hits, cover = decide_rows(factor, rows, turns, counts, first, company, tuple(rule), tuple(stream))
@@ -240,7 +240,7 @@ class ShardedTensor(Tensor):
             open_ = turns < len(rule.order)
             rows, turns = rows[open_], turns[open_]
         if confusion is not None:
-            self._last.known = state.copy(), confusion
+            self._last.known = factors.replace(mode, factor), confusion
         return factor
 
     def _ask_counts(

@@ -49,7 +49,7 @@ class SymmetricTensor(Wrapped):
             halved = rule._replace(gain=rule.gain / 2, loss=rule.loss / 2)
             return self.tensor.update_factor(mode, tied, halved, stream, rows)
         factor = tied[first].copy()
-        tied = tied.replace(first, factor).replace(second, factor)
+        tied = tied.replace(first, factor.view()).replace(second, factor.view())  # to see what is decided
         for n in rows:
             one = np.array([n])
             factor[n] = self.tensor.update_factor(first, tied, rule, stream, one)[n]
