@@ -119,7 +119,7 @@ def test_bad_input_is_named() -> None:
         model.fit(X)
     X[0, 3, 3], X[0, 3, 4] = np.nan, 1 - X[0, 4, 3]
     with pytest.raises(
-        InputError, match=r"not the same when mode 1 and mode 2 are exchanged; make it so, or"
+        InputError, match=r"not the same when mode 1 and mode 2 are exchanged; make it symmetric, or"
     ):
         model.fit(X)
     with pytest.raises(InputError, match="of sizes 13 and 40; give two modes of the same size"):

@@ -23,7 +23,7 @@ from tensorm.baselines.surface import BooleanRival, take_in
 from tensorm.data.checks import check_count, check_generator, check_number
 from tensorm.model import Bits
 from tensorm.selection.description import choose, universal
-from tensorm.tensors import SparseTensor, Tensor
+from tensorm.tensors import Tensor
 
 Indices = npt.NDArray[np.intp]
 Block = tuple[Indices, ...]  # for each mode the sorted indices that it holds
@@ -127,14 +127,7 @@ class Ones:
     @classmethod
     def of(cls, tensor: Tensor) -> Ones:
         """Read the ones of a tensor."""
-        if isinstance(tensor, SparseTensor):
-            return cls(tensor.shape, tensor.ones_at(np.arange(tensor.n_ones)))
-        parts = []
-        for where, ones, _ in tensor.blocks():
-            found = np.argwhere(ones)
-            found[:, 0] += where.start
-            parts.append(found)
-        return cls(tensor.shape, np.concatenate(parts))
+        return cls(tensor.shape, tensor.ones_at(np.arange(tensor.n_ones)))
 
     def __len__(self) -> int:
         return len(self.cells)

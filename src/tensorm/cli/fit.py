@@ -27,7 +27,7 @@ from tensorm.report.describe import MOST, describe
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.selection.result import Selection
 from tensorm.storage import FIT
-from tensorm.tensors import SparseTensor, Tensor
+from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
 
 SURE = 0.5  # members of a component have at least this probability
@@ -97,7 +97,7 @@ def _fit(
         raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
     cells = read_named(file, options) if client is None else spread_named(file, options, client)
     tensor = to_tensor(cells, options)
-    if options["pair"] is None and isinstance(tensor, SparseTensor):
+    if options["pair"] is None and tensor.storage == "sparse":
         _note(_hint(tensor), quiet)
     metadata = share_metadata(tensor, metadata_of(cells) | read_tables(options["metadata"], tensor))
     model = TensOrMachine(

@@ -24,7 +24,7 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection.by_sampling import N_CHAINS, choose_by_posterior
 from tensorm.storage import FIT, Run, check_folder, start_run
 from tensorm.storage.checkpoints import Checkpoints
-from tensorm.tensors import SparseTensor, Tensor, pick_storage
+from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.threads import count_threads
 
 
@@ -191,9 +191,9 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
     def _pick(self, given: Tensor) -> Tensor:
         """Return the cells in the storage in which sweeps are faster; say which unless it goes without."""
         tensor = pick_storage(given) if is_auto(self) else pick_storage(given, int(self.n_components))
-        if isinstance(given, SparseTensor) or isinstance(tensor, SparseTensor):
+        if "sparse" in (given.storage, tensor.storage):
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
-            say(f"Cells are held {_storage(tensor)}: {ones}.", self.progress)
+            say(f"Cells are held {tensor.storage}: {ones}.", self.progress)
         return tensor
 
     def _choose(self, tensor: Tensor, plan: Plan) -> Plan:
@@ -216,7 +216,7 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
             traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
         posterior = Posterior.from_traces(traces, tensor.with_threads(threads))
         self._keep(posterior, plan.target)
-        self.storage_ = _storage(tensor)
+        self.storage_ = tensor.storage
         if folder is not None and not interrupted:
             self.save(folder / FIT)
         _warn(traces, self.n_chains, interrupted)
@@ -229,10 +229,6 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
         self.n_components_ = posterior.n_components
         self.n_features_in_ = posterior.shape[1]
         self._target = model
-
-
-def _storage(tensor: Tensor) -> str:
-    return "sparse" if isinstance(tensor, SparseTensor) else "dense"
 
 
 def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:

@@ -17,7 +17,7 @@ from tensorm.data.checks import check_count, check_index, check_mode
 from tensorm.data.coordinates import key_of
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.tensors import SparseTensor, Tensor, as_tensor
+from tensorm.tensors import as_tensor
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -65,7 +65,7 @@ def top_cells(
         tensor = as_tensor(known)
         if tensor.shape != posterior.shape:
             raise InputError(f"known has shape {tensor.shape}; give {posterior.shape}, as in fit.")
-        keys = np.setdiff1d(keys, _known(tensor, k, row), assume_unique=True)
+        keys = np.setdiff1d(keys, tensor.known_keys(k, row), assume_unique=True)
     indices = np.unravel_index(keys, posterior.shape)
     p = posterior.predict_cells(indices)
     best = np.argsort(-p, kind="stable")[:count]
@@ -106,18 +106,6 @@ def _surest(members: Sequence[Indices], means: Sequence[Floats]) -> list[Indices
         index[np.argsort(-mean[index], kind="stable")[:size]]
         for index, mean, size in zip(members, means, sizes, strict=True)
     ]
-
-
-def _known(tensor: Tensor, mode: int, row: int) -> npt.NDArray[np.int64]:
-    """Return the keys of the cells of a slice that are known: the ones, and zeros where they are listed."""
-    if isinstance(tensor, SparseTensor):
-        return tensor.slice_keys(mode, row)
-    part = [np.arange(size) for size in tensor.shape]
-    part[mode] = np.array([row])
-    (_, ones, _), *_ = tensor.take(part).blocks(math.prod(tensor.shape))
-    columns = [*np.nonzero(ones)]
-    columns[mode] = np.full_like(columns[0], row)
-    return key_of(columns, tensor.shape)
 
 
 def _name(posterior: Posterior, cell: Indices) -> tuple[str, ...]:

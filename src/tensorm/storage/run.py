@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tensorm.data.coordinates.cells import MOST_CELLS, Cells
 from tensorm.errors import FileError, InputError
 from tensorm.sampler.sweep import Target
 from tensorm.storage.chain import read_target, write_target
@@ -24,13 +22,16 @@ from tensorm.storage.fit import describe_file, read_modes, write_modes
 from tensorm.storage.labels import read_labels
 from tensorm.storage.netcdf import Stored, describe, put, reading, writing
 from tensorm.storage.settings import read_settings, write_settings
-from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, Tensor
-from tensorm.tensors.bits import Bits
-from tensorm.tensors.sharded import ShardedTensor, fingerprint
+from tensorm.tensors.arrays import from_arrays
+from tensorm.tensors.protocol import Tensor
 
 FORMAT, FORMAT_VERSION = "tensorm run", 1
 RUN, FIT = "run.nc", "fit.nc"
 FINGERPRINT = "fingerprint"
+LISTS, UNLISTED = ("one_cells", "other_cells"), {"missing_cells": "zero", "zero_cells": "missing"}
+PART = ("part", "object_keys", "keys", "other_keys")
+TYPES = {"ones": "u1", "observed": "u1"} | dict.fromkeys(LISTS, "i8") | dict.fromkeys(PART, "u2")
+AXES = dict.fromkeys(("ones", "observed", "ranks", "object_keys"), 2)  # 1 of all other arrays
 
 
 class Run(NamedTuple):
@@ -49,11 +50,7 @@ def start_run(folder: str | os.PathLike[str], run: Run) -> Path:
         write_modes(file, tensor.shape, tensor.modes, tensor.labels)
         write_settings(file.create_group("settings"), run.settings)
         write_target(file.create_group("model"), run.target)
-        cells = file.create_group("cells")
-        if isinstance(tensor, RelationalTensor):
-            _write_ranks(cells, tensor)
-        else:
-            _write_cells(cells, tensor)
+        _write_cells(file.create_group("cells"), tensor)
     return path
 
 
@@ -87,35 +84,25 @@ def open_run(folder: str | os.PathLike[str], parameters: Sequence[str], given: T
         if given is not None or FINGERPRINT in cells.names():
             tensor = _check_cells(cells, shape, given)
         else:
-            tensor = _read_tensor(cells, shape)
+            tensor = _read_cells(cells, shape)
         tensor.modes, tensor.labels = tuple(mode["name"] for mode in modes), labels
         settings = read_settings(file.group("settings"), parameters)
         return Run(settings, read_target(file.group("model"), shape), tensor)
 
 
 def _write_cells(group: Any, tensor: Tensor) -> None:
-    """Write the ones, and the observed cells if any is missing: as bits, or listed if sparse."""
-    missing = tensor.n_observed < math.prod(tensor.shape)
-    sizes = {f"size_{k}": np.int64(size) for k, size in enumerate(tensor.shape)}
-    describe(group, missing=np.int8(missing), **sizes)
-    if isinstance(tensor, ShardedTensor):
-        put(group, FINGERPRINT, ("row", "count"), _fingerprint(tensor))
-        return
-    if isinstance(tensor, SparseTensor):
-        describe(group, unlisted=tensor.unlisted)
-        for kind, keys in zip(("one", "other"), tensor.listed(), strict=True):
-            end = np.append(keys, math.prod(tensor.shape))  # a netCDF dimension cannot be 0
-            put(group, f"{kind}_cells", (f"{kind}_cell",), end)
-        return
-    planes = zip(*((_octets(ones), _octets(observed)) for _, ones, observed in tensor.blocks()), strict=True)
-    ones, observed = (np.concatenate(plane) for plane in planes)
-    put(group, "ones", ("slice", "octet"), ones)
-    if missing:
-        put(group, "observed", ("slice", "octet"), observed)
-
-
-def _fingerprint(tensor: Tensor) -> npt.NDArray[np.int64]:
-    return np.concatenate([np.hstack(counts) for counts in fingerprint(tensor)])
+    """Write the arrays that the cells follow from."""
+    arrays, sizes = tensor.arrays(), {f"size_{k}": np.int64(size) for k, size in enumerate(tensor.shape)}
+    describe(group, missing=np.int8(tensor.n_observed < math.prod(tensor.shape)), **sizes)
+    if "ranks" in arrays:
+        describe(group, wide=np.int8(arrays["ranks"].dtype == np.uint32), in_parts=np.int8("part" in arrays))
+    for name, array in arrays.items():
+        if name in UNLISTED:
+            describe(group, unlisted=UNLISTED[name])
+            name = "other_cells"
+        if name in LISTS:
+            array = np.append(array, math.prod(tensor.shape))  # a netCDF dimension cannot be 0
+        put(group, name, tuple(f"{name}_{k}" for k in range(array.ndim)), array)
 
 
 def _check_cells(group: Stored, shape: tuple[int, ...], given: Tensor | None) -> Tensor:
@@ -124,72 +111,33 @@ def _check_cells(group: Stored, shape: tuple[int, ...], given: Tensor | None) ->
         raise FileError("The cells of this run are on a cluster; give them again, as in resume(run_dir, X).")
     known = FINGERPRINT in group.names()
     counts = (
-        group.array(FINGERPRINT, "i8", (sum(shape), 2)) if known else _fingerprint(_read_tensor(group, shape))
+        group.array(FINGERPRINT, "i8", (sum(shape), 2)) if known else _read_cells(group, shape).fingerprint()
     )
-    if given.shape != shape or not np.array_equal(counts, _fingerprint(given)):
+    if given.shape != shape or not np.array_equal(counts, given.fingerprint()):
         raise InputError("X has other cells than the run in this folder; give those that it began with.")
     return given
 
 
-def _read_tensor(group: Stored, shape: tuple[int, ...]) -> Tensor:
-    return _read_ranks(group, shape) if "ranks" in group.names() else _read_cells(group, shape)
-
-
-def _write_ranks(group: Any, tensor: RelationalTensor) -> None:
-    """Write what a relational tensor is made of."""
-    arrays = tensor.arrays()
-    sizes = {f"size_{k}": np.int64(size) for k, size in enumerate(tensor.shape)}
-    wide, in_parts = arrays["ranks"].dtype == np.uint32, len(arrays) > 1
-    describe(group, wide=np.int8(wide), in_parts=np.int8(in_parts), **sizes)
-    for name, array in arrays.items():
-        put(group, name, tuple(f"{name}_{k}" for k in range(array.ndim)), array)
-
-
-def _read_ranks(group: Stored, shape: tuple[int, ...]) -> RelationalTensor:
-    wide, in_parts = group.integer("wide", 0, 1), group.integer("in_parts", 0, 1)
-    if len(shape) != 3:
-        raise group.refuse(f"ranks belong to 3 modes, not {len(shape)}")
-    O, A, B = shape
-    known = {"part": (2,), "object_keys": (O, 2), "keys": (A,), "other_keys": (B,)} if in_parts else {}
-    group.expect(["ranks", *known])
-    ranks = group.array("ranks", "u4" if wide else "u2", (O, None))
-    if ranks.shape[1] not in ((A, A + B) if A == B else (A + B,)):
-        raise group.refuse("there are not as many ranks as attributes")
-    arrays = {name: group.array(name, "u2", sizes) for name, sizes in known.items()}
-    return RelationalTensor.from_arrays({"ranks": ranks, **arrays}, shape)
-
-
-def _octets(bits: Bits) -> npt.NDArray[np.uint8]:
-    return np.packbits(bits.reshape(len(bits), -1), axis=1, bitorder="little")
-
-
 def _read_cells(group: Stored, shape: tuple[int, ...]) -> Tensor:
-    if "one_cells" in group.names():
-        return _read_listed(group, shape)
-    inner = math.prod(shape[1:])
-    stored = (shape[0], -(-inner // 8))
-    ones = group.array("ones", "u1", stored)
-    missing = group.integer("missing", 0, 1)
-    observed = group.array("observed", "u1", stored) if missing else None
-    cells = np.unpackbits(ones, axis=1, count=inner, bitorder="little").reshape(shape).astype(np.int8)
-    if observed is None:
-        return DenseTensor(cells)
-    seen = np.unpackbits(observed, axis=1, count=inner, bitorder="little").reshape(shape)
-    return DenseTensor(np.ma.array(cells, mask=seen == 0))
-
-
-def _read_listed(group: Stored, shape: tuple[int, ...]) -> SparseTensor:
-    unlisted, lists = group.word("unlisted", ("zero", "missing")), []
-    if math.prod(shape) >= MOST_CELLS:
-        raise group.refuse("it has too many cells")
-    for name in ("one_cells", "other_cells"):
-        keys = group.array(name, "i8", (None,))
-        if not len(keys) or keys[0] < 0 or keys[-1] != math.prod(shape) or not (keys[1:] > keys[:-1]).all():
+    """Return the tensor whose arrays are in a group."""
+    found, types = group.names(), dict(TYPES)
+    if "ranks" in found:
+        types["ranks"] = "u4" if group.integer("wide", 0, 1) else "u2"
+        names = ["ranks", *(PART if group.integer("in_parts", 0, 1) else ())]
+    elif "one_cells" in found:
+        names = list(LISTS)
+    else:
+        names = ["ones", "observed"] if group.integer("missing", 0, 1) else ["ones"]
+    group.expect(names)
+    arrays = {name: group.array(name, types[name], (None,) * AXES.get(name, 1)) for name in names}
+    for name in set(LISTS) & set(arrays):
+        if not len(arrays[name]) or arrays[name][-1] != math.prod(shape):
             raise group.refuse(f"{name} is no list of cells in order")
-        lists.append(keys[:-1])
-    ones, others = lists
-    if np.intersect1d(ones, others, assume_unique=True).size:
-        raise group.refuse("a cell has two values")
-    cells = Cells.of(unlisted, ones, others)
-    names = tuple(f"mode {k}" for k in range(len(shape)))
-    return SparseTensor.from_cells(cells, shape, unlisted, names, (None,) * len(shape))
+        arrays[name] = arrays[name][:-1]
+    if "other_cells" in arrays:
+        unlisted = group.word("unlisted", tuple(UNLISTED.values()))
+        arrays[next(name for name in UNLISTED if UNLISTED[name] == unlisted)] = arrays.pop("other_cells")
+    try:
+        return from_arrays(arrays, shape)
+    except InputError as error:
+        raise group.refuse(str(error)) from error

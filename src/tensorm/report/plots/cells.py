@@ -12,7 +12,7 @@ from tensorm.errors import InputError
 from tensorm.posterior.modes import FittedMode, find_mode, posterior_of, read_modes
 from tensorm.report.plots.style import LINE, POINTS, SMALLEST, explain, new_axes, pyplot, shades
 from tensorm.tensors import as_tensor
-from tensorm.tensors.cells import MISSING, read_cells
+from tensorm.tensors.protocol import MISSING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +61,7 @@ def plot_slice(
         tensor = as_tensor(X)
         if tensor.shape != posterior.shape:
             raise InputError(f"X has shape {tensor.shape}; give {posterior.shape}, as in fit.")
-        cells = np.ma.masked_equal(read_cells(tensor, indices), MISSING)
+        cells = np.ma.masked_equal(tensor.read_cells(indices), MISSING)
     ax = new_axes(ax)
     image = ax.imshow(
         cells.reshape(posterior.shape[rows], posterior.shape[columns]),
