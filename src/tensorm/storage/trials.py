@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tensorm.errors import FileError
-from tensorm.storage.netcdf import replace_file
+from tensorm.storage.files import replace_file
 from tensorm.tensors import RelationalTensor, SparseTensor, Tensor
 from tensorm.tensors.sharded import ShardedTensor, fingerprint
 
