@@ -23,6 +23,7 @@ from tensorm import TensOrMachine, load, resume, select_components
 from tensorm.errors import InputError
 from tensorm.posterior.modes import MEMBER
 from tensorm.selection.result import Selection
+from tensorm.storage import RUN, find
 
 FIGURES = "../figures"  # as seen from docs/gallery
 NEUTRAL = ("quick", "fresh")  # options that do not change what is found
@@ -103,10 +104,10 @@ def fit_once(name: str, X: Any, about: Row, settings: Mapping[str, Any], fresh: 
         return Selection.from_json(choice.read_text()) if choice.exists() else None
 
     if facts.exists():
-        return Fitted(load(folder / "fit.nc"), chosen(), json.loads(facts.read_text()))
+        return Fitted(load(folder), chosen(), json.loads(facts.read_text()))
     folder.mkdir(parents=True, exist_ok=True)
     wall, cpu = time.perf_counter(), time.process_time()
-    resumed = (folder / "run.nc").exists()
+    resumed = find(folder, RUN) is not None
     if resumed:
         model = resume(folder)
     else:

@@ -208,8 +208,8 @@ def test_wrong_arguments(client: Any) -> None:
 def test_a_run_is_resumed_with_the_same_cells_only(client: Any, alone: TensOrMachine, tmp_path: Path) -> None:
     tensor = DaskTensor(np.array_split(X, 2))
     assert_same_draws(TensOrMachine(3, **SETTINGS).fit(tensor, run_dir=tmp_path), alone)
-    assert (tmp_path / "run.nc").stat().st_size < 40_000  # no cells
-    (tmp_path / "fit.nc").unlink()
+    assert (tmp_path / "run.tensorm").stat().st_size < 40_000  # no cells
+    (tmp_path / "fit.tensorm").unlink()
     with pytest.raises(FileError, match=r"on a cluster; give them again, as in resume\(run_dir, X\)"):
         tensorm.resume(tmp_path)
     with pytest.raises(InputError, match="X has other cells than the run in this folder"):

@@ -209,7 +209,7 @@ def test_a_run_in_a_folder_is_resumed(tmp_path, monkeypatch: pytest.MonkeyPatch)
     model = TensOrMachine(2, n_chains=1, n_draws=8, burn_in=5, random_state=0, progress=False)
     model.fit(DenseTensor(X), run_dir=tmp_path / "run")
     assert model.storage_ == "sparse"
-    (tmp_path / "run" / "fit.nc").unlink()
+    (tmp_path / "run" / "fit.tensorm").unlink()
     again = tensorm.resume(tmp_path / "run", progress=False)
     for mine, theirs in zip(again.factors_, model.factors_, strict=True):
         np.testing.assert_array_equal(mine, theirs)

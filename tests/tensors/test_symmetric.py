@@ -90,10 +90,10 @@ def test_the_two_factors_are_one(tmp_path) -> None:
     assert np.array_equal(model.factors_[1], model.factors_[2])
     assert model.posterior_.traces[0].confusion[0].sum() == 13 * 40 * 39 // 2
     assert model.transform(X).shape == (13, 4)
-    again = load(tmp_path / "run" / "fit.nc")
+    again = load(tmp_path / "run" / "fit.tensorm")
     assert again._target.tied == (1, 2)
     assert np.array_equal(again.transform(X), model.transform(X))
-    (tmp_path / "run" / "fit.nc").unlink()
+    (tmp_path / "run" / "fit.tensorm").unlink()
     assert np.array_equal(resume(tmp_path / "run", progress=False).factors_[1], model.factors_[1])
 
 

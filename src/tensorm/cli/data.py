@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ import numpy as np
 from tensorm.cli.groups import main, say
 from tensorm.datasets import cancer, hospital, nations, simulate, students, ward
 from tensorm.datasets.sources import MIRROR, SOURCES
-from tensorm.errors import FileError
-from tensorm.storage.netcdf import replace_file
+from tensorm.errors import FileError, InputError
+from tensorm.storage.files import replace_file
 
 MADE = {
     "ward": (ward, "13 hours x 75 people x 75 people, invented, with known groups"),
@@ -31,9 +32,7 @@ MADE = {
 @click.option("--density", type=float, default=0.3, show_default=True, help="Expected share of ones.")
 @click.option("--noise", type=float, default=0.1, show_default=True, help="Share of cells flipped.")
 @click.option("--missing", type=float, default=0.0, show_default=True, help="Share of cells missing.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="A .npz or .npy file."
 )
@@ -56,7 +55,7 @@ def simulate_command(shape: str, out: Path, seed: int, **options: Any) -> None:
         arrays: dict[str, Any] = {f"factor_{k}": factor for k, factor in enumerate(sim.factors)}
         np.savez_compressed(text, observed=sim.observed, noise_free=sim.noise_free, **arrays)
     else:
-        raise FileError(f"{out} is of no known kind; give a name that ends in .npz or .npy.")
+        raise FileError(f"{out} has an unsupported file type; give a name that ends in .npz or .npy.")
     replace_file(out, text.getvalue())
     say(f"Written: {out}, {' x '.join(map(str, sizes))} cells with {options['rank']} components.")
 
@@ -68,7 +67,7 @@ def datasets_group() -> None:
 
 @datasets_group.command("list")
 def list_command() -> None:
-    """Print what there is.
+    """List the data sets.
 
     \b
     Example:
@@ -98,7 +97,9 @@ def get_command(name: str, out: Path | None) -> None:
     """
     path = Path(f"{name}.nc") if out is None else out
     if path.suffix != ".nc":
-        raise FileError(f"{path} is of no known kind; give a name that ends in .nc.")
+        raise FileError(f"{path} has an unsupported file type; give a name that ends in .nc.")
+    if find_spec("h5netcdf") is None:
+        raise InputError("A netCDF file needs h5netcdf; install it with: pip install 'tensorm[netcdf]'.")
     array = MADE[name][0]()
     replace_file(path, bytes(array.to_netcdf(engine="h5netcdf")))
     say(f"Written: {path}, {' x '.join(f'{size} {mode}' for mode, size in array.sizes.items())}.")

@@ -26,7 +26,6 @@ from tensorm.reading import metadata_of
 from tensorm.report.describe import MOST, describe
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.selection.result import Selection
-from tensorm.storage import FIT
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
 
@@ -177,7 +176,7 @@ def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> N
         say(text, bold=r"^Components? \d+")
     say(f"\n{name_options(model.diagnostics_.verdict)}")
     say(f"The fit is in {folder.path}; see it all in a browser:  tensorm report {folder.path}")
-    say(f'To go on in Python:  tensorm.load("{folder.path / FIT}")')
+    say(f'To go on in Python:  tensorm.load("{folder.path}")')
 
 
 def summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:

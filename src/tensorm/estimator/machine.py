@@ -166,8 +166,8 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
             Ignored; part of the scikit-learn interface.
         run_dir : path, optional
             A folder for checkpoints, written every few seconds. ``tensorm.resume`` goes on from them after
-            Ctrl-C or a power cut, and ends with the same draws as a run that was never stopped. In the end
-            the fit is saved there, too, as fit.nc.
+            Ctrl-C or a power cut, and ends with the same draws as a run that was never stopped. At the end
+            the fit is saved there, too, as fit.tensorm.
 
         Returns
         -------
@@ -208,7 +208,8 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
     def _sample(self, tensor: Tensor, plan: Plan, folder: Path | None = None) -> Self:
         """Run the chains, from their last checkpoints if there are any, and keep what they found."""
         threads = count_threads(self.n_jobs)
-        checkpoints = None if folder is None else Checkpoints(folder, plan.target.seed)
+        L = plan.target.n_components
+        checkpoints = None if folder is None else Checkpoints.of_run(folder, tensor.shape, L)
         with announcing_compilation(self.progress):
             warm_up(tensor, plan.target)
         forecast = Forecast.of(tensor, plan, self.n_chains, threads)

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from tensorm.errors import InputError
 from tensorm.posterior.datatree import to_datatree
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.export import to_dataframe, to_tensorly, write_gmt
+from tensorm.posterior.export import to_dataframe, to_tensorly
+from tensorm.report.gmt import write_gmt
 from tensorm.sampler.sweep import Target
 from tensorm.storage import Fit, write_fit
 from tensorm.tensors import as_tensor
@@ -32,7 +33,7 @@ class Outputs:
             """Return the parameters, as scikit-learn estimators do."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fit to a netCDF file, for ``tensorm.load``.
+        """Write the fit to a file, for ``tensorm.load``.
 
         The file holds the settings, labels, seed and all draws, but not the data. It takes the place of an
         older one in a single step: whatever goes wrong, one of the two is there and whole. A random generator
@@ -41,6 +42,7 @@ class Outputs:
         Parameters
         ----------
         path : path
+            By convention it ends in .tensorm.
 
         Raises
         ------

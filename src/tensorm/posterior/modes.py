@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tensorm.estimator.machine import TensOrMachine
 
 Groups = Mapping[Any, npt.ArrayLike]
+SURE = 0.9  # a member above this probability is a sure one
 MEMBER = 0.5  # an index is a member of a component above this probability
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tensorm.posterior.align import SAME, factor_means, similarity
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import MEMBER, FittedMode, Groups, posterior_of, read_modes
+from tensorm.posterior.modes import MEMBER, SURE, FittedMode, Groups, posterior_of, read_modes
 from tensorm.report.metadata import UNKNOWN
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-SURE = 0.9
 NAMES, IN_DOUBT = 8, 4  # names in a list before it is cut short
 MOST = 12  # components that are told of at once
 INTERVAL = re.compile(r"([^-–]+)[-–]([^-–]+)")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tensorm.errors import FileError
-from tensorm.storage.netcdf import replace_file
+from tensorm.storage.files import replace_file
 
 HEAD, FORMAT = "selection.json", "tensorm selection"
 
