@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.real import bernoulli_gcp
 from experiments.record import Bits, Floats, Row
 from tensorm import baselines, hide, score_cells, train_test_mask
 
@@ -33,7 +34,8 @@ def boolean_als(cells: Floats, L: int, seed: int = 0) -> Floats:
 
 def logistic_cp(cells: Floats, L: int, seed: int = 0) -> Floats:
     """Return P(x = 1) by a CP decomposition of the odds (pyttb's GCP)."""
-    return baselines.BernoulliGCP(L, max_iter=300, random_state=seed).fit(cells).predict_proba()
+    odds = bernoulli_gcp(cells, L, seed, max_iter=300).values()
+    return odds / (1 + odds)
 
 
 RIVALS: dict[str, Callable[..., Floats]] = {"Boolean ALS": boolean_als, "logistic CP": logistic_cp}

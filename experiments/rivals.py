@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from experiments.grid import DBTF, plant, score, timed, warm_up
+from experiments.real import bernoulli_gcp, nonnegative_cp
 from experiments.record import Row, drawing, markdown, mean, options, run, show, spread, write_section
 from tensorm import TensOrMachine, baselines
 
@@ -43,8 +44,8 @@ FITS: dict[str, Callable[[int, np.ndarray, int], Any]] = {
     "als": lambda L, X, seed: baselines.BooleanALS(L, random_state=seed).fit(X),
     "dbtf": lambda L, X, seed: baselines.BooleanALS(L, random_state=seed, **DBTF).fit(X),
     "walk": fit_walks,
-    "nncp": lambda L, X, seed: baselines.NonNegativeCP(L, random_state=seed).fit(X),
-    "gcp": lambda L, X, seed: baselines.BernoulliGCP(L, random_state=seed).fit(X),
+    "nncp": lambda L, X, seed: nonnegative_cp(X, L, seed),
+    "gcp": lambda L, X, seed: bernoulli_gcp(X, L, seed),
 }
 
 
