@@ -16,6 +16,7 @@ import numpy as np
 
 from experiments import record
 from experiments.contests import Contest, average_scores
+from experiments.prepare import ensure
 from experiments.record import Floats, Row, claims, markdown, show, write_section
 from experiments.study import (
     FIGURES,
@@ -121,6 +122,7 @@ def settings(n_components: int | str, quick: bool) -> Row:
 @options
 def main(quick: bool, fresh: bool) -> None:
     """Seats of students."""
+    ensure("students")
     X = datasets.students()
     splits = [predict(X, split, quick, fresh) for split in range(1 if quick else SPLITS)]
     contest, chosen = splits[0]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from experiments import record
 from experiments.forests import SEED
+from experiments.prepare import ensure
 from experiments.record import Floats
 from experiments.study import Fitted, fit_once
 from tensorm import RelationalTensor, datasets, write_report
@@ -24,6 +25,7 @@ COUNT = click.IntRange(min=0)  # where 0 stands for all
 
 def sample(kind: str, patients: int, attributes: int) -> Any:
     """Return the expression of random patients, and of the attributes that vary most; 0 stands for all."""
+    ensure(kind)
     M = datasets.cancer(kind)
     rows = np.random.default_rng(SEED).permutation(M.shape[0])[: patients or None]
     M = most_varying(M, attributes)[np.sort(rows)]

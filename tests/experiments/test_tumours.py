@@ -39,6 +39,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> xarray.DataArray:
         "cancer": ("patient", TYPES),
     }
     M = xarray.DataArray(values, dims=("patient", "gene"), coords=coords)
+    monkeypatch.setattr(tumours, "ensure", lambda kind: None)
     monkeypatch.setattr(tumours.datasets, "cancer", lambda kind: M)
     monkeypatch.setattr(forests, "TREES", 5)
     monkeypatch.setattr(forests, "FOLDS", 2)

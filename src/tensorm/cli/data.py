@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorm.cli.groups import main, say
 from tensorm.datasets import cancer, hospital, nations, simulate, students, ward
-from tensorm.datasets.sources import MIRROR, SOURCES
+from tensorm.datasets.registry import FOLDER, SOURCES
 from tensorm.errors import FileError
 from tensorm.storage.netcdf import replace_file
 
@@ -68,20 +68,22 @@ def datasets_group() -> None:
 
 @datasets_group.command("list")
 def list_command() -> None:
-    """Print what there is.
+    """List the data sets.
 
     \b
     Example:
       tensorm datasets list
     """
     for name, (_, what) in MADE.items():
-        source = SOURCES.get({"cancer": "mirna", "nations": "nations train"}.get(name, name))
+        source = SOURCES.get("mirna" if name == "cancer" else name)
         licence = "part of tensorm" if source is None else source.licence
         say(f"{name:10} {what} ({licence})")
-    folder = os.environ.get(MIRROR)
-    say(
-        f"Read from {folder}." if folder else f"Downloaded on first use; {MIRROR} names a folder of your own."
-    )
+    folder = os.environ.get(FOLDER)
+    if folder:
+        say(f"Public data are read from {folder}.")
+    else:
+        say("hospital and nations are downloaded on first use.")
+        say(f"students and cancer are read from a folder that {FOLDER} names.")
 
 
 @datasets_group.command("get")
