@@ -1,4 +1,4 @@
-"""Gene expression of tumours (The Cancer Genome Atlas), and gene sets of KEGG."""
+"""Gene expression in tumours (The Cancer Genome Atlas), and gene sets of KEGG."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import xarray
 
 START = 13  # o'clock, on a Monday, when the clock of the badges starts
-SECONDS = 20  # a contact seen at t was active in the seconds before
+SECONDS = 20  # a contact recorded at t was active in the seconds before
 ROLES = {"MED": "doctor", "NUR": "nurse", "PAT": "patient", "ADM": "administrator"}
 
 
