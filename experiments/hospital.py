@@ -21,15 +21,7 @@ import numpy as np
 from experiments import record
 from experiments.contests import Contest, average_scores
 from experiments.record import Row, claims, markdown, show, write_section
-from experiments.study import (
-    FIGURES,
-    Fitted,
-    fit_once,
-    members,
-    options,
-    saving,
-    write_numbers,
-)
+from experiments.study import FIGURES, Fitted, fit_once, members, options, saving, write_numbers
 from tensorm import TensOrMachine, datasets, write_report
 
 PAIR = ("person", "met")

@@ -16,14 +16,7 @@ import numpy as np
 from experiments import record
 from experiments.contests import RIVALS
 from experiments.record import Bits, Floats, Row, markdown, show, write_section
-from experiments.study import (
-    FIGURES,
-    Fitted,
-    fit_once,
-    options,
-    saving,
-    write_numbers,
-)
+from experiments.study import FIGURES, Fitted, fit_once, options, saving, write_numbers
 from tensorm import datasets, write_report
 
 PARTS = ("train", "valid", "test")

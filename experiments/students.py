@@ -17,15 +17,7 @@ from experiments import record
 from experiments.contests import Contest, average_scores
 from experiments.prepare import ensure
 from experiments.record import Floats, Row, claims, markdown, show, write_section
-from experiments.study import (
-    FIGURES,
-    Fitted,
-    fit_once,
-    members,
-    options,
-    saving,
-    write_numbers,
-)
+from experiments.study import FIGURES, Fitted, fit_once, members, options, saving, write_numbers
 from tensorm import TensOrMachine, datasets, write_report
 
 PAPER = 7  # components

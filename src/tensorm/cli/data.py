@@ -76,7 +76,7 @@ def list_command() -> None:
     """
     for name, (_, what) in MADE.items():
         source = SOURCES.get("mirna" if name == "cancer" else name)
-        licence = "part of tensorm" if source is None else source.licence
+        licence = "part of tensorm" if source is None else f"licence: {source.licence}"
         say(f"{name:10} {what} ({licence})")
     folder = os.environ.get(FOLDER)
     if folder:

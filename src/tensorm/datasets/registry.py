@@ -171,8 +171,6 @@ SOURCES = {
     ),
 }
 
-TRIPLES = "https://raw.githubusercontent.com/pykeen/pykeen/v1.7.0/src/pykeen/datasets/nations"
-PART = "1 for the relations of one part; 0 also for those of the other two parts."
 READS = (
     "Values are log2(1 + reads per million mapped microRNAs); 0 where no read was seen. One tumour per "
     "patient: primary tumours, and metastases of melanoma."
@@ -195,24 +193,19 @@ FILES = {
         "public as data; '?' is for scans that name no seat.",
         "QR_u*.json",
     ),
-    "nations/train.txt": File(
-        "nations",
-        "0830fa9da8e5bba2ccdaa45b7bdc9130451ba66b09ff2708f35fccaf82473e57",
-        f"{TRIPLES}/train.txt",
-        PART,
-    ),
-    "nations/valid.txt": File(
-        "nations",
-        "2b337a62e51a2f45c283eac98a70d21b7e0e102136be1539b2a52c652a7b0530",
-        f"{TRIPLES}/valid.txt",
-        PART,
-    ),
-    "nations/test.txt": File(
-        "nations",
-        "3971085165b47b6aeaec68058c6d8d98b3005e929db81268410b95ae4db770ab",
-        f"{TRIPLES}/test.txt",
-        PART,
-    ),
+    **{
+        f"nations/{part}.txt": File(
+            "nations",
+            sha256,
+            f"https://raw.githubusercontent.com/pykeen/pykeen/v1.7.0/src/pykeen/datasets/nations/{part}.txt",
+            "1 for the relations of one part; 0 also for those of the other two parts.",
+        )
+        for part, sha256 in {
+            "train": "0830fa9da8e5bba2ccdaa45b7bdc9130451ba66b09ff2708f35fccaf82473e57",
+            "valid": "2b337a62e51a2f45c283eac98a70d21b7e0e102136be1539b2a52c652a7b0530",
+            "test": "3971085165b47b6aeaec68058c6d8d98b3005e929db81268410b95ae4db770ab",
+        }.items()
+    },
     "cancer/mirna_8943x1046.npz": File(
         "mirna", "9d4eed2ff791bf98185fcd23e6f4d81f03301593d022c31e78dde9d23ad519e6", PACKAGE, READS
     ),
