@@ -177,10 +177,14 @@ def test_quiet_prints_nothing(folder, monkeypatch) -> None:
         assert (result.exit_code, result.output) == (0, "")
 
 
-def test_datasets_are_listed() -> None:
-    result = run("datasets", "list")
-    assert "ward" in result.stdout
-    assert "CC BY-NC-SA 3.0" in result.stdout
+def test_datasets_are_listed(monkeypatch) -> None:
+    monkeypatch.delenv("TENSORM_DATA", raising=False)
+    lines = run("datasets", "list").stdout.splitlines()
+    assert [line.split()[0] for line in lines[:5]] == ["ward", "hospital", "students", "nations", "cancer"]
+    assert lines[1].endswith("(licence: CC BY-NC-SA 3.0)")
+    assert "students and cancer are read from a folder that TENSORM_DATA names." in lines
+    monkeypatch.setenv("TENSORM_DATA", "mine")
+    assert run("datasets", "list").stdout.endswith("Public data are read from mine.\n")
 
 
 @pytest.mark.parametrize(

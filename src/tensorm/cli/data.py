@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorm.cli.groups import main, say
 from tensorm.datasets import cancer, hospital, nations, simulate, students, ward
-from tensorm.datasets.sources import MIRROR, SOURCES
+from tensorm.datasets.registry import FOLDER, SOURCES
 from tensorm.errors import FileError, InputError
 from tensorm.storage.files import replace_file
 
@@ -74,13 +74,15 @@ def list_command() -> None:
       tensorm datasets list
     """
     for name, (_, what) in MADE.items():
-        source = SOURCES.get({"cancer": "mirna", "nations": "nations train"}.get(name, name))
-        licence = "part of tensorm" if source is None else source.licence
+        source = SOURCES.get("mirna" if name == "cancer" else name)
+        licence = "part of tensorm" if source is None else f"licence: {source.licence}"
         say(f"{name:10} {what} ({licence})")
-    folder = os.environ.get(MIRROR)
-    say(
-        f"Read from {folder}." if folder else f"Downloaded on first use; {MIRROR} names a folder of your own."
-    )
+    folder = os.environ.get(FOLDER)
+    if folder:
+        say(f"Public data are read from {folder}.")
+    else:
+        say("hospital and nations are downloaded on first use.")
+        say(f"students and cancer are read from a folder that {FOLDER} names.")
 
 
 @datasets_group.command("get")

@@ -39,7 +39,7 @@ def to_tensorly(posterior: Posterior, rounded: bool = False) -> Any:
         import tensorly
         from tensorly.cp_tensor import CPTensor
     except ImportError as error:
-        wanted = "pip install 'tensorm[rivals]'"
+        wanted = "pip install tensorly"
         raise InputError(f"A CPTensor needs tensorly, which is not installed: {wanted}.") from error
     means = [(mean > MEMBER).astype(np.float64) if rounded else mean for mean in posterior.factors]
     weights = tensorly.tensor(np.ones(posterior.n_components))

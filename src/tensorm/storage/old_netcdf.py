@@ -94,9 +94,10 @@ class OldFile:
         for name in ("cells/one_cells", "cells/other_cells"):
             if name in self._arrays:
                 self._arrays[name] = self._arrays[name][:-1]  # the last marked the end
-        K, cells = len(self.about["modes"]), self.about.get("cells")
         if "cells/other_cells" in self._arrays:
-            self._arrays[f"cells/{OTHERS[cells['unlisted']]}"] = self._arrays.pop("cells/other_cells")
+            listed = OTHERS[self.about["cells"]["unlisted"]]
+            self._arrays[f"cells/{listed}"] = self._arrays.pop("cells/other_cells")
+        K, cells = len(self.about["modes"]), self.about.get("cells")
         if cells is None:
             self.about["shape"] = [self._arrays[f"chain_0/factor_{k}"].shape[1] for k in range(K)]
         else:
