@@ -36,13 +36,13 @@ from rich.table import Table
 from benchmarks.accuracy import Cell
 from tensorm import TensOrMachine, datasets, hide, select_components, train_test_mask
 from tensorm.baselines import BooleanALS
+from tensorm.report.selection import Selection
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.sweep import Target
 from tensorm.selection.description import describe_length
 from tensorm.selection.occam import prune, worths
-from tensorm.selection.result import Selection
 from tensorm.selection.validation import fewest_within_error
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.factors import Factors

@@ -20,9 +20,10 @@ import pytest
 
 from tensorm.datasets import simulate
 from tensorm.sampler.burnin import STEP, WINDOW, steady
-from tensorm.sampler.chains import Plan, Step, run_chain, run_chains, warm_up
+from tensorm.sampler.chains import run_chain, run_chains, warm_up
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sample import Plan, Step
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import DenseTensor
@@ -200,7 +201,7 @@ def press_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         interrupted.wait(60)
         time.sleep(0.2)  # until the chains are told
 
-    monkeypatch.setattr("tensorm.sampler.chains.wait", wait)
+    monkeypatch.setattr("tensorm.sampler.pool.wait", wait)
     return press
 
 

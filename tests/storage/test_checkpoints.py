@@ -10,9 +10,10 @@ import pytest
 
 from tensorm.datasets import simulate
 from tensorm.errors import FileError
-from tensorm.sampler.chains import Chain, Plan, run_chain
+from tensorm.sampler.chains import run_chain
 from tensorm.sampler.noise import Asymmetric, Symmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
+from tensorm.sampler.sample import Plan, sample
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
 from tensorm.storage.checkpoints import Checkpoints
@@ -45,7 +46,7 @@ def stop_after(n_sweeps: int):
 
 @pytest.mark.parametrize("sweeps", [0, 1, 4, 5, 6, 10, 26, 60, 109, 110, 111, 115, 121, 122])
 def test_a_chain_stopped_anywhere_goes_on_as_if_never_stopped(tensor, tmp_path: Path, sweeps: int) -> None:
-    """Every fifth sweep of burn-in a chain may be mended; this one burns in for 110 sweeps."""
+    """Every fifth sweep of burn-in a chain may be repaired; this one burns in for 110 sweeps."""
     plan = make_plan()
     whole = run_chain(tensor, plan, 1)
     assert whole.burn_in == 110
@@ -91,14 +92,14 @@ def test_checkpoints_are_made_by_the_clock(tensor, tmp_path: Path, monkeypatch) 
 
 
 def test_another_runs_checkpoint_is_refused(tensor, tmp_path: Path) -> None:
-    Checkpoints(tmp_path, SEED).write(0, Chain(tensor, make_plan(), 0).snapshot())
+    Checkpoints(tmp_path, SEED).write(0, next(sample(tensor, make_plan(), 0)).snapshot)
     with pytest.raises(FileError, match="another run"):
         Checkpoints(tmp_path, np.uint64(4)).read(0)
 
 
 def test_a_damaged_checkpoint_is_refused(tensor, tmp_path: Path) -> None:
     checkpoints = Checkpoints(tmp_path, SEED)
-    checkpoints.write(0, Chain(tensor, make_plan(), 0).snapshot())
+    checkpoints.write(0, next(sample(tensor, make_plan(), 0)).snapshot)
     path = tmp_path / "chain-0.nc"
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(FileError, match=r"chain-0\.nc cannot be read"):

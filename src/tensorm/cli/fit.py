@@ -25,7 +25,7 @@ from tensorm.estimator.machine import TensOrMachine
 from tensorm.reading import metadata_of
 from tensorm.report.describe import MOST, describe
 from tensorm.report.metadata import groups_of, share_metadata
-from tensorm.selection.result import Selection
+from tensorm.report.selection import Selection
 from tensorm.storage import FIT
 from tensorm.tensors import SparseTensor, Tensor
 from tensorm.tensors.distributed import connect

@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorm.model import Confusion, Noise
 from tensorm.sampler.burnin import WINDOW, Memory
-from tensorm.sampler.chains import Snapshot
+from tensorm.sampler.sample import Snapshot
 from tensorm.sampler.state import State
 from tensorm.storage.chain import read_trace, write_trace
 from tensorm.storage.netcdf import Stored, describe, put, reading, writing
