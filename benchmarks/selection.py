@@ -60,7 +60,7 @@ def identifiable(X: np.ndarray, factors: Sequence[np.ndarray]) -> int:
     """Count planted components whose removal lowers the evidence of the planted set."""
     model = Target(factors[0].shape[1], Asymmetric(), LearnedPrior(), np.uint64(0))
     left = prune(Explanation(DenseTensor(X), model, Factors.from_bits(factors)))
-    return left.model.n_components if worths(left).min() >= 0 else 0
+    return left.target.n_components if worths(left).min() >= 0 else 0
 
 
 def measure(cell: Cell, number: int, method: str) -> dict[str, Any]:
