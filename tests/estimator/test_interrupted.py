@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import tensorm
 from interrupting import CtrlC
 from tensorm import TensOrMachine, datasets
+from tensorm.cli import main
 from tensorm.sampler.sample import Step
 
 X = datasets.simulate((12, 12, 12), rank=2, density=0.3, noise=0.1, random_state=0).observed
@@ -67,6 +70,21 @@ def test_a_run_may_be_stopped_again_and_again(
         tensorm.resume(tmp_path)
     assert (tmp_path / "selection.json").exists()
     assert_same(tensorm.resume(tmp_path, progress=False), whole)
+
+
+def test_a_command_stopped_in_the_choice_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save(tmp_path / "cells.npy", X)
+    out = tmp_path / "run"
+    words = ["fit", str(tmp_path / "cells.npy"), "--chains", "2", "--draws", "10", "--jobs", "2"]
+    CtrlC(monkeypatch, during("pruning")).watch_in(MACHINE)
+    stopped = CliRunner().invoke(main, [*words, "--out", str(out)])
+    assert stopped.exit_code == 1
+    assert f"continue with:  tensorm resume {out}" in stopped.stderr
+    resumed = CliRunner().invoke(main, ["resume", str(out), "--json"])
+    assert resumed.exit_code == 0
+    assert json.loads(resumed.stdout)["n_components"] == 2
 
 
 @pytest.mark.parametrize(("phase", "at", "method"), [("pruning", 3, "occam"), ("counting", 90, "posterior")])

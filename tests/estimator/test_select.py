@@ -10,7 +10,7 @@ import pytest
 import tensorm
 from interrupting import CtrlC
 from tensorm import FileError, InputError, RelationalTensor, TensOrMachine, datasets, select_components
-from tensorm.selection import by_sampling, climb
+from tensorm.selection import by_sampling, trials
 
 SIM = datasets.simulate((20, 20, 20), rank=3, density=0.3, noise=0.1, random_state=0)
 
@@ -97,7 +97,7 @@ def test_a_selection_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
             SIM.observed, "cv", [2, 3, 4], n_repeats=2, n_jobs=1, run_dir=tmp_path, progress=False, **options
         )
 
-    burn_in, calls = climb.burn_in_from, []
+    burn_in, calls = trials.burn_in_from, []
 
     def count(*args):
         if len(calls) == 3:

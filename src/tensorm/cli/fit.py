@@ -116,8 +116,10 @@ def _fit(
     folder.begin(words, metadata, undirected)
     try:
         model.fit(tensor, run_dir=out)
-    except BaseException:
+    except BaseException as error:
         folder.give_up()
+        if isinstance(error, KeyboardInterrupt) and out.exists():
+            _note(f"Stopped; continue with:  tensorm resume {out}", quiet)
         raise
     _tell(model, folder, as_json, quiet)
 

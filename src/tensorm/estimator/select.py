@@ -122,8 +122,8 @@ def select_components(
         if run_dir is not None:
             seed = read_seed(run_dir) if random_state is None else None
             target = target if seed is None else replace(target, seed=np.uint64(seed))
-            settled = _settings(tensor, target, method, numbers, holdout, repeats)
-            pool = pool._replace(memo=Store(run_dir, settled))
+            depends_on = _settings(tensor, target, method, numbers, holdout, repeats)
+            pool = pool._replace(memo=Store(run_dir, depends_on))
         selection = _choose(tensor, target, pool, method, numbers, holdout)
     if run_dir is not None and not selection.complete:  # what is done is in the folder
         raise KeyboardInterrupt

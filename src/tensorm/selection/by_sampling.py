@@ -84,7 +84,7 @@ def choose_by_posterior(
         def make() -> Numbers | None:
             return count_components(shared, found[chain], large, proposal, chain, n_draws, pool.watch, stop)
 
-        return pool.remember(f"counts-{most}-{chain}", make, stop, _encode_numbers, _decode_numbers)
+        return pool.remember(f"counts-{most}-{chain}", make, stop, decode=lambda form: Numbers(*form))
 
     numbers, interrupted = pool.run(count)
     if not numbers:
@@ -182,14 +182,6 @@ def _decode(form: Any, shape: Sequence[int]) -> Found:
     return Found(to_factors(members, shape), n_components, evidence, least, stages, shares)
 
 
-def _encode_numbers(numbers: Numbers) -> Any:
-    return [numbers.counts.tolist(), numbers.evidence.tolist()]
-
-
-def _decode_numbers(form: Any) -> Numbers:
-    return Numbers(np.array(form[0], np.int64), np.array(form[1]))
-
-
 def _kept(numbers: Sequence[Numbers]) -> npt.NDArray[np.bool_]:
     """Return which chains count: those that did not end in a much worse explanation (align.worse)."""
     medians = np.array([np.median(one.evidence) for one in numbers])
@@ -198,7 +190,7 @@ def _kept(numbers: Sequence[Numbers]) -> npt.NDArray[np.bool_]:
     return np.asarray(medians[best] - medians <= NEGLIGIBLE + 3 * (upper - lower) / 1.35)
 
 
-def _errors(chains: Sequence[npt.NDArray[np.int64]], most: int) -> npt.NDArray[np.float64]:
+def _errors(chains: Sequence[Sequence[int]], most: int) -> npt.NDArray[np.float64]:
     """Return standard errors of the shares of each number, from the halves of the chains."""
     halves = [half for counts in chains for half in np.array_split(counts, 2)]
     shares = [np.bincount(half, minlength=most + 1) / len(half) for half in halves]

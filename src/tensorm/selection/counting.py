@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -46,8 +46,8 @@ COUNTING = "counting"
 class Numbers(NamedTuple):
     """Draws of the number of components, and the log evidence of each draw's factors."""
 
-    counts: npt.NDArray[np.int64]
-    evidence: Floats
+    counts: list[int]
+    evidence: list[float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +117,12 @@ def count_components(
 
     plan = Plan(target, n_draws, burn_in=n_draws // 3, init="random", move=move)  # no repairs
     steps = sample(tensor, plan, chain, Snapshot(_start(tensor, found, target)))
-    counts, evidence = [], []
+    drawn = Numbers([], [])
     for step in follow(steps, lambda step: watch(step._replace(phase=COUNTING)), stop):
         if step.phase == DRAWS:
-            counts.append(step.state.factors.n_components)
-            evidence.append(log_evidence(_explanation(tensor, step.state, target)))
-    return Numbers(np.array(counts, np.int64), np.array(evidence)) if len(counts) > 1 else None
+            drawn.counts.append(step.state.factors.n_components)
+            drawn.evidence.append(log_evidence(Explanation(tensor, target, _some(step.state.factors))))
+    return drawn if len(drawn.counts) > 1 else None
 
 
 def try_births_and_deaths(
@@ -162,15 +162,9 @@ def _density(target: Target, state: State, mode: int) -> float:
 
 
 def _start(tensor: Tensor, found: Found, target: Target) -> State:
-    L = found.n_components
-    explanation = Explanation(tensor, replace(target, n_components=max(L, 1)), found.factors)
-    factors = Factors.from_bits([bits[:, :L] for bits in explanation.bits])
+    explanation = Explanation(tensor, target, found.factors)
+    factors = Factors.from_bits([bits[:, : found.n_components] for bits in explanation.bits])
     return explanation.state(sweep=0)._replace(factors=factors)
-
-
-def _explanation(tensor: Tensor, state: State, target: Target) -> Explanation:
-    factors = _some(state.factors)
-    return Explanation(tensor, replace(target, n_components=factors.n_components), factors)
 
 
 def _some(factors: Factors) -> Factors:

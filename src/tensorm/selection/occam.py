@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -104,83 +103,85 @@ def find_components(
 
     Once ``stop()``, what is there is pruned without further sweeps; None if burn-in was not over.
     """
-    most, rng = target.n_components, np.random.default_rng([int(target.seed), chain, 1])
-    pruner = Pruner(tensor, chain, watch, stop)
-    state = pruner.burn_in(target)
+    rng = np.random.default_rng([int(target.seed), chain, 1])
+    pruner = Pruner(tensor, target, chain, watch, stop)
+    state = pruner.burn_in()
     if state is None:
         return None
-    state, target = pruner.remove_idle(state, target)
+    state = pruner.remove_idle(state)
     in_vain = 0
     while in_vain < PATIENCE and pruner.searches < MOST_SEARCHES and not stop():
         pruner.searches += 1
-        *_, state = state, *pruner.sweeps(state, target, BETWEEN)
+        state = [state, *pruner.sweeps(state, BETWEEN)][-1]
         explanation = Explanation(tensor, target, state.factors)
-        better = search_better(explanation, rng, n_out=pruner.searches % 3, most=most)
+        better = search_better(explanation, rng, n_out=pruner.searches % 3, most=target.n_components)
         in_vain = in_vain + 1 if better is None else 0
         if better is not None:
-            state, target = pruner.remove_idle(better.state(state.sweep), better.target)
-    return pruner.summarise(*pruner.remove_idle(state, target))
+            state = pruner.remove_idle(better.state(state.sweep))
+    return pruner.summarise(pruner.remove_idle(state))
 
 
 class Pruner:
     """Removes components from one chain, and remembers what it saw."""
 
-    def __init__(self, tensor: Tensor, chain: int, watch: Watch, stop: Stop) -> None:
-        self.tensor, self.chain, self.watch, self.stop = tensor, chain, watch, stop
+    def __init__(self, tensor: Tensor, target: Target, chain: int, watch: Watch, stop: Stop) -> None:
+        self.tensor, self.target, self.chain, self.watch, self.stop = tensor, target, chain, watch, stop
         self.searches = 0
         self.first: list[Stage] = []  # down from where burn-in ended
         self.removed: list[list[Floats]] = []  # shares of the components removed
 
-    def burn_in(self, target: Target) -> State | None:
+    def explain(self, state: State) -> Explanation:
+        """Return the components of a state."""
+        return Explanation(self.tensor, self.target, state.factors)
+
+    def burn_in(self) -> State | None:
         """Return the state after burn-in with all components, or None if it was stopped."""
-        for step in follow(sample(self.tensor, Plan(target, n_draws=0), self.chain), self.watch, self.stop):
+        steps = sample(self.tensor, Plan(self.target, n_draws=0), self.chain)
+        for step in follow(steps, self.watch, self.stop):
             if step.snapshot.burnt:
-                self.first = list_stages(Explanation(self.tensor, target, step.state.factors))
+                self.first = list_stages(self.explain(step.state))
                 return step.state
         return None
 
-    def sweeps(self, state: State, target: Target, n_sweeps: int) -> Iterator[State]:
+    def sweeps(self, state: State, n_sweeps: int) -> Iterator[State]:
         """Return the states after the next sweeps."""
 
         def watch(step: Step) -> None:
             self.watch(step._replace(phase=PRUNING, done=self.searches, total=MOST_SEARCHES))
 
-        steps = sample(self.tensor, Plan(target, n_sweeps, burn_in=0), self.chain, Snapshot(state))
+        steps = sample(self.tensor, Plan(self.target, n_sweeps, burn_in=0), self.chain, Snapshot(state))
         return (step.state for step in follow(steps, watch, self.stop))
 
-    def average(self, state: State, target: Target, n_sweeps: int = AVERAGED) -> Averages:
+    def average(self, state: State, n_sweeps: int = AVERAGED) -> Averages:
         """Average what components contribute, and their members, over the states before each sweep."""
-        states = [state, *self.sweeps(state, target, n_sweeps)]
+        states = [state, *self.sweeps(state, n_sweeps)]
         before = states[:-1] or states
-        worth = np.zeros(target.n_components)
-        shares = [np.zeros((target.n_components, size)) for size in self.tensor.shape]
-        for one in before:
-            explanation = Explanation(self.tensor, target, one.factors)
+        worth = np.zeros(state.factors.n_components)
+        shares = [np.zeros((len(worth), size)) for size in self.tensor.shape]
+        for explanation in map(self.explain, before):
             worth += worths(explanation) / len(before)
             for share, bits in zip(shares, explanation.bits, strict=True):
                 share += bits.T / len(before)
         return Averages(states[-1], worth, shares)
 
-    def remove_idle(self, state: State, target: Target) -> tuple[State, Target]:
+    def remove_idle(self, state: State) -> State:
         """Remove components until each that is left contributes; one always stays."""
         while True:
-            state, worth, shares = self.average(state, target)
+            state, worth, shares = self.average(state)
             idle = np.flatnonzero(worth < 0)
-            explanation = Explanation(self.tensor, target, state.factors)
-            kept = remove_in_turn(explanation, idle[np.argsort(worth[idle])])
-            if len(kept) == target.n_components:
-                return state, target
-            removed = np.setdiff1d(np.arange(target.n_components), kept)
+            kept = remove_in_turn(self.explain(state), idle[np.argsort(worth[idle])])
+            if len(kept) == len(worth):
+                return state
+            removed = np.setdiff1d(np.arange(len(worth)), kept)
             self.removed.append([share[removed] for share in shares])
-            explanation = keep(explanation, kept)
-            state, target = state._replace(factors=explanation.factors), explanation.target
+            state = state._replace(factors=keep(self.explain(state), kept).factors)
 
-    def summarise(self, state: State, target: Target) -> Found:
+    def summarise(self, state: State) -> Found:
         """Return the components that contribute, and all that were seen."""
-        _, worth, shares = self.average(state, target, REMEMBERED)
-        best = Explanation(self.tensor, target, state.factors).polished()
+        _, worth, shares = self.average(state, REMEMBERED)
+        best = self.explain(state).polished()
         seen = tuple(np.concatenate(parts) for parts in zip(*self.removed, shares, strict=True))
-        n_components, least = target.n_components, float(worth.min())
+        n_components, least = len(worth), float(worth.min())
         many = (stage for stage in self.first if stage.n_components > n_components)
         stages = (*many, *list_stages(best))
         if n_components == 1 and least < 0:  # the rate of ones alone says as much
@@ -190,17 +191,14 @@ class Pruner:
 
 def keep(explanation: Explanation, components: Indices) -> Explanation:
     """Return the explanation with these components only."""
-    target = replace(explanation.target, n_components=len(components))
-    return Explanation(
-        explanation.tensor, target, Factors.from_bits([bits[:, components] for bits in explanation.bits])
-    )
+    factors = Factors.from_bits([bits[:, components] for bits in explanation.bits])
+    return Explanation(explanation.tensor, explanation.target, factors)
 
 
 def add_empty(explanation: Explanation, extra: int) -> Explanation:
     """Return the explanation with so many more components, all empty."""
-    target = replace(explanation.target, n_components=explanation.target.n_components + extra)
-    wider = [np.pad(bits, ((0, 0), (0, extra))) for bits in explanation.bits]
-    return Explanation(explanation.tensor, target, Factors.from_bits(wider))
+    wider = Factors.from_bits([np.pad(bits, ((0, 0), (0, extra))) for bits in explanation.bits])
+    return Explanation(explanation.tensor, explanation.target, wider)
 
 
 def remove_in_turn(explanation: Explanation, candidates: Indices) -> Indices:

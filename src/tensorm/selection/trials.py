@@ -14,12 +14,13 @@ from tensorm.report.selection import Candidate, Selection, Trial
 from tensorm.sampler.pool import ChainPool
 from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, follow, sample
 from tensorm.sampler.search.explanation import Explanation
+from tensorm.sampler.search.seeding import PURITIES, begin, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.selection.by_sampling import STOPPED
-from tensorm.selection.climb import burn_in_from
 from tensorm.selection.description import shortest
 from tensorm.selection.members import to_factors, to_members
+from tensorm.selection.occam import add_empty
 from tensorm.selection.validation import (
     Split,
     fewest_within_error,
@@ -28,6 +29,7 @@ from tensorm.selection.validation import (
     split_cells,
     standard_errors,
 )
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 DESCRIBED = 10  # sweeps after burn-in, of which the shortest description counts
@@ -163,3 +165,24 @@ def _try_all(
     if not n:
         raise KeyboardInterrupt
     return Tried([row[:n] for row in rows], candidates[:n], not interrupted)
+
+
+def burn_in_from(
+    before: Factors | None, tensor: Tensor, target: Target, chain: int, watch: Watch, stop: Stop
+) -> State:
+    """Return the state of a chain after burn-in, or where it was at ``stop()``.
+
+    It starts from the components of a fit with fewer, if there is one, and others found in the data, or
+    from the data alone if that is better.
+    """
+    rng = np.random.default_rng([int(target.seed), chain, target.n_components])
+    explanation = begin(tensor, target, rng)
+    if before is not None:
+        fewer = Explanation(tensor, target, before)
+        wider = add_empty(fewer, target.n_components - before.n_components)
+        grown = (search(wider, rng, purity) for purity in PURITIES)
+        explanation = max((explanation, *grown), key=lambda one: one.score)
+    state = explanation.state(sweep=0)
+    for step in follow(sample(tensor, Plan(target, n_draws=0), chain, Snapshot(state)), watch, stop):
+        state = step.state
+    return state

@@ -94,17 +94,12 @@ def score_held_out(ones: Bits, p: Floats) -> dict[str, float]:
     }
 
 
-def paired_errors(scores: Floats, best: int, test_size: float) -> Floats:
-    """Return the standard errors of the differences to the best candidate, from scores (repeats, candidates).
+def standard_errors(scores: Floats, test_size: float) -> Floats:
+    """Return the standard errors of means over repeats.
 
     Repeats share cells, so their spread alone would make the errors too small: Nadeau and Bengio's
-    correction adds the ratio of the cells held out to the cells fitted.
+    correction adds the ratio of the held-out cells to the fitted ones.
     """
-    return standard_errors(scores[:, [best]] - scores, test_size)
-
-
-def standard_errors(scores: Floats, test_size: float) -> Floats:
-    """Return the standard errors of means over repeats, corrected for the cells that repeats share."""
     repeats = len(scores)
     if repeats < 2:
         return np.full(scores.shape[1], np.nan)
@@ -132,5 +127,6 @@ def fewest_within_error(
     """
     means = scores.mean(axis=0)
     best = int(means.argmax())
-    room = np.maximum(np.nan_to_num(paired_errors(scores, best, test_size)), 1 / cells)
+    errors = standard_errors(scores[:, [best]] - scores, test_size)
+    room = np.maximum(np.nan_to_num(errors), 1 / cells)
     return candidates[best], candidates[int(np.argmax(means[best] - means <= room))]

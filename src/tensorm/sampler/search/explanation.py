@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,11 +22,19 @@ Cells = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A tensor, what is sampled, and components that explain some of the cells."""
+    """A tensor, what is sampled, and components that explain some of the cells.
+
+    Whatever number of components the target had, it has that of the factors here.
+    """
 
     tensor: Tensor
     target: Target
     factors: Factors
+
+    def __post_init__(self) -> None:
+        if self.target.n_components != self.factors.n_components:
+            target = replace(self.target, n_components=self.factors.n_components)
+            object.__setattr__(self, "target", target)
 
     @cached_property
     def confusion(self) -> Confusion:
