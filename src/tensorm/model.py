@@ -50,6 +50,11 @@ class Noise(NamedTuple):
         w0 = math.log((1.0 - self.false_alarm) / (1.0 - self.hit))
         return w1, w0
 
+    @property
+    def purity(self) -> float:
+        """Rate of ones where the product is 1, beyond the rate elsewhere, as a share of what is possible."""
+        return (self.hit - self.false_alarm) / (1 - self.false_alarm)
+
     def log_ratio(self, ones: Any, zeros: Any) -> Any:
         """Return by how much the log-likelihood rises once the product covers so many more ones and zeros."""
         w1, w0 = self.weights

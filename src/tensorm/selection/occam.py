@@ -242,7 +242,7 @@ def search_better(
     n = explanation.target.n_components
     out = rng.permutation(n)[:n_out]
     wider = add_empty(explanation.emptied([int(l) for l in out]), min(EXTRA, most - n))
-    new = prune(search(wider, rng, rng.choice([*PURITIES, explanation.purity])))
+    new = prune(search(wider, rng, rng.choice([*PURITIES, explanation.noise.purity])))
     return new if log_evidence(new) > log_evidence(prune(explanation.polished())) + 1e-6 else None
 
 

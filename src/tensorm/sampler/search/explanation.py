@@ -52,12 +52,6 @@ class Explanation:
         return self.target.noise.estimate(self.confusion)
 
     @property
-    def purity(self) -> float:
-        """Rate of ones inside the components, beyond the rate outside."""
-        hit, false_alarm = self.noise
-        return (hit - false_alarm) / (1 - false_alarm)
-
-    @property
     def density(self) -> tuple[float, ...]:
         """Shares of ones in the factors, smoothed."""
         return tuple(float((bits.sum() + 1) / (bits.size + 2)) for bits in self.bits)

@@ -124,7 +124,7 @@ def begin(tensor: Tensor, target: Target, rng: np.random.Generator) -> Explanati
     for purity, next_purity in zip(PURITIES, (*PURITIES[1:], 0.0), strict=True):
         found = fill(explanation, cells, purity).polished()
         best = max(best, found, key=lambda explanation: explanation.score)
-        if found.used == target.n_components and found.purity > (purity + next_purity) / 2:
+        if found.used == target.n_components and found.noise.purity > (purity + next_purity) / 2:
             break  # as pure as it was searched for: the next purity would find nothing better
     return part.spread(best, whole)
 
@@ -185,7 +185,7 @@ def repair(explanation: Explanation, rng: np.random.Generator, n_out: int) -> tu
     for _ in range(TRIES):
         busy = rng.permutation(np.flatnonzero(~idle))[:n_out]
         rest = explanation.emptied([int(l) for l in (*np.flatnonzero(idle), *busy)])
-        new = search(rest, rng, rng.choice([*PURITIES, explanation.purity]), explanation)
+        new = search(rest, rng, rng.choice([*PURITIES, explanation.noise.purity]), explanation)
         if new is not explanation:
             break
     better = new is not explanation and new.score > explanation.polished().score + 1e-6
