@@ -31,8 +31,9 @@ from scipy.stats import binom, chisquare
 from tensorm.model import Noise, boolean_product, confusion
 from tensorm.sampler.noise import CONTRAST, MODELS
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
+from tensorm.sampler.sample import DRAWS, Plan, sample
 from tensorm.sampler.state import SweepInfo
-from tensorm.sampler.sweep import Target, random_factors, sample, start
+from tensorm.sampler.sweep import Target
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 
 OUT = Path(__file__).parent / "out"
@@ -131,15 +132,16 @@ def simulate(case: Case, number: int, noise_update: str, length: Length) -> dict
     )
     true = quantities(case, truth, ones, observed)
     below, ties = dict.fromkeys(true, 0), dict.fromkeys(true, 0)
-    sweeps = sample(tensor, start(random_factors(tensor, model, 0)), model)
-    stop = length.burn_in + length.n_draws * length.thin
-    for state, _ in islice(sweeps, length.burn_in + length.thin - 1, stop, length.thin):
+    n_sweeps = length.n_draws * length.thin
+    plan = Plan(model, n_sweeps, burn_in=length.burn_in, init="random")
+    draws = (step.state for step in sample(tensor, plan, 0) if step.phase == DRAWS)
+    for state in islice(draws, length.thin - 1, n_sweeps, length.thin):
         drawn = quantities(case, Truth(state.factors.bits(), state.noise, state.density), ones, observed)
         for name, value in drawn.items():
             equal = abs(value - true[name]) <= 1e-12 * abs(true[name])
             ties[name] += equal
             below[name] += value < true[name] and not equal
-    return {name: below[name] + int(rng.integers(ties[name] + 1)) for name in true}  # ties are broken by lot
+    return {name: below[name] + int(rng.integers(ties[name] + 1)) for name in true}  # ties at random
 
 
 def calibrate(

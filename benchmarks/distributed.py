@@ -32,7 +32,7 @@ from tensorm.model import Noise, factor_density
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Target, random_factors, sample, start
+from tensorm.sampler.sweep import Target, random_factors, start, sweep
 from tensorm.tensors import METROPOLIS, Rule, Stream
 from tensorm.tensors.distributed import connect
 from tensorm.tensors.factors import Factors
@@ -68,7 +68,14 @@ def chain(tensor: Any, factors: Sequence[np.ndarray]) -> Iterator[Any]:
     """Return an endless chain with the defaults of the estimator, begun at these factors."""
     density = factor_density(DENSITY, RANK, len(factors))
     state = State(Factors.from_bits(factors), Noise.symmetric(1 - NOISE), (density,) * len(factors), 0)
-    return sample(tensor, state, make_model())
+    return sweeps_from(tensor, state)
+
+
+def sweeps_from(tensor: Any, state: State) -> Iterator[Any]:
+    """Yield sweep after sweep, without the counts that a chain may keep."""
+    while True:
+        state, info = sweep(tensor, state, make_model(), 0)
+        yield state, info
 
 
 def make_model() -> Target:
@@ -126,8 +133,8 @@ def measure_overhead(shape: Sequence[int]) -> dict[str, Any]:
             tensor.confusion(empty)
             waits.append(time.perf_counter() - began)
         at_rest = count_rounds(tensor, chains["cluster"])
-        coins = start(random_factors(tensor, make_model(), 0))
-        at_first = count_rounds(tensor, sample(tensor, coins, make_model()))
+        coins = start(make_model(), random_factors(tensor, make_model(), 0))
+        at_first = count_rounds(tensor, sweeps_from(tensor, coins))
     best = {name: min(found) for name, found in times.items()}
     return {
         "shape": list(shape),

@@ -36,13 +36,13 @@ from rich.table import Table
 from benchmarks.accuracy import Cell
 from tensorm import TensOrMachine, datasets, hide, select_components, train_test_mask
 from tensorm.baselines import BooleanALS
+from tensorm.report.selection import Selection
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.sweep import Target
 from tensorm.selection.description import describe_length
 from tensorm.selection.occam import prune, worths
-from tensorm.selection.result import Selection
 from tensorm.selection.validation import fewest_within_error
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.factors import Factors
@@ -60,7 +60,7 @@ def identifiable(X: np.ndarray, factors: Sequence[np.ndarray]) -> int:
     """Count planted components whose removal lowers the evidence of the planted set."""
     model = Target(factors[0].shape[1], Asymmetric(), LearnedPrior(), np.uint64(0))
     left = prune(Explanation(DenseTensor(X), model, Factors.from_bits(factors)))
-    return left.model.n_components if worths(left).min() >= 0 else 0
+    return left.target.n_components if worths(left).min() >= 0 else 0
 
 
 def measure(cell: Cell, number: int, method: str) -> dict[str, Any]:

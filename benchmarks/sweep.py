@@ -35,7 +35,7 @@ from tensorm.model import Noise, factor_density
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Target, sample
+from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors.factors import Factors
 
 DENSITY, NOISE = 0.2, 0.1
@@ -63,12 +63,15 @@ print(time.perf_counter() - started)
 
 
 def sweeps(tensor: DenseTensor, factors: list[Any]) -> Iterator[Any]:
-    """Return an endless chain with the defaults of the estimator, begun at these factors."""
+    """Yield sweep after sweep with the defaults of the estimator, begun at these factors."""
     rank = factors[0].shape[1]
     model = Target(rank, Asymmetric(), LearnedPrior(), np.uint64(0))
     density = factor_density(DENSITY, rank, len(factors))
     masks = Factors.from_bits(factors)
-    return sample(tensor, State(masks, Noise.symmetric(1 - NOISE), (density,) * len(factors), 0), model)
+    state = State(masks, Noise.symmetric(1 - NOISE), (density,) * len(factors), 0)
+    while True:
+        state, info = sweep(tensor, state, model, 0)
+        yield state, info
 
 
 def alternate(steps: dict[str, Callable[[], Any]]) -> dict[str, tuple[float, float]]:

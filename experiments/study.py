@@ -22,7 +22,7 @@ from experiments.record import Floats, Row, identify
 from tensorm import TensOrMachine, load, resume, select_components
 from tensorm.errors import InputError
 from tensorm.posterior.modes import MEMBER
-from tensorm.selection.result import Selection
+from tensorm.report.selection import Selection
 from tensorm.storage import RUN, find
 
 FIGURES = "../figures"  # as seen from docs/gallery

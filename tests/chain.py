@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorm.model import Confusion, Noise
-from tensorm.sampler.sweep import Target, random_factors, sample, start
+from tensorm.sampler.sample import Plan, Snapshot, sample
+from tensorm.sampler.sweep import Target, random_factors, start
 from tensorm.tensors import Tensor
 from tensorm.tensors.bits import unpack
 
@@ -19,6 +19,9 @@ class GivenNoise(NamedTuple):
     """A noise model that is not updated: the rates are known."""
 
     noise: Noise
+
+    def start(self) -> Noise:
+        return self.noise
 
     def update(self, confusion: Confusion, noise: Noise, uniforms: Any) -> Noise:
         return self.noise
@@ -36,8 +39,9 @@ class Draws(NamedTuple):
 
 def run(tensor: Tensor, model: Target, n_sweeps: int, chain: int = 0) -> Draws:
     """The states after burn-in, one per sweep."""
-    sweeps = sample(tensor, start(random_factors(tensor, model, chain)), model, chain)
-    states = [state for state, _ in itertools.islice(sweeps, BURN_IN, BURN_IN + n_sweeps)]
+    saved = Snapshot(start(model, random_factors(tensor, model, chain)))
+    steps = sample(tensor, Plan(model, n_sweeps, BURN_IN, init="random"), chain, saved)
+    states = [step.state for step in steps if step.phase == "draws"]
     return Draws(
         np.array([np.concatenate(state.factors)[:, 0] for state in states]),
         np.array([state.noise for state in states]),

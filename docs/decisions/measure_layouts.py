@@ -14,7 +14,7 @@ from tensorm.model import Noise
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Target, sample
+from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import dense
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import packed_modes
@@ -35,10 +35,17 @@ def begin(factors):
     return State(Factors.from_bits(factors), Noise(0.9, 0.1), (0.5,) * len(factors), 0)
 
 
+def endless(tensor, state, model):
+    """Sweep after sweep."""
+    while True:
+        state, _ = sweep(tensor, state, model, 0)
+        yield state
+
+
 def sweep_times(tensors, model, factors, rounds=9):
     """Return the seconds of a sweep on each tensor; tensors take turns, so that load affects all of them."""
     sweeps = max(3, int(1e7 / tensors[0].n_observed))
-    chains = [sample(tensor, begin(factors), model) for tensor in tensors]
+    chains = [endless(tensor, begin(factors), model) for tensor in tensors]
     least = np.full(len(chains), np.inf)
     for _, (i, chain) in itertools.product(range(rounds), enumerate(chains)):
         since = time.thread_time()

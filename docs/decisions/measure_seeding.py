@@ -10,12 +10,12 @@ import numpy as np
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
 from tensorm.sampler import burnin
-from tensorm.sampler.burnin import BurnIn
 from tensorm.sampler.chains import warm_up
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sample import Plan, sample
 from tensorm.sampler.search import seeding
-from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.sweep import Target
 from tensorm.tensors import DenseTensor
 
 
@@ -37,10 +37,9 @@ def burn_in(size: int, rank: int, noise: float) -> tuple[float, float, float]:
         return call
 
     burnin.begin, burnin.repair = timed("begin"), timed("repair")
-    start, chain = time.perf_counter(), BurnIn(tensor, model, 0, "data", None)
-    state = chain.start()
-    while not chain.over(state):
-        state = chain.after(*sweep(tensor, state, model, 0))
+    start = time.perf_counter()
+    for _ in sample(tensor, Plan(model, n_draws=0), 0):
+        pass
     return spent["begin"], spent["repair"], time.perf_counter() - start
 
 

@@ -13,8 +13,9 @@ from tensorm import DenseTensor, datasets
 from tensorm.model import boolean_product
 from tensorm.sampler import noise
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
+from tensorm.sampler.sample import Plan, Snapshot, sample
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Target, random_factors, sample
+from tensorm.sampler.sweep import Target, random_factors
 from tensorm.tensors.factors import Factors
 
 RANK, SWEEPS, LAST, FITS, FLIPPED = 10, 500, 50, 30, 0.45
@@ -28,8 +29,8 @@ def begin(factors):
 def run(sim, model):
     """Return the final mean lambda, share of entries that flip per sweep, and noise-free accuracy."""
     tensor = DenseTensor(sim.observed)
-    chain = sample(tensor, begin(random_factors(tensor, model, 0)), model)
-    states = [state for state, _ in itertools.islice(chain, SWEEPS)][-LAST:]
+    saved = Snapshot(begin(random_factors(tensor, model, 0)))
+    states = [step.state for step in sample(tensor, Plan(model, SWEEPS, burn_in=0), 0, saved)][-LAST:]
     factors = [state.factors.bits() for state in states]
     flips = [np.mean(np.concatenate(a) != np.concatenate(b)) for a, b in itertools.pairwise(factors)]
     often = np.mean([boolean_product(draw) for draw in factors], axis=0) > 0.5

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,26 @@ class Noise(NamedTuple):
         w0 = math.log((1.0 - self.false_alarm) / (1.0 - self.hit))
         return w1, w0
 
+    @property
+    def purity(self) -> float:
+        """Rate of ones where the product is 1, beyond the rate elsewhere, as a share of what is possible."""
+        return (self.hit - self.false_alarm) / (1 - self.false_alarm)
+
+    def log_ratio(self, ones: Any, zeros: Any) -> Any:
+        """Return by how much the log-likelihood rises once the product covers so many more ones and zeros."""
+        w1, w0 = self.weights
+        return w1 * ones - w0 * zeros
+
+    def log_likelihood(self, confusion: Confusion) -> Any:
+        """Return the log-likelihood of observed cells (eq. 3); rates and counts may be arrays of draws."""
+        tp, fp, fn, tn = confusion
+        inside = xlogy(tp, self.hit) + xlog1py(fp, -self.hit)
+        return inside + xlogy(fn, self.false_alarm) + xlog1py(tn, -self.false_alarm)
+
+    def cell_probability(self, product: Bits) -> Floats:
+        """Return p(x = 1) of cells, given the Boolean product there."""
+        return np.where(product, self.hit, self.false_alarm)
+
 
 class Confusion(NamedTuple):
     """Observed cells, counted: *positive* is a product of 1, *true* that the cell agrees with the product."""
@@ -81,7 +101,7 @@ def boolean_product(factors: Sequence[npt.ArrayLike]) -> Bits:
 
 def cell_probability(factors: Sequence[npt.ArrayLike], noise: Noise) -> Floats:
     """Return p(x = 1 | factors, noise) of every cell (eq. 3, with a rate for either value of the product)."""
-    return np.where(boolean_product(factors), noise.hit, noise.false_alarm)
+    return noise.cell_probability(boolean_product(factors))
 
 
 def confusion(ones: Bits, observed: Bits | None, factors: Sequence[npt.ArrayLike]) -> Confusion:
@@ -96,10 +116,7 @@ def log_likelihood(
     ones: Bits, observed: Bits | None, factors: Sequence[npt.ArrayLike], noise: Noise
 ) -> float:
     """Return log p(observed cells | factors, noise), eq. 3 summed over cells; missing cells add nothing."""
-    tp, fp, fn, tn = confusion(ones, observed, factors)
-    inside = xlogy(tp, noise.hit) + xlog1py(fp, -noise.hit)
-    outside = xlogy(fn, noise.false_alarm) + xlog1py(tn, -noise.false_alarm)
-    return float(inside + outside)
+    return float(noise.log_likelihood(confusion(ones, observed, factors)))
 
 
 def counts(
@@ -134,8 +151,7 @@ def conditional(
 ) -> float:
     """Return p(f = 1 | everything else) of entry ``(n, l)`` of factor ``mode`` (eq. 4, with a prior)."""
     pos, tot = counts(ones, observed, factors, mode, n, l)
-    w1, w0 = noise.weights
-    return float(expit(w1 * pos - w0 * (tot - pos) + logit(prior)))
+    return float(expit(noise.log_ratio(pos, tot - pos) + logit(prior)))
 
 
 def noise_map(confusion: Confusion, a: float = 1.0, b: float = 1.0) -> Noise:

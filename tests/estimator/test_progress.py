@@ -14,10 +14,16 @@ from rich.console import Console
 
 from tensorm.estimator.progress import COMPILING, Forecast, announcing_compilation, watching
 from tensorm.model import Confusion, Noise
-from tensorm.sampler.chains import Step
-from tensorm.sampler.state import SweepInfo
+from tensorm.sampler.sample import Snapshot, Step
+from tensorm.sampler.state import State, SweepInfo
+from tensorm.tensors.factors import Factors
 
 INFO = SweepInfo(Confusion(40, 10, 5, 45), Noise(0.81, 0.12))
+NOTHING = Factors.empty((3, 3), 1)
+
+
+def make_step(chain: int, phase: str, done: int, total: int | None) -> Step:
+    return Step(chain, phase, done, total, INFO, Snapshot(State(NOTHING, INFO.noise, (0.5, 0.5), done)))
 
 
 class Terminal(io.StringIO):
@@ -47,8 +53,8 @@ def shows(terminal: Terminal, *texts: str) -> bool:
 
 def test_one_bar_per_chain_with_what_it_found(terminal: Terminal) -> None:
     with watching(2, shown=True) as watch:
-        watch(Step(0, "burn-in", 7, None, INFO))
-        watch(Step(1, "draws", 250, 250, INFO))
+        watch(make_step(0, "burn-in", 7, None))
+        watch(make_step(1, "draws", 250, 250))
     assert shows(terminal, "chain 0", "burn-in", "7/?", "chain 1", "draws", "250/250")
     assert shows(terminal, "accuracy 0.850", "noise 0.81/0.12")
 
@@ -56,7 +62,7 @@ def test_one_bar_per_chain_with_what_it_found(terminal: Terminal) -> None:
 def test_time_left_is_told_once_it_is_known(terminal: Terminal) -> None:
     with watching(1, shown=True) as watch:
         for done in range(1, 5):
-            watch(Step(0, "draws", done, 400, INFO))
+            watch(make_step(0, "draws", done, 400))
             time.sleep(0.11)
     assert shows(terminal, "/400")
     assert re.search(r"0:\d\d:\d\d", terminal.getvalue())
@@ -65,18 +71,19 @@ def test_time_left_is_told_once_it_is_known(terminal: Terminal) -> None:
 def test_a_long_run_is_announced(terminal: Terminal) -> None:
     with watching(1, True, Forecast(10_000, 2, 3, 12.4)) as watch:
         for done in range(1, 4):
-            watch(Step(0, "burn-in", done, None, INFO))
+            watch(make_step(0, "burn-in", done, None))
             time.sleep(0.02)
     assert terminal.getvalue().count("at least 10000 sweeps") == 1
-    assert shows(terminal, "3 chains", "12 MB")
+    assert shows(terminal, "3 chains")
+    assert "12 MB" in " ".join(terminal.getvalue().split())  # wherever the line is broken
     assert Forecast(10, 1, 1, 1.0).tell(5.9) is None
-    assert "some 2 min for 3 chains of at least 10 sweeps" in Forecast(10, 2, 3, 1.0).tell(6.0)
+    assert "about 2 min for 3 chains of at least 10 sweeps" in Forecast(10, 2, 3, 1.0).tell(6.0)
 
 
 def test_without_a_terminal_a_long_run_is_announced_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "tensorm"), watching(2, True, Forecast(10_000, 2, 3, 12.4)) as watch:
         for chain in (1, 2, 1, 2, 2):  # the first is done already
-            watch(Step(chain, "burn-in", 1, None, INFO))
+            watch(make_step(chain, "burn-in", 1, None))
             time.sleep(0.02)
     assert [("12 MB" in record.message) for record in caplog.records] == [True]
 
@@ -84,14 +91,14 @@ def test_without_a_terminal_a_long_run_is_announced_in_the_log(caplog: pytest.Lo
 def test_the_last_step_is_always_shown(terminal: Terminal) -> None:
     with watching(1, shown=True) as watch:
         for done in range(1, 41):  # too fast for all to be drawn
-            watch(Step(0, "draws", done, 40, INFO))
+            watch(make_step(0, "draws", done, 40))
     assert shows(terminal, "40/40")
 
 
 def test_chains_may_report_from_their_own_threads(terminal: Terminal) -> None:
     with watching(4, shown=True) as watch:
         threads = [
-            threading.Thread(target=lambda c=c: [watch(Step(c, "draws", n, 50, INFO)) for n in range(51)])
+            threading.Thread(target=lambda c=c: [watch(make_step(c, "draws", n, 50)) for n in range(51)])
             for c in range(4)
         ]
         for thread in threads:
@@ -103,13 +110,13 @@ def test_chains_may_report_from_their_own_threads(terminal: Terminal) -> None:
 
 def test_the_bars_are_gone_at_the_end(terminal: Terminal) -> None:
     with watching(1, shown=True) as watch:
-        watch(Step(0, "draws", 1, 1, INFO))
+        watch(make_step(0, "draws", 1, 1))
     assert terminal.getvalue().endswith("\x1b[1A\x1b[2K")  # up, and the line erased
 
 
 def test_quiet_when_not_wanted(terminal: Terminal) -> None:
     with watching(2, shown=False) as watch:
-        watch(Step(0, "draws", 1, 2, INFO))
+        watch(make_step(0, "draws", 1, 2))
     assert terminal.getvalue() == ""
 
 
@@ -122,7 +129,7 @@ def test_quiet_when_not_on_a_terminal(
     pipe = io.StringIO()
     monkeypatch.setattr("sys.stderr", pipe)
     with watching(2, shown=True) as watch, announcing_compilation(shown=True, after=0.0):
-        watch(Step(0, "draws", 1, 2, INFO))
+        watch(make_step(0, "draws", 1, 2))
         time.sleep(0.05)
     assert pipe.getvalue() == ""
     assert capfd.readouterr() == ("", "")

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import tensorm
+from interrupting import CtrlC
 from tensorm import FileError, InputError, RelationalTensor, TensOrMachine, datasets, select_components
-from tensorm.selection import by_sampling, climb
+from tensorm.selection import by_sampling, trials
 
 SIM = datasets.simulate((20, 20, 20), rank=3, density=0.3, noise=0.1, random_state=0)
 
@@ -58,18 +59,18 @@ def test_the_largest_candidate_is_remarked_on() -> None:
         assert "more may be needed" in select_components(SIM.observed, method, [1, 2], progress=False).reason
 
 
-def test_as_many_as_are_looked_for_are_remarked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_most_that_are_tried_are_remarked_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_sampling, "FIRST", 2)
     monkeypatch.setattr(by_sampling, "MOST", 2)
     for method in ("posterior", "occam"):
         found = select_components(SIM.observed, method, progress=False)
         assert found.best == 2
-        assert "as many as are looked for; more may be needed: try candidates beyond 2." in found.reason
+        assert "the most that are tried; more may be needed: try candidates beyond 2." in found.reason
 
 
-def test_comparisons_are_known_to_hang_together() -> None:
+def test_comparisons_are_known_to_depend_on_each_other() -> None:
     tensor = RelationalTensor(np.random.default_rng(0).random((8, 6)))
-    assert "hang together" in select_components(tensor, "occam", [1, 2], progress=False).reason
+    assert "depend on each other" in select_components(tensor, "occam", [1, 2], progress=False).reason
 
 
 def test_the_choice_does_not_depend_on_threads() -> None:
@@ -96,15 +97,15 @@ def test_a_selection_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
             SIM.observed, "cv", [2, 3, 4], n_repeats=2, n_jobs=1, run_dir=tmp_path, progress=False, **options
         )
 
-    settle, calls = climb.settle, []
+    burn_in, calls = trials.burn_in_from, []
 
     def count(*args):
         if len(calls) == 3:
             raise KeyboardInterrupt
         calls.append(args)
-        return settle(*args)
+        return burn_in(*args)
 
-    monkeypatch.setattr("tensorm.selection.trials.settle", count)
+    monkeypatch.setattr("tensorm.selection.trials.burn_in_from", count)
     with pytest.raises(KeyboardInterrupt):
         select()
     kept = sorted(path.name for path in tmp_path.glob("cv-*.json"))
@@ -112,7 +113,7 @@ def test_a_selection_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
     calls.clear()
     resumed = select()
     assert len(calls) == 3
-    monkeypatch.setattr("tensorm.selection.trials.settle", settle)
+    monkeypatch.setattr("tensorm.selection.trials.burn_in_from", burn_in)
     plain = select_components(SIM.observed, "cv", [2, 3, 4], n_repeats=2, n_jobs=1, progress=False)
     assert resumed.table == plain.table
 
@@ -121,6 +122,38 @@ def test_a_selection_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
     (tmp_path / kept[0]).write_text("{")
     with pytest.raises(FileError, match="delete it, and its trial is made again"):
         select()
+
+
+@pytest.mark.parametrize(
+    ("method", "phase"),
+    [("posterior", "pruning"), ("posterior", "counting"), ("occam", "pruning"), ("cv", "cv"), ("mdl", "mdl")],
+)
+def test_ctrl_c_leaves_a_choice_or_a_folder_to_go_on_from(method, phase, tmp_path, monkeypatch) -> None:
+    def select(**options):
+        return select_components(SIM.observed, method, [2, 3, 4], n_repeats=2, n_jobs=2, **options)
+
+    whole = select(progress=False)
+    assert whole.complete
+    with monkeypatch.context() as patch:
+        CtrlC(patch, lambda step: step.phase == phase and step.done > 1).watch_in("tensorm.estimator.select")
+        with pytest.warns(RuntimeWarning, match=r"^Stopped by Ctrl-C: the choice of \d components? rests on"):
+            part = select()
+    assert not part.complete
+    assert part.best in (2, 3, 4)
+    assert part.reason.endswith("Ctrl-C stopped the choice, so it rests on what was found by then.")
+    with monkeypatch.context() as patch:
+        CtrlC(patch, lambda step: step.phase == phase and step.done > 1).watch_in("tensorm.estimator.select")
+        with pytest.raises(KeyboardInterrupt):
+            select(run_dir=tmp_path)
+    assert select(run_dir=tmp_path, progress=False).table == whole.table
+
+
+@pytest.mark.parametrize("method", ["posterior", "occam", "cv", "mdl"])
+def test_ctrl_c_before_anything_was_found_is_raised(method, monkeypatch) -> None:
+    press = CtrlC(monkeypatch, lambda step: step.phase in ("burn-in", "cv", "mdl"))
+    press.watch_in("tensorm.estimator.select")
+    with pytest.raises(KeyboardInterrupt):
+        select_components(SIM.observed, method, [2, 3, 4], n_jobs=2)
 
 
 @pytest.mark.parametrize("method", ["posterior", "occam", "mdl"])

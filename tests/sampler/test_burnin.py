@@ -78,7 +78,7 @@ def test_the_rule_by_hand() -> None:
         assert ends([*np.linspace(-5, 5, WINDOW), *last]) is enough
 
 
-def test_it_is_looked_at_every_few_sweeps() -> None:
+def test_it_is_checked_every_few_sweeps() -> None:
     answers = [n for n in range(2 * WINDOW + 3 * STEP + 1) if ends([0.0] * n)]
     assert answers == [2 * WINDOW + STEP * i for i in range(4)]
 
@@ -87,7 +87,7 @@ def follow(burn_in: BurnIn, log_likelihoods: Sequence[float] | np.ndarray) -> St
     """Tell a burn-in of sweeps with these log-likelihoods until it is over."""
     state = burn_in.start()
     for value in log_likelihoods:
-        if burn_in.over(state):
+        if burn_in.end(state):
             break
         rate = float(np.exp(value))
         state = burn_in.after(
@@ -102,11 +102,12 @@ RISE = np.linspace(-900, -1, MOST)
 
 @pytest.mark.parametrize("length", [0, 1, 7, 60, 2 * MOST])
 def test_a_number_of_sweeps_is_exactly_that_many(length: int) -> None:
-    for series in (RISE[-60:], np.full(60, -1.0)):
+    """Also where it is larger than the most that "auto" makes."""
+    for series in (RISE[-60:], np.full(60, -1.0), np.linspace(-700, -1, 2 * MOST + 60)):
         burn_in = BurnIn(TENSOR, MODEL, 0, START, length)
         state = follow(burn_in, series)
-        assert state.sweep == min(length, 60)
-        assert burn_in.settled(state) is (length <= 60)
+        assert state.sweep == min(length, len(series))
+        assert burn_in.end(state) == ((length, True) if length <= len(series) else None)
 
 
 def test_automatic_burn_in_ends_when_steady() -> None:
@@ -120,5 +121,4 @@ def test_automatic_burn_in_is_given_up_in_the_end() -> None:
     burn_in = BurnIn(TENSOR, MODEL, 0, START, None)
     state = follow(burn_in, np.linspace(-700, -1, 2 * MOST))
     assert state.sweep == MOST
-    assert burn_in.over(state)
-    assert not burn_in.settled(state)
+    assert burn_in.end(state) == (MOST, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 import json
 import multiprocessing
 import signal
@@ -20,12 +21,14 @@ import pytest
 
 from tensorm.datasets import simulate
 from tensorm.sampler.burnin import STEP, WINDOW, steady
-from tensorm.sampler.chains import Plan, Step, run_chain, run_chains, warm_up
+from tensorm.sampler.chains import run_chain, run_chains, warm_up
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.state import Trace
-from tensorm.sampler.sweep import Target
+from tensorm.sampler.sample import Plan, Step, sample
+from tensorm.sampler.state import State, Trace
+from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import DenseTensor
+from tensorm.tensors.factors import Factors
 
 L = 3
 MODEL = Target(L, Asymmetric(), LearnedPrior(), np.uint64(7))
@@ -140,6 +143,32 @@ def test_every_sweep_is_told() -> None:
     assert {step.total for step in automatic if step.phase == "burn-in"} == {None}
 
 
+@pytest.mark.parametrize("sweeps", [1, 5, 6, 12])
+def test_a_chain_goes_on_from_any_snapshot(sweeps: int) -> None:
+    """Five sweeps are burn-in, and of the seven after them the caller kept the draws, or did not."""
+    steps = list(sample(TENSOR, PLAN, 0))
+    assert [step.phase for step in steps] == ["burn-in"] * 5 + ["draws"] * 12
+    rest = list(sample(TENSOR, PLAN, 0, steps[sweeps - 1].snapshot))
+    assert len(rest) == (17 - sweeps if sweeps < 5 else 12)  # without the draws made before, all are due
+    for step, expected in zip(rest, steps[sweeps:], strict=False):
+        assert step.state.sweep == expected.state.sweep
+        assert step.info == expected.info
+        assert step.state.factors.same_as(expected.state.factors)
+
+
+def test_a_move_comes_before_every_sweep_and_may_change_the_number_of_components() -> None:
+    """Here every other sweep has no component at all."""
+
+    def move(state: State) -> State:
+        return state._replace(factors=Factors.from_bits([c[:, : 2 * (state.sweep % 2)] for c in PLAN.init]))
+
+    steps = list(sample(TENSOR, dataclasses.replace(PLAN, n_draws=4, burn_in=2, move=move), 0))
+    assert [step.state.factors.n_components for step in steps] == [0, 2] * 3
+    assert steps[0].info.confusion == (0, 0, TENSOR.n_ones, TENSOR.n_observed - TENSOR.n_ones)
+    two = dataclasses.replace(MODEL, n_components=2)
+    assert steps[1].info == sweep(TENSOR, move(steps[0].state), two, 0)[1]
+
+
 def stop_after(n_sweeps: int) -> Callable[[], bool]:
     asked = iter(range(FOREVER))
     return lambda: next(asked) >= n_sweeps
@@ -200,7 +229,7 @@ def press_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         interrupted.wait(60)
         time.sleep(0.2)  # until the chains are told
 
-    monkeypatch.setattr("tensorm.sampler.chains.wait", wait)
+    monkeypatch.setattr("tensorm.sampler.pool.wait", wait)
     return press
 
 

@@ -18,6 +18,7 @@ from tensorm.sampler.noise import (
     START,
     Asymmetric,
     AsymmetricPlugIn,
+    NoiseModel,
     Symmetric,
     SymmetricPlugIn,
     truncated_beta,
@@ -180,3 +181,18 @@ def test_models_by_name() -> None:
         ("asymmetric", "map"): AsymmetricPlugIn,
     } == MODELS
     assert all(make() == make(1.0, 1.0) for make in MODELS.values())
+
+
+def test_parameters_answer_for_the_cells() -> None:
+    """Covering three more ones and two more zeros moves them from outside to inside."""
+    noise, before, after = Noise(0.8, 0.3), Confusion(10, 4, 7, 20), Confusion(13, 6, 4, 18)
+    rise = noise.log_likelihood(after) - noise.log_likelihood(before)
+    assert noise.log_ratio(3, 2) == pytest.approx(rise)
+    assert noise.cell_probability(np.array([True, False])).tolist() == [0.8, 0.3]
+    inside, outside = 10 * math.log(0.8) + 4 * math.log(0.2), 7 * math.log(0.3) + 20 * math.log(0.7)
+    assert noise.log_likelihood(before) == pytest.approx(inside + outside)
+
+
+@pytest.mark.parametrize("noise", [Symmetric(), Asymmetric(), SymmetricPlugIn(), AsymmetricPlugIn()])
+def test_every_model_starts_where_the_paper_does(noise: NoiseModel) -> None:
+    assert noise.start().weights == pytest.approx((0.5, 0.5))

@@ -60,7 +60,7 @@ def test_a_recorder_that_continues_a_trace_ends_as_one_that_never_stopped(stop: 
     first = Recorder(model)
     for _, state, info in draws[:stop]:
         first.record(state, info)
-    second = Recorder.continuing(model, first.trace(burn_in=17))
+    second = Recorder(model, first.trace(burn_in=17))
     assert len(second) == stop
     for _, state, info in draws[stop:]:
         second.record(state, info)

@@ -21,14 +21,12 @@ def test_draws_take_a_bit_per_entry(L: int) -> None:
     assert all(octets.dtype == np.uint8 for octets in trace.factors)
 
 
-def test_states_walk_the_draws_in_order() -> None:
+def test_draws_come_back_one_by_one() -> None:
     trace = make_trace(9)
-    walked = list(trace.states())
-    assert len(walked) == 5
-    for (masks, noise), (_, state, _) in zip(walked, make_draws(9), strict=True):
-        assert isinstance(noise, Noise)
-        assert noise == state.noise
-        for mask, expected in zip(masks, state.factors, strict=True):
+    for draw, (_, state, _) in enumerate(make_draws(9)):
+        assert isinstance(trace.noise_at(draw), Noise)
+        assert trace.noise_at(draw) == state.noise
+        for mask, expected in zip(trace.factors_at(draw), state.factors, strict=True):
             np.testing.assert_array_equal(mask, expected)
 
 

@@ -16,8 +16,9 @@ from tensorm.model import Noise, boolean_product
 from tensorm.sampler.noise import START as START_NOISE
 from tensorm.sampler.noise import Asymmetric, Symmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
+from tensorm.sampler.sample import Plan, Snapshot, sample
 from tensorm.sampler.state import NOISE, State
-from tensorm.sampler.sweep import Target, log_posterior, random_factors, sample, start, sweep
+from tensorm.sampler.sweep import Target, log_posterior, random_factors, start, sweep
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 from tensorm.tensors.bits import pack, unpack
 from tensorm.tensors.factors import Factors
@@ -61,7 +62,7 @@ def test_a_sweep_is_the_naive_one(flips: int, shuffle: bool) -> None:
 def test_the_state_given_is_left_alone() -> None:
     model = Target(L, Asymmetric(), LearnedPrior(), SEED)
     tensor = DenseTensor(cells())
-    state = start(random_factors(tensor, model, 0))
+    state = start(model, random_factors(tensor, model, 0))
     before = [masks.copy() for masks in state.factors]
     after, _ = sweep(tensor, state, model, 0)
     np.testing.assert_array_equal(np.concatenate(state.factors), np.concatenate(before))
@@ -71,12 +72,12 @@ def test_the_state_given_is_left_alone() -> None:
 def test_sample_is_sweep_after_sweep() -> None:
     model = Target(L, Asymmetric(), LearnedPrior(), SEED)
     tensor = DenseTensor(cells())
-    state = start(random_factors(tensor, model, 1))
-    for yielded, info in itertools.islice(sample(tensor, state, model, 1), 5):
+    state = start(model, random_factors(tensor, model, 1))
+    for step in sample(tensor, Plan(model, n_draws=5, burn_in=0), 1, Snapshot(state)):
         state, expected = sweep(tensor, state, model, 1)
-        assert yielded.noise == state.noise
-        assert info == expected
-        np.testing.assert_array_equal(np.concatenate(yielded.factors), np.concatenate(state.factors))
+        assert step.state.noise == state.noise
+        assert step.info == expected
+        np.testing.assert_array_equal(np.concatenate(step.state.factors), np.concatenate(state.factors))
     assert state.sweep == 5
 
 
@@ -105,7 +106,7 @@ def test_random_factors_are_fair_and_differ_between_chains_and_seeds() -> None:
 
 def test_chains_start_where_the_paper_does() -> None:
     factors = [np.ones((N, L), bool) for N in SHAPE]
-    state = start(factors)
+    state = start(Target(L, Symmetric(), LearnedPrior(), SEED), factors)
     assert state.noise == START_NOISE
     assert state.noise.weights == pytest.approx((0.5, 0.5))
     assert state.sweep == 0
@@ -118,8 +119,9 @@ def test_entries_whose_prior_is_certain_do_not_move() -> None:
     tables = [rng.choice([0.0, 1.0, 0.5], (N, L)) for N in SHAPE]
     model = Target(L, Asymmetric(), FixedPrior.from_probabilities(tables), SEED)
     tensor = DenseTensor(cells())
-    for state, _ in itertools.islice(sample(tensor, start(random_factors(tensor, model, 0)), model), 20):
-        for masks, table in zip(state.factors, tables, strict=True):
+    saved = Snapshot(start(model, random_factors(tensor, model, 0)))
+    for step in sample(tensor, Plan(model, n_draws=20, burn_in=0), 0, saved):
+        for masks, table in zip(step.state.factors, tables, strict=True):
             certain = table != 0.5
             np.testing.assert_array_equal(unpack(masks, L)[certain], table[certain])
 

@@ -70,7 +70,8 @@ def test_the_number_of_components_is_exact(noise, log_noise, prior, log_prior, s
     nothing = Factors.from_bits([np.zeros((size, 1), bool) for size in X.shape])
     found = Found(nothing, 0, 0.0, 0.0, (), seen)
     model = Target(MOST, noise, prior, np.uint64(3))
-    drawn = count_components(DenseTensor(X), found, model, Proposal(seen), 0, n_draws).counts
+    numbers = count_components(DenseTensor(X), found, model, Proposal(seen), 0, n_draws)
+    drawn = np.array(numbers.counts)
     z = z_scores(drawn[:, None] == np.arange(MOST + 1), expected)
     assert np.abs(z).max() < 4
     assert expected.min() > 0.05  # each number is put to the test

@@ -1,4 +1,4 @@
-"""The evidence of sets of components, what a component is worth, and what is taken out."""
+"""The evidence of sets of components, what a component is worth, and what is removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.sweep import Target
-from tensorm.selection.occam import drop, go_down, keep, log_evidence, make_room, prune, shave, worths
+from tensorm.selection.occam import (
+    add_empty,
+    find_components,
+    keep,
+    list_stages,
+    log_evidence,
+    prune,
+    remove_in_turn,
+    worths,
+)
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.factors import Factors
 
@@ -56,21 +65,21 @@ def test_only_one_of_two_alike_is_taken_out():
     both = worths(explanation(twice))
     assert both[0] < 0
     assert both[3] < 0
-    assert drop(explanation(twice), np.array([0, 3])).tolist() == [1, 2, 3]
-    assert drop(explanation(twice), np.array([3, 0])).tolist() == [0, 1, 2]
+    assert remove_in_turn(explanation(twice), np.array([0, 3])).tolist() == [1, 2, 3]
+    assert remove_in_turn(explanation(twice), np.array([3, 0])).tolist() == [0, 1, 2]
     assert prune(explanation(twice)).target.n_components == 3
 
 
 def test_the_evidence_peaks_at_the_planted_number_on_the_way_down():
     junk = [np.arange(size) < 1 for size in SIM.noise_free.shape]
-    stages = go_down(make_room(explanation(with_columns(SIM.factors, junk)), 2))
+    stages = list_stages(add_empty(explanation(with_columns(SIM.factors, junk)), 2))
     assert [stage.n_components for stage in stages] == [4, 3, 2, 1]  # empty ones are left out at once
     assert max(stages, key=lambda stage: stage.evidence).n_components == 3
     assert [stage.least > 0 for stage in stages] == [False, True, True, True]
 
 
 def test_keep_and_widen_keep_the_columns():
-    wide = make_room(explanation(SIM.factors), 2)
+    wide = add_empty(explanation(SIM.factors), 2)
     assert wide.target.n_components == 5
     assert wide.unused.tolist() == [3, 4]
     back = keep(wide, np.array([2, 0]))
@@ -80,7 +89,7 @@ def test_keep_and_widen_keep_the_columns():
 
 def test_the_razor_leaves_what_contributes():
     model = Target(8, Asymmetric(), LearnedPrior(), np.uint64(0))
-    found = shave(DenseTensor(SIM.observed), model, chain=0)
+    found = find_components(DenseTensor(SIM.observed), model, chain=0)
     assert found.n_components == 3
     assert found.least > 10
     assert found.evidence >= naive_evidence(SIM.factors) - 1e-6

@@ -11,9 +11,10 @@ import pytest
 import forge
 from tensorm.datasets import simulate
 from tensorm.errors import FileError
-from tensorm.sampler.chains import Chain, Plan, run_chain
+from tensorm.sampler.chains import run_chain
 from tensorm.sampler.noise import Asymmetric, Symmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
+from tensorm.sampler.sample import Plan, sample
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
 from tensorm.storage.checkpoints import Checkpoints
@@ -97,13 +98,11 @@ def test_checkpoints_are_made_by_the_clock(tensor, tmp_path: Path, monkeypatch) 
     assert not checkpoints.due(1)
 
 
-def write(tensor, folder: Path, sweeps: int = 0, number: int = 0) -> Path:
+def write(tensor, folder: Path, sweeps: int = 1, number: int = 0) -> Path:
     """A checkpoint of a chain that made so many sweeps, the last of them draws."""
     plan = make_plan(burn_in=3)
-    chain = Chain(tensor, plan, number)
-    for _ in range(sweeps):
-        chain.step()
-    keep(folder, plan).write(number, chain.snapshot())
+    made: list[object] = []
+    run_chain(tensor, plan, number, made.append, lambda: len(made) >= sweeps, keep(folder, plan))
     return folder / f"chain-{number}.tensorm"
 
 
@@ -197,7 +196,7 @@ def test_what_no_chain_leaves_is_refused(tensor, tmp_path: Path, name: str) -> N
 
 def test_words_without_spare_bits_may_be_full(tensor, tmp_path: Path) -> None:
     plan = Plan(Target(64, Asymmetric(), LearnedPrior(), SEED), n_draws=2, burn_in=1)
-    snapshot = Chain(tensor, plan, 0).snapshot()
+    snapshot = next(sample(tensor, plan, 0)).snapshot
     full = Factors(tuple(np.full((12, 1), 2**64 - 1, np.uint64) for _ in SHAPE), 64)
     keep(tmp_path, plan).write(0, snapshot._replace(state=snapshot.state._replace(factors=full)))
     assert keep(tmp_path, plan).read(0).state.factors.same_as(full)

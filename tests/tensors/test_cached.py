@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from tensorm import RelationalTensor, datasets
 from tensorm.model import Noise
-from tensorm.sampler.chains import Plan, run_chain
+from tensorm.sampler.chains import run_chain
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
+from tensorm.sampler.sample import Plan
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.storage.checkpoints import Checkpoints

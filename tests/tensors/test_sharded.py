@@ -36,8 +36,9 @@ def planted(shape: tuple[int, ...], L: int = 4) -> tuple[np.ndarray, Factors]:
 def test_a_sweep_at_rest_takes_a_round_for_each_mode() -> None:
     X, masks = planted((30, 20, 10))
     tensor, host = sharded(X)
-    state = start(masks.bits())._replace(noise=model.Noise(0.999, 0.001))
-    new, info = sweep(tensor, state, Target(4, Asymmetric(), LearnedPrior(), np.uint64(0)), 0)
+    target = Target(4, Asymmetric(), LearnedPrior(), np.uint64(0))
+    state = start(target, masks.bits())._replace(noise=model.Noise(0.999, 0.001))
+    new, info = sweep(tensor, state, target, 0)
     assert [verb for verb, _ in host.rounds] == ["update", "counts", "counts"]  # the confusion came along
     assert info.confusion == DenseTensor(X).confusion(new.factors)
 
@@ -69,7 +70,7 @@ def test_the_confusion_is_right_after_any_number_of_flips() -> None:
     X = np.where(rng.random(sim.observed.shape) < 0.2, np.nan, sim.observed)
     tensor, host = sharded(X)
     plain, known = DenseTensor(X), Target(5, Asymmetric(), LearnedPrior(), np.uint64(3))
-    here = there = start([rng.random((N, 5)) < 0.5 for N in X.shape])
+    here = there = start(known, [rng.random((N, 5)) < 0.5 for N in X.shape])
     for _ in range(15):
         here, info = sweep(tensor, here, known, 1)
         there, expected = sweep(plain, there, known, 1)

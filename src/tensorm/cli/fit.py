@@ -25,7 +25,7 @@ from tensorm.estimator.machine import TensOrMachine
 from tensorm.reading import metadata_of
 from tensorm.report.describe import MOST, describe
 from tensorm.report.metadata import groups_of, share_metadata
-from tensorm.selection.result import Selection
+from tensorm.report.selection import Selection
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
 
@@ -115,8 +115,10 @@ def _fit(
     folder.begin(words, metadata, undirected)
     try:
         model.fit(tensor, run_dir=out)
-    except BaseException:
+    except BaseException as error:
         folder.give_up()
+        if isinstance(error, KeyboardInterrupt) and out.exists():
+            _note(f"Stopped; continue with:  tensorm resume {out}", quiet)
         raise
     _tell(model, folder, as_json, quiet)
 

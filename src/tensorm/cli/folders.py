@@ -15,7 +15,7 @@ from tensorm.errors import FileError
 from tensorm.estimator.load import load
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.report.metadata import is_missing
-from tensorm.selection.result import Selection
+from tensorm.report.selection import Selection
 from tensorm.storage import FIT, RUN, check_folder, find, open_run
 from tensorm.storage.files import replace_file
 from tensorm.tensors import Tensor

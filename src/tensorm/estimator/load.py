@@ -72,17 +72,15 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
         When X has other cells than the run began with.
     """
     folder = Path(run_dir)
-    selection = Selection.read(folder)
     if find(folder, FIT) is not None:
-        model = load(folder)
-    else:
-        run = open_run(folder, TensOrMachine._get_param_names(), None if X is None else as_tensor(X))
-        model = TensOrMachine(**run.settings).set_params(progress=progress)
-        tensor = make_tensor(run.tensor, model.symmetric)
-        model._sample(tensor, replace(make_plan(model, tensor), target=run.target), folder)
-    if selection is not None:
-        model.selection_ = selection
-    return model
+        model, selection = load(folder), Selection.read(folder)
+        if selection is not None:
+            model.selection_ = selection
+        return model
+    run = open_run(folder, TensOrMachine._get_param_names(), None if X is None else as_tensor(X))
+    model = TensOrMachine(**run.settings).set_params(progress=progress)
+    tensor = make_tensor(run.tensor, model.symmetric)
+    return model._run(tensor, replace(make_plan(model, tensor), target=run.target), folder)
 
 
 def _find_fit(path: str | os.PathLike[str]) -> Path:

@@ -17,15 +17,20 @@ from tensorm.estimator.outputs import Outputs
 from tensorm.estimator.plan import is_auto, make_plan, make_tensor
 from tensorm.estimator.progress import Forecast, announcing_compilation, say, watching
 from tensorm.posterior.draws import Posterior, check_room
-from tensorm.sampler.chains import Plan, run_chains, warm_up
+from tensorm.sampler.chains import run_chains, warm_up
 from tensorm.sampler.pool import ChainPool
+from tensorm.sampler.sample import Plan
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
-from tensorm.selection.by_sampling import N_CHAINS, choose_by_posterior
-from tensorm.storage import FIT, Run, check_folder, start_run
+from tensorm.selection import Selection, choose_by_posterior
+from tensorm.selection.by_sampling import N_CHAINS
+from tensorm.storage import FIT, Run, start_run
 from tensorm.storage.checkpoints import Checkpoints
+from tensorm.storage.trials import Store
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.threads import count_threads
+
+CHOICE = "choice"  # folder inside that of a run: what chains found while the number was chosen
 
 
 class TensOrMachine(Answers, Outputs, BaseEstimator):
@@ -45,13 +50,13 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
     burn_in : "auto" or int, default "auto"
         Sweeps before the first draw. "auto" goes on until the log-likelihood stops rising: the mean of the
         last 25 sweeps exceeds that of the 25 before by no more than half their standard deviation; and until
-        chains that start from the data are mended no more. It gives up after 2,000 sweeps.
+        repairs of chains that start from the data find nothing better. It gives up after 2,000 sweeps.
     init : "data", "random" or list of arrays (N_k, L), default "data"
         Where chains start: from components found in the data, from coins, or from given factors. Coins are
         fair unless fewer than one cell in a hundred is 1: then they have the density with which the product
-        has as many ones as X. Chains that start from the data are also mended every five sweeps: components
-        that do not pay, and one or two others, are looked for again. That keeps no detailed balance, so it
-        ends with burn-in; the draws are of the exact sampler. Chains from other starts are not mended.
+        has as many ones as X. Chains that start from the data are also repaired every five sweeps: components
+        that do not pay, and one or two others, are searched for again. That does not keep detailed balance,
+        so it ends with burn-in, and the draws are exact. Chains from other starts are not repaired.
     noise : "asymmetric" or "symmetric", default "asymmetric"
         Two rates of ones, inside and outside the components, or the paper's one rate of errors.
     noise_update : "sample" or "map", default "sample"
@@ -165,9 +170,9 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
         y : None
             Ignored; part of the scikit-learn interface.
         run_dir : path, optional
-            A folder for checkpoints, written every few seconds. ``tensorm.resume`` goes on from them after
-            Ctrl-C or a power cut, and ends with the same draws as a run that was never stopped. At the end
-            the fit is saved there, too, as fit.tensorm.
+            A folder for checkpoints, written every few seconds. ``tensorm.resume`` continues from them after
+            Ctrl-C or a power cut, also while the number of components is being chosen, and ends with the same
+            draws as a run that was never stopped. At the end the fit is saved there, too, as fit.tensorm.
 
         Returns
         -------
@@ -177,16 +182,8 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
         plan = make_plan(self, tensor)
         tensor = self._pick(tensor)
         self.__dict__.pop("selection_", None)
-        if run_dir is not None:
-            check_folder(run_dir)
-        if is_auto(self):
-            plan = self._choose(tensor, plan)
-        if run_dir is None:
-            return self._sample(tensor, plan)
-        folder = start_run(run_dir, Run(self.get_params(deep=False), plan.target, tensor))
-        if is_auto(self):
-            self.selection_.write(folder)
-        return self._sample(tensor, plan, folder)
+        run = Run(self.get_params(deep=False), plan.target, tensor)
+        return self._run(tensor, plan, None if run_dir is None else start_run(run_dir, run))
 
     def _pick(self, given: Tensor) -> Tensor:
         """Return the cells in the storage in which sweeps are faster; say which unless it goes without."""
@@ -196,14 +193,32 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
             say(f"Cells are held {tensor.storage}: {ones}.", self.progress)
         return tensor
 
-    def _choose(self, tensor: Tensor, plan: Plan) -> Plan:
-        """Return the plan with the most probable number of components."""
-        with announcing_compilation(self.progress):
-            warm_up(tensor, plan.target)
-        pool = ChainPool(N_CHAINS, count_threads(self.n_jobs), self.progress)
-        self.selection_ = choose_by_posterior(tensor, plan.target, pool)
+    def _run(self, tensor: Tensor, plan: Plan, folder: Path | None = None) -> Self:
+        """Choose the number of components where that is asked for, and sample; go on with what was done."""
+        if not is_auto(self):
+            return self._sample(tensor, plan, folder)
+        known = None if folder is None else Selection.read(folder)
+        self.selection_ = known or self._choose(tensor, plan.target, folder)
         check_room(tensor.shape, self.selection_.best, self.n_chains, self.n_draws)
-        return replace(plan, target=replace(plan.target, n_components=self.selection_.best))
+        target = replace(plan.target, n_components=self.selection_.best)
+        return self._sample(tensor, replace(plan, target=target), folder)
+
+    def _choose(self, tensor: Tensor, target: Target, folder: Path | None) -> Selection:
+        """Take the most probable number of components; a folder keeps what chains have found."""
+        with announcing_compilation(self.progress):
+            warm_up(tensor, target)
+        with watching(N_CHAINS, self.progress) as watch:
+            pool = ChainPool(N_CHAINS, count_threads(self.n_jobs), watch)
+            if folder is not None:
+                pool = pool._replace(memo=Store(folder / CHOICE, {"seed": int(target.seed)}))
+            selection = choose_by_posterior(tensor, target, pool)
+        if folder is None:
+            warn_if_stopped(selection, stacklevel=5)
+        elif not selection.complete:  # what is done is in the folder
+            raise KeyboardInterrupt
+        else:
+            selection.write(folder)
+        return selection
 
     def _sample(self, tensor: Tensor, plan: Plan, folder: Path | None = None) -> Self:
         """Run the chains, from their last checkpoints if there are any, and keep what they found."""
@@ -220,7 +235,7 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
         self.storage_ = tensor.storage
         if folder is not None and not interrupted:
             self.save(folder / FIT)
-        _warn(traces, self.n_chains, interrupted)
+        _warn(traces, self.n_chains, interrupted, stacklevel=5)
         return self
 
     def _keep(self, posterior: Posterior, model: Target) -> None:
@@ -232,17 +247,25 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
         self._target = model
 
 
-def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
-    """Say so if the fit rests on less than was asked for."""
+def warn_if_stopped(selection: Selection, stacklevel: int) -> None:
+    """Warn if Ctrl-C cut a choice short."""
+    if not selection.complete:
+        number = f"{selection.best} component{'s' * (selection.best != 1)}"
+        told = f"Stopped by Ctrl-C: the choice of {number} rests on what was found by then."
+        warnings.warn(told, RuntimeWarning, stacklevel=stacklevel)
+
+
+def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool, stacklevel: int) -> None:
+    """Warn if the fit rests on less than was asked for."""
     unsettled = [trace for trace in traces if not trace.settled]
     if interrupted:
         made = f"{sum(map(len, traces))} draws from {len(traces)} of {n_chains} chains"
         unsure = ", made before burn-in was over" if unsettled else ""
-        warnings.warn(f"Stopped by Ctrl-C: this fit rests on {made}{unsure}.", RuntimeWarning, stacklevel=4)
+        told = f"Stopped by Ctrl-C: this fit rests on {made}{unsure}."
+        warnings.warn(told, RuntimeWarning, stacklevel=stacklevel)
     elif unsettled:
-        warnings.warn(
+        told = (
             f"The log-likelihood of {len(unsettled)} of {n_chains} chains was still rising after "
-            f"{unsettled[0].burn_in} sweeps of burn-in; give burn_in a larger number.",
-            ConvergenceWarning,
-            stacklevel=4,
+            f"{unsettled[0].burn_in} sweeps of burn-in; give burn_in a larger number."
         )
+        warnings.warn(told, ConvergenceWarning, stacklevel=stacklevel)

@@ -17,9 +17,9 @@ from tensorm.data.checks import (
 )
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_room
-from tensorm.sampler.chains import Plan
 from tensorm.sampler.noise import MODELS
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
+from tensorm.sampler.sample import Plan
 from tensorm.sampler.sweep import FLIPS, Target
 from tensorm.tensors import SymmetricTensor, Tensor, as_tensor
 from tensorm.tensors.holdout import check_symmetric

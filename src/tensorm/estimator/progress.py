@@ -1,6 +1,6 @@
 """Progress on a terminal: one bar per chain with sweep, accuracy, noise and time left.
 
-Quiet when the output is no terminal. Also says so when kernels are being compiled, which happens once.
+Quiet when the output is not a terminal. Also announces long runs, and the first compilation of the kernels.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from tensorm.sampler.burnin import WINDOW
-from tensorm.sampler.chains import Plan, Step
+from tensorm.sampler.sample import Plan, Step, Watch
 from tensorm.tensors import Tensor
 from tensorm.tensors.cached import memory_for_counts
 
 LOG = logging.getLogger("tensorm")
 LONG = 60.0  # seconds beyond which a run is announced
-COMPILING = "Compiling for this processor, once: the next run starts at once."
+COMPILING = "Compiling for this processor; the next run will start at once."
 
 
 class Forecast(NamedTuple):
-    """What is known of a run before it is long under way."""
+    """What is known about a run before it starts."""
 
-    sweeps: int  # of a chain, at least
-    at_once: int  # chains side by side
+    sweeps: int  # of each chain, at least
+    at_once: int  # chains that run side by side
     n_chains: int
     megabytes: float  # of memory at the peak
 
     @classmethod
     def of(cls, tensor: Tensor, plan: Plan, n_chains: int, threads: int) -> Forecast:
-        """Return what can be known of a run beforehand."""
+        """Return what can be known about a run beforehand."""
         sweeps = plan.n_draws + (2 * WINDOW if plan.burn_in is None else plan.burn_in)
         draws = n_chains * plan.n_draws * sum(tensor.shape) * plan.target.n_components / 8
         at_once = min(n_chains, threads)
@@ -43,25 +43,23 @@ class Forecast(NamedTuple):
         return cls(sweeps, at_once, n_chains, peak / 2**20)
 
     def tell(self, seconds: float) -> str | None:
-        """Say what to expect if a sweep takes so many seconds, or nothing if that is soon over."""
+        """Say what to expect if a sweep takes so many seconds, or None if the run is short."""
         left = seconds * self.sweeps * -(-self.n_chains // self.at_once)
         if left < LONG:
             return None
         chains = f"{self.n_chains} chain{'s' * (self.n_chains != 1)} of at least {self.sweeps} sweeps"
         return (
-            f"A sweep takes about {seconds:.1f} s: some {left / 60:.0f} min for {chains}, less once few "
-            f"entries flip, and about {self.megabytes:,.0f} MB of memory at the peak."
+            f"A sweep takes about {seconds:.1f} s: about {left / 60:.0f} min for {chains}, less once few "
+            f"entries change, and about {self.megabytes:,.0f} MB of memory at the peak."
         )
 
 
 @contextmanager
-def watching(
-    n_chains: int, shown: bool, forecast: Forecast | None = None
-) -> Iterator[Callable[[Step], None]]:
+def watching(n_chains: int, shown: bool, forecast: Forecast | None = None) -> Iterator[Watch]:
     """Show one bar per chain while the block runs; yields the function that chains report to.
 
-    With a forecast, a run that will take long is announced after its second sweep, on the terminal if there
-    is one, and else in the log.
+    With a forecast, a long run is announced after its second sweep, on the terminal if there is one, and
+    otherwise in the log.
     """
     console = _terminal() if shown else None
     if console is None:
@@ -89,14 +87,14 @@ def watching(
             if now - shown_at[step.chain] < 0.1 and step.done != step.total:
                 return
             shown_at[step.chain] = now
-            noise = f"noise {step.info.noise.hit:.2f}/{step.info.noise.false_alarm:.2f}"
+            noise = "/".join(f"{rate:.2f}" for rate in step.info.noise)
             progress.update(
                 bars[step.chain],
                 completed=step.done,
                 total=step.total,
                 phase=step.phase,
                 of=step.total or "?",
-                found=f"accuracy {step.info.accuracy:.3f}  {noise}",
+                found=f"accuracy {step.info.accuracy:.3f}  noise {noise}",
             )
 
         yield show
@@ -104,7 +102,7 @@ def watching(
 
 @contextmanager
 def ticking(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    """Show one bar for so many things to do while the block runs; yields the function to call after each."""
+    """Show one bar while the block runs; yields the function to call after each of the things to do."""
     console = _terminal() if shown else None
     if console is None:
         yield lambda: None
@@ -122,7 +120,7 @@ def ticking(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
-    """Say that kernels are being compiled if the block takes longer than so many seconds."""
+    """Announce that kernels are being compiled if the block takes longer than so many seconds."""
     timer = threading.Timer(after, say, args=(COMPILING, shown))
     timer.start()
     try:
@@ -132,15 +130,15 @@ def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
 
 
 def say(what: str, shown: bool) -> None:
-    """Say something on the terminal if there is one, and else in the log."""
+    """Print something on the terminal if there is one, and otherwise write it to the log."""
     console = _terminal() if shown else None
     (console.print if console else LOG.info)(what)
 
 
-def _announcing(forecast: Forecast | None, tell: Callable[[str], None]) -> Callable[[Step], None]:
-    """Return what waits for the second sweep of any chain, and then tells what is to be expected.
+def _announcing(forecast: Forecast | None, tell: Callable[[str], None]) -> Watch:
+    """Return a watcher that waits for the second sweep of any chain, and then says what to expect.
 
-    Of a run that is taken up again the first chains may be done already.
+    In a resumed run the first chains may be finished already.
     """
     begun: dict[int, float] = {}
     lock = threading.Lock()
@@ -162,6 +160,6 @@ def _announcing(forecast: Forecast | None, tell: Callable[[str], None]) -> Calla
 
 
 def _terminal() -> Console | None:
-    """Return where to write if that is a terminal; rich calls it one as well where FORCE_COLOR is set."""
+    """Return the terminal, or None; rich calls anything a terminal if FORCE_COLOR is set."""
     console = Console(stderr=True)
     return console if console.is_terminal and console.file.isatty() else None

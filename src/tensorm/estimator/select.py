@@ -1,4 +1,4 @@
-"""``select_components``: checks what it is given, and hands over to one of the four ways to choose."""
+"""``select_components``: checks its arguments and calls one of the four ways to choose."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from sklearn.base import clone
 
 from tensorm.data.checks import check_choice, check_count, check_number
 from tensorm.errors import InputError
-from tensorm.estimator.machine import TensOrMachine
+from tensorm.estimator.machine import TensOrMachine, warn_if_stopped
 from tensorm.estimator.plan import make_plan, make_tensor
+from tensorm.estimator.progress import watching
 from tensorm.sampler.pool import ChainPool
 from tensorm.sampler.sweep import Target
 from tensorm.selection import Selection, choose_by_occam, choose_by_posterior
@@ -52,29 +53,30 @@ def select_components(
         Cells of 0, 1 and missing, as for ``TensOrMachine.fit``.
     method : "posterior", "occam", "cv" or "mdl", default "posterior"
         - "posterior": components come and go while the posterior is sampled; take the most probable number.
-        - "occam": the paper's Bayesian Occam's razor. Start with many components, take out those that do not
-          contribute, begin again, until each contributes.
+        - "occam": the paper's Bayesian Occam's razor. Start with many components, remove those that do not
+          contribute, and search for better ones, until each contributes.
         - "cv": cross-validation. Hide some cells, fit the rest, and take the fewest components whose
           predictions of the hidden cells are within one standard error of the best.
         - "mdl": the number that gives the shortest description of factors and errors (Erdos and Miettinen).
     candidates : increasing sequence of int, optional
         Numbers to choose from. "posterior" and "occam" start with the largest and take the smallest one that
-        has room for what they find. By default these two look for a number to start with by themselves, and
-        "cv" and "mdl" try up to twelve numbers around what Occam's razor finds.
+        has room for what they find. By default these two find a number to start with by themselves, and
+        "cv" and "mdl" try up to twelve numbers around the one that Occam's razor finds.
     estimator : TensOrMachine, optional
-        Where noise model, priors, flips and symmetric modes are taken from; the defaults if there is none.
-        Its number of components and of draws are not used.
+        Sets the noise model, priors, flips and symmetric modes; the defaults if left out. Its numbers of
+        components and of draws are not used.
     n_repeats : int, optional
         Splits of the cells for "cv", 5 by default; chains for all others, 2 by default.
     scoring : "log_likelihood" or "accuracy", default "log_likelihood"
-        What "cv" scores predictions by.
+        How "cv" scores predictions.
     test_size : float, default 0.2
         Share of the observed cells that "cv" hides. Every index of every mode keeps an observed cell.
     symmetric : pair of modes, optional
         For "cv": two modes that stand for the same things; mirrored cells are then hidden together.
     run_dir : path, optional
-        A folder in which finished trials are kept. The same call goes on from them after Ctrl-C or a power
-        cut; a call with other cells or settings is refused.
+        A folder in which finished trials are kept. The same call continues from them after Ctrl-C or a power
+        cut; a call with other cells or settings is refused. Without a folder, Ctrl-C leaves a choice that
+        rests on what was found by then, with a warning.
     n_jobs : int or None, default None
         Threads; None for one per available processor core. The choice does not depend on it.
     random_state : int, RandomState or None, default 0
@@ -90,7 +92,7 @@ def select_components(
     Raises
     ------
     InputError
-        When an argument is wrong, or too few cells are observed to hide some.
+        When an argument is wrong, or too few cells are observed to hide any.
     FileError
         When ``run_dir`` belongs to another selection.
 
@@ -115,19 +117,37 @@ def select_components(
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
     settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
     target = make_plan(settings, tensor).target
-    pool = ChainPool(repeats, count_threads(settings.n_jobs), bool(progress))
-    if run_dir is not None:
-        seed = read_seed(run_dir) if random_state is None else None
-        target = target if seed is None else replace(target, seed=np.uint64(seed))
-        pool = pool._replace(
-            memo=Store(run_dir, _settings(tensor, target, method, numbers, holdout, repeats))
-        )
+    with watching(repeats, bool(progress)) as watch:
+        pool = ChainPool(repeats, count_threads(settings.n_jobs), watch)
+        if run_dir is not None:
+            seed = read_seed(run_dir) if random_state is None else None
+            target = target if seed is None else replace(target, seed=np.uint64(seed))
+            depends_on = _settings(tensor, target, method, numbers, holdout, repeats)
+            pool = pool._replace(memo=Store(run_dir, depends_on))
+        selection = _choose(tensor, target, pool, method, numbers, holdout)
+    if run_dir is not None and not selection.complete:  # what is done is in the folder
+        raise KeyboardInterrupt
+    warn_if_stopped(selection, stacklevel=3)
+    return selection
+
+
+def _choose(
+    tensor: Tensor,
+    target: Target,
+    pool: ChainPool,
+    method: str,
+    numbers: Sequence[int] | None,
+    holdout: Holdout,
+) -> Selection:
     if method == "posterior":
         return choose_by_posterior(tensor, target, pool, numbers)
     if method == "occam":
         return choose_by_occam(tensor, target, pool, numbers)
     if numbers is None:
-        numbers = _around(choose_by_occam(tensor, target, pool._replace(n_repeats=1)).best)
+        first = choose_by_occam(tensor, target, pool._replace(n_chains=1))
+        if not first.complete:
+            return first
+        numbers = _around(first.best)
     if method == "mdl":
         return choose_by_description(tensor, target, pool, numbers)
     return choose_by_validation(tensor, target, pool, numbers, holdout)
@@ -151,7 +171,7 @@ def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:
         raise InputError(
             f"candidates goes up to {numbers[-1]:,}, but X has only {tensor.n_ones:,} "
             f"{'cell that is' if tensor.n_ones == 1 else 'cells that are'} 1, and every component explains "
-            f"one at least; give numbers up to {most:,}."
+            f"at least one; give numbers up to {most:,}."
         )
     return numbers
 

@@ -11,14 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tensorm.model import Noise
 from tensorm.tensors.bits import pack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor, count_alone
-
-Counts = npt.NDArray[np.int64]
 
 
 class Contribution(NamedTuple):
@@ -57,7 +54,7 @@ class Contribution(NamedTuple):
 
 def strongest_first(tensor: Tensor, factors: Factors, noise: Noise) -> list[int]:
     """Order the components by the log-likelihood that is lost when each is taken out."""
-    lost = _weigh(*count_alone(tensor, factors, factors.bits()[0]), noise)
+    lost = noise.log_ratio(*count_alone(tensor, factors, factors.bits()[0]))
     return [int(l) for l in np.argsort(-lost, kind="stable")]
 
 
@@ -66,7 +63,7 @@ def contributions(tensor: Tensor, factors: Factors, noise: Noise) -> tuple[Contr
     members = factors.bits()[0]
     alone, errors = count_alone(tensor, factors, members)
     explained, wrong = count_alone(tensor, _keep(factors, 0), members)  # nobody hides another's cells
-    lost = _weigh(alone, errors, noise)
+    lost = noise.log_ratio(alone, errors)
     rows = []
     for l in range(factors.n_components):
         (added,), _ = count_alone(tensor, _keep(factors, l), members[:, [l]], [l])
@@ -83,11 +80,6 @@ def contributions(tensor: Tensor, factors: Factors, noise: Noise) -> tuple[Contr
             )
         )
     return tuple(rows)
-
-
-def _weigh(ones: Counts, zeros: Counts, noise: Noise) -> npt.NDArray[np.float64]:
-    gain, loss = noise.weights
-    return gain * ones - loss * zeros
 
 
 def _keep(factors: Factors, first: int) -> Factors:

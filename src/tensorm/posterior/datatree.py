@@ -171,8 +171,7 @@ def _log_likelihood(parts: _Parts, tensor: Tensor) -> xarray.Dataset:
     values = np.empty(shape)
     for trace, rows in zip(parts.chains.values(), values, strict=True):
         for draw, row in enumerate(rows):
-            hit, false_alarm = trace.noise[draw]
-            rate = np.where(trace.factors_at(draw).covers(indices), hit, false_alarm)
+            rate = trace.noise_at(draw).cell_probability(trace.factors_at(draw).covers(indices))
             row[...] = np.log(np.where(ones, rate, 1 - rate))
     coordinates: dict[str, Any] = {"chain": list(parts.chains), "draw": np.arange(parts.n_draws)}
     for name, labels, index in zip(parts.names, parts.posterior.labels, indices, strict=True):

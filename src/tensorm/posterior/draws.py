@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from tensorm.data.checks import check_choice, check_index, check_indices, check_mode, check_number
 from tensorm.errors import InputError
-from tensorm.model import Noise
 from tensorm.posterior.align import align, factor_means, worse
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
 from tensorm.posterior.predict import average_box, average_cells, unite_box, unite_cells
@@ -61,7 +60,7 @@ class Posterior:
         aligned = align(traces)
         kept = tuple(not stuck for stuck in worse(aligned))
         best, draw = most_probable(list(compress(aligned, kept)))
-        noise = Noise(*map(float, best.noise[draw]))
+        noise = best.noise_at(draw)
         order = strongest_first(tensor, best.factors_at(draw), noise)
         found = contributions(tensor, best.reorder(order).factors_at(draw), noise)
         chains = tuple(trace.reorder(order) for trace in aligned)

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from tensorm.model import Noise
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import MEMBER
 from tensorm.sampler.prior import FixedPrior
@@ -35,11 +34,11 @@ def transform_slices(tensor: Tensor, posterior: Posterior, target: Target) -> np
     total = np.zeros((tensor.shape[0], L))
     for number, (trace, draw) in enumerate(chosen):
         factors = trace.factors_at(draw).replace(0, entries)
-        gain, loss = Noise(*map(float, trace.noise[draw])).weights
+        weights = trace.noise_at(draw).weights
         prior = _prior(target, tuple(trace.density[draw]))
         for update in range(UPDATES):
             stream = target.stream(0, number * UPDATES + update, PLACE)._replace(by_row=0)
-            rule = Rule(np.arange(L), GIBBS, gain, loss, prior)
+            rule = Rule(np.arange(L), GIBBS, *weights, prior)
             factors = factors.replace(0, tensor.update_factor(0, factors, rule, stream))
         entries = factors[0]
         total += unpack(entries, L)

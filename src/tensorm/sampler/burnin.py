@@ -1,9 +1,9 @@
-"""Burn-in: where a chain starts, what may mend it before the first draw, and when it is over.
+"""Burn-in: where a chain starts, how it is repaired before the first draw, and when it is over.
 
-Chains that start from the data (seeding.py) are mended every STEP sweeps until nothing better was found
-PATIENCE times in a row. "auto" burn-in ends when that is so and the log-likelihood has stopped rising:
-the mean of the last WINDOW sweeps exceeds that of the WINDOW before by no more than half the spread of the
-last window, so that what is left of the rise is smaller than the chain's own wandering.
+Chains that start from the data (seeding.py) are repaired every STEP sweeps until PATIENCE repairs in a row
+found nothing better. "auto" burn-in ends once that is so and the log-likelihood has stopped rising: the mean
+of the last WINDOW sweeps exceeds that of the WINDOW before by no more than half the spread of the last
+window, so that what is left of the rise is smaller than the chain's own fluctuations.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
-WINDOW, STEP, MOST = 25, 5, 2000
-PATIENCE, MOST_REPAIRS = 4, 40
+WINDOW, STEP, MOST = 25, 5, 2000  # sweeps; MOST is where "auto" gives up
+PATIENCE, MOST_REPAIRS = 4, 40  # repairs in vain, and repairs at all (occam.py has its own patience)
 
 
 class Memory(NamedTuple):
     """What burn-in remembers from sweep to sweep, beside the state of the chain."""
 
-    history: tuple[float, ...] = ()  # the last log-likelihoods since the chain was mended
+    history: tuple[float, ...] = ()  # the last log-likelihoods since the chain was repaired
     sweeps: int = 0  # sweeps since then
     repairs: int = 0  # repairs tried
-    in_vain: int = 0  # of these the last ones that found nothing better
+    in_vain: int = 0  # the last of them that found nothing better
 
 
 class BurnIn:
@@ -43,9 +43,9 @@ class BurnIn:
     tensor, target, chain
         What is sampled.
     init : "data", "random" or Boolean arrays (N_k, L)
-        Where the chain starts. Only chains that start from the data are mended.
+        Where the chain starts. Only chains that start from the data are repaired.
     length : int or None
-        Sweeps to make; None: until the rule above holds, or MOST sweeps were made.
+        Sweeps to make; None: until the rule above holds, at most MOST.
     """
 
     def __init__(
@@ -61,37 +61,40 @@ class BurnIn:
             if self.init == "data":
                 return begin(self.tensor, self.target, self._rng(0)).state(sweep=0)
             density = coin_density(self.tensor, self.target.n_components)
-            return start(random_factors(self.tensor, self.target, self.chain, density), density)
+            coins = random_factors(self.tensor, self.target, self.chain, density)
+            return start(self.target, coins, density)
         return Explanation(self.tensor, self.target, Factors.from_bits(self.init)).state(sweep=0)
 
     def settled(self, state: State) -> bool:
         """Whether burn-in came to its end by its own rule."""
         if self.length is not None:
             return state.sweep >= self.length
-        return not self._mending and steady(self.memory.history, self.memory.sweeps)
+        return not self._repairing and steady(self.memory.history, self.memory.sweeps)
 
-    def over(self, state: State) -> bool:
-        """Whether the next sweep is a draw, settled or not."""
-        return self.settled(state) or state.sweep >= MOST
+    def end(self, state: State) -> tuple[int, bool] | None:
+        """Return the sweeps of burn-in and whether it settled, or None while it goes on."""
+        settled = self.settled(state)
+        over = settled or (self.length is None and state.sweep >= MOST)
+        return (state.sweep, settled) if over else None
 
     def after(self, state: State, info: SweepInfo) -> State:
-        """Take note of a sweep, and mend the chain where that is due."""
+        """Take note of a sweep, and repair the chain where that is due."""
         history, sweeps, repairs, in_vain = self.memory
         history = (*history[-2 * WINDOW + 1 :], info.log_likelihood)
         self.memory = Memory(history, sweeps + 1, repairs, in_vain)
         last = self.length is not None and state.sweep + STEP > self.length
-        if not self._mending or state.sweep % STEP or last:
+        if not self._repairing or state.sweep % STEP or last:
             return state
         explanation = Explanation(self.tensor, self.target, state.factors)
-        mended, better = repair(explanation, self._rng(state.sweep), n_out=1 + (repairs + 1) % 2)
+        repaired, better = repair(explanation, self._rng(state.sweep), n_out=1 + (repairs + 1) % 2)
         if better:
             self.memory = Memory(repairs=repairs + 1)
-            return mended.state(state.sweep)
+            return repaired.state(state.sweep)
         self.memory = self.memory._replace(repairs=repairs + 1, in_vain=in_vain + 1)
         return state
 
     @property
-    def _mending(self) -> bool:
+    def _repairing(self) -> bool:
         from_data = isinstance(self.init, str) and self.init == "data"
         return from_data and self.memory.in_vain < PATIENCE and self.memory.repairs < MOST_REPAIRS
 
@@ -101,10 +104,7 @@ class BurnIn:
 
 
 def steady(history: Sequence[float], sweeps: int) -> bool:
-    """Whether the log-likelihood, of which `history` has the last values, has stopped rising.
-
-    Looked at every STEP of the sweeps.
-    """
+    """Whether the log-likelihood has stopped rising, by its last values; checked every STEP sweeps."""
     if len(history) < 2 * WINDOW or sweeps % STEP:
         return False
     before, last = np.array(history[-2 * WINDOW :]).reshape(2, WINDOW)

@@ -1,8 +1,16 @@
-"""The noise models: how the rates of ones inside and outside the blocks are drawn, given the factors.
+"""The noise models: how the rates of ones inside and outside the components are drawn, given the factors.
 
-Each model has one verb, ``update``. The rates keep a small distance, CONTRAST, so that a component always
-means more ones: at no distance at all the data say nothing about the factors, and Metropolised flips
-would alternate for ever.
+The rates keep a small distance, CONTRAST, so that a component always means more ones: with equal rates the
+data say nothing about the factors, and Metropolised flips would alternate for ever.
+
+A noise model is two objects. The *model* (``NoiseModel``, here) has the prior: where chains ``start``, how
+parameters are drawn (``update``) or fitted (``estimate``), and the likelihood with the parameters integrated
+out (``log_marginal``). Its *parameters* (``model.Noise``) are a flat tuple of numbers, one row for each draw
+in traces and files, and answer for the cells: the ``weights`` of ones and zeros in an entry's log-odds, the
+``log_ratio`` of cells that become covered, the ``log_likelihood``, and the ``cell_probability``. A new model
+brings both, and an entry in MODELS. If its parameters are not two rates, ``Trace.noise_at`` and the files
+must read its rows; if it needs more than the confusion, such as counts for each component, ``update`` must be
+given that in sweep.py.
 """
 
 from __future__ import annotations
@@ -28,6 +36,10 @@ START = Noise.symmetric(1 / (1 + math.exp(-0.5)))  # the paper starts at lambda 
 class NoiseModel(Protocol):
     """What the sampler needs of a noise model."""
 
+    def start(self) -> Noise:
+        """Return the rates that a chain from given or random factors begins with."""
+        ...
+
     def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
         """Return new rates, given the counts, the old rates and two uniform numbers."""
         ...
@@ -46,6 +58,10 @@ class Symmetric(NamedTuple):
 
     a: float = 1.0
     b: float = 1.0
+
+    def start(self) -> Noise:
+        """Return the rates that the paper starts with."""
+        return START
 
     def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
         """Draw the rate from its conditional: a Gibbs step."""
@@ -77,6 +93,10 @@ class Asymmetric(NamedTuple):
 
     a: float = 1.0
     b: float = 1.0
+
+    def start(self) -> Noise:
+        """Return the rates that the paper starts with."""
+        return START
 
     def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
         """Draw each rate from its conditional given the other: two Gibbs steps."""

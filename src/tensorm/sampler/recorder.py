@@ -7,43 +7,40 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorm.model import Confusion, Noise
-from tensorm.sampler.state import Octets, State, SweepInfo, Trace, narrow
+from tensorm.sampler.state import Bytes, State, SweepInfo, Trace, narrow
 from tensorm.sampler.sweep import Target, log_posterior
 
 
 class Draw(NamedTuple):
     """What is kept of one sweep."""
 
-    factors: tuple[Octets, ...]
+    factors: tuple[Bytes, ...]
     noise: Noise
     density: tuple[float, ...]
     confusion: Confusion
 
 
 class Recorder:
-    """Collects draws and makes a ``Trace`` of them."""
+    """Collects draws and makes a ``Trace`` of them.
 
-    def __init__(self, target: Target) -> None:
+    Parameters
+    ----------
+    target : Target
+    draws : Trace, optional
+        Draws to go on from.
+    """
+
+    def __init__(self, target: Target, draws: Trace | None = None) -> None:
         self._target = target
         self._draws: list[Draw] = []
+        if draws is not None:
+            for i in range(len(draws)):
+                factors, density = (part[i] for part in draws.factors), draws.density[i].tolist()
+                counts = Confusion(*draws.confusion[i].tolist())
+                self._draws.append(Draw(tuple(factors), draws.noise_at(i), tuple(density), counts))
 
     def __len__(self) -> int:
         return len(self._draws)
-
-    @classmethod
-    def continuing(cls, target: Target, trace: Trace) -> Recorder:
-        """Return a recorder that holds the draws of a trace."""
-        recorder = cls(target)
-        for i in range(len(trace)):
-            recorder._draws.append(
-                Draw(
-                    tuple(octets[i] for octets in trace.factors),
-                    Noise(*trace.noise[i].tolist()),
-                    tuple(trace.density[i].tolist()),
-                    Confusion(*trace.confusion[i].tolist()),
-                )
-            )
-        return recorder
 
     def record(self, state: State, info: SweepInfo) -> None:
         """Keep a draw."""

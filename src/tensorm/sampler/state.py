@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,9 +14,9 @@ from tensorm.tensors.bits import Bits, Words, words_for
 from tensorm.tensors.factors import Factors
 
 Floats = npt.NDArray[np.float64]
-Octets = npt.NDArray[np.uint8]
+Bytes = npt.NDArray[np.uint8]
 
-# Purposes of random streams other than the update of a factor, whose purpose is its mode (seam.Stream).
+# Purposes of random streams other than the update of a factor, whose purpose is its mode (protocol.Stream).
 NOISE, ORDER, START, PLACE = 250, 251, 252, 253
 
 
@@ -44,10 +43,7 @@ class SweepInfo(NamedTuple):
     @property
     def log_likelihood(self) -> float:
         """Log probability of the observed cells given factors and noise."""
-        tp, fp, fn, tn = self.confusion
-        hit, false_alarm = self.noise
-        inside = tp * math.log(hit) + fp * math.log1p(-hit)
-        return inside + fn * math.log(false_alarm) + tn * math.log1p(-false_alarm)
+        return float(self.noise.log_likelihood(self.confusion))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +70,7 @@ class Trace:
         Whether burn-in came to its end by its own rule.
     """
 
-    factors: tuple[Octets, ...]
+    factors: tuple[Bytes, ...]
     noise: Floats
     density: Floats
     confusion: npt.NDArray[np.int64]
@@ -95,14 +91,15 @@ class Trace:
     @property
     def log_likelihood(self) -> Floats:
         """Log probability of the observed cells given factors and noise, (S,)."""
-        tp, fp, fn, tn = self.confusion.T
-        hit, false_alarm = self.noise.T
-        inside = tp * np.log(hit) + fp * np.log1p(-hit)
-        return inside + fn * np.log(false_alarm) + tn * np.log1p(-false_alarm)
+        return np.asarray(Noise(*self.noise.T).log_likelihood(Confusion(*self.confusion.T)))
 
     def factors_at(self, draw: int) -> Factors:
         """Return the factors of one draw."""
-        return Factors(tuple(widen(octets[draw]) for octets in self.factors), self.n_components)
+        return Factors(tuple(widen(packed[draw]) for packed in self.factors), self.n_components)
+
+    def noise_at(self, draw: int) -> Noise:
+        """Return the noise of one draw."""
+        return Noise(*self.noise[draw].tolist())
 
     def bits(self, mode: int, draws: slice = slice(None)) -> Bits:
         """Return the draws of a mode's factor as a Boolean array (S, N_k, L)."""
@@ -118,20 +115,15 @@ class Trace:
         )
         return replace(self, factors=factors, n_components=len(order))
 
-    def states(self) -> Iterator[tuple[Factors, Noise]]:
-        """Yield the factors and the noise of each draw."""
-        for draw in range(len(self)):
-            yield self.factors_at(draw), Noise(*map(float, self.noise[draw]))
+
+def narrow(masks: Words, n_components: int) -> Bytes:
+    """Drop the bytes of the masks that no component uses."""
+    packed = masks.astype("<u8", copy=False).view(np.uint8)
+    return packed[:, : -(-n_components // 8)].copy()
 
 
-def narrow(masks: Words, n_components: int) -> Octets:
-    """Drop the octets of the masks that no component uses."""
-    octets = masks.astype("<u8", copy=False).view(np.uint8)
-    return octets[:, : -(-n_components // 8)].copy()
-
-
-def widen(octets: Octets) -> Words:
+def widen(packed: Bytes) -> Words:
     """Undo ``narrow``."""
-    room = np.zeros((len(octets), 8 * words_for(8 * octets.shape[1])), np.uint8)
-    room[:, : octets.shape[1]] = octets
+    room = np.zeros((len(packed), 8 * words_for(8 * packed.shape[1])), np.uint8)
+    room[:, : packed.shape[1]] = packed
     return room.view("<u8").astype(np.uint64, copy=False)

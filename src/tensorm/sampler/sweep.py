@@ -1,15 +1,15 @@
-"""One sweep over all factors, the noise and the densities; and the endless sequence of sweeps."""
+"""What is sampled, where a chain starts, and one sweep over all factors, the noise and the densities."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from tensorm.kernels.philox import uniforms
-from tensorm.sampler.noise import START as START_NOISE
+from tensorm.model import Confusion
 from tensorm.sampler.noise import NoiseModel
 from tensorm.sampler.prior import FactorPrior
 from tensorm.sampler.state import NOISE, ORDER, START, State, SweepInfo
@@ -33,9 +33,9 @@ class Target:
     flips : int
         GIBBS or METROPOLIS: how an entry is drawn from its conditional.
     shuffle : bool
-        Whether components take turns in a new order each sweep, or always in the same.
+        Whether components take turns in a new order each sweep, or always in the same order.
     tied : (int, int) or None
-        Two modes that share a factor (tensors/mirrored.py).
+        Two modes that share a factor (tensors/symmetric.py).
     """
 
     n_components: int
@@ -76,7 +76,7 @@ def log_posterior(
     Parameters
     ----------
     factors : arrays (S, N_k, M)
-        S draws of each mode's factor, as masks or octets of them.
+        S draws of each mode's factor, as masks or the bytes of them.
     confusion : array (S, 4)
     """
     present = np.bitwise_and.reduce([np.bitwise_or.reduce(masks, axis=1) for masks in factors])
@@ -88,13 +88,13 @@ def log_posterior(
     return value
 
 
-def start(factors: Sequence[Bits], density: float = 0.5) -> State:
+def start(target: Target, factors: Sequence[Bits], density: float = 0.5) -> State:
     """Return the state that a chain with these factors begins with."""
-    return State(Factors.from_bits(factors), START_NOISE, (density,) * len(factors), 0)
+    return State(Factors.from_bits(factors), target.noise.start(), (density,) * len(factors), 0)
 
 
 def random_factors(tensor: Tensor, target: Target, chain: int, density: float = 0.5) -> list[Bits]:
-    """Return factors of coins, fair ones by default."""
+    """Return random factors whose entries are 1 with the same probability."""
     stream = target.stream(chain, 0, START)
     rows = iter(range(sum(tensor.shape)))
     return [
@@ -106,21 +106,16 @@ def random_factors(tensor: Tensor, target: Target, chain: int, density: float = 
 def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[State, SweepInfo]:
     """Update every factor in turn, then the noise, then the densities, each from its conditional."""
     factors = state.factors
-    order = target.order(chain, state.sweep)
-    gain, loss = state.noise.weights
-    for mode in range(len(factors)):
-        rule = Rule(order, target.flips, gain, loss, target.prior.log_odds(mode, state.density))
-        stream = target.stream(chain, state.sweep, mode)
-        factors = factors.replace(mode, tensor.update_factor(mode, factors, rule, stream))
-    confusion = tensor.confusion(factors)
+    if target.n_components:
+        order, weights = target.order(chain, state.sweep), state.noise.weights
+        for mode in range(len(factors)):
+            rule = Rule(order, target.flips, *weights, target.prior.log_odds(mode, state.density))
+            stream = target.stream(chain, state.sweep, mode)
+            factors = factors.replace(mode, tensor.update_factor(mode, factors, rule, stream))
+        confusion = tensor.confusion(factors)
+    else:  # kernels need a component
+        confusion = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)
     u = uniforms(target.stream(chain, state.sweep, NOISE), 0, 2 + len(factors))
     noise = target.noise.update(confusion, state.noise, u)
     density = target.prior.update(factors, u[2:])
     return State(factors, noise, density, state.sweep + 1), SweepInfo(confusion, noise)
-
-
-def sample(tensor: Tensor, state: State, target: Target, chain: int = 0) -> Iterator[tuple[State, SweepInfo]]:
-    """Yield the state after each sweep, for ever: the caller owns the loop."""
-    while True:
-        state, info = sweep(tensor, state, target, chain)
-        yield state, info

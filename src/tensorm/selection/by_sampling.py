@@ -1,8 +1,8 @@
 """Choices by what chains do: the Bayesian Occam's razor, and the posterior of the number of components.
 
-Both start with more components than are needed (sampler/occam.py); the posterior then lets components come
-and go (sampler/inclusion.py). Without candidates, the number to start with is doubled until a quarter of it
-is left over, or MOST are reached.
+Both start with more components than are needed (occam.py); the posterior then lets components come and go
+(counting.py). Without candidates, the number to start with is doubled until a quarter of it is left over, or
+MOST are reached. Ctrl-C leaves a choice that rests on what the chains had found by then.
 """
 
 from __future__ import annotations
@@ -10,29 +10,39 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.estimator.progress import watching
 from tensorm.posterior.align import NEGLIGIBLE
-from tensorm.sampler.pool import ChainPool, Stop
+from tensorm.report.selection import Candidate, Selection, Trial
+from tensorm.sampler.pool import ChainPool
+from tensorm.sampler.sample import Stop
 from tensorm.sampler.sweep import Target
 from tensorm.selection.counting import Numbers, Proposal, count_components
 from tensorm.selection.members import to_factors, to_members
-from tensorm.selection.occam import Found, Stage, join, shave
-from tensorm.selection.result import Candidate, Selection, Trial
+from tensorm.selection.occam import Found, Stage, find_components, join
 from tensorm.tensors.protocol import Tensor
 
 FIRST, MOST, LEFT_OVER = 16, 128, 0.75
 N_CHAINS, N_DRAWS = 2, 200
+NONE = "No component explains more than the rate of ones alone does: this looks like noise."
+STOPPED = " Ctrl-C stopped the choice, so it rests on what was found by then."
+
+
+class Search(NamedTuple):
+    """What every chain found, with how many components they started, and whether none was stopped."""
+
+    found: list[Found]
+    most: int
+    complete: bool
 
 
 def choose_by_occam(
     tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int] | None = None
 ) -> Selection:
-    """Start large, take out what does not contribute, and count what is left in the best chain.
+    """Start large, remove what does not contribute, and count what is left in the best chain.
 
     Parameters
     ----------
@@ -42,29 +52,13 @@ def choose_by_occam(
     pool : ChainPool
     candidates : sequence of int, optional
         Numbers to choose from; the largest is the one to start with.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        When Ctrl-C came before anything was found.
     """
-    found, most = _shave(tensor, target, pool, candidates)
-    best = max(found, key=lambda chain: chain.evidence)
-    n = best.n_components
-    chosen = _nearest(n, candidates)
-    table = [
-        Trial(stage.n_components, chain, stage.evidence, {"least worth": stage.least})
-        for chain, one in enumerate(found)
-        for stage in one.stages
-    ]
-    if n:
-        reason = (
-            f"{_components(n, 'contributes', 'contribute')}: without the weakest the log evidence would fall "
-            f"by {max(best.least, 0):,.{1 if best.least < 100 else 0}f}, and nothing better was found."
-        )
-    else:
-        reason = NONE
-    reason += _remarks(tensor, n, chosen, most, candidates, [one.n_components for one in found])
-    scores: dict[int, float] = {}
-    for row in table:
-        scores[row.n_components] = max(row.score, scores.get(row.n_components, -math.inf))
-    rows = tuple(Candidate(number, scores[number], math.nan) for number in sorted(scores))
-    return Selection("occam", chosen, reason, tuple(table), rows, "log evidence")
+    return _count_found(tensor, candidates, _search(tensor, target, pool, candidates))
 
 
 def choose_by_posterior(
@@ -74,71 +68,106 @@ def choose_by_posterior(
     candidates: Sequence[int] | None = None,
     n_draws: int = N_DRAWS,
 ) -> Selection:
-    """Draw the number of components along with everything else; parameters as for ``choose_by_occam``."""
-    found, most = _shave(tensor, target, pool, candidates)
+    """Draw the number of components along with everything else; parameters as for ``choose_by_occam``.
+
+    If Ctrl-C comes before the first draws, Occam's razor chooses.
+    """
+    search = _search(tensor, target, pool, candidates)
+    found, most, complete = search
+    if not complete:
+        return _count_found(tensor, candidates, search)
     proposal = Proposal(join([one.seen for one in found]), target.tied)
     large, shared = replace(target, n_components=most), pool.share(tensor)
-    with watching(pool.n_repeats, pool.progress) as watch:
 
-        def count(chain: int, stop: Stop) -> Numbers:
-            def make() -> Numbers:
-                return count_components(shared, found[chain], large, proposal, chain, n_draws, watch, stop)
+    def count(chain: int, stop: Stop) -> Numbers | None:
+        def make() -> Numbers | None:
+            return count_components(shared, found[chain], large, proposal, chain, n_draws, pool.watch, stop)
 
-            form = pool.remember(f"counts-{most}-{chain}", make, _plain, stop)
-            return Numbers(np.array(form[0], np.int64), np.array(form[1]))
+        return pool.remember(f"counts-{most}-{chain}", make, stop, decode=lambda form: Numbers(*form))
 
-        numbers = pool.run(count)
+    numbers, interrupted = pool.run(count)
+    if not numbers:
+        return _count_found(tensor, candidates, search._replace(complete=False))
     kept = _kept(numbers)
     shares = np.array([np.bincount(one.counts, minlength=most + 1) / len(one.counts) for one in numbers])
     mean = shares[kept].mean(axis=0)
     n = int(mean.argmax())
     chosen = _nearest(n, candidates)
-    table = [
+    table = tuple(
         Trial(number, chain, float(shares[chain, number]), {"kept": float(kept[chain])})
         for chain in range(len(numbers))
         for number in np.flatnonzero(shares[chain]).tolist()
-    ]
+    )
     errors = _errors([one.counts for one, keep in zip(numbers, kept, strict=True) if keep], most)
     seen = np.flatnonzero(mean)
     rows = tuple(Candidate(int(number), float(mean[number]), float(errors[number])) for number in seen)
     reason = _describe(mean) if n else NONE
     reason += _remarks(tensor, n, chosen, most, candidates, [int(share.argmax()) for share in shares[kept]])
-    return Selection("posterior", chosen, reason, tuple(table), rows, "posterior probability")
+    reason += STOPPED * interrupted
+    return Selection("posterior", chosen, reason, table, rows, "posterior probability", not interrupted)
 
 
-NONE = "No component explains more than the rate of ones alone does: this looks like noise."
+def _count_found(tensor: Tensor, candidates: Sequence[int] | None, search: Search) -> Selection:
+    """Return the choice of Occam's razor."""
+    found, most, complete = search
+    best = max(found, key=lambda chain: chain.evidence)
+    n = best.n_components
+    chosen = _nearest(n, candidates)
+    table = tuple(
+        Trial(stage.n_components, chain, stage.evidence, {"least worth": stage.least})
+        for chain, one in enumerate(found)
+        for stage in one.stages
+    )
+    if n:
+        reason = (
+            f"{_components(n, 'contributes', 'contribute')}: without the weakest the log evidence would fall "
+            f"by {max(best.least, 0):,.{1 if best.least < 100 else 0}f}, and nothing better was found."
+        )
+    else:
+        reason = NONE
+    reason += _remarks(tensor, n, chosen, most, candidates, [one.n_components for one in found])
+    reason += STOPPED * (not complete)
+    scores: dict[int, float] = {}
+    for row in table:
+        scores[row.n_components] = max(row.score, scores.get(row.n_components, -math.inf))
+    rows = tuple(Candidate(number, scores[number], math.nan) for number in sorted(scores))
+    return Selection("occam", chosen, reason, table, rows, "log evidence", complete)
 
 
-def _shave(
-    tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int] | None
-) -> tuple[list[Found], int]:
-    """Return what every chain found, and with how many components they started."""
+def _search(tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int] | None) -> Search:
+    """Start with enough components, and remove those that do not contribute."""
     limit = min(max(tensor.n_ones, 1), MOST)
-    most = min(FIRST, limit) if candidates is None else candidates[-1]
+    size = min(FIRST, limit) if candidates is None else candidates[-1]
+    found: list[Found] = []
+    most = size
     while True:
-        found = _shave_from(tensor, replace(target, n_components=most), pool)
-        enough = max(one.n_components for one in found) <= LEFT_OVER * most
-        if candidates is not None or most == limit or enough:
-            return found, most
-        most = min(2 * most, limit)
+        more, interrupted = _search_from(tensor, replace(target, n_components=size), pool)
+        found, most = (more, size) if more else (found, most)
+        if not found:
+            raise KeyboardInterrupt
+        enough = max(one.n_components for one in found) <= LEFT_OVER * size
+        if interrupted or candidates is not None or size == limit or enough:
+            return Search(found, most, not interrupted)
+        size = min(2 * size, limit)
 
 
-def _shave_from(tensor: Tensor, target: Target, pool: ChainPool) -> list[Found]:
+def _search_from(tensor: Tensor, target: Target, pool: ChainPool) -> tuple[list[Found], bool]:
     shared = pool.share(tensor)
-    with watching(pool.n_repeats, pool.progress) as watch:
 
-        def work(chain: int, stop: Stop) -> Found:
-            def make() -> Found:
-                return shave(shared, target, chain, watch, stop)
+    def work(chain: int, stop: Stop) -> Found | None:
+        def make() -> Found | None:
+            return find_components(shared, target, chain, pool.watch, stop)
 
-            form = pool.remember(f"chain-{target.n_components}-{chain}", make, _encode, stop)
+        def decode(form: Any) -> Found:
             return _decode(form, tensor.shape)
 
-        return pool.run(work)
+        return pool.remember(f"chain-{target.n_components}-{chain}", make, stop, _encode, decode)
+
+    return pool.run(work)
 
 
 def _encode(found: Found) -> Any:
-    """Return what a chain found as lists and numbers, as JSON holds them."""
+    """Return what a chain found as lists and numbers."""
     members = to_members(found.factors)
     seen = [shares.tolist() for shares in found.seen]
     stages = [list(stage) for stage in found.stages]
@@ -152,19 +181,15 @@ def _decode(form: Any, shape: Sequence[int]) -> Found:
     return Found(to_factors(members, shape), n_components, evidence, least, stages, shares)
 
 
-def _plain(numbers: Numbers) -> Any:
-    return [numbers.counts.tolist(), numbers.evidence.tolist()]
-
-
 def _kept(numbers: Sequence[Numbers]) -> npt.NDArray[np.bool_]:
-    """Return which chains count: those that did not end in a much worse explanation (diagnostics.worse)."""
+    """Return which chains count: those that did not end in a much worse explanation (align.worse)."""
     medians = np.array([np.median(one.evidence) for one in numbers])
     best = int(medians.argmax())
     lower, upper = np.quantile(numbers[best].evidence, [0.25, 0.75])
     return np.asarray(medians[best] - medians <= NEGLIGIBLE + 3 * (upper - lower) / 1.35)
 
 
-def _errors(chains: Sequence[npt.NDArray[np.int64]], most: int) -> npt.NDArray[np.float64]:
+def _errors(chains: Sequence[Sequence[int]], most: int) -> npt.NDArray[np.float64]:
     """Return standard errors of the shares of each number, from the halves of the chains."""
     halves = [half for counts in chains for half in np.array_split(counts, 2)]
     shares = [np.bincount(half, minlength=most + 1) / len(half) for half in halves]
@@ -188,10 +213,10 @@ def _describe(mean: npt.NDArray[np.float64]) -> str:
 def _remarks(
     tensor: Tensor, n: int, chosen: int, most: int, candidates: Sequence[int] | None, counts: Sequence[int]
 ) -> str:
-    """Say what the reader should know besides."""
+    """Return what else the reader should know."""
     text = ""
     if n >= most and (candidates is not None or most == MOST):
-        what = "the largest candidate" if candidates is not None else "as many as are looked for"
+        what = "the largest candidate" if candidates is not None else "the most that are tried"
         text += f" That is {what}; more may be needed: try candidates beyond {most}."
     elif candidates is not None and chosen != max(n, 1):
         text += f" {chosen} is the smallest candidate with room for them."
@@ -199,8 +224,8 @@ def _remarks(
         text += f" Chains differ: they end with {', '.join(map(str, sorted(counts)))}."
     if tensor.mirrored is not None and tensor.pair is None:  # comparisons
         text += (
-            " Comparisons within an object hang together, which the model does not know, so fewer "
-            "may tell as much: try some."
+            " Comparisons within an object depend on each other, which the model ignores, so fewer "
+            "components may say as much: try some smaller numbers."
         )
     return text
 

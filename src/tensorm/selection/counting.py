@@ -1,36 +1,34 @@
 """Components that come and go: their number is drawn along with everything else.
 
-Beforehand each number of components is half as probable as the one before it, from 0 to ``most``: else data
-without any pattern would leave all numbers open, for a component that explains nothing costs next to nothing.
-The entries of each component come from the factor prior.
+A priori each number of components, from 0 to a maximum, is half as probable as the one before it. Otherwise
+data without any pattern would leave all numbers open, since a component that explains nothing costs next to
+nothing. The entries of each component come from the factor prior.
 
 A *birth* draws columns c from a proposal q and accepts them with the likelihood ratio times 1/2 times
-prior(c) / q(c); a *death* takes a random component out, with the inverse. (A new component may take any of
-n + 1 places and any of n + 1 may die, which cancels.) Between sweeps these moves leave the posterior as it
-is, so the share of draws with n components is the posterior probability of n.
+prior(c) / q(c); a *death* removes a random component, with the inverse. (A new component may take any of
+n + 1 places and any of n + 1 may die, which cancels.) Between sweeps these moves leave the posterior
+unchanged, so the share of draws with n components is the posterior probability of n.
 
-The proposal is one half the prior, which finds small components, and one half components much like those
-that a chain had seen before the first draw: real ones that are in doubt come and go by it.
+One half of the proposals come from the prior, which finds small components, and one half resemble components
+that a chain had seen before the first draw, so that real but doubtful ones come and go.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logsumexp
 
-from tensorm.kernels.philox import uniforms
-from tensorm.model import Confusion
-from tensorm.sampler.chains import Step
 from tensorm.sampler.prior import EDGE
+from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, follow, sample
 from tensorm.sampler.search.explanation import Explanation
-from tensorm.sampler.state import NOISE, State, SweepInfo
-from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.state import State
+from tensorm.sampler.sweep import Target
 from tensorm.selection.occam import Found, log_evidence
 from tensorm.tensors.bits import Bits, pack
 from tensorm.tensors.factors import Factors
@@ -39,7 +37,7 @@ from tensorm.tensors.protocol import Tensor, count_alone
 Floats = npt.NDArray[np.float64]
 
 FROM_PRIOR = 0.5  # share of proposals drawn from the prior
-BLUR = 0.03  # a proposal's entry differs from what was always seen this often
+BLUR = 0.03  # how often a proposal's entry differs from what was always seen
 LOG_HALF = math.log(0.5)  # prior log-odds of n + 1 components against n
 MOVES = 16  # births and deaths tried between two sweeps
 COUNTING = "counting"
@@ -48,8 +46,8 @@ COUNTING = "counting"
 class Numbers(NamedTuple):
     """Draws of the number of components, and the log evidence of each draw's factors."""
 
-    counts: npt.NDArray[np.int64]
-    evidence: Floats
+    counts: list[int]
+    evidence: list[float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,32 +102,32 @@ def count_components(
     proposal: Proposal,
     chain: int,
     n_draws: int,
-    watch: Callable[[Step], None] = lambda step: None,
-    stop: Callable[[], bool] = lambda: False,
-) -> Numbers:
+    watch: Watch = lambda step: None,
+    stop: Stop = lambda: False,
+) -> Numbers | None:
     """Draw the number of components, from 0 to ``target.n_components``, in a chain that starts as found.
 
-    A third as many sweeps come before the first draw.
+    A third as many sweeps come before the first draw. Once ``stop()`` the draws so far are returned, or None
+    if there are fewer than two.
     """
-    most, rng = target.n_components, np.random.default_rng([int(target.seed), chain, 2])
-    state, target = _begin(tensor, found, target)
-    warm = n_draws // 3
-    counts, evidence = [], []
-    for number in range(-warm, n_draws):
-        if stop():
-            break
-        state, target = visit(tensor, state, target, proposal, most, rng)
-        state, info = sweep_some(tensor, state, target, chain)
-        if number >= 0:
-            counts.append(target.n_components)
-            evidence.append(log_evidence(_explanation(tensor, state, target)))
-        watch(Step(chain, COUNTING, number + warm + 1, n_draws + warm, info))
-    return Numbers(np.array(counts, np.int64), np.array(evidence))
+    rng = np.random.default_rng([int(target.seed), chain, 2])
+
+    def move(state: State) -> State:
+        return try_births_and_deaths(tensor, state, target, proposal, rng)
+
+    plan = Plan(target, n_draws, burn_in=n_draws // 3, init="random", move=move)  # no repairs
+    steps = sample(tensor, plan, chain, Snapshot(_start(tensor, found, target)))
+    drawn = Numbers([], [])
+    for step in follow(steps, lambda step: watch(step._replace(phase=COUNTING)), stop):
+        if step.phase == DRAWS:
+            drawn.counts.append(step.state.factors.n_components)
+            drawn.evidence.append(log_evidence(Explanation(tensor, target, _some(step.state.factors))))
+    return drawn if len(drawn.counts) > 1 else None
 
 
-def visit(
-    tensor: Tensor, state: State, target: Target, proposal: Proposal, most: int, rng: np.random.Generator
-) -> tuple[State, Target]:
+def try_births_and_deaths(
+    tensor: Tensor, state: State, target: Target, proposal: Proposal, rng: np.random.Generator
+) -> State:
     """Try some births and deaths, at the noise and the densities as they are.
 
     The odds of all moves to come are worked out together; they hold until one is accepted.
@@ -147,7 +145,7 @@ def visit(
             left -= 1
             if birth:
                 tried += 1
-                if n < most and chance < rises[tried - 1]:
+                if n < target.n_components and chance < rises[tried - 1]:
                     bits = [np.hstack([b, c[:, tried - 1 : tried]]) for b, c in zip(bits, new, strict=True)]
                     break
             elif n:
@@ -155,18 +153,7 @@ def visit(
                 if chance < falls[l]:
                     bits = [np.delete(b, l, axis=1) for b in bits]
                     break
-    return state._replace(factors=Factors.from_bits(bits)), replace(target, n_components=bits[0].shape[1])
-
-
-def sweep_some(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[State, SweepInfo]:
-    """Make a sweep with however many components there are; with none, over noise and densities only."""
-    if target.n_components:
-        return sweep(tensor, state, target, chain)
-    u = uniforms(target.stream(chain, state.sweep, NOISE), 0, 2 + len(tensor.shape))
-    confusion = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)
-    noise = target.noise.update(confusion, state.noise, u)
-    density = target.prior.update(state.factors, u[2:])
-    return State(state.factors, noise, density, state.sweep + 1), SweepInfo(confusion, noise)
+    return state._replace(factors=Factors.from_bits(bits))
 
 
 def _density(target: Target, state: State, mode: int) -> float:
@@ -174,16 +161,10 @@ def _density(target: Target, state: State, mode: int) -> float:
     return float(np.clip(expit(target.prior.log_odds(mode, state.density)), EDGE, 1 - EDGE).item())
 
 
-def _begin(tensor: Tensor, found: Found, target: Target) -> tuple[State, Target]:
-    L = found.n_components
-    explanation = Explanation(tensor, replace(target, n_components=max(L, 1)), found.factors)
-    factors = Factors.from_bits([bits[:, :L] for bits in explanation.bits])
-    return explanation.state(sweep=0)._replace(factors=factors), replace(target, n_components=L)
-
-
-def _explanation(tensor: Tensor, state: State, target: Target) -> Explanation:
-    L = target.n_components
-    return Explanation(tensor, replace(target, n_components=max(L, 1)), _some(state.factors))
+def _start(tensor: Tensor, found: Found, target: Target) -> State:
+    explanation = Explanation(tensor, target, found.factors)
+    factors = Factors.from_bits([bits[:, : found.n_components] for bits in explanation.bits])
+    return explanation.state(sweep=0)._replace(factors=factors)
 
 
 def _some(factors: Factors) -> Factors:
@@ -201,19 +182,15 @@ def _gains(tensor: Tensor, state: State, bits: Sequence[Bits], new: Sequence[Bit
     blocks = [pack(c) for c in new]
     blocks[0] = np.zeros_like(blocks[0])  # so that none covers another
     both = Factors(tuple(np.hstack(pair) for pair in zip(old, blocks, strict=True)), offset + count)
-    return _weigh(state, *count_alone(tensor, both, new[0], range(offset, offset + count)))
+    counts = count_alone(tensor, both, new[0], range(offset, offset + count))
+    return np.asarray(state.noise.log_ratio(*counts))
 
 
 def _losses(tensor: Tensor, state: State, bits: Sequence[Bits]) -> Floats:
     """Return by how much the log-likelihood would fall without each of the components."""
     if not bits[0].shape[1]:
         return np.zeros(0)
-    return _weigh(state, *count_alone(tensor, Factors.from_bits(bits), bits[0]))
-
-
-def _weigh(state: State, ones: npt.NDArray[np.int64], zeros: npt.NDArray[np.int64]) -> Floats:
-    gain, loss = state.noise.weights
-    return np.asarray(gain * ones - loss * zeros)
+    return np.asarray(state.noise.log_ratio(*count_alone(tensor, Factors.from_bits(bits), bits[0])))
 
 
 def _log_bernoulli(column: Bits, rates: Floats) -> Floats:

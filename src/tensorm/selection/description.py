@@ -2,13 +2,13 @@
 
 The code is that of Erdos and Miettinen (2013), after Miettinen and Vreeken's for matrices, for tensors with
 K modes: first the factors, then where the product is wrong ("typed XOR": ones that it misses and zeros
-that it covers are told separately).
+that it covers are encoded separately).
 
 - the number of components L, by the universal code for integers;
 - for each column of each factor the number of its members, log2(N + 1) bits, and which of the columns with
-  so many it is, log2 binomial(N, members) bits;
+  that many it is, log2 binomial(N, members) bits;
 - for the cells inside the product the number of zeros among them, and which they are; the same for the ones
-  outside. Only observed cells are told.
+  outside. Only observed cells are encoded.
 
 The sizes of the modes are the same for all L and left out.
 """
@@ -40,7 +40,7 @@ class Length(NamedTuple):
 
 
 def describe_length(factors: Sequence[Bits], confusion: Confusion) -> Length:
-    """Return how many bits it takes to tell the factors, and with them the observed cells.
+    """Return how many bits it takes to describe the factors and, given them, the observed cells.
 
     Parameters
     ----------
@@ -48,17 +48,16 @@ def describe_length(factors: Sequence[Bits], confusion: Confusion) -> Length:
     confusion : Confusion
         Observed cells by the value of the factors' product and their own.
     """
-    told = universal(factors[0].shape[1])
-    told += sum(float(choose(len(factor), factor.sum(axis=0)).sum()) for factor in factors)
+    bits = universal(factors[0].shape[1])
+    bits += sum(float(choose(len(factor), factor.sum(axis=0)).sum()) for factor in factors)
     tp, fp, fn, tn = confusion
-    return Length(told, float(choose(tp + fp, fp) + choose(fn + tn, fn)))
+    return Length(bits, float(choose(tp + fp, fp) + choose(fn + tn, fn)))
 
 
 def choose(n: int, ones: int | np.ndarray) -> np.ndarray:
-    """Return the bits that tell one subset of n things: its size, then which one of that size it is."""
-    return -betaln(1 + np.asarray(ones), 1 + n - np.asarray(ones)) / math.log(
-        2
-    )  # (n + 1) * binomial(n, ones)
+    """Return the bits that describe a subset of n things: its size, then which one of that size it is."""
+    # (n + 1) * binomial(n, ones)
+    return -betaln(1 + np.asarray(ones), 1 + n - np.asarray(ones)) / math.log(2)
 
 
 def universal(n: int) -> float:
@@ -69,6 +68,6 @@ def universal(n: int) -> float:
     return bits
 
 
-def shortest(grounds: Sequence[Explanation]) -> Length:
+def shortest(explanations: Sequence[Explanation]) -> Length:
     """Return the shortest description among several sets of components."""
-    return min((describe_length(one.bits, one.confusion) for one in grounds), key=lambda one: one.total)
+    return min((describe_length(one.bits, one.confusion) for one in explanations), key=lambda one: one.total)

@@ -1,45 +1,44 @@
-"""The paper's Bayesian Occam's razor: start with many components and take out those that do not contribute.
+"""The paper's Bayesian Occam's razor: start with many components and remove those that do not contribute.
 
-A chain with many components runs to convergence. Then components that do not contribute are taken out, the
-worst first; better ones are looked for with the moves of burn-in (seeding.py) and the rest is done again,
-until nothing is taken out and nothing better is found.
+A chain with many components runs to convergence. Then components that do not contribute are removed, the
+worst first; better ones are searched for with the moves of burn-in (seeding.py), and so on, until nothing is
+removed and nothing better is found.
 
-What a component contributes, its *worth*, is the fall of the log evidence when it is taken out, averaged
-over a few sweeps. The *evidence* of a set of n components is their posterior with noise rates and densities
-integrated out, times n! for the orders in which they can be listed: so different numbers can be compared.
+What a component contributes, its *worth*, is the fall of the log evidence without it, averaged over a few
+sweeps. The *evidence* of a set of n components is their posterior with noise rates and densities integrated
+out, times n! for the orders in which they can be listed, so that different numbers can be compared.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.sampler.burnin import BurnIn
-from tensorm.sampler.chains import Step
+from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, follow, sample
 from tensorm.sampler.search.explanation import Explanation, losses
 from tensorm.sampler.search.seeding import PURITIES, search
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.sweep import Target
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
 
 AVERAGED = 5  # sweeps over which a component's worth is averaged
-BETWEEN = 3  # sweeps between two looks for better components
-PATIENCE, MOST_LOOKS = 8, 60  # looks in vain, and looks at all
-EXTRA = 2  # components that a look may add
+BETWEEN = 3  # sweeps between two searches for better components
+PATIENCE, MOST_SEARCHES = 8, 60  # searches in vain, and searches at all (burnin.py has its own patience)
+EXTRA = 2  # components that a search may add
 REMEMBERED = 20  # sweeps over which the members of components are averaged in the end
-BURN_IN, SHAVING = "burn-in", "shaving"
+PRUNING = "pruning"
 
 
 class Stage(NamedTuple):
-    """A number of components on the way down from many to one, the weakest taken out at each step."""
+    """A number of components on the way down from many to one, the weakest removed at each step."""
 
     n_components: int
     evidence: float
@@ -73,10 +72,10 @@ class Found(NamedTuple):
     seen: tuple[Floats, ...]
 
 
-class Followed(NamedTuple):
+class Averages(NamedTuple):
     """Components over a few sweeps."""
 
-    state: State
+    state: State  # after the last
     worth: Floats  # (L,)
     shares: list[Floats]  # for each mode (L, N_k), how often an index was a member
 
@@ -87,114 +86,125 @@ def log_evidence(explanation: Explanation) -> float:
 
 
 def worths(explanation: Explanation) -> Floats:
-    """Return by how much the log evidence would fall if a component was taken out; -inf for unused ones."""
+    """Return by how much the log evidence would fall without each component; -inf for unused ones."""
     worth = losses(explanation) + math.log(max(explanation.used, 1))
     worth[explanation.unused] = -np.inf
     return worth
 
 
-def shave(
+def find_components(
     tensor: Tensor,
     target: Target,
     chain: int,
-    watch: Callable[[Step], None] = lambda step: None,
-    stop: Callable[[], bool] = lambda: False,
-) -> Found:
-    """Find components that contribute, of at most ``target.n_components``; cut short once ``stop()``."""
-    most, rng = target.n_components, np.random.default_rng([int(target.seed), chain, 1])
-    razor = Razor(tensor, chain, watch, stop)
-    state, target = razor.remove(*razor.settle(target))
-    in_vain = looks = 0
-    while in_vain < PATIENCE and looks < MOST_LOOKS and not stop():
-        looks += 1
-        for _ in range(BETWEEN):
-            state = razor.sweep(state, target, SHAVING, looks, MOST_LOOKS)
+    watch: Watch = lambda step: None,
+    stop: Stop = lambda: False,
+) -> Found | None:
+    """Find the components that contribute, at most ``target.n_components``.
+
+    Once ``stop()``, what is there is pruned without further sweeps; None if burn-in was not over.
+    """
+    rng = np.random.default_rng([int(target.seed), chain, 1])
+    pruner = Pruner(tensor, target, chain, watch, stop)
+    state = pruner.burn_in()
+    if state is None:
+        return None
+    state = pruner.remove_idle(state)
+    in_vain = 0
+    while in_vain < PATIENCE and pruner.searches < MOST_SEARCHES and not stop():
+        pruner.searches += 1
+        state = [state, *pruner.sweeps(state, BETWEEN)][-1]
         explanation = Explanation(tensor, target, state.factors)
-        better = look(explanation, rng, n_out=looks % 3, most=most)
+        better = search_better(explanation, rng, n_out=pruner.searches % 3, most=target.n_components)
         in_vain = in_vain + 1 if better is None else 0
         if better is not None:
-            state, target = razor.remove(better.state(state.sweep), better.target)
-    return razor.sum_up(*razor.remove(state, target))
+            state = pruner.remove_idle(better.state(state.sweep))
+    return pruner.summarise(pruner.remove_idle(state))
 
 
-class Razor:
-    """Takes components out of one chain, and remembers what it saw."""
+class Pruner:
+    """Removes components from one chain, and remembers what it saw."""
 
-    def __init__(
-        self, tensor: Tensor, chain: int, watch: Callable[[Step], None], stop: Callable[[], bool]
-    ) -> None:
-        self.tensor, self.chain, self.watch, self.stop = tensor, chain, watch, stop
-        self.high: list[Stage] = []  # on the way down from where the chain settled
-        self.seen: list[list[Floats]] = []
+    def __init__(self, tensor: Tensor, target: Target, chain: int, watch: Watch, stop: Stop) -> None:
+        self.tensor, self.target, self.chain, self.watch, self.stop = tensor, target, chain, watch, stop
+        self.searches = 0
+        self.first: list[Stage] = []  # down from where burn-in ended
+        self.removed: list[list[Floats]] = []  # shares of the components removed
 
-    def sweep(self, state: State, target: Target, phase: str, done: int, total: int | None) -> State:
-        """Make one sweep and tell of it."""
-        state, info = sweep(self.tensor, state, target, self.chain)
-        self.watch(Step(self.chain, phase, done, total, info))
-        return state
+    def explain(self, state: State) -> Explanation:
+        """Return the components of a state."""
+        return Explanation(self.tensor, self.target, state.factors)
 
-    def settle(self, target: Target) -> tuple[State, Target]:
-        """Run burn-in with all components."""
-        burn_in = BurnIn(self.tensor, target, self.chain, "data", None)
-        state = burn_in.start()
-        while not burn_in.over(state) and not self.stop():
-            state, info = sweep(self.tensor, state, target, self.chain)
-            state = burn_in.after(state, info)
-            self.watch(Step(self.chain, BURN_IN, state.sweep, None, info))
-        self.high = go_down(Explanation(self.tensor, target, state.factors))
-        return state, target
+    def burn_in(self) -> State | None:
+        """Return the state after burn-in with all components, or None if it was stopped."""
+        steps = sample(self.tensor, Plan(self.target, n_draws=0), self.chain)
+        for step in follow(steps, self.watch, self.stop):
+            if step.snapshot.burnt:
+                self.first = list_stages(self.explain(step.state))
+                return step.state
+        return None
 
-    def follow(self, state: State, target: Target, sweeps: int = AVERAGED) -> Followed:
-        """Average what components contribute, and their members, over a few sweeps."""
-        worth = np.zeros(target.n_components)
-        shares = [np.zeros((target.n_components, size)) for size in self.tensor.shape]
-        for number in range(sweeps):
-            explanation = Explanation(self.tensor, target, state.factors)
-            worth += worths(explanation) / sweeps
+    def sweeps(self, state: State, n_sweeps: int) -> Iterator[State]:
+        """Return the states after the next sweeps."""
+
+        def watch(step: Step) -> None:
+            self.watch(step._replace(phase=PRUNING, done=self.searches, total=MOST_SEARCHES))
+
+        steps = sample(self.tensor, Plan(self.target, n_sweeps, burn_in=0), self.chain, Snapshot(state))
+        return (step.state for step in follow(steps, watch, self.stop))
+
+    def average(self, state: State, n_sweeps: int = AVERAGED) -> Averages:
+        """Average what components contribute, and their members, over the states before each sweep."""
+        states = [state, *self.sweeps(state, n_sweeps)]
+        before = states[:-1] or states
+        worth = np.zeros(state.factors.n_components)
+        shares = [np.zeros((len(worth), size)) for size in self.tensor.shape]
+        for explanation in map(self.explain, before):
+            worth += worths(explanation) / len(before)
             for share, bits in zip(shares, explanation.bits, strict=True):
-                share += bits.T / sweeps
-            state = self.sweep(state, target, SHAVING, number + 1, sweeps)
-        return Followed(state, worth, shares)
+                share += bits.T / len(before)
+        return Averages(states[-1], worth, shares)
 
-    def remove(self, state: State, target: Target) -> tuple[State, Target]:
-        """Take components out until each that is left contributes; one always stays."""
+    def remove_idle(self, state: State) -> State:
+        """Remove components until each that is left contributes; one always stays."""
         while True:
-            followed = self.follow(state, target)
-            idle = np.flatnonzero(followed.worth < 0)
-            explanation = Explanation(self.tensor, target, followed.state.factors)
-            kept = drop(explanation, idle[np.argsort(followed.worth[idle])])
-            if len(kept) == target.n_components:
-                return followed.state, target
-            gone = np.setdiff1d(np.arange(target.n_components), kept)
-            self.seen.append([share[gone] for share in followed.shares])
-            explanation = keep(explanation, kept)
-            state, target = followed.state._replace(factors=explanation.factors), explanation.target
+            state, worth, shares = self.average(state)
+            idle = np.flatnonzero(worth < 0)
+            kept = remove_in_turn(self.explain(state), idle[np.argsort(worth[idle])])
+            if len(kept) == len(worth):
+                return state
+            removed = np.setdiff1d(np.arange(len(worth)), kept)
+            self.removed.append([share[removed] for share in shares])
+            state = state._replace(factors=keep(self.explain(state), kept).factors)
 
-    def sum_up(self, state: State, target: Target) -> Found:
+    def summarise(self, state: State) -> Found:
         """Return the components that contribute, and all that were seen."""
-        followed = self.follow(state, target, REMEMBERED)
-        best = Explanation(self.tensor, target, state.factors).polished()
-        shares = zip(*self.seen, followed.shares, strict=True)
-        seen = tuple(np.concatenate(parts) for parts in shares)
-        n_components, least, low = target.n_components, float(followed.worth.min()), go_down(best)
-        stages = (*(stage for stage in self.high if stage.n_components > n_components), *low)
+        _, worth, shares = self.average(state, REMEMBERED)
+        best = self.explain(state).polished()
+        seen = tuple(np.concatenate(parts) for parts in zip(*self.removed, shares, strict=True))
+        n_components, least = len(worth), float(worth.min())
+        many = (stage for stage in self.first if stage.n_components > n_components)
+        stages = (*many, *list_stages(best))
         if n_components == 1 and least < 0:  # the rate of ones alone says as much
             best, n_components, least = best.emptied([0]), 0, 0.0
         return Found(best.factors, n_components, log_evidence(best), least, stages, seen)
 
 
-def keep(explanation: Explanation, components: npt.NDArray[np.intp]) -> Explanation:
+def keep(explanation: Explanation, components: Indices) -> Explanation:
     """Return the explanation with these components only."""
-    target = replace(explanation.target, n_components=len(components))
-    return Explanation(
-        explanation.tensor, target, Factors.from_bits([bits[:, components] for bits in explanation.bits])
-    )
+    factors = Factors.from_bits([bits[:, components] for bits in explanation.bits])
+    return Explanation(explanation.tensor, explanation.target, factors)
 
 
-def drop(explanation: Explanation, candidates: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Take candidates out in their order, where that still raises the evidence; return what is left.
+def add_empty(explanation: Explanation, extra: int) -> Explanation:
+    """Return the explanation with so many more components, all empty."""
+    wider = Factors.from_bits([np.pad(bits, ((0, 0), (0, extra))) for bits in explanation.bits])
+    return Explanation(explanation.tensor, explanation.target, wider)
 
-    Two that explain the same cells contribute nothing each, but one does as soon as the other is gone.
+
+def remove_in_turn(explanation: Explanation, candidates: Indices) -> Indices:
+    """Remove candidates in their order, each only if that still raises the evidence; return what is left.
+
+    Of two that explain the same cells neither contributes, but one does as soon as the other is gone.
     """
     kept = np.arange(explanation.target.n_components)
     for component in candidates:
@@ -205,7 +215,12 @@ def drop(explanation: Explanation, candidates: npt.NDArray[np.intp]) -> npt.NDAr
     return kept
 
 
-def go_down(explanation: Explanation) -> list[Stage]:
+def prune(explanation: Explanation) -> Explanation:
+    """Remove the components that do not contribute, the worst first."""
+    return keep(explanation, remove_in_turn(explanation, np.argsort(worths(explanation))))
+
+
+def list_stages(explanation: Explanation) -> list[Stage]:
     """Return the stages from the components that are used down to the last one."""
     explanation = keep(
         explanation, np.setdiff1d(np.arange(explanation.target.n_components), explanation.unused)
@@ -220,28 +235,15 @@ def go_down(explanation: Explanation) -> list[Stage]:
     return stages
 
 
-def prune(explanation: Explanation) -> Explanation:
-    """Take out the component that contributes least, as long as there is one that does not contribute."""
-    return keep(explanation, drop(explanation, np.argsort(worths(explanation))))
-
-
-def look(explanation: Explanation, rng: np.random.Generator, n_out: int, most: int) -> Explanation | None:
-    """Look for a better set of components, with a few taken out and a few more than before."""
-    out = rng.permutation(explanation.target.n_components)[:n_out]
-    wider = make_room(
-        explanation.emptied([int(l) for l in out]), min(EXTRA, most - explanation.target.n_components)
-    )
-    hit, false_alarm = explanation.noise
-    purity = rng.choice([*PURITIES, (hit - false_alarm) / (1 - false_alarm)])
-    new = prune(search(wider, rng, purity))
+def search_better(
+    explanation: Explanation, rng: np.random.Generator, n_out: int, most: int
+) -> Explanation | None:
+    """Search for a better set of components, with a few removed and up to EXTRA more."""
+    n = explanation.target.n_components
+    out = rng.permutation(n)[:n_out]
+    wider = add_empty(explanation.emptied([int(l) for l in out]), min(EXTRA, most - n))
+    new = prune(search(wider, rng, rng.choice([*PURITIES, explanation.noise.purity])))
     return new if log_evidence(new) > log_evidence(prune(explanation.polished())) + 1e-6 else None
-
-
-def make_room(explanation: Explanation, extra: int) -> Explanation:
-    """Return the explanation with so many more components, all empty."""
-    target = replace(explanation.target, n_components=explanation.target.n_components + extra)
-    wider = [np.pad(bits, ((0, 0), (0, extra))) for bits in explanation.bits]
-    return Explanation(explanation.tensor, target, Factors.from_bits(wider))
 
 
 def join(seen: Sequence[Sequence[Floats]]) -> tuple[Floats, ...]:

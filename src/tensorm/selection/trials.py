@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorm.estimator.progress import ticking
-from tensorm.sampler.pool import ChainPool, Stop
+from tensorm.report.selection import Candidate, Selection, Trial
+from tensorm.sampler.pool import ChainPool
+from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, follow, sample
 from tensorm.sampler.search.explanation import Explanation
+from tensorm.sampler.search.seeding import PURITIES, begin, search
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Target, sweep
-from tensorm.selection.climb import settle
+from tensorm.sampler.sweep import Target
+from tensorm.selection.by_sampling import STOPPED
 from tensorm.selection.description import shortest
 from tensorm.selection.members import to_factors, to_members
-from tensorm.selection.result import Candidate, Selection, Trial
+from tensorm.selection.occam import add_empty
 from tensorm.selection.validation import (
     Split,
     fewest_within_error,
@@ -27,13 +29,29 @@ from tensorm.selection.validation import (
     split_cells,
     standard_errors,
 )
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
-LOOKS = 10  # sweeps after burn-in among which the shortest description is looked for
+DESCRIBED = 10  # sweeps after burn-in, of which the shortest description counts
 NAMES = {"log_likelihood": "log-likelihood per held-out cell", "accuracy": "accuracy on held-out cells"}
-Measure = Callable[
-    [State, Target, int, Stop], dict[str, float]
-]  # (state after burn-in, target, repeat, stop)
+Measures = dict[str, float]
+Measure = Callable[[State, Target, int, Watch, Stop], Measures]  # (state after burn-in, target, repeat, ...)
+
+
+class Tried(NamedTuple):
+    """What was measured in every repeat, for each of the candidates, and whether none was left out."""
+
+    rows: list[list[Measures]]
+    candidates: Sequence[int]
+    complete: bool
+
+    def table(self, name: str) -> tuple[Trial, ...]:
+        """Return every trial, with this measure as its score."""
+        return tuple(
+            Trial(L, repeat, found[name], found)
+            for repeat, row in enumerate(self.rows)
+            for L, found in zip(self.candidates, row, strict=True)
+        )
 
 
 class Holdout(NamedTuple):
@@ -47,23 +65,22 @@ class Holdout(NamedTuple):
 def choose_by_validation(
     tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int], holdout: Holdout
 ) -> Selection:
-    """Take the fewest components whose predictions of hidden cells are within one error of the best."""
+    """Take the fewest components whose predictions of hidden cells are within one error of the best.
+
+    After Ctrl-C, of the candidates that all repeats that began have tried.
+    """
 
     @cache
     def split(repeat: int) -> Split:
         rng = np.random.default_rng([int(target.seed), repeat, 3])
         return split_cells(tensor, holdout.test_size, holdout.symmetric, rng)
 
-    def measure(state: State, target: Target, repeat: int, stop: Stop) -> dict[str, float]:
-        p = predict_held_out(split(repeat), state, target, repeat, stop)
+    def measure(state: State, target: Target, repeat: int, watch: Watch, stop: Stop) -> Measures:
+        p = predict_held_out(split(repeat), state, target, repeat, watch, stop)
         return score_held_out(split(repeat).ones, p)
 
-    rows = _try_all(lambda repeat: split(repeat).train, target, pool, candidates, measure, "cv")
-    table = tuple(
-        Trial(L, repeat, found[holdout.scoring], found)
-        for repeat, row in enumerate(rows)
-        for L, found in zip(candidates, row, strict=True)
-    )
+    tried = _try_all(lambda repeat: split(repeat).train, target, pool, candidates, measure, "cv")
+    rows, candidates, complete = tried
     scores = np.array([[found[holdout.scoring] for found in row] for row in rows])
     errors = standard_errors(scores, holdout.test_size)
     means = scores.mean(axis=0)
@@ -78,8 +95,9 @@ def choose_by_validation(
         reason = f"{chosen} is the fewest within one standard error of the best {name}, {top} with {best}."
     if chosen == candidates[-1] and len(candidates) > 1:
         reason += f" That is the largest candidate; more may be needed: try candidates beyond {chosen}."
-    together = zip(candidates, means.tolist(), errors.tolist(), strict=True)
-    return Selection("cv", chosen, reason, table, tuple(Candidate(*one) for one in together), name)
+    reason += STOPPED * (not complete)
+    together = tuple(map(Candidate, candidates, means.tolist(), errors.tolist()))
+    return Selection("cv", chosen, reason, tried.table(holdout.scoring), together, name, complete)
 
 
 def choose_by_description(
@@ -87,21 +105,15 @@ def choose_by_description(
 ) -> Selection:
     """Take the number of components that gives the shortest description."""
 
-    def measure(state: State, target: Target, repeat: int, stop: Stop) -> dict[str, float]:
-        explanations = [Explanation(tensor, target, state.factors).polished()]
-        for _ in range(LOOKS):
-            state, _ = sweep(tensor, state, target, repeat)
-            explanations.append(Explanation(tensor, target, state.factors).polished())
-        length = shortest(explanations)
+    def measure(state: State, target: Target, repeat: int, watch: Watch, stop: Stop) -> Measures:
+        steps = sample(tensor, Plan(target, DESCRIBED, burn_in=0), repeat, Snapshot(state))
+        states = [state, *(step.state for step in follow(steps, watch, stop))]
+        length = shortest([Explanation(tensor, target, one.factors).polished() for one in states])
         return {"bits": length.total, "bits for factors": length.factors, "bits for errors": length.errors}
 
     shared = pool.share(tensor)
-    rows = _try_all(lambda repeat: shared, target, pool, candidates, measure, "mdl")
-    table = tuple(
-        Trial(L, repeat, found["bits"], found)
-        for repeat, row in enumerate(rows)
-        for L, found in zip(candidates, row, strict=True)
-    )
+    tried = _try_all(lambda repeat: shared, target, pool, candidates, measure, "mdl")
+    rows, candidates, complete = tried
     best = [min((row[i] for row in rows), key=lambda found: found["bits"]) for i in range(len(candidates))]
     order = np.argsort([found["bits"] for found in best], kind="stable")
     chosen, bits = candidates[order[0]], best[order[0]]
@@ -112,10 +124,10 @@ def choose_by_description(
     if len(candidates) > 1:
         second = order[1]
         reason += f"; the next shortest, with {candidates[second]}, takes {best[second]['bits']:,.0f}"
-    rows_together = tuple(
-        Candidate(L, found["bits"], math.nan) for L, found in zip(candidates, best, strict=True)
-    )
-    return Selection("mdl", chosen, reason + ".", table, rows_together, "description length in bits")
+    reason += "." + STOPPED * (not complete)
+    together = tuple(Candidate(L, found["bits"], math.nan) for L, found in zip(candidates, best, strict=True))
+    name = "description length in bits"
+    return Selection("mdl", chosen, reason, tried.table("bits"), together, name, complete)
 
 
 def _try_all(
@@ -125,27 +137,52 @@ def _try_all(
     candidates: Sequence[int],
     measure: Measure,
     method: str,
-) -> list[list[dict[str, float]]]:
-    """Fit every candidate in every repeat, one after the other along the candidates; return the measures."""
-    with ticking(f"{method}: fits", pool.n_repeats * len(candidates), pool.progress) as tick:
+) -> Tried:
+    """Fit every candidate in every repeat, one after the other along the candidates."""
 
-        def climb(repeat: int, stop: Stop) -> list[dict[str, float]]:
-            found, before = [], None
-            for L in candidates:
+    def climb(repeat: int, stop: Stop) -> list[Measures] | None:
+        found: list[Measures] = []
+        members = None
+        for L in candidates:
+            form = pool.remember(f"{method}-{L}-{repeat}", partial(fit, repeat, L, members, stop), stop)
+            if form is None or stop():
+                break
+            members = form["members"]
+            found.append(form["measures"])
+        return found or None
 
-                def make(L: int = L, before: Any = before) -> tuple[dict[str, float], State]:
-                    tensor, mine = tensor_of(repeat), replace(target, n_components=L)
-                    masks = None if before is None else to_factors(before, tensor.shape)
-                    state = settle(tensor, mine, masks, repeat, stop)
-                    return measure(state, mine, repeat, stop), state
+    def fit(repeat: int, L: int, members: Any, stop: Stop) -> Any:
+        def watch(step: Step) -> None:
+            pool.watch(step._replace(phase=method, done=candidates.index(L), total=len(candidates)))
 
-                def encode(made: tuple[dict[str, float], State], L: int = L) -> Any:
-                    return {"measures": made[0], "members": to_members(made[1].factors)}
+        tensor, mine = tensor_of(repeat), replace(target, n_components=L)
+        before = None if members is None else to_factors(members, tensor.shape)
+        state = burn_in_from(before, tensor, mine, repeat, watch, stop)
+        return {"measures": measure(state, mine, repeat, watch, stop), "members": to_members(state.factors)}
 
-                form = pool.remember(f"{method}-{L}-{repeat}", make, encode, stop)
-                before = form["members"]
-                found.append(form["measures"])
-                tick()
-            return found
+    rows, interrupted = pool.run(climb)
+    n = min(map(len, rows), default=0)
+    if not n:
+        raise KeyboardInterrupt
+    return Tried([row[:n] for row in rows], candidates[:n], not interrupted)
 
-        return pool.run(climb)
+
+def burn_in_from(
+    before: Factors | None, tensor: Tensor, target: Target, chain: int, watch: Watch, stop: Stop
+) -> State:
+    """Return the state of a chain after burn-in, or where it was at ``stop()``.
+
+    It starts from the components of a fit with fewer, if there is one, and others found in the data, or
+    from the data alone if that is better.
+    """
+    rng = np.random.default_rng([int(target.seed), chain, target.n_components])
+    explanation = begin(tensor, target, rng)
+    if before is not None:
+        fewer = Explanation(tensor, target, before)
+        wider = add_empty(fewer, target.n_components - before.n_components)
+        grown = (search(wider, rng, purity) for purity in PURITIES)
+        explanation = max((explanation, *grown), key=lambda one: one.score)
+    state = explanation.state(sweep=0)
+    for step in follow(sample(tensor, Plan(target, n_draws=0), chain, Snapshot(state)), watch, stop):
+        state = step.state
+    return state

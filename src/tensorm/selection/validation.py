@@ -1,17 +1,18 @@
-"""Cross-validation: hide some of the observed cells, fit the rest, and score what is predicted for them."""
+"""Cross-validation: hide some of the observed cells, fit the rest, and score the predictions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.sampler.sample import Plan, Snapshot, Stop, Watch, follow, sample
 from tensorm.sampler.search.region import START, choose_region
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.sweep import Target
 from tensorm.tensors import SymmetricTensor, Tensor
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.choosing import check_share
@@ -19,12 +20,12 @@ from tensorm.tensors.holdout import check_symmetric
 
 Floats = npt.NDArray[np.float64]
 
-LARGEST = 2**27  # cells of a tensor that is split as a whole; of a larger one a part is
+LARGEST = 2**27  # cells up to which a tensor is split as a whole; of a larger one a part is taken
 N_DRAWS = 100
 
 
 class Split(NamedTuple):
-    """A tensor in two parts: cells to fit, and cells to predict."""
+    """Cells to fit, and cells to predict."""
 
     train: Tensor
     cells: tuple[npt.NDArray[np.intp], ...]  # K index arrays
@@ -41,7 +42,7 @@ def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random
 
 
 def _take_part(tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Generator) -> Tensor:
-    """Return a part that is small enough; cells that mirror each other are both in it, or neither is."""
+    """Return a part that is small enough, with both cells of a mirrored pair or neither."""
     part = choose_region(tensor, rng, START).indices
     if part is None:
         return tensor
@@ -53,21 +54,18 @@ def _take_part(tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Gene
 
 
 def predict_held_out(
-    split: Split, state: State, target: Target, chain: int, stop: Callable[[], bool], n_draws: int = N_DRAWS
+    split: Split, state: State, target: Target, chain: int, watch: Watch, stop: Stop, n_draws: int = N_DRAWS
 ) -> Floats:
-    """Return P(x = 1) of the cells held out, averaged over draws that go on from a state (eq. 7)."""
+    """Return P(x = 1) of the held-out cells, averaged over draws that follow a state (eq. 7)."""
     p = np.zeros(len(split.ones))
-    for _ in range(n_draws):
-        if stop():
-            break
-        state, info = sweep(split.train, state, target, chain)
-        hit, false_alarm = info.noise
-        p += np.where(state.factors.covers(split.cells), hit, false_alarm) / n_draws
+    steps = sample(split.train, Plan(target, n_draws, burn_in=0), chain, Snapshot(state))
+    for step in follow(steps, watch, stop):
+        p += step.info.noise.cell_probability(step.state.factors.covers(split.cells)) / n_draws
     return p
 
 
 def score_held_out(ones: Bits, p: Floats) -> dict[str, float]:
-    """Return log-likelihood and accuracy per cell held out, and the number of these cells."""
+    """Return log-likelihood and accuracy per held-out cell, and the number of these cells."""
     chance = np.clip(np.where(ones, p, 1 - p), 1e-12, 1)
     return {
         "log_likelihood": float(np.log(chance).mean()),
@@ -76,17 +74,12 @@ def score_held_out(ones: Bits, p: Floats) -> dict[str, float]:
     }
 
 
-def paired_errors(scores: Floats, best: int, test_size: float) -> Floats:
-    """Return the standard errors of the differences to the best candidate, from scores (repeats, candidates).
+def standard_errors(scores: Floats, test_size: float) -> Floats:
+    """Return the standard errors of means over repeats.
 
     Repeats share cells, so their spread alone would make the errors too small: Nadeau and Bengio's
-    correction adds the ratio of the cells held out to the cells fitted.
+    correction adds the ratio of the held-out cells to the fitted ones.
     """
-    return standard_errors(scores[:, [best]] - scores, test_size)
-
-
-def standard_errors(scores: Floats, test_size: float) -> Floats:
-    """Return the standard errors of means over repeats, corrected for the cells that repeats share."""
     repeats = len(scores)
     if repeats < 2:
         return np.full(scores.shape[1], np.nan)
@@ -98,14 +91,14 @@ def fewest_within_error(
 ) -> tuple[int, int]:
     """Return the best candidate by its mean score, and the smallest one that is as good.
 
-    As good is within one standard error of the difference, or within one unit of log-likelihood (one cell of
-    accuracy) over all cells held out: candidates that start from each other may differ by next to nothing,
+    As good means within one standard error of the difference, or within one unit of log-likelihood (one cell
+    of accuracy) over all held-out cells: candidates that start from each other may differ by next to nothing,
     and by the same in every split.
 
     Parameters
     ----------
     scores : ndarray (repeats, candidates)
-        Per cell held out.
+        Per held-out cell.
     test_size : float
         Share of the cells held out.
     cells : float
@@ -114,5 +107,6 @@ def fewest_within_error(
     """
     means = scores.mean(axis=0)
     best = int(means.argmax())
-    room = np.maximum(np.nan_to_num(paired_errors(scores, best, test_size)), 1 / cells)
+    errors = standard_errors(scores[:, [best]] - scores, test_size)
+    room = np.maximum(np.nan_to_num(errors), 1 / cells)
     return candidates[best], candidates[int(np.argmax(means[best] - means <= room))]

@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorm.model import Confusion, Noise
 from tensorm.sampler.burnin import WINDOW, Memory
-from tensorm.sampler.chains import Snapshot
+from tensorm.sampler.sample import Snapshot
 from tensorm.sampler.state import State
 from tensorm.storage.archive import Stored, reading, write_archive
 from tensorm.storage.chain import check_rates, pack_trace, read_trace

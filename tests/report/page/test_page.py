@@ -19,7 +19,7 @@ from tensorm import FileError, InputError, TensOrMachine, datasets, write_report
 from tensorm.report.page import render_report
 from tensorm.report.page.cells import component_cells, slice_cells, thin
 from tensorm.report.page.charts import chart_selection, ticks
-from tensorm.selection.result import Candidate, Selection, Trial
+from tensorm.report.selection import Candidate, Selection, Trial
 from tensorm.tensors import as_tensor
 
 HOSTILE = ["<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", '"><b>', "{{ 7*7 }}"]

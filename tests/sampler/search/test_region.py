@@ -13,13 +13,13 @@ from tensorm.sampler.search.seeding import begin
 from tensorm.tensors import DenseTensor, SparseTensor
 
 
-def test_large_tensors_are_looked_at_in_part() -> None:
+def test_large_tensors_are_searched_in_part() -> None:
     sim = simulate((170, 150, 130), rank=5, density=0.2, noise=0.1, random_state=0)
     tensor, rng = DenseTensor(sim.observed), np.random.default_rng(0)
     part, planted = choose_region(tensor, rng, START), make_explanation(sim.observed, sim.factors)
     small = part.cut(planted)
     assert 2**18 < np.prod(small.tensor.shape) <= 2**20
-    assert (part.looked_at, part.drawn) == (START.ones, True)
+    assert (part.n_ones, part.drawn) == (START.ones, True)
     for found, factor, index in zip(small.bits, sim.factors, part.indices, strict=True):
         np.testing.assert_array_equal(found, factor[index])
     whole = part.spread(small, bare(tensor, make_model(5)))
@@ -28,7 +28,7 @@ def test_large_tensors_are_looked_at_in_part() -> None:
     np.testing.assert_array_equal(boolean_product(begin(tensor, make_model(5), rng).bits), sim.noise_free)
 
 
-def test_small_tensors_are_looked_at_as_a_whole() -> None:
+def test_small_tensors_are_searched_as_a_whole() -> None:
     explanation, other = (make_explanation(np.eye(6), [np.eye(6, 2, dtype=bool)] * 2) for _ in range(2))
     part = choose_region(explanation.tensor, np.random.default_rng(0), SearchSize(36, 9, 1))
     assert part.indices is None
@@ -47,6 +47,6 @@ def test_where_ones_are_rare_a_part_holds_those_that_nothing_explains() -> None:
     for explained, left in ((0, all_rows), (10, all_rows[10:]), (510, [0])):
         known = explanation.replaced(0, [np.arange(size) < explained for size in shape])
         part = choose_region(tensor, np.random.default_rng(0), START, known)
-        assert (part.looked_at, part.drawn) == (FEW.ones, False)
+        assert (part.n_ones, part.drawn) == (FEW.ones, False)
         for index in part.indices:
             np.testing.assert_array_equal(index, left)

@@ -138,7 +138,7 @@ def test_fixed_entries_stay_fixed() -> None:
 
 def test_repairs_of_large_tensors_are_tried_in_part_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two components that nothing covers are found in a part; the planted ones are left alone there."""
-    monkeypatch.setattr(seeding, "MEND", SearchSize(2**16, 2**15, 2048))
+    monkeypatch.setattr(seeding, "REPAIR", SearchSize(2**16, 2**15, 2048))
     sim = simulate((90, 80, 70), rank=5, density=0.25, noise=0.1, random_state=0)
     explanation = make_explanation(sim.observed, sim.factors).emptied([1, 3])
     spread, spread_to_all = Region.spread, []
@@ -160,7 +160,7 @@ def test_repairs_of_large_tensors_are_tried_in_part_first(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("shape", [(30, 20, 25), (3000, 2000, 2500)], ids=["whole", "part by its ones"])
-def test_only_parts_drawn_at_random_are_looked_at_again(shape, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_parts_drawn_at_random_are_searched_again(shape, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another look at the whole, or at what nothing explains, would see the same."""
     columns = [np.arange(size)[:, None] // 5 == np.arange(2) for size in shape]
     block = np.argwhere(np.ones((5, 5, 5)))

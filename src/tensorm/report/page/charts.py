@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tensorm.posterior.draws import Posterior
 
 if TYPE_CHECKING:
-    from tensorm.selection.result import Selection
+    from tensorm.report.selection import Selection
 
 WIDTH, HEIGHT = 380, 220
 RIGHT, TOP, BOTTOM = 10, 12, 36

@@ -26,7 +26,7 @@ from tensorm.tensors import Tensor, as_tensor
 
 if TYPE_CHECKING:
     from tensorm.estimator.machine import TensOrMachine
-    from tensorm.selection.result import Selection
+    from tensorm.report.selection import Selection
 
 SURE = 0.05  # q up to which an association is listed
 MOST_ASSOCIATIONS = 100

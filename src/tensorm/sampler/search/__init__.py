@@ -1,1 +1,1 @@
-"""Where components are looked for: the start of a chain, and moves out of dead ends in burn-in."""
+"""Search for components: the start of a chain, and repairs in burn-in."""

@@ -1,9 +1,9 @@
-"""The components that a chain has while it is searched and mended, and what they leave to explain."""
+"""A set of components, and what it leaves to explain: what searches start from and end with."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,11 +22,19 @@ Cells = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The components that are there, and with them what is left to explain."""
+    """A tensor, what is sampled, and components that explain some of the cells.
+
+    Whatever number of components the target had, it has that of the factors here.
+    """
 
     tensor: Tensor
     target: Target
     factors: Factors
+
+    def __post_init__(self) -> None:
+        if self.target.n_components != self.factors.n_components:
+            target = replace(self.target, n_components=self.factors.n_components)
+            object.__setattr__(self, "target", target)
 
     @cached_property
     def confusion(self) -> Confusion:
@@ -42,12 +50,6 @@ class Explanation:
     def noise(self) -> Noise:
         """The rates that fit these components."""
         return self.target.noise.estimate(self.confusion)
-
-    @property
-    def purity(self) -> float:
-        """Rate of ones inside the components, above the rate outside."""
-        hit, false_alarm = self.noise
-        return (hit - false_alarm) / (1 - false_alarm)
 
     @property
     def density(self) -> tuple[float, ...]:
@@ -101,11 +103,11 @@ class Explanation:
     def polished(self, rounds: int = 1) -> Explanation:
         """Set every entry to its more probable value, given the others."""
         L, factors = self.target.n_components, self.factors
-        gain, loss = self.noise.weights
+        weights = self.noise.weights
         for _ in range(rounds):
             for mode in range(len(factors)):
                 prior = self.target.prior.log_odds(mode, self.density)
-                rule = Rule(np.arange(L), GREEDY, gain, loss, prior)
+                rule = Rule(np.arange(L), GREEDY, *weights, prior)
                 new = self.tensor.update_factor(mode, factors, rule, self.target.stream(0, 0, mode))
                 factors = factors.replace(mode, new)
         return Explanation(self.tensor, self.target, factors)
@@ -126,7 +128,7 @@ def covered(explanation: Explanation, cells: Cells) -> Bits:
 
 
 def losses(explanation: Explanation) -> Floats:
-    """Return by how much the score would fall if a component was taken out."""
+    """Return by how much the score would fall without each component."""
     target, bits = explanation.target, explanation.bits
     pos, neg = count_alone(explanation.tensor, explanation.factors, bits[0])
     tp, fp, fn, tn = explanation.confusion

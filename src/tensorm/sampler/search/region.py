@@ -1,7 +1,7 @@
-"""Where components are looked for: all of a tensor, or a part of it that is quickly searched.
+"""Where components are searched for: a whole tensor, or a part of it that is quick to search.
 
-A part has some indices of each mode. They are drawn at random, unless ones are rare: such a part would hold
-hardly any, so the indices are then those of random ones that nothing explains yet, and more are looked at.
+A part has some indices of each mode. They are drawn at random, unless ones are rare: such a part would have
+hardly any, so the indices are then those of random ones that nothing explains yet, and more ones are tried.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ RARE = 0.01  # rate of ones below which a part is chosen by the ones in it
 
 
 class SearchSize(NamedTuple):
-    """How much is looked at, in cells and in ones."""
+    """How much is searched, in cells and in ones."""
 
-    whole: int  # cells up to which a tensor is looked at as a whole
-    part: int  # those of the part that is looked at in a larger one
-    ones: int  # of the part, to find some that nothing explains
+    whole: int  # cells up to which a tensor is searched as a whole
+    part: int  # cells of the part of a larger one
+    ones: int  # ones of the part that are tried
 
 
 START = SearchSize(2**21, 2**20, 2048)  # for the first components of a chain
-MEND = SearchSize(2**30, 2**26, 2048)  # for better ones
+REPAIR = SearchSize(2**30, 2**26, 2048)  # for better ones
 FEW = SearchSize(2**25, 2**24, 2**15)  # for any, where ones are rare
 
 
@@ -37,7 +37,7 @@ class Region(NamedTuple):
     """Some indices of each mode, or None for all of them."""
 
     indices: list[Cells] | None
-    looked_at: int  # ones
+    n_ones: int  # to be tried
     drawn: bool = False  # at random, so that another part may be better
 
     def cut(self, explanation: Explanation) -> Explanation:
@@ -62,28 +62,28 @@ class Region(NamedTuple):
 
 
 def choose_region(
-    tensor: Tensor, rng: np.random.Generator, look: SearchSize, explanation: Explanation | None = None
+    tensor: Tensor, rng: np.random.Generator, size: SearchSize, explanation: Explanation | None = None
 ) -> Region:
-    """Choose where to look; with an explanation, rare ones are of such that it does not explain."""
+    """Choose where to search; with an explanation, among rare ones that it does not explain."""
     rare, sizes = is_rare(tensor), list(tensor.shape)
-    whole, most, looked_at = FEW if rare else look
+    whole, most, n_ones = FEW if rare else size
     if math.prod(sizes) <= whole:
-        return Region(None, looked_at)
+        return Region(None, n_ones)
     while math.prod(sizes) > most:  # shorten the longest modes to a common size
         sizes[int(np.argmax(sizes))] -= max(1, max(sizes) // 20)
     if not rare:
         pairs = zip(tensor.shape, sizes, strict=True)
         indices = [np.sort(rng.choice(N, size, replace=False)) for N, size in pairs]
-        return Region(indices, looked_at, drawn=True)
-    cells = tensor.sample_ones(rng, looked_at)
+        return Region(indices, n_ones, drawn=True)
+    cells = tensor.sample_ones(rng, n_ones)
     left = cells if explanation is None else cells[~covered(explanation, cells)]
     if not len(left):  # nothing is left to explain, in any part
         left = np.zeros((1, len(sizes)), np.intp)
-    return Region([choose_first(index, size) for index, size in zip(left.T, sizes, strict=True)], looked_at)
+    return Region([choose_first(index, most) for index, most in zip(left.T, sizes, strict=True)], n_ones)
 
 
 def choose_first(index: Cells, size: int) -> Cells:
-    """Return up to so many distinct indices, those that come first, sorted."""
+    """Return the first distinct indices, at most so many, sorted."""
     _, first = np.unique(index, return_index=True)
     return np.sort(index[np.sort(first)[:size]])
 
@@ -96,8 +96,8 @@ def is_rare(tensor: Tensor) -> bool:
 def coin_density(tensor: Tensor, n_components: int) -> float:
     """Return the density of a random start: that of fair coins, unless ones are rare.
 
-    Fair coins would cover nearly all cells of a tensor that is nearly empty, and no two rows would be alike:
-    the product has about as many ones as the tensor then.
+    Fair coins would cover nearly all cells of a tensor that is nearly empty, and no two rows would be alike.
+    Rarer entries give the product about as many ones as the tensor has.
     """
     if not is_rare(tensor):
         return 0.5

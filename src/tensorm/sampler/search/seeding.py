@@ -6,7 +6,7 @@ rounds in which every row of every mode joins or leaves by the cells it would ex
 grown side by side: they are counted as further components of the tensor, none of which covers another.
 The best one is added, the rest are grown on against what is then left.
 
-These moves know no detailed balance: they belong to burn-in only, and no draw is ever made by them.
+These moves do not keep detailed balance: they belong to burn-in only, and no draw is ever made by them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tensorm.model import Noise
 from tensorm.sampler.search.explanation import Cells, Explanation, Floats, bare, covered, losses
-from tensorm.sampler.search.region import MEND, START, choose_region
+from tensorm.sampler.search.region import REPAIR, START, choose_region
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.bits import Bits, pack
 from tensorm.tensors.factors import Factors
@@ -30,7 +30,7 @@ SEEDS = 24  # candidates grown anew at each step
 KEPT = 12  # and those kept from the step before
 ROUNDS = 3  # rounds of growing after the first
 PURITIES = (0.99, 0.75, 0.3)  # shares of ones expected inside a component, above the rate outside
-TRIES = 5  # parts of a large tensor in which a repair looks for something better, if need be
+TRIES = 5  # parts of a large tensor that a repair searches, if need be
 
 
 class CandidatePool:
@@ -40,7 +40,7 @@ class CandidatePool:
         self.explanation, self.columns = explanation, list(columns)
         outside = explanation.base_rate
         inside = min(outside + purity * (1 - outside), 0.999)
-        self._gain, self._loss = Noise(inside, outside).weights
+        self._noise = Noise(inside, outside)
         self._masks = [pack(column) for column in columns]
 
     @classmethod
@@ -83,7 +83,7 @@ class CandidatePool:
             changed = False
             for mode, members in enumerate(self.columns):
                 pos, tot = self.count(mode)
-                joined = self._gain * pos - self._loss * (tot - pos) > 0
+                joined = self._noise.log_ratio(pos, tot - pos) > 0
                 changed = changed or bool((joined != members).any())
                 self.set(mode, joined)
             if not changed:
@@ -91,10 +91,10 @@ class CandidatePool:
         return self
 
     def rises(self) -> Floats:
-        """Return by how much the log posterior would rise if a candidate was added."""
+        """Return by how much the log posterior would rise with each candidate."""
         times = self.explanation.tensor.times_counted(0)
         pos, tot = (np.where(self.columns[0], counts, 0).sum(axis=0) // times for counts in self.count(0))
-        rise = self._gain * pos - self._loss * (tot - pos)
+        rise = self._noise.log_ratio(pos, tot - pos)
         target, used = self.explanation.target, self.explanation.used
         for mode, (column, ones) in enumerate(zip(self.columns, self.explanation.ones, strict=True)):
             more = target.log_prior(mode, ones + column.sum(axis=0), len(column) * (used + 1))
@@ -103,7 +103,7 @@ class CandidatePool:
 
 
 def split(rates: Floats) -> Bits:
-    """Part the rows of each column in two at the cut that sets their mean rates furthest apart (Otsu)."""
+    """Split the rows of each column in two where their mean rates differ most (Otsu)."""
     n = len(rates)
     if n == 1:
         return np.ones_like(rates, np.bool_)
@@ -116,16 +116,16 @@ def split(rates: Floats) -> Bits:
 
 
 def begin(tensor: Tensor, target: Target, rng: np.random.Generator) -> Explanation:
-    """Return components found in the data; those of a large tensor in a part of it first."""
+    """Return components found in the data, in a part of a large tensor first."""
     whole, part = bare(tensor, target), choose_region(tensor, rng, START)
     explanation = part.cut(whole)
-    cells = explanation.tensor.sample_ones(rng, part.looked_at)
+    cells = explanation.tensor.sample_ones(rng, part.n_ones)
     best = explanation
     for purity, next_purity in zip(PURITIES, (*PURITIES[1:], 0.0), strict=True):
         found = fill(explanation, cells, purity).polished()
         best = max(best, found, key=lambda explanation: explanation.score)
-        if found.used == target.n_components and found.purity > (purity + next_purity) / 2:
-            break  # as pure as was looked for: the next purity would find nothing better
+        if found.used == target.n_components and found.noise.purity > (purity + next_purity) / 2:
+            break  # as pure as it was searched for: the next purity would find nothing better
     return part.spread(best, whole)
 
 
@@ -134,12 +134,12 @@ def search(
 ) -> Explanation:
     """Give each unused component what explains most of what is left.
 
-    In a large tensor they are looked for in a part. If that was drawn at random and they are no better there
+    In a large tensor a part is searched. If that was drawn at random and what is found is no better there
     than a rival, the rival is returned, and nothing is carried over to the whole.
     """
-    part = choose_region(explanation.tensor, rng, MEND, explanation)
+    part = choose_region(explanation.tensor, rng, REPAIR, explanation)
     small = part.cut(explanation)
-    cells = small.tensor.sample_ones(rng, part.looked_at)
+    cells = small.tensor.sample_ones(rng, part.n_ones)
     found = fill(small, cells, purity, explanation.unused).polished()
     if rival is not None and part.drawn and found.score <= part.cut(rival).polished().score:
         return rival
@@ -174,18 +174,18 @@ def fill(
 
 
 def repair(explanation: Explanation, rng: np.random.Generator, n_out: int) -> tuple[Explanation, bool]:
-    """Take out components that do not pay and a few others, look for better ones, keep what scores higher.
+    """Remove components that do not pay and a few others, search for better ones, keep what scores higher.
 
-    One taken out and found anew is a swap; two found as one are merged; one found as two is split. The new
-    components are compared with the old ones after every entry of either took its more probable value: else
-    a sampled state would lose to any that was looked for.
+    One removed and found anew is a swap; two found as one are merged; one found as two is split. Old and new
+    components are compared after every entry took its more probable value: otherwise a sampled state would
+    lose to any that was searched for.
     """
     idle = losses(explanation) <= 0
     new = explanation
     for _ in range(TRIES):
         busy = rng.permutation(np.flatnonzero(~idle))[:n_out]
         rest = explanation.emptied([int(l) for l in (*np.flatnonzero(idle), *busy)])
-        new = search(rest, rng, rng.choice([*PURITIES, explanation.purity]), explanation)
+        new = search(rest, rng, rng.choice([*PURITIES, explanation.noise.purity]), explanation)
         if new is not explanation:
             break
     better = new is not explanation and new.score > explanation.polished().score + 1e-6

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorm.errors import FileError
-from tensorm.selection.plot import plot_selection
+from tensorm.report.plots.selection import plot_selection
 from tensorm.storage.files import replace_file
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ class Selection:
         The same with repeats brought together.
     score_name : str
         What the scores are.
+    complete : bool
+        Whether the choice came to its end; False if Ctrl-C stopped it and it rests on what was found by then.
     """
 
     method: str
@@ -83,6 +85,7 @@ class Selection:
     table: tuple[Trial, ...]
     candidates: tuple[Candidate, ...]
     score_name: str
+    complete: bool = True
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return the table of trials as a pandas table."""
@@ -93,7 +96,7 @@ class Selection:
         )
 
     def to_json(self) -> str:
-        """Return all of it as a JSON text; NaN, which JSON has not, as null."""
+        """Return all of it as JSON, with null for NaN."""
         form = asdict(self) | {
             "table": [row._asdict() for row in self.table],
             "candidates": [row._asdict() for row in self.candidates],

@@ -1,4 +1,4 @@
-"""The scores of all numbers of components that were tried."""
+"""The score of every number of components that was tried."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tensorm.report.plots.style import COLOURS, LINE, name_axes, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tensorm.selection.result import Selection
+    from tensorm.report.selection import Selection
 
 
 def plot_selection(selection: Selection, ax: Axes | None = None) -> Axes:

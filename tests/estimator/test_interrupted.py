@@ -1,0 +1,108 @@
+"""Fits that Ctrl-C stops while the number of components is being chosen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import tensorm
+from interrupting import CtrlC
+from tensorm import TensOrMachine, datasets
+from tensorm.cli import main
+from tensorm.sampler.sample import Step
+
+X = datasets.simulate((12, 12, 12), rank=2, density=0.3, noise=0.1, random_state=0).observed
+MACHINE = "tensorm.estimator.machine"
+
+
+def make_model() -> TensOrMachine:
+    return TensOrMachine("auto", n_chains=2, n_draws=10, n_jobs=2, random_state=0)
+
+
+def during(phase: str) -> Callable[[Step], bool]:
+    return lambda step: step.phase == phase and step.done > 1
+
+
+@pytest.fixture(scope="module")
+def whole() -> TensOrMachine:
+    return make_model().set_params(progress=False).fit(X)
+
+
+def assert_same(a: TensOrMachine, b: TensOrMachine) -> None:
+    assert a.selection_.to_json() == b.selection_.to_json()
+    for x, y in zip(a.posterior_.chains, b.posterior_.chains, strict=True):
+        for f, g in zip(x.factors, y.factors, strict=True):
+            np.testing.assert_array_equal(f, g)
+        np.testing.assert_array_equal(x.noise, y.noise)
+
+
+@pytest.mark.parametrize("phase", ["burn-in", "pruning", "counting"])
+def test_a_run_stopped_in_the_choice_ends_as_if_never_stopped(
+    phase: str, whole: TensOrMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        CtrlC(patch, during(phase)).watch_in(MACHINE)
+        with pytest.raises(KeyboardInterrupt):
+            make_model().fit(X, run_dir=tmp_path)
+    assert not (tmp_path / "selection.json").exists()
+    finished = {path.name for path in (tmp_path / "choice").glob("chain-*.json")}
+    assert (len(finished) == 2) == (phase == "counting")
+    assert_same(tensorm.resume(tmp_path, progress=False), whole)
+    assert tensorm.resume(tmp_path).selection_.complete
+
+
+def test_a_run_may_be_stopped_again_and_again(
+    whole: TensOrMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    CtrlC(monkeypatch, during("pruning")).watch_in(MACHINE)
+    with pytest.raises(KeyboardInterrupt):
+        make_model().fit(X, run_dir=tmp_path)
+    CtrlC(monkeypatch, during("counting")).watch_in(MACHINE)
+    with pytest.raises(KeyboardInterrupt):
+        tensorm.resume(tmp_path)
+    CtrlC(monkeypatch, during("draws")).watch_in(MACHINE)
+    with pytest.warns(RuntimeWarning, match="this fit rests on"):
+        tensorm.resume(tmp_path)
+    assert (tmp_path / "selection.json").exists()
+    assert_same(tensorm.resume(tmp_path, progress=False), whole)
+
+
+def test_a_command_stopped_in_the_choice_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save(tmp_path / "cells.npy", X)
+    out = tmp_path / "run"
+    words = ["fit", str(tmp_path / "cells.npy"), "--chains", "2", "--draws", "10", "--jobs", "2"]
+    CtrlC(monkeypatch, during("pruning")).watch_in(MACHINE)
+    stopped = CliRunner().invoke(main, [*words, "--out", str(out)])
+    assert stopped.exit_code == 1
+    assert f"continue with:  tensorm resume {out}" in stopped.stderr
+    resumed = CliRunner().invoke(main, ["resume", str(out), "--json"])
+    assert resumed.exit_code == 0
+    assert json.loads(resumed.stdout)["n_components"] == 2
+
+
+@pytest.mark.parametrize(("phase", "at", "method"), [("pruning", 3, "occam"), ("counting", 90, "posterior")])
+def test_without_a_folder_the_fit_goes_on_with_what_was_found(
+    phase: str, at: int, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    CtrlC(monkeypatch, lambda step: step.phase == phase and step.done > at).watch_in(MACHINE)
+    with pytest.warns(RuntimeWarning, match="the choice of 2 components rests on") as caught:
+        model = make_model().fit(X)
+    assert caught[0].filename == __file__
+    assert (model.selection_.method, model.selection_.complete) == (method, False)
+    assert model.n_components_ == model.selection_.best == 2
+    assert model.posterior_.n_draws > 0
+
+
+def test_without_anything_found_ctrl_c_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_model()
+    CtrlC(monkeypatch, during("burn-in")).watch_in(MACHINE)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert not [name for name in vars(model) if name.endswith("_")]
