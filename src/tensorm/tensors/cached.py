@@ -179,12 +179,6 @@ class CachedCounts(Wrapped):
         return CachedCounts(part, most=math.inf)
 
 
-def cache_counts(tensor: Tensor, n_components: int) -> Tensor:
-    """Return a tensor that keeps its counts for one chain, or the tensor itself if that does not pay."""
-    large = math.prod(tensor.shape) * n_components >= WORTH_KEEPING
-    return CachedCounts(tensor) if large else tensor
-
-
 def memory_for_counts(tensor: Tensor, n_components: int) -> int:
     """Return about how many bytes the counts that a chain keeps take, with what corrects them."""
     if tensor.cached(n_components) is tensor:

@@ -20,7 +20,7 @@ from tensorm.tensors.choosing import check_share
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, Layout
-from tensorm.tensors.protocol import Counts, HeldOut, Rows
+from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows
 from tensorm.tensors.ranks import (
     AsTheyAre,
     Positions,
@@ -143,7 +143,8 @@ class RelationalTensor(SlicedTensor):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> RelationalTensor:
         """Undo ``arrays`` of a tensor of this shape; names and labels are not among them."""
-        ranks, (O, A, B) = arrays["ranks"], _check_arrays(arrays, shape)
+        _check_arrays(arrays, shape)
+        ranks, (O, A, B) = arrays["ranks"], shape
         tensor = cls.__new__(cls)
         matrix = Matrix(ranks, ranks == absent_rank(ranks.dtype), ("object", "attribute"), (None, None))
         tensor._set_up(matrix, AsTheyAre())
@@ -177,15 +178,15 @@ class RelationalTensor(SlicedTensor):
         return sum({id(array): array.nbytes for array in held}.values())
 
     @property
-    def mirrored(self) -> tuple[int, int] | None:
+    def mirrored(self) -> Pair | None:
         return (1, 2) if self._left is self._right else None
 
     @cached_property
-    def n_ones(self) -> int:
+    def n_ones(self) -> int:  # type: ignore[override]  # set once, when somebody asks
         return int(self._slice_counts[0].sum())
 
     @cached_property
-    def n_observed(self) -> int:
+    def n_observed(self) -> int:  # type: ignore[override]
         return int(self._slice_counts[1].sum())
 
     def new_objects(self, matrix: Any) -> RelationalTensor:
@@ -249,7 +250,7 @@ class RelationalTensor(SlicedTensor):
         train, test = (self._with(self._left, self._right, part) for part in parts)
         return train, test
 
-    def split(self, share: float, rng: np.random.Generator, pair: tuple[int, int] | None = None) -> HeldOut:
+    def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
         train, test = self.hold_out(share, rng)
         ones, zeros = test.listed_keys()
         keys = np.sort(np.concatenate([ones, zeros]))
@@ -324,9 +325,6 @@ class RelationalTensor(SlicedTensor):
         read_slices(words, start, stop, view.source, view.span)
         return words
 
-    def _view(self, mode: int) -> View:
-        return self._views[mode]
-
     @cached_property
     def _views(self) -> list[View]:
         _, A, B = self.shape
@@ -391,18 +389,16 @@ class RelationalTensor(SlicedTensor):
         return [first, second]
 
 
-def _check_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Return the sizes of the modes, or raise unless the arrays fit them."""
+def _check_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> None:
+    """Raise unless the arrays are those of a tensor of this shape."""
     if len(shape) != 3:
         raise InputError(f"ranks belong to 3 modes, not {len(shape)}")
     O, A, B = shape
-    widths = (A, A + B) if A == B else (A + B,)
-    if arrays["ranks"].shape not in [(O, width) for width in widths]:
+    if arrays["ranks"].shape not in ([(O, A), (O, A + B)] if A == B else [(O, A + B)]):
         raise InputError("there are not as many ranks as attributes")
     sizes = {"part": (2,), "object_keys": (O, 2), "keys": (A,), "other_keys": (B,)}
-    if "part" in arrays and any(name not in arrays or arrays[name].shape != sizes[name] for name in sizes):
+    if "part" in arrays and any(arrays.get(name, NO_KEYS).shape != size for name, size in sizes.items()):
         raise InputError("the keys of the part are missing, or do not fit")
-    return O, A, B
 
 
 def _unless_all(index: Index, size: int) -> Index | None:
