@@ -1,1 +1,1 @@
-"""Posterior sampling: states, sweeps, chains. Knows tensors only by the verbs of tensors/seam.py."""
+"""Posterior sampling: states, sweeps, chains. Knows tensors only by the verbs of tensors/protocol.py."""
