@@ -96,11 +96,11 @@ class Counting:
 
 
 def count_rounds(tensor: ShardedTensor, sweeps: Iterator[Any]) -> dict[str, Any]:
-    plain = tensor._crew
-    tensor._crew = counting = Counting(plain)
+    plain = tensor._host
+    tensor._host = counting = Counting(plain)
     for _ in range(SWEEPS):
         next(sweeps)
-    tensor._crew = plain
+    tensor._host = plain
     return {
         "rounds_per_sweep": len(counting.octets) / SWEEPS,
         "kB_per_round": np.mean(counting.octets) / 1e3,

@@ -33,7 +33,7 @@ def philox(c0, c1, c2, c3, k0, k1):
 
 @njit(inline="always")
 def uniform(stream, row, component):
-    """A number in (0, 1) for one decision; `stream` is a tensors.seam.Stream."""
+    """A number in (0, 1) for one decision; `stream` is a tensors.protocol.Stream."""
     seed, chain, sweep, purpose, by_row, first = stream
     c0, c1, _, _ = philox(
         uint32((row + first) * by_row),

@@ -1,4 +1,4 @@
-"""How observations are stored. All kinds offer the same verbs (seam.py); the sampler knows only those."""
+"""How observations are stored. All kinds have the same verbs (protocol.py), and nobody asks for a kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from tensorm.tensors.distributed import DaskTensor
 from tensorm.tensors.pick import pick_storage
 from tensorm.tensors.protocol import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
 from tensorm.tensors.relational import RelationalTensor
-from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.sparse import SparseTensor
 from tensorm.tensors.symmetric import SymmetricTensor
 
@@ -34,7 +33,7 @@ __all__ = [
 
 def as_tensor(X: Any) -> Tensor:
     """Return X if it is a tensor already, or a tensor of its cells."""
-    if isinstance(X, (DenseTensor, SymmetricTensor, RelationalTensor, ShardedTensor, SparseTensor)):
+    if isinstance(X, Tensor):
         return X
     if is_a(X, "dask.array", "Array") or (is_a(X, "xarray", "DataArray") and X.chunks is not None):
         return DaskTensor.from_array(X)

@@ -1,4 +1,4 @@
-"""From arrays back to tensors: what ``Tensor.arrays`` returned, checked as if anybody had written it."""
+"""From arrays back to tensors: what ``Tensor.arrays`` returned, checked, as anybody may have written it."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def pack(bits: Bits) -> Words:
 
 def unpack(words: Words, n_bits: int) -> Bits:
     """Undo ``pack``: (..., W) words to (..., n_bits) bits."""
-    octets = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
-    return np.unpackbits(octets, axis=-1, count=n_bits, bitorder="little").view(np.bool_)
+    raw = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
+    return np.unpackbits(raw, axis=-1, count=n_bits, bitorder="little").view(np.bool_)
 
 
 def combine(masks: Sequence[Words], n_components: int) -> Words:

@@ -1,8 +1,8 @@
-"""Counts kept from sweep to sweep, so that an update looks only at cells near something that flipped.
+"""Counts cached from sweep to sweep, so that an update reads only cells near something that flipped.
 
-The counts of an entry change only when an entry in its Markov blanket does. On large tensors a chain at rest
-flips few of them, and to find them all needs no cells: each entry is decided from the counts kept, with
-the random number it would have anyway. Rows in which one flips are updated again from their cells. Counts are
+The counts of an entry change only when an entry in its Markov blanket does. On large tensors a settled chain
+flips few of them, and finding these needs no cells: each entry is decided from the cached counts, with the
+random number it would have anyway. Rows in which one flips are updated again from their cells. Counts are
 sums over the slices of every other mode, so those of a slice whose entries flipped are taken out as they were
 and put in as they are. Nothing is approximate: the draws are those of the plain update, bit for bit.
 """
@@ -107,7 +107,7 @@ class CachedCounts(Wrapped):
         """Return the counts of a mode's entries, or None if a plain update is cheaper."""
         old = self._factors.get(mode, factors)
         change = self._compare(old, factors, mode)
-        own = np.flatnonzero((old[mode] != factors[mode]).any(axis=1))  # by somebody else
+        own = np.flatnonzero((old[mode] != factors[mode]).any(axis=1))  # by another part of the sampler
         flipped = self._flipped[mode]
         cost = change.cost + ROW * flipped + len(own) / len(old[mode]) + (self._step if flipped else 0)
         self._cost[mode] = MEMORY * self._cost[mode] + (1 - MEMORY) * cost
@@ -177,12 +177,6 @@ class CachedCounts(Wrapped):
         compact.counts(0, nothing)
         compact.confusion(nothing)
         return CachedCounts(part, most=math.inf)
-
-
-def cache_counts(tensor: Tensor, n_components: int) -> Tensor:
-    """Return a tensor that keeps its counts for one chain, or the tensor itself if that does not pay."""
-    large = math.prod(tensor.shape) * n_components >= WORTH_KEEPING
-    return CachedCounts(tensor) if large else tensor
 
 
 def memory_for_counts(tensor: Tensor, n_components: int) -> int:

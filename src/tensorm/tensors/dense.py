@@ -42,8 +42,7 @@ class DenseTensor(SlicedTensor):
     """
 
     ESSENTIAL = "ones"
-    n_observed: int
-    n_ones: int
+    _views: list[View]
 
     def __init__(self, X: Any) -> None:
         observations = observe(X)
@@ -89,16 +88,12 @@ class DenseTensor(SlicedTensor):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> DenseTensor:
         """Undo ``arrays`` of a tensor of this shape."""
-        inner, planes = math.prod(shape[1:]), []
-        for name in ("ones", "observed"):
-            octets = arrays.get(name)
-            if octets is None:
-                continue
-            if octets.dtype != np.uint8 or octets.shape != (shape[0], -(-inner // 8)):
-                raise InputError(f"{name} has shape {octets.shape}, which does not fit")
-            planes.append(np.unpackbits(octets, axis=1, count=inner, bitorder="little").reshape(shape))
-        ones, *observed = planes
-        return cls(np.ma.array(ones, mask=observed[0] == 0) if observed else ones)
+        inner = math.prod(shape[1:])
+        if any(plane.shape != (shape[0], -(-inner // 8)) for plane in arrays.values()):
+            raise InputError("there are not as many bits as cells")
+        bits = {name: np.unpackbits(plane, 1, inner, "little") == 1 for name, plane in arrays.items()}
+        ones, observed = bits["ones"].reshape(shape), bits.get("observed")
+        return cls(ones if observed is None else np.ma.array(ones, mask=~observed.reshape(shape)))
 
     def hide(self, mask: Bits) -> DenseTensor:
         ((_, ones, observed),) = self.blocks(math.prod(self.shape))
@@ -133,9 +128,6 @@ class DenseTensor(SlicedTensor):
             else:
                 observed = np.ones_like(ones)
             yield slice(start, stop), ones, observed
-
-    def _view(self, mode: int) -> View:
-        return self._views[mode]
 
     def _ones_of_slices(self) -> npt.NDArray[np.int64]:
         return np.concatenate([bits.reshape(len(bits), -1).sum(axis=1) for _, bits, _ in self.blocks()])

@@ -84,7 +84,7 @@ class DaskTensor(ShardedTensor):
         Parameters
         ----------
         array : dask.array.Array or xarray.DataArray
-            Cells of 0, 1 and NaN for missing; worked out on the workers, chunk by chunk.
+            Cells of 0, 1 and NaN for missing; computed on the workers, chunk by chunk.
         client : distributed.Client, optional
         n_shards : int, optional
             Number of parts; as many as there are workers by default.
@@ -108,7 +108,7 @@ class DaskTensor(ShardedTensor):
         if tensor.shape != array.shape:
             raise InputError(
                 f"X says that its shape is {array.shape}, but its chunks together have {tensor.shape}; "
-                "tell map_blocks and the like which chunks they return."
+                "give map_blocks the chunks that it returns."
             )
         return tensor
 
@@ -231,7 +231,9 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
     """
     distributed = _need("distributed")
     if (scheduler is None) == (workers is None):
-        raise InputError("scheduler and workers are two ways to get a cluster; give one of them.")
+        raise InputError(
+            "Give one of scheduler and workers: the address of a cluster, or the size of a new one."
+        )
     if workers is not None:
         count = check_count("workers", workers, 1)
         threads = max(1, (os.cpu_count() or 1) // count)
@@ -393,4 +395,4 @@ def _need(name: str) -> Any:
     try:
         return __import__(name)
     except ImportError as error:
-        raise InputError(f"DaskTensor needs {name}; get it by: pip install 'tensorm[dask]'.") from error
+        raise InputError(f"DaskTensor needs {name}; install it with: pip install 'tensorm[dask]'.") from error

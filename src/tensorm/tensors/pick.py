@@ -1,4 +1,4 @@
-"""Dense or sparse: the storage in which a sweep takes less time, by an estimate (docs/performance.md).
+"""Dense or sparse: the storage in which a sweep takes less time, as estimated (docs/performance.md).
 
 Both give the same draws to the bit, so the choice is one of time and memory only.
 """

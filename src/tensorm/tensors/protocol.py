@@ -35,24 +35,12 @@ from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.choosing import check_room_for_mask, choose_mask
 from tensorm.tensors.factors import Factors
 
-__all__ = [
-    "GIBBS",
-    "GREEDY",
-    "METROPOLIS",
-    "MISSING",
-    "Counts",
-    "HeldOut",
-    "Keys",
-    "Rows",
-    "Rule",
-    "Stream",
-    "Tensor",
-    "count_alone",
-]
+__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "count_alone"]
 
 Counts = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]  # numbers of some rows of a factor, each once
 Keys = npt.NDArray[np.int64]  # numbers of cells in the tensor, the last mode fastest
+Pair = tuple[int, int]  # two modes, the smaller one first
 
 MISSING = -1  # in the array that ``read_cells`` returns
 MOST_COMPARED = 2**34  # cells that are compared with their mirror images
@@ -95,6 +83,8 @@ class Tensor(ABC):
         Their names.
     labels : tuple of ndarray or None
         For each mode the names of its indices, or None.
+    n_observed, n_ones : int
+        Number of cells that are not missing, and of cells that are 1.
     storage : str
         "sparse" if cells are listed, otherwise "dense".
     lists_observed : bool
@@ -108,27 +98,21 @@ class Tensor(ABC):
     shape: tuple[int, ...]
     modes: tuple[str, ...]
     labels: Labels
+    n_observed: int
+    n_ones: int
     storage = "dense"
     lists_observed = False
-    pair: tuple[int, int] | None = None
+    pair: Pair | None = None
     _n_threads = 1
 
-    if TYPE_CHECKING:  # attributes or properties
+    if TYPE_CHECKING:  # an attribute or a property
 
         @property
         def nbytes(self) -> int:
             """Memory held, in bytes."""
 
-        @property
-        def n_observed(self) -> int:
-            """Number of cells that are not missing."""
-
-        @property
-        def n_ones(self) -> int:
-            """Number of cells that are 1."""
-
     @property
-    def mirrored(self) -> tuple[int, int] | None:
+    def mirrored(self) -> Pair | None:
         """Two modes in which every cell has a mirror image, or None."""
         return self.pair
 
@@ -281,7 +265,7 @@ class Tensor(ABC):
         """Return the same tensor with the cells of a mask missing."""
         return self.take([every(size) for size in self.shape]).hide(mask)
 
-    def split(self, share: float, rng: np.random.Generator, pair: tuple[int, int] | None = None) -> HeldOut:
+    def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
         """Hold out a random share of the observed cells; every index of every mode keeps one.
 
         With a pair of modes, or in a tensor that is mirrored, mirror images are held out together.
@@ -290,11 +274,7 @@ class Tensor(ABC):
         return HeldOut(self.hide(mask), np.argwhere(mask), ones[mask])
 
     def choose_mask(
-        self,
-        share: float,
-        rng: np.random.Generator,
-        pair: tuple[int, int] | None = None,
-        stratify: bool = False,
+        self, share: float, rng: np.random.Generator, pair: Pair | None = None, stratify: bool = False
     ) -> tuple[Bits, Bits]:
         """Return a mask of the cells that ``split`` holds out, and which cells are 1."""
         check_room_for_mask(self.shape)
@@ -303,7 +283,7 @@ class Tensor(ABC):
             ones[where], observed[where] = block
         return choose_mask(ones, observed, share, rng, pair or self.mirrored, stratify), ones
 
-    def check_mirrored(self, pair: tuple[int, int]) -> None:
+    def check_mirrored(self, pair: Pair) -> None:
         """Raise unless two modes can share a factor: cells are mirrored, and the diagonal is missing."""
         i, j = pair
         first, second = self.modes[i], self.modes[j]

@@ -15,7 +15,7 @@ from tensorm.tensors.layout import TAIL
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.unsignedinteger]
-Octets = npt.NDArray[np.uint8]
+Bytes = npt.NDArray[np.uint8]
 
 AT_ONCE = 2**20  # numbers that are looked at together
 DIGITS = 12  # decimals of a z-score; what comes after them is mostly rounding
@@ -97,7 +97,7 @@ class RankTable(NamedTuple):
     """Ranks of some attributes for all objects, as kernels read them."""
 
     flat: Integers  # object after object, each filled up to whole words; and some more to read past the end
-    alone: Octets  # (O, A) 1 where no other rank of the object is equal, and none absent
+    alone: Bytes  # (O, A) 1 where no other rank of the object is equal, and none absent
     numbers: npt.NDArray[np.intp]  # of the attributes in the matrix
 
     @classmethod
@@ -140,7 +140,7 @@ class RankTable(NamedTuple):
         places[others.numbers] = np.arange(len(others.numbers))
         return places[self.numbers]
 
-    def alone_among(self, others: RankTable) -> Octets:
+    def alone_among(self, others: RankTable) -> Bytes:
         """Return ``alone``, but 0 for attributes that another table has twice, and so equal to themselves."""
         times = np.bincount(others.numbers, minlength=1 + self.numbers.max())
         return self.alone if times.max() == 1 else self.alone & (times[self.numbers] < 2)
@@ -154,7 +154,7 @@ def absent_rank(kind: np.dtype[Any]) -> int:
 def rank_matrix(matrix: Matrix, scale: Scale) -> tuple[RankTable, bool]:
     """Rank the scaled values of each object, the lowest 0 and equal ones alike; and say if any is missing.
 
-    Two octets for each rank, or four if one object has more than 65,535 different values.
+    Two bytes for each rank, or four if one object has more than 65,535 different values.
     """
     O, A = matrix.values.shape
     few, many = np.dtype(np.uint16), np.dtype(np.uint32)

@@ -1,4 +1,4 @@
-"""Relational tensors: which of two attributes is higher, for each object; ranks are held, cells are made."""
+"""Relational tensors: which of two attributes is higher, for each object; stored as ranks, not as cells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tensorm.tensors.choosing import check_share
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, Layout
-from tensorm.tensors.protocol import Counts, HeldOut, Rows
+from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows
 from tensorm.tensors.ranks import (
     AsTheyAre,
     Positions,
@@ -41,20 +41,20 @@ EVERY_BIT, NO_BIT = np.uint64(2**64 - 1), np.uint64(0)
 NO_OBJECTS, NO_KEYS = np.zeros((0, 2), np.uint16), np.zeros(0, np.uint16)
 
 
-class Part(NamedTuple):
+class HeldPairs(NamedTuple):
     """A share of the pairs of attributes, chosen by a hash of their keys and the object's."""
 
-    limit: np.uint16  # hashes below it are in the one part
+    limit: np.uint16  # hashes below it are in one part
     rest: bool  # whether this is the other one
     objects: Keys  # (O, 2)
     left: Keys  # (A,)
     right: Keys  # (B,)
 
-    def take(self, indices: Sequence[Index | None]) -> Part:
+    def take(self, indices: Sequence[Index | None]) -> HeldPairs:
         """Return the same for some objects and attributes."""
         keys = (self.objects, self.left, self.right)
         chosen = (key if index is None else key[index] for key, index in zip(keys, indices, strict=True))
-        return Part(self.limit, self.rest, *chosen)
+        return HeldPairs(self.limit, self.rest, *chosen)
 
 
 class RelationalTensor(SlicedTensor):
@@ -126,7 +126,7 @@ class RelationalTensor(SlicedTensor):
         table, self._gaps = rank_matrix(matrix, scale)
         self._left = self._right = table
         self._scale: Scale | None = scale
-        self._part: Part | None = None
+        self._part: HeldPairs | None = None
         self.shape = (*matrix.values.shape, matrix.values.shape[1])
         self.modes = (*matrix.modes, f"other {matrix.modes[1]}")
         self.labels = (*matrix.labels, matrix.labels[1])
@@ -143,7 +143,8 @@ class RelationalTensor(SlicedTensor):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> RelationalTensor:
         """Undo ``arrays`` of a tensor of this shape; names and labels are not among them."""
-        ranks, (O, A, B) = arrays["ranks"], _check_arrays(arrays, shape)
+        _check_arrays(arrays, shape)
+        ranks, (O, A, B) = arrays["ranks"], shape
         tensor = cls.__new__(cls)
         matrix = Matrix(ranks, ranks == absent_rank(ranks.dtype), ("object", "attribute"), (None, None))
         tensor._set_up(matrix, AsTheyAre())
@@ -153,10 +154,10 @@ class RelationalTensor(SlicedTensor):
         if "part" in arrays:
             limit, rest = arrays["part"]
             keys = (arrays[name] for name in ("object_keys", "keys", "other_keys"))
-            tensor._part = Part(np.uint16(limit), bool(rest), *keys)
+            tensor._part = HeldPairs(np.uint16(limit), bool(rest), *keys)
         return tensor
 
-    def _with(self, left: RankTable, right: RankTable, part: Part | None) -> RelationalTensor:
+    def _with(self, left: RankTable, right: RankTable, part: HeldPairs | None) -> RelationalTensor:
         """Return a tensor of other ranks, or of another part, with all else as in this one.
 
         Its kernels read as many words at once, so that nothing new is compiled.
@@ -177,21 +178,21 @@ class RelationalTensor(SlicedTensor):
         return sum({id(array): array.nbytes for array in held}.values())
 
     @property
-    def mirrored(self) -> tuple[int, int] | None:
+    def mirrored(self) -> Pair | None:
         return (1, 2) if self._left is self._right else None
 
     @cached_property
-    def n_ones(self) -> int:
+    def n_ones(self) -> int:  # type: ignore[override]  # set once, when somebody asks
         return int(self._slice_counts[0].sum())
 
     @cached_property
-    def n_observed(self) -> int:
+    def n_observed(self) -> int:  # type: ignore[override]
         return int(self._slice_counts[1].sum())
 
     def new_objects(self, matrix: Any) -> RelationalTensor:
         """Return the tensor of other objects with the same attributes, scaled as these were.
 
-        ``transform`` can place them; scaled by themselves they would be compared by other standards.
+        ``transform`` can assign them; scaled on their own they would be compared by other standards.
 
         Parameters
         ----------
@@ -201,14 +202,14 @@ class RelationalTensor(SlicedTensor):
         given = read_matrix(matrix)
         check_finite(given)
         if self._scale is None:
-            raise InputError("This tensor is a part of another; ask the whole one for new objects.")
+            raise InputError("This tensor is a part of another; call new_objects of the whole one.")
         if given.values.shape[1] != self.shape[1]:
             raise InputError(
                 f"matrix has {given.values.shape[1]} attributes; give {self.shape[1]}, as before."
             )
         known, new = self.labels[1], given.labels[1]
         if known is not None and new is not None and not np.array_equal(known, new):
-            raise InputError("matrix names other attributes, or in another order; give the same as before.")
+            raise InputError("matrix has other attributes, or in another order; give the same as before.")
         tensor = type(self).__new__(type(self))
         tensor._set_up(given, self._scale)
         tensor.modes, tensor.labels = self.modes, (given.labels[0], *self.labels[1:])
@@ -245,11 +246,11 @@ class RelationalTensor(SlicedTensor):
         keys = rng.integers(2**15, size=1 + np.max(np.hstack(sides)), dtype=np.uint16) << np.uint16(1)
         left, right = (keys[numbers] for numbers in sides)
         limit = np.uint16(np.clip(round(share * 2**16), 1, 2**16 - 1))
-        parts = (Part(limit, rest, objects, left, right) for rest in (True, False))
+        parts = (HeldPairs(limit, rest, objects, left, right) for rest in (True, False))
         train, test = (self._with(self._left, self._right, part) for part in parts)
         return train, test
 
-    def split(self, share: float, rng: np.random.Generator, pair: tuple[int, int] | None = None) -> HeldOut:
+    def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
         train, test = self.hold_out(share, rng)
         ones, zeros = test.listed_keys()
         keys = np.sort(np.concatenate([ones, zeros]))
@@ -324,16 +325,13 @@ class RelationalTensor(SlicedTensor):
         read_slices(words, start, stop, view.source, view.span)
         return words
 
-    def _view(self, mode: int) -> View:
-        return self._views[mode]
-
     @cached_property
     def _views(self) -> list[View]:
         _, A, B = self.shape
         along = 2 if B >= A else 1  # for objects: along the longer side
-        return [self._look(0, 3 - along, along), self._look(1, 0, 2), self._look(2, 0, 1)]
+        return [self._make_view(0, 3 - along, along), self._make_view(1, 0, 2), self._make_view(2, 0, 1)]
 
-    def _look(self, mode: int, rows: int, packed: int) -> View:
+    def _make_view(self, mode: int, rows: int, packed: int) -> View:
         """Return the slices of a mode, with rows of these two others."""
         running, fixed = (self._right, self._left) if packed == 2 else (self._left, self._right)
         turn, alone = NO_BIT if packed == 2 else EVERY_BIT, fixed.alone_among(running)
@@ -391,18 +389,16 @@ class RelationalTensor(SlicedTensor):
         return [first, second]
 
 
-def _check_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Return the sizes of the modes, or raise unless the arrays fit them."""
+def _check_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> None:
+    """Raise unless the arrays are those of a tensor of this shape."""
     if len(shape) != 3:
         raise InputError(f"ranks belong to 3 modes, not {len(shape)}")
     O, A, B = shape
-    widths = (A, A + B) if A == B else (A + B,)
-    if arrays["ranks"].shape not in [(O, width) for width in widths]:
+    if arrays["ranks"].shape not in ([(O, A), (O, A + B)] if A == B else [(O, A + B)]):
         raise InputError("there are not as many ranks as attributes")
     sizes = {"part": (2,), "object_keys": (O, 2), "keys": (A,), "other_keys": (B,)}
-    if "part" in arrays and any(name not in arrays or arrays[name].shape != sizes[name] for name in sizes):
+    if "part" in arrays and any(arrays.get(name, NO_KEYS).shape != size for name, size in sizes.items()):
         raise InputError("the keys of the part are missing, or do not fit")
-    return O, A, B
 
 
 def _unless_all(index: Index, size: int) -> Index | None:

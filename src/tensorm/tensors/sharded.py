@@ -1,11 +1,11 @@
 """Sharded tensors: consecutive slices of mode 0 in several places, which together are one tensor.
 
-A shard answers for its cells, and only factors and counts travel. Mode 0 is updated where its rows live. The
+A shard answers for its cells; only factors and counts are sent. Mode 0 is updated where its rows are. The
 rows of other modes run through all shards: every shard counts, the counts are added up, and each entry is
 decided once, here. One round of counts serves all components of a row until an entry flips; then only rows
-with decisions still open that hang on the flipped entry are counted again (kernels/decisions.py).
+with open decisions that depend on the flipped entry are counted again (kernels/decisions.py).
 
-Nothing here knows where the shards are: a ``ShardHost`` carries questions to them (distributed.py).
+Nothing here knows where the shards are: a ``ShardHost`` calls their methods (workers.py).
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
+from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor, every
 
-Octets = npt.NDArray[np.uint8]
-Planes = tuple[Octets, Octets | None]  # ones and, if any cell is missing, observed cells, eight to an octet
+Bytes = npt.NDArray[np.uint8]
+Planes = tuple[Bytes, Bytes | None]  # ones and, if any cell is missing, observed cells, eight to a byte
+Counted = tuple[npt.NDArray[Any], Confusion | None]
 
 
 class Facts(NamedTuple):
-    """What a shard says of itself when it is loaded."""
+    """What a shard reports when it is loaded."""
 
     shape: tuple[int, ...]
     modes: tuple[str, ...]
@@ -44,35 +45,26 @@ class Facts(NamedTuple):
 
 
 class Shard:
-    """Some slices of mode 0, as any tensor; the verbs of the seam, worded for a journey."""
+    """Some slices of mode 0, held by any kind of tensor; its methods send little and return little."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
 
     def describe(self) -> Facts:
         """Return what is known of the cells without looking at them."""
-        tensor = self.tensor
-        counts = tensor.n_ones, tensor.n_observed, tensor.nbytes
-        return Facts(tensor.shape, tensor.modes, tensor.labels, *counts)
+        return Facts(*(getattr(self.tensor, name) for name in Facts._fields))
 
     def update(self, factors: Factors, rule: Rule, stream: Stream, rows: Rows | None) -> Words:
         """Return these rows of mode 0, decided anew."""
         factor = self.tensor.update_factor(0, factors, rule, stream, rows)
         return factor if rows is None else factor[rows]
 
-    def counts(
-        self,
-        mode: int,
-        factors: Factors,
-        components: Sequence[int],
-        rows: Rows | None,
-        confused: bool = False,
-    ) -> tuple[npt.NDArray[np.integer], Confusion | None]:
+    def counts(self, mode: int, factors: Factors, chosen: Rows, rows: Rows | None, confused: bool) -> Counted:
         """Return (pos, tot) as one array (2, rows, components), and the confusion if asked for.
 
-        Four octets hold a count unless a slice has more cells than that.
+        Four bytes hold a count unless a slice has more cells than that.
         """
-        counts = np.stack(self.tensor.counts(mode, factors, components, rows))
+        counts = np.stack(self.tensor.counts(mode, factors, chosen.tolist(), rows))
         slice_size = math.prod(self.tensor.shape) // self.tensor.shape[mode]
         small = counts.astype(np.uint32) if slice_size < 2**32 else counts
         return small, self.tensor.confusion(factors) if confused else None
@@ -93,7 +85,7 @@ class Shard:
 
 
 class ShardHost(Protocol):
-    """Shards wherever they are, in the order of their slices."""
+    """Shards in the order of their slices, wherever they are."""
 
     def ask(self, verb: str, calls: Sequence[tuple[Any, ...] | None]) -> list[Any]:
         """Call a method of every shard, side by side; one whose arguments are None is left out."""
@@ -107,7 +99,7 @@ class ShardedTensor(Tensor):
     ----------
     host : ShardHost
     facts : sequence of Facts
-        What each shard says of itself.
+        What each shard reports.
     modes : sequence of str, optional
         Names of the modes; those of the first shard by default.
     labels : sequence of array or None, optional
@@ -120,8 +112,6 @@ class ShardedTensor(Tensor):
     n_shards : int
     """
 
-    n_observed: int
-    n_ones: int
     nbytes: int
 
     def __init__(
@@ -161,7 +151,7 @@ class ShardedTensor(Tensor):
         return self._update_here(mode, factors, rule, stream, rows)
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
-        return self._ask_counts(mode, factors, components, rows)[0]
+        return self._ask_counts(mode, factors, components, rows, False)[0]
 
     def confusion(self, factors: Factors) -> Confusion:
         known = getattr(self._last, "known", None)
@@ -219,8 +209,8 @@ class ShardedTensor(Tensor):
     def _update_here(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Other modes: shards count, and entries are decided here; rows are counted again as they flip.
 
-        After the last mode of a sweep somebody will ask for the confusion. The first round brings that of the
-        factors as they were, and every flip says by its own counts what it changes.
+        After the last mode of a sweep the confusion is needed. The first round returns that of the factors as
+        they were, and the counts of every flip tell what it changes.
         """
         factor = factors[mode].copy()
         others = [masks for k, masks in enumerate(factors) if k != mode]
@@ -243,34 +233,23 @@ class ShardedTensor(Tensor):
             self._last.known = factors.replace(mode, factor), confusion
         return factor
 
-    def _ask_counts(
-        self,
-        mode: int,
-        factors: Factors,
-        components: npt.NDArray[np.integer],
-        rows: Rows,
-        confused: bool = False,
-    ) -> tuple[Counts, Confusion | None]:
-        """Return (pos, tot) as one array (2, rows, components), added up or put together over the shards."""
+    def _ask_counts(self, mode: int, factors: Factors, chosen: Rows, rows: Rows, confused: bool) -> Counted:
+        """Return (pos, tot) as one array (2, rows, components), summed or joined over the shards."""
         if mode == 0:
             places = self._split(rows, self._edges)
             wanted = [rows[place] - start for place, start in zip(places, self._edges, strict=False)]
         else:
-            wanted = [rows] * self.n_shards
+            places, wanted = [every(len(rows))] * self.n_shards, [rows] * self.n_shards
         calls = [
-            (mode, own, components, _some(some, len(own[mode])), confused) if len(some) else None
+            (mode, own, chosen, _some(some, len(own[mode])), confused) if len(some) else None
             for own, some in zip(self._split_factors(factors), wanted, strict=True)
         ]
-        counts = np.zeros((2, len(rows), len(components)), np.int64)
+        counts = np.zeros((2, len(rows), len(chosen)), np.int64)
         confusions = []
-        for number, answer in enumerate(self._host.ask("counts", calls)):
-            if answer is None:
-                continue
-            if mode == 0:
-                counts[:, places[number]] = answer[0]
-            else:
-                counts += answer[0]
-            confusions.append(answer[1])
+        for place, answer in zip(places, self._host.ask("counts", calls), strict=True):
+            if answer is not None:
+                counts[:, place] += answer[0]
+                confusions.append(answer[1])
         return counts, _total(confusions) if confused else None
 
     def _cells(self, indices: Sequence[Rows]) -> tuple[Bits, Bits]:
@@ -285,9 +264,9 @@ class ShardedTensor(Tensor):
         for place, planes in zip(places, self._host.ask("cells", calls), strict=True):
             if planes is not None:
                 shape = (len(place), *ones.shape[1:])
-                for bits, octets in zip((ones, observed), planes, strict=True):
-                    if octets is not None:
-                        bits[place] = np.unpackbits(octets, count=math.prod(shape)).reshape(shape)
+                for bits, packed in zip((ones, observed), planes, strict=True):
+                    if packed is not None:
+                        bits[place] = np.unpackbits(packed, count=math.prod(shape)).reshape(shape)
         return ones, observed
 
     def _split(self, numbers: npt.NDArray[Any], edges: npt.NDArray[np.int64]) -> list[Rows]:

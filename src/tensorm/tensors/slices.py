@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tensorm.kernels import slices as kernel
 from tensorm.model import Confusion
+from tensorm.tensors import cached
 from tensorm.tensors.bits import Words, combine
-from tensorm.tensors.cached import cache_counts
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
 from tensorm.tensors.threads import share_rows
@@ -35,9 +35,11 @@ class View(NamedTuple):
 class SlicedTensor(Tensor):
     """Verbs that need no more than a view of each mode's slices; a subclass offers what is abstract here."""
 
-    @abstractmethod
-    def _view(self, mode: int) -> View:
-        """Return how the slices of a mode are read."""
+    if TYPE_CHECKING:
+
+        @property
+        def _views(self) -> list[View]:
+            """How the slices of each mode are read."""
 
     @abstractmethod
     def _ones_of_slices(self) -> npt.NDArray[np.int64]:
@@ -48,7 +50,8 @@ class SlicedTensor(Tensor):
         """Return the indices along the other modes of some of the ones in slice n of mode 0, by number."""
 
     def cached(self, n_components: int) -> Tensor:
-        return cache_counts(self, n_components)
+        large = math.prod(self.shape) * n_components >= cached.WORTH_KEEPING
+        return cached.CachedCounts(self) if large else self
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         given = self._given(mode, factors)
@@ -105,7 +108,7 @@ class SlicedTensor(Tensor):
 
     def _given(self, mode: int, factors: Factors) -> tuple[Any, ...]:
         """What every kernel is given: cells, the components of rows and columns, and the width of vectors."""
-        view = self._view(mode)
+        view = self._views[mode]
         row_masks = combine([factors[k] for k in view.rows], factors.n_components)
         column_masks = combine([factors[k] for k in view.packed], factors.n_components)
         return view.source, row_masks, column_masks, factors.n_components, view.span

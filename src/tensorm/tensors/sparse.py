@@ -32,7 +32,7 @@ from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.choosing import draw_share, draw_zeros, give_back_listed
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, HeldOut, Keys, Rows, Rule, Stream, Tensor, every
+from tensorm.tensors.protocol import Counts, HeldOut, Keys, Pair, Rows, Rule, Stream, Tensor, every
 from tensorm.tensors.threads import share_rows
 
 T = TypeVar("T")
@@ -86,8 +86,6 @@ class SparseTensor(Tensor):
 
     ESSENTIAL = "one_cells"
     storage = "sparse"
-    n_observed: int
-    n_ones: int
 
     def __init__(
         self,
@@ -250,12 +248,10 @@ class SparseTensor(Tensor):
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
         ones, others = (self._inside(listed, indices) for listed in self._lists[0])
-        cells = np.zeros([len(index) for index in indices], np.int8)
-        cells[ones] = 1
-        mask = np.zeros(cells.shape, np.bool_) if self.unlisted == "zero" else np.ones(cells.shape, np.bool_)
-        mask[others] = self.unlisted == "zero"
-        if self.unlisted == "missing":
-            mask[ones] = False
+        shape = [len(index) for index in indices]
+        cells, mask = np.zeros(shape, np.int8), np.full(shape, self.lists_observed)
+        mask[others] = not self.lists_observed
+        cells[ones], mask[ones] = 1, False
         return DenseTensor(np.ma.array(cells, mask=mask))
 
     def listed(self) -> tuple[Keys, Keys]:
@@ -288,7 +284,7 @@ class SparseTensor(Tensor):
         names = tuple(f"mode {k}" for k in range(len(shape)))
         return cls.from_cells(Cells.of(unlisted, ones, others), shape, unlisted, names, (None,) * len(shape))
 
-    def split(self, share: float, rng: np.random.Generator, pair: tuple[int, int] | None = None) -> HeldOut:
+    def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
         if self.lists_observed and pair is None:
             return self.split_listed(share, 1.0, rng)
         return super().split(share, rng, pair)
@@ -363,10 +359,8 @@ class SparseTensor(Tensor):
     def _data(self, mode: int, factors: Factors) -> tuple[Any, ...]:
         """What a kernel needs to read the slices of a mode, as plain tuples (see DenseTensor)."""
         stack = np.concatenate(factors.masks)
-        if self.unlisted == "zero":
-            table = group_tuples(stack, self._edges, mode)
-        else:
-            table = stack[:0], np.zeros(0, np.int64)
+        nothing = stack[:0], np.zeros(0, np.int64)
+        table = nothing if self.lists_observed else group_tuples(stack, self._edges, mode)
         ones, others = self._lists[mode]
         return tuple(ones), tuple(others), table, stack
 

@@ -1,8 +1,8 @@
-"""Rows in parallel: kernels let go of the interpreter lock, so ordinary threads are enough.
+"""Rows in parallel: kernels release the interpreter lock, so ordinary threads are enough.
 
 Kernels start no threads of their own. That leaves nothing to clash with a fork, with several chains in
-several threads, or with another library's thread pool. Helpers wait at a plain queue: it hands work over in
-half the time of an executor, and a sweep of a middling tensor takes only a few hundred microseconds.
+several threads, or with another library's thread pool. Helpers wait at a plain queue: it hands over work in
+half the time of an executor, and a sweep of a medium tensor takes only a few hundred microseconds.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Shards on the workers of a Dask cluster: placed, asked, and loaded again elsewhere when a worker is lost.
+"""Shards on the workers of a Dask cluster: placed, called, and loaded elsewhere when a worker is lost.
 
-Every shard is an actor, an object that stays on one worker: a question costs one message there and one back,
-and its cells are neither moved nor spilled to disk. Dask forgets actors whose worker dies, so the client
-keeps how to load each part and does it again. An answer depends on nothing but the cells and the question,
-so a question that was lost can be asked again.
+Every shard is an actor, an object that stays on one worker: a call costs one message there and one back, and
+its cells are neither moved nor spilled to disk. Dask forgets actors whose worker dies, so the client
+remembers how to load each part and does so again. A result depends only on the cells and the arguments, so a
+call that was lost can be repeated.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 from tensorm.errors import ClusterError, FileError, InputError
 from tensorm.tensors.sharded import Shard
 
-PAUSE = 0.2  # seconds between two looks for a worker
-LOOK = 1.0  # seconds between two looks whether a worker that has not answered is still there
+PAUSE = 0.2  # seconds before looking for a worker again
+PATIENCE = 1.0  # seconds before checking whether a worker that has not answered is still there
 
 
 class ShardActor(Shard):
-    """A shard on a worker. It returns errors rather than raise them: what is raised is the way's fault."""
+    """A shard on a worker. It returns errors and does not raise them: what is raised is Dask's."""
 
     def __init__(self, part: Any, number: int, load: Callable[[Any], Any]) -> None:
         from distributed import get_worker
@@ -60,10 +60,10 @@ class Workers:
     ----------
     client : distributed.Client
     parts : sequence
-        What ``load`` turns into tensors, on the workers; a Dask collection is worked out there, too.
+        What ``load`` turns into tensors on the workers; a Dask collection is computed there, too.
     load : callable
     timeout : float
-        Seconds that a question may take, loading a lost part again included.
+        Seconds that a call may take, including loading a lost part again.
     """
 
     def __init__(self, client: Any, parts: Sequence[Any], load: Callable[[Any], Any], timeout: float) -> None:
@@ -143,12 +143,12 @@ class Workers:
 
         while True:
             try:
-                actor = future.result(timeout=min(LOOK, _left(end)))
+                actor = future.result(timeout=min(PATIENCE, _left(end)))
                 with self._client.as_current():  # an actor speaks through the client it is made under
                     return copy.copy(actor)
             except KilledWorker as error:
                 raise ClusterError(
-                    f"Part {number} ended every worker that loaded it, perhaps for want of memory; give more."
+                    f"Part {number} ended every worker that loaded it, perhaps for lack of memory; add some."
                 ) from error
             except TimeoutError as error:
                 _check_time(end, error)
@@ -174,30 +174,30 @@ class Workers:
 
     @contextmanager
     def _deadline(self) -> Iterator[float]:
-        """Give a moment by which something must be done; say in one sentence what went wrong if it is not."""
-        resume = "go on with tensorm.resume if the fit had a run_dir"
+        """Yield the time by which something must be done; raise one sentence if it is not."""
+        resume = "continue with tensorm.resume if the fit had a run_dir"
         where = f"the cluster at {getattr(self._client.scheduler, 'address', 'an unknown address')}"
         try:
             yield time.monotonic() + self._timeout
         except LookupError as error:
             raise ClusterError(
-                f"No worker was left on {where} for {self._timeout:g} s; start workers, then {resume}."
+                f"No worker was available on {where} for {self._timeout:g} s; start workers, then {resume}."
             ) from error
         except TimeoutError as error:
             raise ClusterError(
-                f"No answer came from {where} in {self._timeout:g} s; look at its dashboard, give a larger "
+                f"No answer from {where} within {self._timeout:g} s; check its dashboard, give a larger "
                 f"timeout, and {resume}."
             ) from error
         except (OSError, RuntimeError) as error:
             if isinstance(error, ClusterError | NotImplementedError | RecursionError):
                 raise
-            raise ClusterError(f"Contact with {where} was lost; start it again, and {resume}.") from error
+            raise ClusterError(f"The connection to {where} was lost; restart it, and {resume}.") from error
 
 
 def _send(place: Place | None, verb: str, call: Any) -> Any:
     try:
         return None if place is None else place.actor.answer(verb, call)
-    except Exception:  # Dask knows already that the worker is gone
+    except Exception:  # Dask already knows that the worker is gone
         return None
 
 
@@ -205,7 +205,7 @@ def _receive(answer: Any, place: Place | None, end: float) -> tuple[bool | None,
     """Return what a shard answered; None for its success if the worker was lost."""
     while place is not None and answer is not None:
         try:
-            good, value = answer.result(timeout=min(LOOK, _left(end)))
+            good, value = answer.result(timeout=min(PATIENCE, _left(end)))
             return good, value
         except TimeoutError as error:
             _check_time(end, error)
@@ -227,7 +227,7 @@ def _check_time(end: float, error: Exception) -> None:
 
 
 def _in_one_sentence(error: Exception, number: int) -> Exception:
-    """Say what went wrong when a part was loaded, in an exception that any process can read."""
+    """Return what went wrong while loading a part as an exception that any process can unpickle."""
     if isinstance(error, FileError):
         return FileError(f"Part {number}: {error}")
     if isinstance(error, InputError):
@@ -235,7 +235,9 @@ def _in_one_sentence(error: Exception, number: int) -> Exception:
     if isinstance(error, MemoryError):
         return InputError(f"Part {number} does not fit in the memory of its worker; give more parts.")
     if isinstance(error, OSError):
-        return FileError(f"Part {number} cannot be read: {_brief(error)}; give what every worker can reach.")
+        return FileError(
+            f"Part {number} cannot be read: {_brief(error)}; give a path that every worker can read."
+        )
     return InputError(f"Part {number} cannot be loaded: {_brief(error)}.")
 
 
