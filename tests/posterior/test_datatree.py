@@ -103,7 +103,7 @@ def test_log_likelihood_needs_data_and_room(
 def test_chains_are_chosen_and_cut_to_the_shortest() -> None:
     draw = [bits(3, [0, 2]), bits(2, [1])]
     posterior = make_posterior([[draw] * 5, [draw] * 3, [draw] * 4])
-    with pytest.warns(UserWarning, match="all are cut to the shortest, 3 draws"):
+    with pytest.warns(UserWarning, match="all were cut to the shortest, 3 draws"):
         tree = to_datatree(posterior, {})
     assert tree["posterior"].sizes["draw"] == 3
     assert tree["posterior"].attrs["draws_left_out"] == 3

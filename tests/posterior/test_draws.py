@@ -157,9 +157,9 @@ def test_draws_that_do_not_fit_are_refused_with_numbers() -> None:
         with pytest.raises(InputError) as caught:
             check_room((10, 10), *settings)
         L, n_chains, n_draws = settings
-        start = f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}, and such draws take "
+        start = f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}: these draws take "
         assert str(caught.value).startswith(start)
-        assert str(caught.value).endswith(" GB; make one of them smaller.")
+        assert str(caught.value).endswith(" GB; reduce one of the three.")
 
 
 def test_from_traces_orders_all_chains_alike() -> None:

@@ -13,11 +13,11 @@ import pytest
 
 from posteriors import HOURS, PEOPLE, bits, make_posterior, ward_posterior
 from tensorm import FileError, InputError
-from tensorm.posterior.export import to_dataframe, to_tensorly, write_gmt
+from tensorm.posterior.export import list_members, to_tensorly, write_gmt
 
 
 def test_a_row_for_each_member() -> None:
-    table = to_dataframe(ward_posterior())
+    table = list_members(ward_posterior())
     assert list(table.columns) == ["mode", "label", "component", "probability", "sure"]
     assert [dtype.kind for dtype in table.dtypes[2:]] == ["i", "f", "b"]
     assert table[table.component == 0].label.tolist() == [*HOURS[1:4], *PEOPLE[:5], *PEOPLE[:5]]
@@ -28,20 +28,20 @@ def test_a_row_for_each_member() -> None:
 
 def test_thresholds_and_who_is_sure() -> None:
     """Nurse 04 is in component 1 of "met" in a quarter of the draws."""
-    table = to_dataframe(ward_posterior(), threshold=0.2)
+    table = list_members(ward_posterior(), threshold=0.2)
     doubtful = table[~table.sure]
     assert doubtful.to_numpy().tolist() == [["met", "nurse 04", 1, 0.25, False]]
     rows = table[(table["mode"] == "met") & (table.component == 1)]
     assert rows.probability.tolist() == [1.0, 1.0, 0.25]  # most probable first
-    assert len(to_dataframe(ward_posterior(), threshold=0.25)) == len(table) - 1  # above, not at it
-    assert len(to_dataframe(ward_posterior(), threshold=1.0)) == 0
+    assert len(list_members(ward_posterior(), threshold=0.25)) == len(table) - 1  # above, not at it
+    assert len(list_members(ward_posterior(), threshold=1.0)) == 0
     with pytest.raises(InputError, match="threshold"):
-        to_dataframe(ward_posterior(), threshold=1.5)
+        list_members(ward_posterior(), threshold=1.5)
 
 
 def test_indices_without_labels_are_numbered() -> None:
     posterior = make_posterior([[[bits(3, [0, 2]), bits(2, [1])]]])
-    assert to_dataframe(posterior).label.tolist() == [0, 2, 1]
+    assert list_members(posterior).label.tolist() == [0, 2, 1]
 
 
 @pytest.mark.parametrize("name", ["pandas", "tensorly"])
@@ -57,9 +57,9 @@ def test_what_is_not_installed_is_named(name: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(builtins, "__import__", refuse)
     if name == "pandas":
         with pytest.raises(InputError, match=r"needs pandas, which is not installed: pip install pandas\.$"):
-            to_dataframe(ward_posterior())
+            list_members(ward_posterior())
     else:
-        with pytest.raises(InputError, match=r"needs tensorly, .*: pip install 'tensorm\[rivals\]'\.$"):
+        with pytest.raises(InputError, match=r"needs tensorly, .*: pip install tensorly\.$"):
             to_tensorly(ward_posterior())
 
 

@@ -149,7 +149,9 @@ def test_missing_cells_of_a_mask_are_not_scored(ward) -> None:
     assert model.scores(X, everything).n_cells == 13 * 75 * 74
     diagonal = np.zeros(X.shape, bool)
     diagonal[:, range(75), range(75)] = True
-    with pytest.raises(InputError, match=r"^mask holds no observed cell of X; give at least one that is not"):
+    with pytest.raises(
+        InputError, match=r"^mask contains no observed cell of X; give at least one that is not"
+    ):
         model.scores(X, diagonal)
 
 
@@ -178,7 +180,8 @@ def test_more_cells_than_fit_are_refused(ward, monkeypatch) -> None:
     monkeypatch.setattr(scores, "available_memory", lambda: 64 * int(mask.sum()))
     assert model.scores(X, mask).n_cells == mask.sum()
     with pytest.raises(
-        InputError, match=r"^Scoring 72,150 cells takes .* GB; give a mask with fewer cells, or score some as"
+        InputError,
+        match=r"^Scoring 72,150 cells takes .* GB; give a mask with fewer cells, or score a sample",
     ):
         model.scores(X)
 

@@ -31,9 +31,7 @@ MADE = {
 @click.option("--density", type=float, default=0.3, show_default=True, help="Expected share of ones.")
 @click.option("--noise", type=float, default=0.1, show_default=True, help="Share of cells flipped.")
 @click.option("--missing", type=float, default=0.0, show_default=True, help="Share of cells missing.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="A .npz or .npy file."
 )

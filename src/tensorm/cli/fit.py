@@ -22,15 +22,14 @@ from tensorm.cli.options import (
 )
 from tensorm.estimator.load import resume
 from tensorm.estimator.machine import TensOrMachine
+from tensorm.posterior.align import MEMBER
 from tensorm.reading import metadata_of
-from tensorm.report.describe import MOST, describe
+from tensorm.report.describe import MOST
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.selection.result import Selection
 from tensorm.storage import FIT
 from tensorm.tensors import SparseTensor, Tensor
 from tensorm.tensors.distributed import connect
-
-SURE = 0.5  # members of a component have at least this probability
 
 
 @main.command("fit")
@@ -57,9 +56,7 @@ SURE = 0.5  # members of a component have at least this probability
 @click.option(
     "--noise", type=click.Choice(["asymmetric", "symmetric"]), default="asymmetric", show_default=True
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads; one per processor core by default.")
 @click.option("--workers", type=click.IntRange(min=1), help="Spread the cells over so many processes here.")
 @click.option("--scheduler", help="Spread them over a running Dask cluster, as tcp://10.0.0.1:8786.")
@@ -173,7 +170,7 @@ def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> N
     if selection is not None:
         say(selection.reason)
     say("")
-    for text in describe(model, groups_of(model, folder.metadata()), MOST):
+    for text in model.describe(groups_of(posterior, folder.metadata()), MOST):
         say(text, bold=r"^Components? \d+")
     say(f"\n{name_options(model.diagnostics_.verdict)}")
     say(f"The fit is in {folder.path}; see it all in a browser:  tensorm report {folder.path}")
@@ -192,7 +189,7 @@ def summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, An
             mode: {
                 labels[k][n]: round(float(posterior.factors[k][n, l]), 4)
                 for n in range(posterior.shape[k])
-                if posterior.factors[k][n, l] >= SURE
+                if posterior.factors[k][n, l] > MEMBER
             }
             for k, mode in enumerate(posterior.modes)
         }

@@ -39,9 +39,7 @@ class Candidates(click.ParamType):
 @click.option("--shared", is_flag=True, help="The two modes of an undirected pair share one factor.")
 @click.option("--run-dir", type=click.Path(path_type=Path, file_okay=False), help="Keeps finished trials.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Picture to write.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads; one per processor core by default.")
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
 @quietly("Print the number only.")

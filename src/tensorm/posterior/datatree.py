@@ -1,4 +1,4 @@
-"""Draws as an ``xarray.DataTree`` with the groups and names by which ArviZ knows them."""
+"""Draws as an ``xarray.DataTree`` with the groups and names that ArviZ expects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Variables = dict[str, tuple[tuple[str, ...], npt.NDArray[Any]]]
 
-# Names of dimensions and variables of some group: also where a group is not there, a mode has one name.
+# Names of dimensions and variables in any group, so that a mode has the same name whichever groups exist.
 TAKEN = {"chain", "draw", "component", "mode", "cell", "sample", "x", "hit", "false_alarm", "density"}
 
 
@@ -34,7 +34,7 @@ def to_datatree(
     log_likelihood: bool = False,
     all_chains: bool = False,
 ) -> xarray.DataTree:
-    """Return the draws for ArviZ, the settings of the estimator beside them; see ``Outputs.to_datatree``."""
+    """Return the draws and the estimator's settings for ArviZ; see ``TensOrMachine.to_datatree``."""
     import xarray
 
     if log_likelihood and tensor is None:
@@ -58,13 +58,13 @@ def to_datatree(
 
 
 class _Parts(NamedTuple):
-    """The chains that are taken, and how modes are called."""
+    """The chains to export, and the names of the modes."""
 
     posterior: Posterior
     chains: dict[int, Trace]
     n_draws: int
-    left_out: int  # draws of longer chains
-    names: tuple[str, ...]  # one for each mode, for the dimension of its indices
+    left_out: int  # draws cut from longer chains
+    names: tuple[str, ...]  # for each mode, the name of its dimension
 
 
 def _gather(posterior: Posterior, all_chains: bool) -> _Parts:
@@ -75,7 +75,7 @@ def _gather(posterior: Posterior, all_chains: bool) -> _Parts:
     left_out = sum(len(trace) - n_draws for trace in chains.values())
     if left_out:
         warnings.warn(
-            f"Chains have different lengths: all are cut to the shortest, {n_draws} draws.", stacklevel=4
+            f"The chains differ in length; all were cut to the shortest, {n_draws} draws.", stacklevel=4
         )
     entries = len(chains) * n_draws * posterior.n_components * sum(posterior.shape)
     _check_room("The draws take", entries, "use the draws packed in posterior_, or fit fewer")
@@ -83,7 +83,7 @@ def _gather(posterior: Posterior, all_chains: bool) -> _Parts:
 
 
 def name_dimensions(modes: Sequence[str]) -> tuple[str, ...]:
-    """Return a name for each mode that is like its own, but unlike any other that ArviZ meets in a tree."""
+    """Return a name for each mode, like its own but different from all other names in the tree."""
     names: list[str] = []
     for k, mode in enumerate(modes):
         name = re.sub(r"[\s/]+", "_", mode.strip()) or f"mode_{k}"
@@ -96,7 +96,7 @@ def name_dimensions(modes: Sequence[str]) -> tuple[str, ...]:
 
 
 def _posterior(parts: _Parts) -> Variables:
-    """Return the factors of each mode as int8, the rates, and the densities if they are learned."""
+    """Return each mode's factor as int8, the rates, and the densities if they are learned."""
     per_draw = ("chain", "draw")
     variables: Variables = {}
     for k, name in enumerate(parts.names):
@@ -195,12 +195,12 @@ def _check_room(what: str, need: int, remedy: str) -> None:
     room = available_memory() // 2  # ArviZ makes copies
     if need > room:
         raise InputError(
-            f"{what} {need / 2**30:,.1f} GB, and there is room for {room / 2**30:,.1f} GB; {remedy}."
+            f"{what} {need / 2**30:,.1f} GB and only {room / 2**30:,.1f} GB are available; {remedy}."
         )
 
 
 def _attribute(value: Any) -> str | int | float:
-    """Return a setting as an attribute that every file format holds."""
+    """Return a setting as an attribute that every file format supports."""
     if isinstance(value, (str, int, float)) and not isinstance(value, bool):
         return value
     text = repr(value)

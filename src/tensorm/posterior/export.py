@@ -1,4 +1,4 @@
-"""What a fit found in the forms of other tools: a table of members, a CP tensor, gene sets in a GMT file."""
+"""What a fit found, for other tools: a table of members, a CP tensor, gene sets in a GMT file."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from tensorm.data.checks import check_mode, check_number
 from tensorm.errors import InputError
+from tensorm.posterior.align import MEMBER, SURE
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import MEMBER, read_modes
-from tensorm.report.describe import SURE
+from tensorm.posterior.modes import read_modes
 from tensorm.storage.netcdf import replace_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def to_dataframe(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFrame:
-    """Return the members of each component as a table; see ``Outputs.to_dataframe``."""
+def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFrame:
+    """Return the members of each component as a table; see ``TensOrMachine.members``."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -38,12 +38,12 @@ def to_dataframe(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFram
 
 
 def to_tensorly(posterior: Posterior, rounded: bool = False) -> Any:
-    """Return the factors as a tensorly ``CPTensor``; see ``Outputs.to_tensorly``."""
+    """Return the factors as a tensorly ``CPTensor``; see ``TensOrMachine.to_tensorly``."""
     try:
         import tensorly
         from tensorly.cp_tensor import CPTensor
     except ImportError as error:
-        wanted = "pip install 'tensorm[rivals]'"
+        wanted = "pip install tensorly"
         raise InputError(f"A CPTensor needs tensorly, which is not installed: {wanted}.") from error
     means = [(mean > MEMBER).astype(np.float64) if rounded else mean for mean in posterior.factors]
     weights = tensorly.tensor(np.ones(posterior.n_components))
@@ -53,7 +53,7 @@ def to_tensorly(posterior: Posterior, rounded: bool = False) -> Any:
 def write_gmt(
     posterior: Posterior, path: str | os.PathLike[str], mode: str | int, threshold: float = MEMBER
 ) -> None:
-    """Write the members of each component in one mode to a GMT file; see ``Outputs.write_gmt``."""
+    """Write the members of each component in one mode to a GMT file; see ``TensOrMachine.write_gmt``."""
     check_number("threshold", threshold)
     fitted = read_modes(posterior)[check_mode(mode, posterior.modes)]
     names = [fitted.label(n) for n in range(len(fitted.means))]
