@@ -35,35 +35,47 @@ from tensorm.tensors.distributed import connect
 @main.command("fit")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write."
+    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder for the results."
 )
-@click.option("--components", type=Components(), default="auto", show_default=True, help="How many to find.")
+@click.option(
+    "--components", type=Components(), default="auto", show_default=True, help="Number of components."
+)
 @about_cells
 @click.option("--shared", is_flag=True, help="The two modes of an undirected pair share one factor.")
 @click.option(
     "--metadata",
     type=Assigned(),
     multiple=True,
-    help="What is known of a mode's labels, as person=roles.csv.",
+    help="Table about a mode's labels, such as person=roles.csv.",
 )
 @click.option(
-    "--chains", type=click.IntRange(min=1), default=4, show_default=True, help="Independent chains."
+    "--chains", type=click.IntRange(min=1), default=4, show_default=True, help="Number of independent chains."
 )
 @click.option(
-    "--burn-in", type=click.IntRange(min=0), help="Sweeps before the first draw; found by itself by default."
+    "--burn-in",
+    type=click.IntRange(min=0),
+    help="Sweeps before the first draw; chosen automatically by default.",
 )
-@click.option("--draws", type=click.IntRange(min=1), default=250, show_default=True, help="From each chain.")
+@click.option("--draws", type=click.IntRange(min=1), default=250, show_default=True, help="Draws per chain.")
 @click.option(
-    "--noise", type=click.Choice(["asymmetric", "symmetric"]), default="asymmetric", show_default=True
+    "--noise",
+    type=click.Choice(["asymmetric", "symmetric"]),
+    default="asymmetric",
+    show_default=True,
+    help="Two rates of ones, inside and outside the components, or one error rate.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Threads; one per processor core by default.")
-@click.option("--workers", type=click.IntRange(min=1), help="Spread the cells over so many processes here.")
-@click.option("--scheduler", help="Spread them over a running Dask cluster, as tcp://10.0.0.1:8786.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Number of threads; one per processor core by default."
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Distribute the cells over this many local processes."
+)
+@click.option("--scheduler", help="Use a running Dask cluster, such as tcp://10.0.0.1:8786.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @quietly("Print nothing but errors.")
 def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Find the components of the cells in FILE, and leave the fit in a folder.
+    """Fit a model to the cells in FILE and save it in a folder.
 
     FILE is a table with a row for each event or cell (.csv, .tsv, .parquet), or an array (.npy, .npz, .nc,
     .zarr, .h5ad).
@@ -121,10 +133,10 @@ def _fit(
 
 @main.command("resume")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @quietly("Print nothing but errors.")
 def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
-    """Go on with a fit that was stopped, to the same draws.
+    """Continue an interrupted fit; the draws are the same as without the interruption.
 
     \b
     Example:
