@@ -14,11 +14,10 @@ import naive
 import posteriors
 from tensorm.errors import InputError
 from tensorm.model import Noise
-from tensorm.posterior import draws as posterior_module
 from tensorm.posterior import predict as prediction_module
 from tensorm.posterior.draws import METHODS, Posterior, check_room
 from tensorm.sampler.state import Trace
-from tensorm.tensors import DenseTensor
+from tensorm.tensors import DenseTensor, memory
 
 Draws = list[tuple[list[np.ndarray], Noise]]
 
@@ -142,12 +141,12 @@ def test_a_part_predicts_what_the_whole_does() -> None:
 
 def test_all_cells_are_refused_where_they_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     found = make_posterior(make_draws((3, 4, 2), 2, 1))
-    monkeypatch.setattr(posterior_module, "available_memory", lambda: 8 * 24 - 1)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8 * 24 - 1)
     with pytest.raises(
         InputError, match=r"^All 24 cells take .* GB and this machine has .* GB; give indices"
     ):
         found.predict_all()
-    monkeypatch.setattr(posterior_module, "available_memory", lambda: 8 * 24)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8 * 24)
     assert found.predict_all().shape == (3, 4, 2)
 
 

@@ -17,8 +17,8 @@ from tensorm import (
     score_cells,
     train_test_mask,
 )
-from tensorm.posterior import scores
 from tensorm.posterior.scores import Calibration, calibration_curve, score_tensor
+from tensorm.tensors import memory
 
 VALUES, CHANCES = [1, 0, 1, 0, 0], [0.9, 0.6, 0.44, 0.1, 0.2]
 
@@ -177,7 +177,7 @@ def test_only_scored_cells_are_held(ward, monkeypatch) -> None:
 
 def test_more_cells_than_fit_are_refused(ward, monkeypatch) -> None:
     X, mask, model = ward
-    monkeypatch.setattr(scores, "available_memory", lambda: 64 * int(mask.sum()))
+    monkeypatch.setattr(memory, "available_memory", lambda: 64 * int(mask.sum()))
     assert model.scores(X, mask).n_cells == mask.sum()
     with pytest.raises(
         InputError,

@@ -37,7 +37,9 @@ def demo(out: Path, components: int, seed: int) -> None:
         f"Who met whom on an invented hospital ward: {X.shape[0]} hours x {X.shape[1]} people x {X.shape[2]} "
         f"people, {np.nanmean(X):.1%} of the cells are 1."
     )
-    model, seconds = _timed_fit(TensOrMachine(n_components=components, random_state=seed), X)
+    start = time.perf_counter()
+    model = TensOrMachine(n_components=components, random_state=seed).fit(X)
+    seconds = time.perf_counter() - start
     say(f"{components} components from {model.posterior_.n_draws:,} draws, in {seconds:.1f} s:\n")
     for text in model.describe(roles):
         say(text, bold=r"^Components? \d+")
@@ -48,11 +50,6 @@ def demo(out: Path, components: int, seed: int) -> None:
     report = out / "report.html"
     model.report(report, X, metadata=roles, title="Who met whom on an invented hospital ward")
     say(f"Report, to open in a browser: {report}")
-
-
-def _timed_fit(model: TensOrMachine, X: Any) -> tuple[TensOrMachine, float]:
-    start = time.perf_counter()
-    return model.fit(X), time.perf_counter() - start
 
 
 def _name_planted(factors: Sequence[Any], truth: WardTruth) -> str:

@@ -88,16 +88,14 @@ class FittedModel(TransformerMixin):
         -------
         ndarray of int8 (n,), or of the tensor's shape
         """
-        check_is_fitted(self)
         check_choice("method", method, METHODS)
         return (self._predict(indices, method) > 0.5).astype(np.int8)
 
     def score(self, X: Any, y: None = None) -> float:
         """Return the accuracy of ``predict`` on the observed cells of X, a tensor of the fitted shape."""
-        check_is_fitted(self)
-        tensor = self.posterior_.check_tensor(X)
+        tensor = self._fitted.check_tensor(X)
         check_observed(tensor)
-        pairs = predict_observed(self.posterior_, tensor)
+        pairs = predict_observed(self._fitted, tensor)
         return sum(int(np.count_nonzero((p > 0.5) == ones)) for ones, p in pairs) / tensor.n_observed
 
     def scores(self, X: Any, mask: npt.ArrayLike | None = None) -> ScoredCells:
@@ -118,8 +116,7 @@ class FittedModel(TransformerMixin):
             ``RelationalTensor`` with more than eight million observed cells, a random sample of objects is
             scored, with about four million cells.
         """
-        check_is_fitted(self)
-        return score_tensor(self.posterior_, self.posterior_.check_tensor(X), mask)
+        return score_tensor(self._fitted, self._fitted.check_tensor(X), mask)
 
     def top_cells(
         self,
@@ -154,8 +151,7 @@ class FittedModel(TransformerMixin):
         TopCells
             Indices, probabilities and names; as text, a table.
         """
-        check_is_fitted(self)
-        posterior, given = self.posterior_, self.symmetric if symmetric is None else symmetric
+        posterior, given = self._fitted, self.symmetric if symmetric is None else symmetric
         pair = check_symmetric(given, posterior.modes, posterior.shape)
         return top_cells(posterior, mode, index, n, known, pair)
 
@@ -178,18 +174,18 @@ class FittedModel(TransformerMixin):
         -------
         ndarray (N, L)
         """
-        check_is_fitted(self)
+        posterior = self._fitted
         check_choice("kind", kind, ("membership", "strength"))
         if self._target.tied and self._target.tied[0] == 0:
             raise InputError("Mode 0 shares its factor with another mode; transform needs one with its own.")
-        tensor, shape = make_tensor(X, self.symmetric), self.posterior_.shape
+        tensor, shape = make_tensor(X, self.symmetric), posterior.shape
         if len(tensor.shape) != len(shape) or tensor.shape[1:] != shape[1:]:
             wanted = f"(any, {', '.join(map(str, shape[1:]))})"
             raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
         threaded = tensor.with_threads(count_threads(self.n_jobs))
         if kind == "strength":
-            return share_shown(threaded, self.posterior_)
-        return transform_slices(threaded, self.posterior_, self._target)
+            return share_shown(threaded, posterior)
+        return transform_slices(threaded, posterior, self._target)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return names for the columns of ``transform``: "component0", "component1" and so on.
@@ -202,20 +198,17 @@ class FittedModel(TransformerMixin):
         input_features : None
             Ignored; part of the scikit-learn interface.
         """
-        check_is_fitted(self)
-        return np.array([f"component{l}" for l in range(self.posterior_.n_components)], dtype=object)
+        return np.array([f"component{l}" for l in range(self._fitted.n_components)], dtype=object)
 
     @property
     def contributions_(self) -> tuple[Contribution, ...]:
         """What each component contributes to the most probable draw, strongest first."""
-        check_is_fitted(self)
-        return self.posterior_.contributions
+        return self._fitted.contributions
 
     @property
     def diagnostics_(self) -> Diagnostics:
         """How the chains compare and how well they have mixed, with a verdict; computed on each access."""
-        check_is_fitted(self)
-        return diagnose(self.posterior_)
+        return diagnose(self._fitted)
 
     def summary(self) -> None:
         """Print how the chains compare, how well they have mixed, and what to conclude."""
@@ -239,8 +232,7 @@ class FittedModel(TransformerMixin):
             One text per component, strongest first, then one each about components not described, found by
             too few chains, and empty, and one about the noise. Prints as one text.
         """
-        check_is_fitted(self)
-        return describe(self.posterior_, groups, most)
+        return describe(self._fitted, groups, most)
 
     def members(self, threshold: float = MEMBER) -> pd.DataFrame:
         """Return a table with a row for each member of each component in each mode.
@@ -256,8 +248,7 @@ class FittedModel(TransformerMixin):
             Columns mode, label (a number for modes without labels), component, probability, and sure: whether
             the probability is above 0.9. Sorted by component, mode and probability.
         """
-        check_is_fitted(self)
-        return list_members(self.posterior_, threshold)
+        return list_members(self._fitted, threshold)
 
     def plot(self, kind: str = "factors", **options: Any) -> Any:
         """Draw the fit with matplotlib.
@@ -276,8 +267,7 @@ class FittedModel(TransformerMixin):
         -------
         matplotlib Axes or Figure
         """
-        check_is_fitted(self)
-        return PLOTS[check_choice("kind", kind, tuple(PLOTS))](self.posterior_, **options)
+        return PLOTS[check_choice("kind", kind, tuple(PLOTS))](self._fitted, **options)
 
     def report(
         self,
@@ -319,10 +309,9 @@ class FittedModel(TransformerMixin):
         FileError
             If the file cannot be written.
         """
-        check_is_fitted(self)
         parameters = inspect.signature(type(self)).parameters
         write_report(
-            self.posterior_,
+            self._fitted,
             path,
             X=X,
             metadata=metadata,
@@ -349,8 +338,8 @@ class FittedModel(TransformerMixin):
         FileError
             If the file cannot be written.
         """
-        check_is_fitted(self)
-        write_fit(path, Fit(self.get_params(deep=False), self._target, self.posterior_))
+        posterior = self._fitted
+        write_fit(path, Fit(self.get_params(deep=False), self._target, posterior))
 
     def to_datatree(
         self, X: Any = None, *, log_likelihood: bool = False, all_chains: bool = False
@@ -377,10 +366,9 @@ class FittedModel(TransformerMixin):
         -------
         xarray.DataTree
         """
-        check_is_fitted(self)
-        tensor = None if X is None else self.posterior_.check_tensor(X)
+        tensor = None if X is None else self._fitted.check_tensor(X)
         settings = self.get_params(deep=False)
-        return to_datatree(self.posterior_, settings, tensor, log_likelihood, all_chains)
+        return to_datatree(self._fitted, settings, tensor, log_likelihood, all_chains)
 
     def to_tensorly(self, *, rounded: bool = False) -> Any:
         """Return the factors as a tensorly ``CPTensor`` with weights of 1.
@@ -393,8 +381,7 @@ class FittedModel(TransformerMixin):
         rounded : bool, default False
             Whether to round probabilities to 0 and 1.
         """
-        check_is_fitted(self)
-        return to_tensorly(self.posterior_, rounded)
+        return to_tensorly(self._fitted, rounded)
 
     def write_gmt(self, path: str | os.PathLike[str], mode: str | int, threshold: float = MEMBER) -> None:
         """Write the members of each component in one mode as gene sets, in a GMT file.
@@ -411,11 +398,16 @@ class FittedModel(TransformerMixin):
         threshold : float, default 0.5
             Members are in the component with more than this probability.
         """
-        check_is_fitted(self)
-        write_gmt(self.posterior_, path, mode, threshold)
+        write_gmt(self._fitted, path, mode, threshold)
 
     def _predict(self, indices: npt.ArrayLike | None, method: str) -> Floats:
+        posterior = self._fitted
+        if indices is None:
+            return posterior.predict_all(method)
+        return posterior.predict_cells(check_indices(indices, posterior.shape), method)
+
+    @property
+    def _fitted(self) -> Posterior:
+        """The posterior; raises if there is none yet."""
         check_is_fitted(self)
-        if indices is not None:
-            return self.posterior_.predict_cells(check_indices(indices, self.posterior_.shape), method)
-        return self.posterior_.predict_all(method)
+        return self.posterior_

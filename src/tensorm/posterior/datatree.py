@@ -15,13 +15,14 @@ import numpy.typing as npt
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.sampler.state import Trace
-from tensorm.tensors.memory import available_memory
+from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import Tensor
 
 if TYPE_CHECKING:
     import xarray
 
 Variables = dict[str, tuple[tuple[str, ...], npt.NDArray[Any]]]
+COPIES = 2  # ArviZ makes copies, so that arrays take twice their size
 
 # Names of dimensions and variables in any group, so that a mode has the same name whichever groups exist.
 TAKEN = {"chain", "draw", "component", "mode", "cell", "sample", "x", "hit", "false_alarm", "density"}
@@ -78,7 +79,7 @@ def _gather(posterior: Posterior, all_chains: bool) -> _Parts:
             f"The chains differ in length; all were cut to the shortest, {n_draws} draws.", stacklevel=4
         )
     entries = len(chains) * n_draws * posterior.n_components * sum(posterior.shape)
-    _check_room("The draws take", entries, "use the draws packed in posterior_, or fit fewer")
+    check_fits("The draws take", COPIES * entries, "use the packed draws in posterior_, or fit fewer")
     return _Parts(posterior, chains, n_draws, left_out, name_dimensions(posterior.modes))
 
 
@@ -152,7 +153,7 @@ def _observed(tensor: Tensor) -> npt.NDArray[Any]:
     """Return the cells: int8, or float32 with NaN if some are missing."""
     missing = tensor.n_observed < math.prod(tensor.shape)
     kind = np.dtype(np.float32 if missing else np.int8)
-    _check_room("X takes", kind.itemsize * math.prod(tensor.shape), "leave X out")
+    check_fits("X takes", COPIES * kind.itemsize * math.prod(tensor.shape), "leave X out")
     cells = np.empty(tensor.shape, kind)
     for where, ones, observed in tensor.blocks():
         cells[where] = np.where(observed, ones, np.nan) if missing else ones
@@ -164,9 +165,8 @@ def _log_likelihood(parts: _Parts, tensor: Tensor) -> xarray.Dataset:
     import xarray
 
     shape = (len(parts.chains), parts.n_draws, tensor.n_observed)
-    _check_room(
-        "The log-likelihood takes", 8 * math.prod(shape), "leave log_likelihood out, or fit fewer draws"
-    )
+    remedy = "leave log_likelihood out, or fit fewer draws"
+    check_fits("The log-likelihood takes", COPIES * 8 * math.prod(shape), remedy)
     indices, ones = _observed_cells(tensor)
     values = np.empty(shape)
     for trace, rows in zip(parts.chains.values(), values, strict=True):
@@ -189,14 +189,6 @@ def _observed_cells(tensor: Tensor) -> tuple[list[npt.NDArray[np.intp]], npt.NDA
         places.append(place)
         values.append(ones[observed])
     return list(np.concatenate(places).T), np.concatenate(values)
-
-
-def _check_room(what: str, need: int, remedy: str) -> None:
-    room = available_memory() // 2  # ArviZ makes copies
-    if need > room:
-        raise InputError(
-            f"{what} {need / 2**30:,.1f} GB and only {room / 2**30:,.1f} GB are available; {remedy}."
-        )
 
 
 def _attribute(value: Any) -> str | int | float:

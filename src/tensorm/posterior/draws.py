@@ -24,7 +24,7 @@ from tensorm.sampler.state import Trace
 from tensorm.tensors import as_tensor
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.memory import available_memory
+from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import Tensor
 
 Floats = npt.NDArray[np.float64]
@@ -200,12 +200,8 @@ class Posterior:
 
     def predict_all(self, method: str = "predictive") -> Floats:
         """Return P(x = 1) of every cell at once."""
-        need, room = 8 * math.prod(self.shape), available_memory()
-        if need > room:
-            raise InputError(
-                f"All {math.prod(self.shape):,} cells take {need / 2**30:,.1f} GB and this machine has "
-                f"{room / 2**30:,.1f} GB; give indices, or iterate over posterior_.blocks()."
-            )
+        N = math.prod(self.shape)
+        check_fits(f"All {N:,} cells take", 8 * N, "give indices, or iterate over posterior_.blocks()")
         cells = np.empty(self.shape)
         for where, block in self.blocks(method):
             cells[where] = block
@@ -255,14 +251,10 @@ class Posterior:
 
 def check_room(shape: Sequence[int], n_components: int, n_chains: int, n_draws: int) -> None:
     """Raise before anything is allocated if the draws do not fit in memory."""
-    L, room = n_components, available_memory()
-    entries = sum(shape) * L
+    L, entries = n_components, sum(shape) * n_components
     need = n_chains * (n_draws * entries // 8 + 8 * entries) + 8 * L**2  # draws, means, similarities
-    if need > room:
-        raise InputError(
-            f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}: these draws take "
-            f"{need / 2**30:,.1f} GB and this machine has {room / 2**30:,.1f} GB; reduce one of the three."
-        )
+    what = f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}: these draws take"
+    check_fits(what, need, "reduce one of the three")
 
 
 def most_probable(traces: Sequence[Trace]) -> tuple[Trace, int]:

@@ -16,7 +16,7 @@ from tensorm.data.checks import check_bits, check_count, check_mask, check_numbe
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.tensors import RelationalTensor, SparseTensor
-from tensorm.tensors.memory import available_memory
+from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import Tensor
 
 Bits = npt.NDArray[np.bool_]
@@ -172,12 +172,8 @@ def score_tensor(
     if chosen is None and isinstance(tensor, RelationalTensor) and tensor.n_observed > 2 * SCORED:
         return _score_sample(posterior, tensor, n_bins)
     n_cells = tensor.n_observed if chosen is None else int(np.count_nonzero(chosen))
-    need, room = 64 * n_cells, available_memory()  # pairs, and the memory to sort them
-    if need > room:
-        raise InputError(
-            f"Scoring {n_cells:,} cells takes {need / 2**30:,.1f} GB and this machine has "
-            f"{room / 2**30:,.1f} GB; give a mask with fewer cells, or score a sample from hold_out."
-        )
+    remedy = "give a mask with fewer cells, or score a sample from hold_out"
+    check_fits(f"Scoring {n_cells:,} cells takes", 64 * n_cells, remedy)  # pairs, and sorting them
     pairs = list(predict_observed(posterior, tensor, chosen))
     if not sum(len(ones) for ones, _ in pairs):
         where = "X has no observed cell" if chosen is None else "mask contains no observed cell of X"

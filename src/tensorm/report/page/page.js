@@ -283,7 +283,7 @@
       if (kinds) {
         const tally = new Map();
         for (const n of found) tally.set(kinds.values[n], (tally.get(kinds.values[n]) || 0) + 1);
-        groups.textContent = [...tally].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([kind, many]) => many + " " + (kind || "unknown")).join(", ") + (tally.size > 6 ? ", …" : "");
+        groups.textContent = [...tally].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([kind, many]) => (kind || "unknown") + ": " + many).join(", ") + (tally.size > 6 ? ", …" : "");
       }
       const shown = open && !printing ? found : found.slice(0, printing ? MOST_PRINTED : MOST);
       const items = shown.map(n => {
