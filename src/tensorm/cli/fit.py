@@ -161,7 +161,7 @@ def _hint(tensor: Tensor) -> str | None:
         if 2 * len(some & others) > max(len(some), len(others)):
             return (
                 f"{i} and {j} share {len(some & others):,} labels. If they stand for the same things, say so "
-                f"by --pair {i},{j}; if their pairs have no direction, add --undirected."
+                f"with --pair {i},{j}; if their pairs have no direction, add --undirected."
             )
     return None
 

@@ -7,24 +7,18 @@ between 0.1 and 0.9.
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tensorm.posterior.align import MEMBER, SAME, SURE, active, all_means, similarity
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, Groups, read_modes
-from tensorm.report.metadata import UNKNOWN
+from tensorm.report.naming import count_members, name_members
 
-NAMES, IN_DOUBT = 8, 4  # longest lists of names; longer ones are cut short
+IN_DOUBT = 4  # names in doubt before their list is cut short
 MOST = 12  # components described by default on the page and the command line
-INTERVAL = re.compile(r"([^-–]+)[-–]([^-–]+)")
-ORDERED = "iufmM"  # dtype kinds of labels whose order carries meaning: numbers and times
-NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
 class ModeMembers(NamedTuple):
@@ -186,78 +180,8 @@ def _merge(modes: Sequence[FittedMode], l: int) -> ModeMembers:
         names=tuple(mode.label(n) for n in members),
         sure=int(np.count_nonzero(means > SURE)),
         doubtful=tuple((mode.label(n), float(means[n])) for n in doubtful),
-        text=_name_members(mode, members) if mode.groups is None else _count_members(mode.groups, members),
+        text=name_members(mode, members) if mode.groups is None else count_members(mode.groups, members),
     )
-
-
-def _count_members(groups: npt.NDArray[np.str_], members: list[int]) -> str:
-    """Count members by group, as in "all 12 doctors, 8 of 28 nurses"; groups in order of appearance."""
-    if len(members) == len(groups):
-        return f"all {len(groups)}"
-    sizes, counts = Counter(groups.tolist()), Counter(groups[members].tolist())
-    names = [name for name in sizes if counts[name]]
-    if len(names) > NAMES:
-        names.sort(key=lambda name: -counts[name])
-    return _cut(
-        f"all {size} {_plural(name, size)}" if count == size else f"{count} of {size} {_plural(name, size)}"
-        for name, size, count in ((name, sizes[name], counts[name]) for name in names)
-    )
-
-
-def _name_members(mode: FittedMode, members: list[int]) -> str:
-    """Name members, as in "09-12, 17 (4 of 13)"; consecutive indices become ranges.
-
-    If there are too many names for a list, it shows those that are in the fewest other components.
-    """
-    if len(members) == len(mode.means):
-        return f"all {len(members)}"
-    pieces = [text for run in _runs(mode, members) for text in _name_run(mode, run)]
-    if len(pieces) > NAMES + 1 and mode.labels is not None and mode.labels.dtype.kind not in ORDERED:
-        rarest = sorted(members, key=lambda n: mode.means[n].sum())[:NAMES]
-        pieces = [mode.label(n) for n in members if n in rarest] + pieces[NAMES:]
-    return f"{_cut(pieces)} ({len(members)} of {len(mode.means)})"
-
-
-def _runs(mode: FittedMode, members: list[int]) -> Iterator[list[int]]:
-    """Split members into runs whose names follow each other."""
-    run: list[int] = []
-    for n in members:
-        if run and not (n == run[-1] + 1 and _follows(mode, n)):
-            yield run
-            run = []
-        run.append(n)
-    if run:
-        yield run
-
-
-def _follows(mode: FittedMode, n: int) -> bool:
-    """Whether the name of index n continues the one before it: the next number, hour, date or interval."""
-    if mode.labels is not None and mode.labels.dtype.kind in "iu":
-        return bool(mode.labels[n] == mode.labels[n - 1] + 1)  # badges 1109 and 1114 are not consecutive
-    if mode.labels is None or mode.labels.dtype.kind in ORDERED:
-        return True
-    before, this = mode.label(n - 1), mode.label(n)
-    a, b = NUMBERED.fullmatch(before), NUMBERED.fullmatch(this)
-    return _touch(before, this) or bool(a and b and a[1] == b[1] and int(a[2]) + 1 == int(b[2]))
-
-
-def _touch(before: str, this: str) -> bool:
-    """Whether an interval such as "08-09" ends where the other begins."""
-    a, b = INTERVAL.fullmatch(before), INTERVAL.fullmatch(this)
-    return bool(a and b and a[2] == b[1])
-
-
-def _name_run(mode: FittedMode, run: Sequence[int]) -> list[str]:
-    names = [mode.label(n) for n in run]
-    a, b = INTERVAL.fullmatch(names[0]), INTERVAL.fullmatch(names[-1])
-    if len(run) > 1 and _touch(*names[:2]) and a and b:
-        return [f"{a[1]}-{b[2]}"]
-    if len(run) < 3:
-        return names
-    number = (
-        None if mode.labels is None or mode.labels.dtype.kind in ORDERED else NUMBERED.fullmatch(names[-1])
-    )
-    return [f"{names[0]} to {number[2] if number else names[-1]}"]
 
 
 def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:
@@ -286,21 +210,6 @@ def _percent(share: float) -> str:
     if 99.95 < percent < 100:
         return ">99.9%"
     return f"{percent:.{0 if percent in (0, 100) or 9.95 <= percent <= 99 else 1}f}%"
-
-
-def _plural(name: str, count: int) -> str:
-    """Return the plural of an everyday word; names, codes and plurals stay as they are."""
-    if count == 1 or name == UNKNOWN or not (name.isalpha() and name.islower()) or name.endswith("s"):
-        return name
-    if re.search(r"[^aeiou]y$", name):
-        return name[:-1] + "ies"
-    return name + ("es" if name.endswith(("x", "ch", "sh")) else "s")
-
-
-def _cut(texts: Iterable[str]) -> str:
-    """Join texts with commas; a long list is cut short."""
-    texts = list(texts)
-    return ", ".join(texts if len(texts) <= NAMES + 1 else [*texts[:NAMES], "..."])
 
 
 def _numbered(components: Sequence[int]) -> str:
