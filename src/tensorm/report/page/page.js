@@ -383,11 +383,11 @@
     };
     const now = () => (which ? Number(which.value) : 0);
     const seen = (row, column) => slices.data[now()][rows[row] * across + columns[column]];
-    const said = (row, column) => slices.predicted[now()][rows[row] * across + columns[column]];
+    const predicted = (row, column) => slices.predicted[now()][rows[row] * across + columns[column]];
     const say = (row, column) => {
       const names = rowMode.labels[slices.row_indices[rows[row]]] + ", " + columnMode.labels[slices.column_indices[columns[column]]];
       const fact = slices.data ? ["data: " + (seen(row, column) < 0 ? "missing" : seen(row, column))] : [];
-      return [names, ...fact, "predicted: " + (said(row, column) / 100).toFixed(2)].join("\n");
+      return [names, ...fact, "predicted: " + (predicted(row, column) / 100).toFixed(2)].join("\n");
     };
     const made = {};
     const parts = (name, value) => ({
@@ -396,7 +396,7 @@
       twin: () => made[name === "data" ? "predicted" : "data"],
     });
     arrange();
-    made.predicted = cellPicture(pick("canvas.predicted"), parts("predicted", said));
+    made.predicted = cellPicture(pick("canvas.predicted"), parts("predicted", predicted));
     if (slices.data) made.data = cellPicture(pick("canvas.data"), parts("data", (row, column) => { const cell = seen(row, column); return cell < 0 ? -1 : 100 * cell; }));
     const draw = () => {
       hideTip();

@@ -56,9 +56,9 @@ def plot_associations(
     ax = new_axes(ax, (1.8 + 0.28 * L, 0.9 + 0.2 * len(groups)))
     image = ax.imshow(values, cmap=shades(), vmin=0, vmax=STRONGEST, aspect="auto")
     for direction, mark in MARKS.items():
-        sure = [row for row in associations.below(limit) if row.direction == direction]
-        if sure:
-            places = ([row.component for row in sure], [groups.index(_name(row)) for row in sure])
+        marked = [row for row in associations.below(limit) if row.direction == direction]
+        if marked:
+            places = ([row.component for row in marked], [groups.index(_name(row)) for row in marked])
             ax.plot(
                 *places, mark, color="white", markersize=4, markeredgecolor=COLOURS[-1], markeredgewidth=0.6
             )
