@@ -41,6 +41,14 @@ def test_components_are_numbers_below_theirs() -> None:
         find_component(ward_posterior(), -1)
 
 
+def test_members_are_sorted_by_probability() -> None:
+    met = read_modes(ward_posterior())[2]
+    assert met.members(0).tolist() == [0, 1, 2, 3, 4]
+    assert met.members(1).tolist() == [5, 6]
+    assert met._replace(means=met.means[::-1]).members(1, 0.2).tolist() == [1, 2, 0]
+    assert met.members(1, 1.0).tolist() == []
+
+
 def test_the_strongest_component_of_each_index() -> None:
     hour, _, met = read_modes(ward_posterior())
     assert hour.strongest().tolist() == [1, 0, 0, 0, 2, 1]

@@ -22,7 +22,7 @@ from tensorm.cli.options import (
 )
 from tensorm.estimator.load import resume
 from tensorm.estimator.machine import TensOrMachine
-from tensorm.posterior.align import MEMBER
+from tensorm.posterior.modes import read_modes
 from tensorm.reading import metadata_of
 from tensorm.report.describe import MOST
 from tensorm.report.metadata import groups_of, share_metadata
@@ -192,18 +192,10 @@ def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> N
 def summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:
     """Return what was found as lists and numbers."""
     posterior = model.posterior_
-    labels = [
-        [str(n) for n in range(size)] if known is None else known.astype(str).tolist()
-        for size, known in zip(posterior.shape, posterior.labels, strict=True)
-    ]
     components = [
         {
-            mode: {
-                labels[k][n]: round(float(posterior.factors[k][n, l]), 4)
-                for n in range(posterior.shape[k])
-                if posterior.factors[k][n, l] > MEMBER
-            }
-            for k, mode in enumerate(posterior.modes)
+            mode.name: {mode.label(n): round(float(mode.means[n, l]), 4) for n in sorted(mode.members(l))}
+            for mode in read_modes(posterior)
         }
         for l in range(posterior.n_components)
     ]

@@ -31,8 +31,7 @@ def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFram
         for mode in read_modes(posterior):
             p = mode.means[:, l]
             labels = np.arange(len(p)) if mode.labels is None else mode.labels
-            for n in np.argsort(-p, kind="stable")[: np.count_nonzero(p > threshold)]:
-                rows.append((mode.name, labels[n], l, p[n], p[n] > SURE))
+            rows += [(mode.name, labels[n], l, p[n], p[n] > SURE) for n in mode.members(l, threshold)]
     table = pd.DataFrame(rows, columns=["mode", "label", "component", "probability", "sure"])
     return table.astype({"component": np.int64, "probability": np.float64, "sure": np.bool_})
 

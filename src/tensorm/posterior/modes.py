@@ -42,6 +42,11 @@ class FittedMode(NamedTuple):
         """Return the name of an index, or its number."""
         return str(n if self.labels is None else self.labels[n])
 
+    def members(self, component: int, threshold: float = MEMBER) -> npt.NDArray[np.intp]:
+        """Return the members of a component, most probable first."""
+        p = self.means[:, component]
+        return np.argsort(-p, kind="stable")[: np.count_nonzero(p > threshold)]
+
     def strongest(self) -> npt.NDArray[np.intp]:
         """Return the most probable component of each index, or L for members of none."""
         return np.where(self.means.max(axis=1) > MEMBER, self.means.argmax(axis=1), self.means.shape[1])

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, read_modes
 from tensorm.tensors.cells import MISSING, read_cells
@@ -81,7 +80,7 @@ def component_cells(posterior: Posterior, tensor: Tensor | None, component: int)
     modes, (rows, columns) = read_modes(posterior), _sides(posterior.shape)
     others = [k for k in range(len(posterior.shape)) if k not in (rows, columns)]
     room = int((BLOCK_CELLS / BLOCK_SIDE**2) ** (1 / max(1, len(others))))
-    members = [np.flatnonzero(mode.means[:, component] > MEMBER) for mode in modes]
+    members = [np.sort(mode.members(component)) for mode in modes]
     if not all(len(index) for index in members):
         return None
     indices = [thin(index, BLOCK_SIDE if k in (rows, columns) else room) for k, index in enumerate(members)]

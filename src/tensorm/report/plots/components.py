@@ -128,6 +128,5 @@ def plot_contributions(posterior: Posterior, ax: Axes | None = None) -> Axes:
 
 def _members(mode: FittedMode, component: int, threshold: float) -> tuple[list[int], int]:
     """Return the members to show, most probable first, and how many others there are."""
-    p = mode.means[:, component]
-    found = [int(n) for n in np.argsort(-p, kind="stable")[: np.count_nonzero(p > threshold)]]
+    found = mode.members(component, threshold).tolist()
     return found[:LONGEST_LIST], max(0, len(found) - LONGEST_LIST)
