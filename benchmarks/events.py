@@ -23,7 +23,7 @@ from rich.console import Console
 
 from benchmarks.sweep import DENSITY, machine, show, sweeps
 from tensorm import DenseTensor, TensOrMachine, datasets
-from tensorm.tensors import kept as keeping
+from tensorm.tensors import cached as keeping
 from tensorm.tensors.cached import CachedCounts
 
 RANK, REST, SWEEPS = 20, 30, 60

@@ -1,4 +1,4 @@
-"""What mkdocs cannot do by itself: pages from the root of the repository, links out of the docs, formulas."""
+"""Add to mkdocs: pages from the root of the repository, links out of the docs, and formulas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMULA = re.compile(
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that live in the root of the repository, with their links turned round."""
+    """Add the pages from the root of the repository, with their links adjusted."""
     for page, source in FROM_ROOT.items():
         text = (ROOT / source).read_text(encoding="utf-8").replace("(docs/", "(")
         for old, new in TO_ROOT.items():
@@ -29,6 +29,6 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Drop links that lead out of the site, and write formulas as browsers draw them."""
+    """Drop links that lead out of the site, and convert formulas to MathML."""
     text = OUTSIDE.sub(r"\1", markdown)
     return FORMULA.sub(lambda found: found[1] or f"<span>{convert(found[2])}</span>", text)

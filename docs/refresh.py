@@ -1,10 +1,10 @@
-"""Run the code on all pages and write what it prints into them: after a change that alters draws.
+"""Run the code on all pages and update the output they show, after a change that alters draws.
 
     python docs/refresh.py
 
-A block of Python is followed by a block of text, its output. A block of ``console`` holds commands after a
-dollar sign, each followed by what it prints; they run in a folder of their own.
-Figures quoted in the text are not touched; tests/test_tutorial.py says which of them no longer hold.
+A block of Python is followed by a block of text, its output. A block of ``console`` contains commands after a
+dollar sign, each followed by its output; they run in a temporary folder. Figures quoted in the prose do not
+change; tests/test_tutorial.py fails for those that are no longer right.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ COMMAND = re.compile(r"^\$ (?P<command>(?:.*\\\n)*.*)\n(?P<shown>(?:(?!\$ ).*\n)
 
 
 class Page:
-    """A page whose steps run one after the other, in one namespace and one folder."""
+    """A page whose steps run in order, in one namespace and one folder."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.text, self.names = path, path.read_text(encoding="utf-8"), dict[str, Any]()
 
     def run(self) -> str:
-        """Return the page with what its steps print now."""
+        """Return the page with the current output of its steps."""
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             return STEP.sub(self._step, self.text)
 
@@ -52,7 +52,7 @@ class Page:
 
 
 def _run(command: str) -> str:
-    """Return what a command prints: one of ours, or one of the shell."""
+    """Return the output of a tensorm or shell command."""
     from click.testing import CliRunner
 
     from tensorm.cli import main
@@ -66,7 +66,7 @@ def _run(command: str) -> str:
 
 
 def blocks(text: str) -> Iterator[str]:
-    """Yield the language of every block of code on a page."""
+    """Yield the language of every code block on a page."""
     fences = re.findall(r"^```(.*)$", text, re.MULTILINE)
     yield from fences[::2]
 

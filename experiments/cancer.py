@@ -1,11 +1,11 @@
-"""Section 5.3: relative expression in cancer, and what it tells of the type.
+"""Section 5.3: relative expression in cancer, and how well it predicts the type.
 
     python -m experiments.cancer                                   # 200 miRNAs, and all
     python -m experiments.cancer --patients 1000 --attributes 200  # a sample: some minutes
 
 A cell says whether one miRNA is higher than another in a patient, both in standard deviations from their
-means. Random forests predict the type of cancer from what each method says of a patient, in the same five
-folds. The fit is kept in experiments/out/fits; a run that was interrupted goes on from its last checkpoint.
+means. Random forests predict the type of cancer from the features that each method finds, in the same five
+folds. The fit is kept in experiments/out/fits; an interrupted run resumes from its last checkpoint.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tensorm.errors import InputError
 from tensorm.posterior.modes import MEMBER
 
 MOST_VARYING = 200  # miRNAs of the smaller of the two fits
-CROWDED = 0.8  # share of all patients, beyond which a component tells little of them
+CROWDED = 0.8  # share of all patients above which a component says little about them
 STEPS = (  # what each changes, and between which features
     ("PCA instead of memberships", "tensorm, membership", "PCA of z-scores"),
     ("ranks within patients instead of values, PCA", "PCA of z-scores", "PCA of ranks within patients"),
@@ -57,7 +57,7 @@ STEPS = (  # what each changes, and between which features
 
 
 class Features(NamedTuple):
-    """What a method says of each patient, and how well forests do with it in the paper."""
+    """What a method says about each patient, and the accuracy of forests on it in the paper."""
 
     name: str
     form: str
@@ -66,12 +66,15 @@ class Features(NamedTuple):
 
 
 def features_of(M: Any, fitted: Fitted, tensor: RelationalTensor, part: RelationalTensor) -> list[Features]:
-    """Return what each method says of patients; Boolean ALS sees this part of the tensor."""
+    """Return what each method says about patients; Boolean ALS is fitted to ``part`` of the tensor."""
     from scipy.stats import rankdata
 
     L, means = fitted.model.n_components_, fitted.model.factors_[0]
     strengths, z = strengths_of(fitted.model, tensor), scale(M.values)
-    axes, ranks = principal_axes(z, L), rankdata(z, axis=1)  # all that comparisons within a patient keep
+    axes, ranks = (
+        principal_axes(z, L),
+        rankdata(z, axis=1),
+    )  # what comparisons in a patient keep
     few = directions(strengths)
     als = baselines.BooleanALS(L, n_init=1, random_state=SEED, progress=False).fit(part)
     return [
@@ -117,7 +120,7 @@ def take_steps(rows: Sequence[Row]) -> list[Row]:
 
 
 def move_apart(places: Floats, gap: float) -> Floats:
-    """Return increasing places moved apart so that neighbours have this gap, each as little as need be."""
+    """Return increasing places moved apart, as little as possible, so that neighbours have this gap."""
     from sklearn.isotonic import isotonic_regression
 
     even = gap * np.arange(len(places))
@@ -164,8 +167,8 @@ def patients(name: str, M: Any, components: int, normalise: str, als: int, fresh
     """Compare features of patients, and draw those of the fit."""
     if components > min(M.shape):
         raise InputError(
-            f"PCA has no {components} components of {M.shape[0]} patients and {M.shape[1]} miRNAs; "
-            "take fewer components, or more of both."
+            f"PCA cannot find {components} components in {M.shape[0]} patients x {M.shape[1]} miRNAs; "
+            "use fewer components, or more of both."
         )
     tensor, fitted = fit(M, "mirna", components, normalise, fresh)
     part = RelationalTensor(most_varying(M, als), normalise=normalise)
@@ -186,19 +189,19 @@ def patients(name: str, M: Any, components: int, normalise: str, als: int, fresh
     counts = np.unique(types, return_counts=True)[1]
     text = (
         f"{M.shape[0]:,} patients, {M.shape[1]:,} miRNAs, {cells:,.0f} cells, {len(counts)} types of cancer "
-        f"(the commonest has {counts.max() / len(M):.0%} of the patients), {components} components; "
-        f"{(M.values == 0).mean():.0%} of the values are 0. {fitted.cost} A component has "
-        f"{sizes.mean() / len(M):.0%} of the patients on average; {len(table)} have more than half of the "
+        f"(the most common has {counts.max() / len(M):.0%} of the patients), {components} components; "
+        f"{(M.values == 0).mean():.0%} of the values are 0. {fitted.cost} A component contains "
+        f"{sizes.mean() / len(M):.0%} of the patients on average; {len(table)} contain more than half of the "
         f"patients of some type, {(sizes > CROWDED * len(M)).sum()} more than {CROWDED:.0%} of all patients. "
         f"{tell_error([row['accuracy'] for row in rows], len(M))}"
     )
     if als:
-        text += f" Boolean ALS has the {part.shape[1]} miRNAs that vary most."
+        text += f" Boolean ALS uses the {part.shape[1]} miRNAs that vary most."
     write_section(
         name,
         text,
         markdown(rows),
-        "What a step from one kind of features to another changes:",
+        "How accuracy changes from one kind of feature to another:",
         markdown(take_steps(rows)),
         f"![patients by type of cancer, and their components]({FIGURES}/{name}.png)",
         markdown(table),
@@ -210,17 +213,15 @@ def patients(name: str, M: Any, components: int, normalise: str, als: int, fresh
     "--components",
     default=COMPONENTS,
     type=click.IntRange(min=1),
-    help="Of our fit, of PCA and of Boolean ALS.",
+    help="Components of our fit, PCA and Boolean ALS.",
 )
-@click.option(
-    "--patients", "n_patients", default=0, type=COUNT, help="A random sample of so many; 0 for all."
-)
-@click.option("--attributes", default=0, type=COUNT, help="So many miRNAs that vary most; 0 for all.")
+@click.option("--patients", "n_patients", default=0, type=COUNT, help="Size of a random sample; 0 for all.")
+@click.option("--attributes", default=0, type=COUNT, help="Number of most varying miRNAs; 0 for all.")
 @click.option(
     "--als-attributes",
     default=0,
     type=COUNT,
-    help="So many miRNAs that vary most for Boolean ALS; 0 for all.",
+    help="The same for Boolean ALS; 0 for all.",
 )
 @click.option("--normalise", default="zscore", type=click.Choice(["zscore", "rank"]))
 def main(

@@ -1,4 +1,4 @@
-"""Cells that are held out, the rivals that predict them beside us, and their scores."""
+"""Held-out cells, the methods that predict them, and their scores."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from experiments.real import bernoulli_gcp
 from experiments.record import Bits, Floats, Row
 from tensorm import baselines, hide, score_cells, train_test_mask
 
 SCORES = ("accuracy", "auc", "average precision", "log-loss")
-WEIGHTS = (0.3, 1, 3, 10)  # of the rate of ones, in cells
+WEIGHTS = (0.3, 1, 3, 10)  # of the overall rate of ones, in cells
 
 
 def score(truth: Floats, mask: Bits, p: Floats, baseline: float) -> Row:
     """Return the scores of the cells of a mask."""
-    chances = np.clip(p[mask], 1e-6, 1 - 1e-6)  # one sure mistake would cost all there is
+    chances = np.clip(p[mask], 1e-6, 1 - 1e-6)  # one certain mistake would cost everything
     found = score_cells(truth[mask], chances, baseline).model
     values = (found.accuracy, found.auc, found.average_precision, found.log_loss)
     return dict(zip(SCORES, values, strict=True))
@@ -33,17 +34,18 @@ def boolean_als(cells: Floats, L: int, seed: int = 0) -> Floats:
 
 def logistic_cp(cells: Floats, L: int, seed: int = 0) -> Floats:
     """Return P(x = 1) by a CP decomposition of the odds (pyttb's GCP)."""
-    return baselines.BernoulliGCP(L, max_iter=300, random_state=seed).fit(cells).predict_proba()
+    odds = bernoulli_gcp(cells, L, seed, max_iter=300).values()
+    return odds / (1 + odds)
 
 
 RIVALS: dict[str, Callable[..., Floats]] = {"Boolean ALS": boolean_als, "logistic CP": logistic_cp}
 
 
 def habit(cells: Floats, weight: float) -> Floats:
-    """Return P(x = 1) by how often a cell is 1 along mode 0, and how busy its index along mode 0 is.
+    """Return P(x = 1) from how often a cell is 1 along mode 0, and how busy its index along mode 0 is.
 
-    The odds of the one are multiplied by those of the other, relative to all cells. The rate of ones counts
-    like so many cells beside those that are seen.
+    The odds of both are multiplied, relative to all cells. The overall rate of ones counts like ``weight``
+    additional cells.
     """
     seen, rate = ~np.isnan(cells), float(np.nanmean(cells))
     often = (np.nansum(cells, axis=0) + weight * rate) / (seen.sum(axis=0) + weight)
@@ -54,18 +56,18 @@ def habit(cells: Floats, weight: float) -> Floats:
 
 
 class Contest:
-    """Cells that are held out, and the scores of all who predict them.
+    """Held-out cells, and the scores of all methods that predict them.
 
     Attributes
     ----------
     rest : DataArray
-        The cells that a fit may see.
+        The cells that a method may see.
     truth, cells : ndarray
         The values of all cells, and of those.
     mask : ndarray of bool
-        The cells that are held out.
+        The held-out cells.
     rows : list
-        Scores so far.
+        The scores so far.
     """
 
     def __init__(self, X: Any, share: float, seed: int, symmetric: tuple[str, str] | None = None) -> None:
@@ -97,7 +99,7 @@ class Contest:
         self.enter("constant", "", np.full(self.truth.shape, self._rate))
 
     def _best(self, predict: Callable[[Floats, Any], list[Floats]], choices: Sequence[Any]) -> Any:
-        """Return what has the least log-loss, on average, on a tenth of the cells left for the fit."""
+        """Return the choice with the lowest mean log-loss on a tenth of the cells left for the fit."""
         inner = train_test_mask(self.cells, 0.1, 1, symmetric=self._pair)
         fewer = hide(self.cells, inner)
 
@@ -108,11 +110,11 @@ class Contest:
 
     @property
     def facts(self) -> Row:
-        """What is held out, for the numbers of the study."""
+        """Facts about the held-out cells, for the numbers of the study."""
         return {"shape": self.truth.shape, "held out": int(self.mask.sum())}
 
     def __str__(self) -> str:
-        """What is held out, as a sentence."""
+        """A sentence about the held-out cells."""
         known, ones = np.isfinite(self.truth).sum(), self.truth[self.mask].mean()
         return f"{self.mask.sum():,} of {known:,} cells are held out, {ones:.1%} of them ones."
 
@@ -121,7 +123,7 @@ class Contest:
 
 
 def average_scores(contests: Sequence[Contest]) -> list[Row]:
-    """Return the scores of all entries, averaged over contests; of their sizes the least and the most."""
+    """Return the mean scores of all entries over contests, with the range of their sizes."""
     rows = []
     for same in zip(*(contest.rows for contest in contests), strict=True):
         sizes = sorted({row["components"] for row in same})

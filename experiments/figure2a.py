@@ -4,18 +4,17 @@
     python -m experiments.figure2a --full     # ten tensors each, as in the paper
 
 Test accuracy is measured on the noise-free tensor, training accuracy on the noisy one. *ALS, DBTF start*
-begins at the fibres of random one-cells, best of 20 starts; *ALS, our start* at components that were looked
-for as our chains do: that one is stronger than what the paper compared to.
+starts from the fibres of random one-cells, best of 20 starts; *ALS, our start* from components found by the
+search that starts our chains, which makes it stronger than the rival in the paper.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.grid import measure_grid
+from experiments.grid import LABELS, measure_grid
 from experiments.record import Row, average, claims, drawing, markdown, mean, options, show, write_section
 
-LABELS = {"ours": "tensorm", "als": "ALS, our start", "dbtf": "ALS, DBTF start"}
 OVER = ("noise", "density", "rank")
 
 
@@ -33,13 +32,13 @@ def tabulate(trials: Sequence[Row]) -> list[Row]:
 
 
 def margins(trials: Sequence[Row], over: str, rival: str) -> list[float]:
-    """Return by how much our test accuracy is ahead, for each value of noise, density or rank."""
+    """Return our lead in test accuracy for each value of noise, density or rank."""
     rows = average(trials, [over], ["ours test", f"{rival} test"])
     return [row["ours test"] - row[f"{rival} test"] for row in rows]
 
 
 def compare(trials: Sequence[Row]) -> list[tuple[str, str, bool]]:
-    """Return the paper's statements on the figure beside what was measured."""
+    """Return the paper's statements about the figure and our measurements."""
     said = []
     for rival in ("dbtf", "als"):
         least = min(min(margins(trials, over, rival)) for over in OVER)

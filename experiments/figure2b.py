@@ -34,7 +34,7 @@ def tabulate(trials: Sequence[Row]) -> list[Row]:
 
 
 def compare(table: Sequence[Row]) -> list[tuple[str, str, bool]]:
-    """Return the paper's statements on the figure beside what was measured."""
+    """Return the paper's statements about the figure and our measurements."""
     quiet, noisy = [row for row in table if row["noise"] < 0.3], table[-1]
     most = max(abs(row["M2"]) for row in quiet)
     m1, m2 = mean(table, "M1"), mean(table, "M2")
@@ -49,7 +49,7 @@ def compare(table: Sequence[Row]) -> list[tuple[str, str, bool]]:
         ("most of the gain is due to better factors", f"mean M1 {m1:+.4f}, mean M2 {m2:+.4f}", m1 > m2),
         (
             "factor means predict as well as the predictive",
-            f"furthest {gap:.4f} up to 30% noise, "
+            f"largest difference {gap:.4f} up to 30% noise, "
             f"{noisy['predictive'] - noisy['mean']:+.4f} at {noisy['noise']:.0%}",
             gap < 0.01 and abs(noisy["predictive"] - noisy["mean"]) < 0.01,
         ),
@@ -57,7 +57,7 @@ def compare(table: Sequence[Row]) -> list[tuple[str, str, bool]]:
 
 
 def draw(table: Sequence[Row]) -> None:
-    """Draw accuracy over noise for every way to reconstruct."""
+    """Draw accuracy over noise for each kind of reconstruction."""
     with drawing("figure2b", 1, width=5) as (ax,):
         for label in LABELS.values():
             ax.plot([row["noise"] for row in table], [row[label] for row in table], "o-", label=label)
@@ -67,13 +67,13 @@ def draw(table: Sequence[Row]) -> None:
 
 @options
 def main(quick: bool, fresh: bool, jobs: int) -> None:
-    """Ways to reconstruct, against ALS."""
+    """Kinds of reconstruction, against ALS."""
     table = tabulate(measure_grid(2 if quick else 10, jobs, fresh, ranks=(10,)))
     show("figure2b", table)
     draw(table)
     write_section(
         "figure2b",
-        "![accuracy of every way to reconstruct](figures/figure2b.png)",
+        "![accuracy of each kind of reconstruction](figures/figure2b.png)",
         markdown(table),
         claims(compare(table)),
     )

@@ -1,8 +1,8 @@
-"""Fig. 3: how often the number of components is right, by each way to choose it.
+"""Fig. 3: how often each method chooses the right number of components.
 
     python -m experiments.figure3 --quick | --full
 
-The machinery, and the meaning of every column, is that of benchmarks/selection.py, which keeps its trials.
+benchmarks/selection.py does the work, explains the columns, and keeps the trials.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def main(quick: bool, fresh: bool, jobs: int) -> None:
         f"{len(found)} tensors; relative error against the planted number, and its standard error.",
         "![relative error over noise, density and rank](figures/figure3.png)",
         markdown(table),
-        "Against the number of planted components that the noisy cells can tell at all:",
+        "Against the number of planted components that can be identified from the noisy cells:",
         markdown(selection.summarise(found, "identifiable")),
-        "Share of tensors with exactly the planted number, where every planted component can be told:",
+        "Share of tensors with exactly the planted number, where every planted component is identifiable:",
         markdown(selection.count_right(found)),
-        "Processor seconds, and times those of one fit of the largest candidate, 15:",
+        "Processor seconds, and their ratio to one fit of the largest candidate, 15:",
         markdown(selection.time_methods(found)),
         claims(
             [

@@ -1,4 +1,4 @@
-"""Random forests that tell the type of cancer from features of patients, and what is done to features."""
+"""Random forests that predict the type of cancer from features of patients, and transforms of features."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SEED, FOLDS, TREES = 0, 5, 200
 
 
 def forest_accuracy(features: npt.NDArray[Any], types: npt.NDArray[Any]) -> float:
-    """Return how often a random forest tells the type of cancer of a patient it has not seen."""
+    """Return the accuracy of a random forest on the type of cancer of patients it has not seen."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
@@ -25,14 +25,14 @@ def forest_accuracy(features: npt.NDArray[Any], types: npt.NDArray[Any]) -> floa
 
 
 def tell_error(accuracies: Sequence[float], patients: int) -> str:
-    """Return a sentence with the largest standard error of accuracies over so many patients."""
+    """Return a sentence with the largest standard error of these accuracies."""
     p = np.array(accuracies)
     return f"Standard error of an accuracy: at most {np.sqrt(p * (1 - p) / patients).max():.3f}."
 
 
 def strengths_of(model: TensOrMachine, tensor: RelationalTensor) -> Floats:
     """Return the share of each component's relations that patients show."""
-    return np.nan_to_num(model.transform(tensor, kind="strength"), nan=0.5)  # no relations say nothing
+    return np.nan_to_num(model.transform(tensor, kind="strength"), nan=0.5)  # without relations, neutral
 
 
 def scale(features: npt.NDArray[Any]) -> Floats:
@@ -42,13 +42,13 @@ def scale(features: npt.NDArray[Any]) -> Floats:
 
 
 def principal_axes(features: npt.NDArray[Any], number: int | None = None) -> Floats:
-    """Return features along so many of their principal axes; along all by default."""
+    """Return features along their first principal axes, or along all."""
     from sklearn.decomposition import PCA
 
     return PCA(number, random_state=SEED).fit_transform(features)
 
 
 def directions(features: npt.NDArray[Any], share: float = 0.95) -> int:
-    """Return how many directions hold this share of the variance of features, each scaled to the same."""
+    """Return how many principal axes explain this share of the variance of the scaled features."""
     variance = np.linalg.svd(scale(features), compute_uv=False) ** 2
     return int(np.searchsorted(np.cumsum(variance) / variance.sum(), share)) + 1

@@ -1,4 +1,4 @@
-"""The paper's grid of random tensors, and what our fit and Boolean ALS make of each: Figs. 2a and 2b."""
+"""The paper's grid of random tensors, fitted by us and by Boolean ALS: Figs. 2a and 2b."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tensorm import TensOrMachine, baselines, datasets
 
 RANKS, DENSITIES, NOISES = (3, 5, 10), (0.1, 0.3, 0.5, 0.7), (0.0, 0.1, 0.2, 0.3, 0.4)
 SIDE = 20
+LABELS = {"ours": "tensorm", "als": "ALS, our start", "dbtf": "ALS, DBTF start"}
 DBTF = {"init": "fibres", "n_init": 20}  # the start of Park, Oh and Kang
 
 
@@ -31,7 +32,7 @@ def timed(fit: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def warm_up() -> None:
-    """Compile, so that no clock counts it."""
+    """Compile before anything is timed."""
     X = np.eye(3)[None] * np.ones((3, 1, 1))
     TensOrMachine(2, n_chains=1, n_draws=1, burn_in=0, n_jobs=1, progress=False).fit(X)
 

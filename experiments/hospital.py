@@ -1,12 +1,12 @@
 """Section 5.1: who met whom in which hour of the day on a hospital ward.
 
-    python -m experiments.hospital            # needs TENSORM_DATA, or the network
+    python -m experiments.hospital            # needs TENSORM_DATA or the network
     python -m experiments.hospital --windows 7-20
 
 A fifth of the pairs of people per hour is held out, both directions together; nobody meets themselves. The
-number of components is chosen on the rest. All is done for three such splits. Statements of the paper are
-looked for in two fits of all cells with one factor for both sides of a contact: one with the paper's eight
-components, and one with as many as are chosen.
+number of components is chosen on the rest. Scores are means over three such splits. The paper's statements
+are checked in two fits of all cells with one factor for both sides of a contact: one with the paper's eight
+components, and one with the chosen number.
 """
 
 from __future__ import annotations
@@ -21,15 +21,7 @@ import numpy as np
 from experiments import record
 from experiments.contests import Contest, average_scores
 from experiments.record import Row, claims, markdown, show, write_section
-from experiments.study import (
-    FIGURES,
-    Fitted,
-    fit_once,
-    members,
-    options,
-    saving,
-    write_numbers,
-)
+from experiments.study import FIGURES, Fitted, fit_once, members, options, saving, write_numbers
 from tensorm import TensOrMachine, datasets, write_report
 
 PAIR = ("person", "met")
@@ -37,10 +29,10 @@ PAPER = 8  # components
 SEED = 0
 Statement = tuple[str, str, bool | None]
 STAFF = ("doctor", "nurse", "administrator")
-SIZES = (4, 6, 8, 12, 16)  # components that rivals choose from
+SIZES = (4, 6, 8, 12, 16)  # numbers of components that rivals choose from
 RUSHED = ((4,), 1)  # one size and one start
 SPLITS = 3
-OTHERS: dict[str, Row] = {  # fits beside the usual one, which has four chains
+OTHERS: dict[str, Row] = {  # fits besides the default one, which has four chains
     "one chain": {"n_chains": 1},
     "twelve chains": {"n_chains": 12},
     "one factor for both sides": {"n_components": "auto", "symmetric": PAIR},
@@ -80,7 +72,7 @@ class Ward:
         return Counter(self.roles[n] for n in sorted(group.people))
 
     def tell(self, groups: Sequence[Group]) -> str:
-        """Return components in words: their people and their hours."""
+        """Return a description of components: their people and their hours."""
         if not groups:
             return "no such component"
         texts = []
@@ -97,7 +89,7 @@ class Ward:
         return sorted(found, key=lambda group: -len(group.people))
 
     def brief(self, group: Group) -> bool:
-        """Whether a component has half of the windows at most, so that its hours say something."""
+        """Whether a component has at most half of the windows, so that its hours are informative."""
         return 2 * len(group.hours) <= len(self.windows)
 
     def statements(self) -> list[Statement]:
@@ -111,9 +103,7 @@ class Ward:
                 and len(day & group.hours) >= 8
             )
         )
-        text = (
-            "doctors are among themselves in work hours (half of them, 8 of the hours 9am-7pm, fewer others)"
-        )
+        text = "doctors meet each other in working hours (half of them, 8 of the hours 9am-7pm, fewer others)"
         said.append(self._say(text, found, day))
         strict = [g for g in found if not self.count(g)["nurse"] and not self.count(g)["patient"]]
         said.append(self._say("that network has no nurse and no patient", strict, day))
@@ -126,7 +116,7 @@ class Ward:
                 and not n["doctor"]
             )
         )
-        text = "2pm-3pm: nurses and administrative staff interact without doctors (three and two at least)"
+        text = "2pm-3pm: nurses and administrative staff interact without doctors (at least three and two)"
         said.append(self._say(text, found, span(14, 15)))
         return [*said, self._always(), self._night()]
 
@@ -136,21 +126,21 @@ class Ward:
                 hours <= group.hours and self.brief(group) and all(n[role] >= 2 for role in STAFF)
             )
         )
-        text = f"{words}: administrative, medical and nursing staff interact (two of each at least)"
+        text = f"{words}: administrative, medical and nursing staff interact (at least two of each)"
         return self._say(text, found, hours)
 
     def _always(self) -> Statement:
-        """Whether nurses are there in every window, not only in those that some component has."""
+        """Whether nurses are present in every window, not only in those of some component."""
         with_nurses = self.find(lambda group, n: n["nurse"] >= 3)
         hours = {hour for group in with_nurses for hour in group.hours}
         text = f"components with three nurses or more are in {len(hours)} of {len(self.windows)} windows"
         return "nurses are active throughout the day", text, hours == set(self.windows)
 
     def _night(self) -> Statement:
-        """Whether nurses are more of the staff at night than of all staff."""
+        """Whether the share of nurses is larger at night than among all staff."""
         paper = "nurses are the main staff at night"
         if "night" not in self.windows:
-            return paper, "no window of its own", None
+            return paper, "the night has no window", None
         people = {n for group in self.groups if "night" in group.hours for n in group.people}
         here, all_staff = (
             [self.roles[n] for n in these if self.roles[n] in STAFF]
@@ -159,12 +149,12 @@ class Ward:
         if not here:
             return paper, "no such component", False
         share, usual = (staff.count("nurse") / len(staff) for staff in (here, all_staff))
-        text = f"{share:.0%} of the {len(here)} people of staff at night are nurses, of all staff {usual:.0%}"
+        text = f"{share:.0%} of the {len(here)} staff at night are nurses, {usual:.0%} of all staff"
         return paper, text, share > max(usual, 0.5)
 
     def _say(self, paper: str, found: Sequence[Group], hours: set[str]) -> Statement:
         if not hours <= set(self.windows):
-            return paper, "some of these hours have no window of their own", None
+            return paper, "some of these hours have no separate window", None
         return paper, self.tell(found), bool(found)
 
 
@@ -193,7 +183,7 @@ def settings(quick: bool) -> Row:
 
 
 def predict(X: Any, windows: str, split: int, quick: bool, fresh: bool) -> tuple[Contest, Fitted]:
-    """Hold cells out, and let all methods predict them."""
+    """Hold out cells, and let all methods predict them."""
     contest = Contest(X, 0.2, split, PAIR)
     about = {"windows": windows, "held out": 0.2, "split": split}
     chosen = fit_once("hospital", contest.rest, about, settings(quick), fresh)
@@ -209,7 +199,7 @@ def predict(X: Any, windows: str, split: int, quick: bool, fresh: bool) -> tuple
 
 
 @options
-@click.option("--windows", default="8-20", help="First and last hour with a window of its own.")
+@click.option("--windows", default="8-20", help="First and last hour with a separate window.")
 def main(quick: bool, fresh: bool, windows: str) -> None:
     """Contacts on a hospital ward."""
     X = datasets.hospital(parse_windows(windows))
@@ -248,9 +238,7 @@ def main(quick: bool, fresh: bool, windows: str) -> None:
     write_numbers("hospital", {**numbers, "scores": rows, "splits": single, "statements": statements})
     losses = " / ".join(f"{scores[0]['log-loss']:.3f}" for scores in single)
     text = f"{contest} {chosen.model.n_components_} components were {'set' if quick else 'chosen'}. "
-    text += (
-        f"{chosen.cost} The table has means over {len(splits)} splits; log-loss of ours in each: {losses}."
-    )
+    text += f"{chosen.cost} The table shows means over {len(splits)} splits; our log-loss in each: {losses}."
     write_section(
         "hospital",
         text,

@@ -1,12 +1,12 @@
-"""Which nation has which relation to which: triples that a fit has not seen, against unknown cells.
+"""Which nation has which relation to which: ranking unseen triples against unknown cells.
 
-    python -m experiments.nations             # needs TENSORM_DATA, or the network
+    python -m experiments.nations             # needs TENSORM_DATA or the network
 
-Fits see the triples of the part *train*; all other cells are zeros, those of *test* and *valid* among them.
+Fits see the triples of the part *train*; all other cells are zeros, including those of *test* and *valid*.
 The AUC is the probability that a triple of *test* is ranked above a random unknown cell, one that is in none
-of the three parts: all of those are taken, not a sample. They are not corruptions of the same triple, which
-would give another number. A second way to treat unknown cells hides the triples of *test* and *valid*, and
-four times as many unknown cells: only these are compared then. All methods have three starts.
+of the three parts; all of those count, not a sample. They are not corruptions of the same triple, which would
+give a different number. A second variant hides the triples of *test* and *valid* and four times as many
+unknown cells, and compares only these. All methods have three starts.
 """
 
 from __future__ import annotations
@@ -16,20 +16,13 @@ import numpy as np
 from experiments import record
 from experiments.contests import RIVALS
 from experiments.record import Bits, Floats, Row, markdown, show, write_section
-from experiments.study import (
-    FIGURES,
-    Fitted,
-    fit_once,
-    options,
-    saving,
-    write_numbers,
-)
+from experiments.study import FIGURES, Fitted, fit_once, options, saving, write_numbers
 from tensorm import datasets, write_report
 
 PARTS = ("train", "valid", "test")
 STARTS = 3
 SIZES = (5, 10, 20, 40)
-HIDDEN = 4  # unknown cells that are hidden for each triple that is
+HIDDEN = 4  # hidden unknown cells per hidden triple
 
 
 def auc(p: Floats, ones: Bits, zeros: Bits) -> float:
@@ -41,7 +34,7 @@ def auc(p: Floats, ones: Bits, zeros: Bits) -> float:
 
 
 def marginal(X: Floats) -> Floats:
-    """Return the product of how often the one nation, the relation and the other nation occur."""
+    """Return the product of the frequencies of head, relation and tail."""
     head, relation, tail = X.mean(axis=(1, 2)), X.mean(axis=(0, 2)), X.mean(axis=(0, 1))
     return head[:, None, None] * relation[:, None] * tail
 
@@ -109,7 +102,7 @@ def main(quick: bool, fresh: bool) -> None:
     text = f"{train.sum():,} triples to fit, {test.sum()} to test, {unknown.sum():,} unknown cells. "
     text += f"{L} components were {'set' if quick else 'chosen'}. {fits[0].cost} "
     text += f"AUC of single fits: {', '.join(f'{value:.3f}' for value in single)}. "
-    text += f"Where tested cells are missing, they are {drawn.sum():,} of the unknown cells and the triples."
+    text += f"*Tested cells are missing* hides {drawn.sum():,} unknown cells and the triples."
     write_section("nations", text, markdown(rows), f"![factors of all modes]({FIGURES}/nations.png)")
 
 

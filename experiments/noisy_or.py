@@ -2,10 +2,11 @@
 
     python -m experiments.noisy_or --quick | --full
 
-In a noisy-OR every component that holds a cell switches it on by itself: P(x = 0) = (1 - leak) (1 - w)^c if c
-of them hold it. In ours a cell is on with one probability however many hold it. Binary factors are planted,
-cells are drawn from either model with the same w and leak, and a fifth is held out. The noisy-OR is fitted by
-EM, with a positive strength for every entry: P(x = 0) = exp(-(leak + sum_l prod_k strength)).
+In a noisy-OR every component that contains a cell can switch it on independently: P(x = 0) = (1 - leak)
+(1 - w)^c if c components contain it. In our model the probability does not depend on how many contain it.
+Binary factors are planted, cells are drawn from either model with the same w and leak, and a fifth is held
+out. The noisy-OR is fitted by EM with a positive strength for every entry:
+P(x = 0) = exp(-(leak + sum_l prod_k strength)).
 """
 
 from __future__ import annotations
@@ -20,13 +21,18 @@ from tensorm import TensOrMachine, hide, score_cells, train_test_mask
 
 HIT, LEAK, RANK, SIDE = 0.5, 0.02, 5, 30
 DENSITIES = (0.1, 0.3, 0.5, 0.7, 0.9)
+OVERLAP = "held by two or more"
 
 
-def draw_cells(factors: Sequence[np.ndarray], kind: str, rng: np.random.Generator) -> np.ndarray:
-    """Return cells of one of the two models with these planted factors."""
-    holders = np.einsum("il,jl,kl->ijk", *(factor.astype(float) for factor in factors))
-    causes = holders if kind == "noisy-OR" else np.minimum(holders, 1)
-    return (rng.random(holders.shape) < 1 - (1 - LEAK) * (1 - HIT) ** causes).astype(float)
+def count_components(factors: Sequence[np.ndarray]) -> np.ndarray:
+    """Return how many components contain each cell."""
+    return np.einsum("il,jl,kl->ijk", *(factor.astype(float) for factor in factors))
+
+
+def true_rates(counts: np.ndarray, kind: str) -> np.ndarray:
+    """Return P(x = 1) of one of the two models, given the number of components of each cell."""
+    causes = counts if kind == "noisy-OR" else np.minimum(counts, 1)
+    return 1 - (1 - LEAK) * (1 - HIT) ** causes
 
 
 def rates(strengths: Sequence[np.ndarray], leak: float) -> np.ndarray:
@@ -37,7 +43,7 @@ def rates(strengths: Sequence[np.ndarray], leak: float) -> np.ndarray:
 def fit_noisy_or(X: np.ndarray, L: int, rng: np.random.Generator, rounds: int = 300) -> np.ndarray:
     """Return P(x = 1) of every cell by a noisy-OR with L components; NaN cells are left out.
 
-    EM with the number of causes that fired as what is missing: in a one-cell it is a Poisson number above 0.
+    EM with the number of causes that fired as the latent variable: Poisson, and above 0 in a one-cell.
     """
     seen, ones = ~np.isnan(X), X == 1
     strengths = [rng.uniform(0.1, 1, (size, L)) for size in X.shape]
@@ -56,21 +62,20 @@ def fit_noisy_or(X: np.ndarray, L: int, rng: np.random.Generator, rounds: int = 
 
 
 def measure(kind: str, density: float, number: int) -> Row:
-    """Return the held-out log-loss of both models, and of the rates that the cells were drawn from."""
+    """Return the held-out log-loss of both models, and of the true probabilities."""
     factors = plant(RANK, density, 0.0, number, SIDE).factors
     rng = np.random.default_rng([number, round(100 * density)])
-    X = draw_cells(factors, kind, rng)
+    counts = count_components(factors)
+    truth = true_rates(counts, kind)
+    X = (rng.random(truth.shape) < truth).astype(float)
     mask = train_test_mask(X, 0.2, random_state=number)
     train = hide(X, mask)
     model = TensOrMachine(RANK, n_jobs=1, random_state=number, progress=False).fit(train)
     starts = [fit_noisy_or(train, RANK, rng) for _ in range(3)]
     seen = ~mask
     best = min(starts, key=lambda p: score_cells(X[seen], clip(p[seen])).model.log_loss)
-    holders = np.einsum("il,jl,kl->ijk", *(factor.astype(float) for factor in factors))
-    causes = holders if kind == "noisy-OR" else np.minimum(holders, 1)
-    truth = 1 - (1 - LEAK) * (1 - HIT) ** causes
     return {
-        "held by two or more": float((holders > 1).sum() / max((holders > 0).sum(), 1)),
+        OVERLAP: float((counts > 1).sum() / max((counts > 0).sum(), 1)),
         "tensorm": model.scores(X, mask).model.log_loss,
         "noisy-OR": score_cells(X[mask], clip(best[mask])).model.log_loss,
         "true rates": score_cells(X[mask], truth[mask]).model.log_loss,
@@ -78,7 +83,7 @@ def measure(kind: str, density: float, number: int) -> Row:
 
 
 def clip(p: np.ndarray) -> np.ndarray:
-    """Keep probabilities away from 0 and 1, where one surprise would cost everything."""
+    """Keep probabilities away from 0 and 1, where one surprise costs everything."""
     return np.clip(p, 1e-3, 1 - 1e-3)
 
 
@@ -93,7 +98,7 @@ def main(quick: bool, fresh: bool, jobs: int) -> None:
         for number in range(tensors)
     ]
     trials = run("noisy_or", measure, work, jobs, fresh)
-    columns = ["held by two or more", "tensorm", "noisy-OR", "true rates"]
+    columns = [OVERLAP, "tensorm", "noisy-OR", "true rates"]
     table = average(trials, ["kind", "density"], columns)
     for row in table:
         row["ahead"] = "tensorm" if row["tensorm"] < row["noisy-OR"] else "noisy-OR"
@@ -103,9 +108,9 @@ def main(quick: bool, fresh: bool, jobs: int) -> None:
             mine = [row for row in table if row["kind"] == kind]
             for name in ("tensorm", "noisy-OR"):
                 lost = [row[name] - row["true rates"] for row in mine]
-                ax.plot([row["held by two or more"] for row in mine], lost, "o-", label=f"{name} fit")
-            ax.set(xlabel="share of held cells that two or more hold", title=f"data: {kind}")
-        axes[0].set_ylabel("held-out log-loss above the true rates'")
+                ax.plot([row[OVERLAP] for row in mine], lost, "o-", label=f"{name} fit")
+            ax.set(xlabel="share of covered cells in two or more components", title=f"data: {kind}")
+        axes[0].set_ylabel("held-out log-loss minus that of the true rates")
         axes[0].legend(frameon=False)
     write_section(
         "noisy_or",

@@ -1,9 +1,9 @@
-"""Build docs/reproduction.md and docs/gallery: texts of this folder with what the experiments wrote.
+"""Build docs/reproduction.md and docs/gallery from the texts in this folder and the results.
 
     python -m experiments.page
 
 A line ``<!-- experiment: figure2a -->`` of the template is replaced by the section in experiments/out, and
-figures are copied to docs/figures. A section that was never made keeps its old text, if the page has one.
+figures are copied to docs/figures. A section without a result keeps the text that the page has.
 docs/noisy-or.md and the pages of docs/gallery are built in the same way.
 """
 
@@ -25,7 +25,7 @@ PLACE = re.compile(r"^<!-- experiment: (\w+) -->$", re.MULTILINE)
 
 
 def fill(template: str, old: str, out: Path = OUT) -> str:
-    """Return the template with every place filled, from new sections or from those of the old page."""
+    """Return the template with every section filled in, from new results or from the old page."""
 
     def section(place: re.Match[str]) -> str:
         name, end = place[1], f"<!-- end of {place[1]} -->"
@@ -42,7 +42,7 @@ def fill(template: str, old: str, out: Path = OUT) -> str:
 
 @click.command()
 def main() -> None:
-    """Write the pages of the docs that tell of experiments and studies, with what is in experiments/out."""
+    """Write the pages about experiments and studies with the results in experiments/out."""
     figures = DOCS / "figures"
     for page, template in PAGES.items():
         old = page.read_text(encoding="utf-8") if page.exists() else ""
@@ -51,7 +51,7 @@ def main() -> None:
         for name in PLACE.findall(template.read_text(encoding="utf-8")):
             if (OUT / f"{name}.png").exists():
                 shutil.copy(OUT / f"{name}.png", figures / f"{name}.png")
-        click.echo(f"wrote {page.relative_to(HERE.parent)}")
+        click.echo(f"Written: {page.relative_to(HERE.parent)}")
 
 
 if __name__ == "__main__":

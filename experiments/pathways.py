@@ -3,9 +3,9 @@
     python -m experiments.pathways                # a fit of messenger RNA: some minutes
     python -m experiments.pathways --genes 500    # those that vary most
 
-Names of genes are known to KEGG, those of miRNAs are not, so this is another fit than that of the patients'
-types. The higher and the lower genes of each component are its two sides. Only genes that some pathway has
-are fitted and counted: chance draws from what can be hit.
+KEGG lists genes but not miRNAs, so this is not the fit that predicts types of cancer. The higher and the
+lower genes of each component are its two sides. Only genes of pathways are fitted and counted, so that chance
+is defined among genes that can be found.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from experiments.tumours import (
 )
 from tensorm import datasets
 
-GENES = 2500  # a matrix that was downloaded has more, and cells by their square
+GENES = 2500  # the matrix you can build has more, and the number of cells grows with their square
 SURE = 0.05
-NAMED = 3  # pathways of a side that the table names
+NAMED = 3  # pathways named per side in the table
 TABLE_1 = (  # pathways of the paper's components, as KEGG calls them
     "Tight junction",
     "Hippo signaling pathway",
@@ -46,11 +46,11 @@ TABLE_1 = (  # pathways of the paper's components, as KEGG calls them
     "Platelet activation",
     "Ras signaling pathway",
 )
-Sides = Mapping[str, Sequence[Sequence[int]]]  # for "+" and "-", the numbers of each component's genes
+Sides = Mapping[str, Sequence[Sequence[int]]]  # for "+" and "-", the gene numbers of each component
 
 
 class Enriched(NamedTuple):
-    """A component's higher (+) or lower (-) genes, and how many of a pathway's are among them."""
+    """The overlap of a component's higher (+) or lower (-) genes with a pathway."""
 
     component: int
     sign: str
@@ -65,14 +65,14 @@ class Enriched(NamedTuple):
 
 
 def enrich(sides: Sides, genes: Sequence[str], pathways: Mapping[str, Sequence[str]]) -> list[Enriched]:
-    """Return all pairs of a component's side and a pathway, the surest to hold more than by chance first.
+    """Return all pairs of a component's side and a pathway, the most significant first.
 
     Parameters
     ----------
     sides : mapping
         For "+" and "-", the numbers of the members of each component.
     genes : sequence of str
-        Symbols of all genes of the fit: what members are drawn from by chance.
+        Symbols of all genes in the fit, from which chance draws.
     pathways : mapping
         Symbols of the genes of each pathway.
     """
@@ -97,7 +97,7 @@ def enrich(sides: Sides, genes: Sequence[str], pathways: Mapping[str, Sequence[s
 
 
 def weigh(tests: Sequence[Enriched], sure: Sequence[Enriched]) -> Row:
-    """Return how strong what was found is, and how much of Table 1 so many pathways would hold by chance."""
+    """Return how strong the enrichment is, and how many pathways of Table 1 chance would find."""
     from scipy.stats import hypergeom
 
     tested, hit = {row.pathway for row in tests}, {row.pathway for row in sure}
@@ -114,19 +114,19 @@ def weigh(tests: Sequence[Enriched], sure: Sequence[Enriched]) -> Row:
 
 
 def tell(weight: Row) -> str:
-    """Return what was weighed as sentences."""
+    """Return sentences about the weight of the evidence."""
     again, listed = weight["again"], weight["of Table 1"]
     return (
-        f"They are of {weight['hit']} of the {weight['pathways']} pathways; the median pair has "
-        f"{weight['median enrichment']:.2f} times the genes that chance would give. Of the {listed} pathways "
-        f"in the paper's Table 1 {len(again)} are among them{': ' * bool(again)}{', '.join(again)}. "
-        f"Of {listed} pathways taken at random {weight['by chance']:.1f} would be, "
+        f"They involve {weight['hit']} of the {weight['pathways']} pathways; the median pair has "
+        f"{weight['median enrichment']:.2f} times the genes expected by chance. Of the {listed} pathways in "
+        f"the paper's Table 1, {len(again)} are among them{': ' * bool(again)}{', '.join(again)}. "
+        f"Of {listed} random pathways, {weight['by chance']:.1f} would be on average, "
         f"and {len(again)} or more with a probability of {weight['p']:.2g}."
     )
 
 
 def tabulate(sure: Sequence[Enriched], sides: Sides, types: Sequence[Mapping[str, float]]) -> list[Row]:
-    """Return a row for each side of a component that pathways stand out in."""
+    """Return a row for each side of a component with enriched pathways."""
     rows: list[Row] = []
     for l, sign in sorted({(row.component, row.sign) for row in sure}):
         best = [row for row in sure if (row.component, row.sign) == (l, sign)]
@@ -143,12 +143,12 @@ def tabulate(sure: Sequence[Enriched], sides: Sides, types: Sequence[Mapping[str
 
 
 @options
-@click.option("--components", default=COMPONENTS, type=click.IntRange(min=1), help="Of the fit.")
+@click.option("--components", default=COMPONENTS, type=click.IntRange(min=1), help="Components of the fit.")
 @click.option(
     "--genes",
     default=GENES,
     type=COUNT,
-    help="Of the genes in pathways so many at most that vary most; 0 for all.",
+    help="Maximum number of genes in pathways, those that vary most; 0 for all.",
 )
 def main(quick: bool, fresh: bool, components: int, genes: int) -> None:
     """Test the genes of components of messenger RNA against the pathways of KEGG."""
@@ -172,13 +172,13 @@ def main(quick: bool, fresh: bool, components: int, genes: int) -> None:
     shares = [len(side) / M.shape[1] for side in sides["+"] + sides["-"] if side] or [0.0]
     cancers = np.unique(M.coords["cancer"].values)
     text = (
-        f"{M.shape[0]:,} patients, {M.shape[1]:,} genes ({which} of those that KEGG knows), {components} "
-        f"components, whose sides hold {min(shares):.0%} to {max(shares):.0%} of the genes. {fitted.cost} "
+        f"{M.shape[0]:,} patients, {M.shape[1]:,} genes ({which} of those in KEGG), {components} "
+        f"components, whose sides contain {min(shares):.0%} to {max(shares):.0%} of the genes. {fitted.cost} "
         f"{len(sure)} of {len(tests):,} pairs of a component's side and a pathway have q of at most {SURE}. "
     )
-    table = markdown(rows) if rows else "No pathway stands out."
+    table = markdown(rows) if rows else "No pathway is enriched."
     limits = (
-        f"This matrix has only {len(cancers)} types of cancer ({', '.join(cancers)}), so that the pairs of a "
+        f"This matrix has only {len(cancers)} types of cancer ({', '.join(cancers)}), so the pairs of a "
         "pathway and a type in Table 1 cannot be checked."
     )
     write_section("pathways", text + (f"{tell(weight)} {limits}" if sure else limits), table)

@@ -1,4 +1,4 @@
-"""Trials that are made once and kept; tables, figures and sections of the page."""
+"""Trials that run once and are kept; tables, figures and sections of the page."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Bits = npt.NDArray[np.bool_]
 
 def options(command: Callable[..., None]) -> click.Command:
     """Make a command with the options that all experiments share."""
-    command = click.option("--jobs", default=2, help="Processes.")(command)
-    command = click.option("--fresh", is_flag=True, help="Forget trials made earlier.")(command)
-    command = click.option("--quick/--full", default=True, help="A sample, or all of it.")(command)
+    command = click.option("--jobs", default=2, help="Number of processes.")(command)
+    command = click.option("--fresh", is_flag=True, help="Delete earlier trials.")(command)
+    command = click.option("--quick/--full", default=True, help="Run a sample, or everything.")(command)
     return click.command()(command)
 
 
 def run(
     name: str, measure: Callable[..., Row], jobs: Sequence[Row], processes: int, fresh: bool
 ) -> list[Row]:
-    """Call ``measure(**job)`` for jobs that were not done yet; return every job with what was found.
+    """Call ``measure(**job)`` for jobs not done yet; return every job with its result.
 
     Processes have a thread each, so seconds measured by ``time.process_time`` are those of one core.
     """
@@ -112,7 +112,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def tell(value: Any, column: str) -> str:
-    """Return a value as it stands in a table."""
+    """Return a value as text for a table."""
     if column in SETTINGS and isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, (float, np.floating)):
@@ -121,7 +121,7 @@ def tell(value: Any, column: str) -> str:
 
 
 def claims(pairs: Sequence[tuple[str, str, bool | None]], yes: str = "agrees", no: str = "differs") -> str:
-    """Return what the paper says beside what was found, and whether they agree; None if nobody can tell."""
+    """Return a table of the paper's statements, our results, and whether they agree; None for unknown."""
     verdicts = {True: yes, False: f"**{no}**", None: "cannot be tested"}
     lines = ["| the paper | here | |", "|---|---|---|"]
     lines += [f"| {paper} | {ours} | {verdicts[holds]} |" for paper, ours, holds in pairs]
@@ -136,7 +136,7 @@ def write_section(name: str, *parts: str) -> None:
 
 @contextmanager
 def drawing(name: str, columns: int, width: float = 11, height: float = 3.4) -> Iterator[Any]:
-    """Yield axes side by side, and write them as a figure."""
+    """Yield axes side by side, then save the figure."""
     import matplotlib
 
     matplotlib.use("Agg")

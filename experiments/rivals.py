@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from experiments.grid import DBTF, plant, score, timed, warm_up
+from experiments.real import bernoulli_gcp, nonnegative_cp
 from experiments.record import Row, drawing, markdown, mean, options, run, show, spread, write_section
 from tensorm import TensOrMachine, baselines
 
@@ -43,8 +44,8 @@ FITS: dict[str, Callable[[int, np.ndarray, int], Any]] = {
     "als": lambda L, X, seed: baselines.BooleanALS(L, random_state=seed).fit(X),
     "dbtf": lambda L, X, seed: baselines.BooleanALS(L, random_state=seed, **DBTF).fit(X),
     "walk": fit_walks,
-    "nncp": lambda L, X, seed: baselines.NonNegativeCP(L, random_state=seed).fit(X),
-    "gcp": lambda L, X, seed: baselines.BernoulliGCP(L, random_state=seed).fit(X),
+    "nncp": lambda L, X, seed: nonnegative_cp(X, L, seed),
+    "gcp": lambda L, X, seed: bernoulli_gcp(X, L, seed),
 }
 
 
@@ -68,7 +69,7 @@ def gather(trials: Sequence[Row]) -> list[Row]:
 
 
 def tabulate(tensors: Sequence[Row], methods: Sequence[str]) -> list[Row]:
-    """Return mean accuracies of each configuration, the best rival, and by how much we are ahead of it."""
+    """Return mean accuracies of each configuration, the best rival, and our lead."""
     table = []
     for rank, density, noise in CONFIGURATIONS:
         mine = [
@@ -86,7 +87,7 @@ def tabulate(tensors: Sequence[Row], methods: Sequence[str]) -> list[Row]:
 
 
 def judge(table: Sequence[Row], tensors: Sequence[Row], methods: Sequence[str]) -> list[str]:
-    """Say where we are ahead, level or behind."""
+    """Return sentences on where we are ahead, level or behind."""
     behind = [row for row in table if row["ahead"] < -max(2 * row["±"], 0.001)]
     said = [
         f"{len(table) - len(behind)} of {len(table)} configurations: ahead of every rival, or level with the "
@@ -99,9 +100,9 @@ def judge(table: Sequence[Row], tensors: Sequence[Row], methods: Sequence[str]) 
     noisy = [row for row in tensors if row["noise"] >= 0.2]
     if noisy:
         means = ", ".join(f"{LABELS[name]} {mean(noisy, name):.4f}" for name in methods)
-        said.append(f"Mean accuracy at noise of 20% and more: {means}.")
+        said.append(f"Mean accuracy at 20% noise or more: {means}.")
     seconds = ", ".join(f"{LABELS[name]} {mean(tensors, f'{name} seconds'):.2f}" for name in methods)
-    said.append(f"Mean processor seconds for a tensor: {seconds}. Ours are four chains with 250 draws each.")
+    said.append(f"Mean processor seconds per tensor: {seconds}. Ours runs four chains with 250 draws each.")
     return said
 
 
@@ -135,7 +136,7 @@ def main(quick: bool, fresh: bool, jobs: int) -> None:
     print("\n".join(said))
     write_section(
         "rivals",
-        f"Tensors for each configuration: {tensors}. L rank, d density, n noise.",
+        f"Tensors per configuration: {tensors}. L: rank, d: density, n: noise.",
         "![accuracy of all methods](figures/rivals.png)",
         markdown(table),
         "\n".join(f"- {sentence}" for sentence in said),

@@ -1,10 +1,9 @@
 """Section 5.2: in which part of a lecture room students sat in each week of a course.
 
-    python -m experiments.students            # needs TENSORM_DATA, or the network
+    python -m experiments.students            # needs TENSORM_DATA or the network
 
 The map from seat numbers to parts of the room is not public as data. Six equal ranges of seat numbers stand
-in for it, and are called by their numbers: they are no places, so nothing can be said on front or back, left
-or right.
+in for it. They are not places, so nothing here refers to front or back, left or right.
 """
 
 from __future__ import annotations
@@ -16,16 +15,9 @@ import numpy as np
 
 from experiments import record
 from experiments.contests import Contest, average_scores
+from experiments.prepare import ensure
 from experiments.record import Floats, Row, claims, markdown, show, write_section
-from experiments.study import (
-    FIGURES,
-    Fitted,
-    fit_once,
-    members,
-    options,
-    saving,
-    write_numbers,
-)
+from experiments.study import FIGURES, Fitted, fit_once, members, options, saving, write_numbers
 from tensorm import TensOrMachine, datasets, write_report
 
 PAPER = 7  # components
@@ -69,7 +61,7 @@ def check_statements(groups: Sequence[Group], X: Floats) -> list[tuple[str, str,
     )
     first = [group for group in groups if 0 in group.weeks]
     regions = {region for group in first for region in group.regions}
-    text += f"; components of week 1 hold {present[0]} students in {len(regions)} regions"
+    text += f"; components of week 1 contain {present[0]} students in {len(regions)} regions"
     scattered = len(regions) >= X.shape[1] / 2
     said.append(
         ("most students come in week 1 and sit scattered", text, scattered and came[0] > X.shape[2] / 2)
@@ -86,9 +78,7 @@ def check_statements(groups: Sequence[Group], X: Floats) -> list[tuple[str, str,
     last = sorted(max(group.weeks) + 1 for group in groups)
     ending = sum(week in (6, 7) for week in last)
     text = f"last weeks of components: {' '.join(map(str, last))}"
-    said.append(
-        ("groups stop to appear after 6-7 weeks (more than half of them)", text, 2 * ending > len(groups))
-    )
+    said.append(("groups disappear after 6-7 weeks (more than half of them)", text, 2 * ending > len(groups)))
     came_late = " and ".join(str(count) for count in came[late])
     said.append(("two students attend in weeks 8 and 9", came_late, set(came[late]) == {2}))
     text = f"students in components, by week: {' '.join(map(str, present))}; "
@@ -101,7 +91,7 @@ def check_statements(groups: Sequence[Group], X: Floats) -> list[tuple[str, str,
 
 
 def predict(X: Any, split: int, quick: bool, fresh: bool) -> tuple[Contest, Fitted]:
-    """Hold cells out, and let all methods predict them."""
+    """Hold out cells, and let all methods predict them."""
     contest, about = Contest(X, 0.2, split), {"held out": 0.2, "split": split}
     chosen, few = (
         fit_once("students", contest.rest, about, settings(number, quick), fresh)
@@ -121,6 +111,7 @@ def settings(n_components: int | str, quick: bool) -> Row:
 @options
 def main(quick: bool, fresh: bool) -> None:
     """Seats of students."""
+    ensure("students")
     X = datasets.students()
     splits = [predict(X, split, quick, fresh) for split in range(1 if quick else SPLITS)]
     contest, chosen = splits[0]
@@ -140,7 +131,7 @@ def main(quick: bool, fresh: bool) -> None:
     write_numbers("students", {**numbers, "scores": rows, "splits": single})
     text = f"{' x '.join(map(str, X.shape))} cells. {contest} "
     text += f"{L} components were {'set' if quick else 'chosen'}. {chosen.cost} "
-    text += f"The table has means over {len(splits)} splits."
+    text += f"The table shows means over {len(splits)} splits."
     write_section(
         "students",
         text,

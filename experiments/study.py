@@ -1,4 +1,4 @@
-"""What the studies on real data share: their options, fits that are made once and kept, numbers, figures."""
+"""What the studies on real data share: options, fits that run once and are kept, numbers, figures."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from tensorm import TensOrMachine, load, resume, select_components
 from tensorm.errors import InputError
 from tensorm.posterior.modes import MEMBER
 from tensorm.selection.result import Selection
+from tensorm.storage import RUN, find
 
 FIGURES = "../figures"  # as seen from docs/gallery
 NEUTRAL = ("quick", "fresh")  # options that do not change what is found
 
 
 class Fitted(NamedTuple):
-    """A model, how its number of components was chosen, and what it took on the machine that made it."""
+    """A model, how its number of components was chosen, and what it cost."""
 
     model: TensOrMachine
     selection: Selection | None
@@ -37,16 +38,16 @@ class Fitted(NamedTuple):
 
     @property
     def cost(self) -> str:
-        """The time it took, as a sentence."""
+        """A sentence about the time it took."""
         wall, cpu = (self.facts[name] for name in ("seconds", "processor seconds"))
         what = "Selection and fit" if self.selection else "The fit"
         if self.facts["resumed"]:
-            what = "The fit was interrupted; its last part"
-        return f"{what} took {wall:.0f} s by the clock, {cpu:.0f} s of processor time."
+            what = "The fit was interrupted and resumed; its last part"
+        return f"{what} took {wall:.0f} s ({cpu:.0f} s of processor time)."
 
 
 def options(command: Callable[..., None]) -> click.Command:
-    """Make a command of a study: options that all share, and one sentence for what a user can mend."""
+    """Make a study a command with the shared options, whose errors are one sentence."""
 
     @wraps(command)
     def run(quick: bool, **given: Any) -> None:
@@ -56,13 +57,13 @@ def options(command: Callable[..., None]) -> click.Command:
         except InputError as error:
             raise click.ClickException(str(error)) from error
 
-    run = click.option("--fresh", is_flag=True, help="Forget fits made earlier.")(run)
-    run = click.option("--quick", is_flag=True, help="A small fit, to see that it works.")(run)
+    run = click.option("--fresh", is_flag=True, help="Delete earlier fits.")(run)
+    run = click.option("--quick", is_flag=True, help="Run a small fit to check that everything works.")(run)
     return click.command()(run)
 
 
 def begin(quick: bool) -> None:
-    """Choose where results go: the gallery shows those of the usual settings, all others are kept apart."""
+    """Choose where results go: the gallery shows the default settings, all others go to separate folders."""
     given = click.get_current_context()
     changed = [
         name
@@ -71,26 +72,26 @@ def begin(quick: bool) -> None:
     ]
     if quick or changed:
         record.OUT = record.OUT / ("quick" if quick else "other")
-        click.echo(f"Results go to {record.OUT}, and not to the gallery.", err=True)
+        click.echo(f"Results go to {record.OUT}, not to the gallery.", err=True)
     record.OUT.mkdir(parents=True, exist_ok=True)
     if not os.environ.get("TENSORM_DATA"):
-        click.echo("TENSORM_DATA is not set: data that are not in the cache are downloaded.", err=True)
+        click.echo("TENSORM_DATA is not set: data are downloaded unless they are in the cache.", err=True)
 
 
 def fit_once(name: str, X: Any, about: Row, settings: Mapping[str, Any], fresh: bool = False) -> Fitted:
-    """Fit a model unless it was done before; a fit that was interrupted goes on.
+    """Fit a model, or load the fit if it exists; an interrupted fit is resumed.
 
     Parameters
     ----------
     name : str
-        Of the study.
+        Name of the study.
     X : array-like or tensor
     about : mapping
-        What the cells are, such as the seed of a split; kept beside the fit.
+        Facts about the cells, such as the seed of a split; stored with the fit.
     settings : mapping
-        Parameters of the estimator. ``n_components="auto"`` chooses their number.
+        Parameters of the estimator.
     fresh : bool
-        Whether to fit in any case.
+        Whether to fit again.
     """
     all_that_counts = {**about, **settings, "cells": digest(X), "version": tensorm.__version__}
     key = hashlib.sha256(identify(all_that_counts).encode()).hexdigest()[:12]
@@ -103,10 +104,10 @@ def fit_once(name: str, X: Any, about: Row, settings: Mapping[str, Any], fresh: 
         return Selection.from_json(choice.read_text()) if choice.exists() else None
 
     if facts.exists():
-        return Fitted(load(folder / "fit.nc"), chosen(), json.loads(facts.read_text()))
+        return Fitted(load(folder), chosen(), json.loads(facts.read_text()))
     folder.mkdir(parents=True, exist_ok=True)
     wall, cpu = time.perf_counter(), time.process_time()
-    resumed = (folder / "run.nc").exists()
+    resumed = find(folder, RUN) is not None
     if resumed:
         model = resume(folder)
     else:
@@ -123,13 +124,13 @@ def fit_once(name: str, X: Any, about: Row, settings: Mapping[str, Any], fresh: 
 
 
 def digest(X: Any) -> str:
-    """Return a checksum of cells: of an array, or of what a tensor holds."""
+    """Return a checksum of the cells of an array or a tensor."""
     arrays = X.arrays().values() if hasattr(X, "arrays") else [np.asarray(X)]
     return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
 
 
 def write_numbers(name: str, numbers: Mapping[str, Any]) -> None:
-    """Write the figures of a study as JSON."""
+    """Write the numbers of a study as JSON."""
     record.OUT.mkdir(exist_ok=True)
     text = json.dumps(numbers, indent=1, default=lambda value: np.asarray(value).tolist())
     (record.OUT / f"{name}.json").write_text(text + "\n", encoding="utf-8")
@@ -137,7 +138,7 @@ def write_numbers(name: str, numbers: Mapping[str, Any]) -> None:
 
 @contextmanager
 def saving(name: str) -> Iterator[Callable[[Any], None]]:
-    """Yield a function that writes a figure for the page, small; drawn without a screen."""
+    """Yield a function that saves a figure for the page in few colours; no screen is needed."""
     import matplotlib
     from PIL import Image
 
@@ -155,5 +156,5 @@ def saving(name: str) -> Iterator[Callable[[Any], None]]:
 
 
 def members(factor: Floats) -> list[list[int]]:
-    """Return for each component the indices that are in it with more than even odds."""
+    """Return the indices in each component, those with a probability above one half."""
     return [np.flatnonzero(column > MEMBER).tolist() for column in factor.T]

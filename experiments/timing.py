@@ -1,9 +1,9 @@
-"""How long it takes: fits of the paper's sizes, sweeps of larger tensors, and tensorly's nnCP beside ours.
+"""How long it takes: fits of the paper's sizes, sweeps of larger tensors, and tensorly's nnCP.
 
     python -m experiments.timing --quick | --full
 
-Seconds are those of the clock, the best of a few runs; nothing is kept from earlier ones. *Fit* is one chain
-with defaults otherwise; *sweep* is the time that a further draw takes.
+Times are wall-clock seconds, the best of a few runs, measured anew each time. *Fit* is one chain with
+defaults otherwise; *sweep* is the time of one more draw.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-import tensorm
 from experiments.grid import warm_up
+from experiments.real import nonnegative_cp
 from experiments.record import Row, claims, markdown, options, show, write_section
-from tensorm import DenseTensor, TensOrMachine, baselines, datasets
+from tensorm import DenseTensor, RelationalTensor, TensOrMachine, datasets
 
 VERSUS = ((100, 10), (200, 10), (300, 20))  # sides and ranks, density and noise .1
 PAPER = 10e9  # cells of the paper's largest tensor
 
 
 def best_of(fit: Callable[[], Any], times: int) -> tuple[Any, float]:
-    """Return the last result of a few calls, and the seconds of the fastest."""
+    """Return the result of the last of a few calls, and the seconds of the fastest."""
     seconds = []
     for _ in range(times):
         started = time.perf_counter()
@@ -35,7 +35,7 @@ def best_of(fit: Callable[[], Any], times: int) -> tuple[Any, float]:
 
 
 def time_small() -> list[Row]:
-    """Time fits of the paper's smaller sizes as it describes them: until convergence, 50 draws, one core."""
+    """Time fits of the paper's smaller sizes in its setting: until convergence, 50 draws, one core."""
     students = datasets.simulate((9, 7, 42), 5, 0.2, 0.1, random_state=0).observed
     rows = []
     for name, X, L in (("contacts in a ward", datasets.ward(), 8), ("seats of students", students, 5)):
@@ -46,7 +46,7 @@ def time_small() -> list[Row]:
 
 
 def time_sweep(tensor: Any, rank: int, init: Any, few: int, many: int) -> float:
-    """Return the seconds that a further draw takes: the slope between few draws and many."""
+    """Return the seconds of one more draw: the slope between few draws and many."""
     seconds = []
     for n_draws in (few, many):
         fit = TensOrMachine(
@@ -79,32 +79,31 @@ def time_versus(times: int) -> list[Row]:
     for side, rank in VERSUS:
         sim = datasets.simulate((side,) * 3, rank, 0.1, 0.1, random_state=0)
         X = sim.observed
-        fits = {
-            "ours": TensOrMachine(rank, n_chains=1, n_draws=250, random_state=0, progress=False),
-            # Its default start, an SVD, takes far longer than the rest: the quicker one is the harder rival.
-            "nnCP": baselines.NonNegativeCP(rank, init="random", random_state=0),
+        ours = TensOrMachine(rank, n_chains=1, n_draws=250, random_state=0, progress=False)
+        fits: dict[str, Callable[[], Any]] = {
+            "ours": partial(ours.fit, X),
+            # Its default start, an SVD, takes far longer than the rest: the faster one is the harder rival.
+            "nnCP": partial(nonnegative_cp, X, rank, 0, init="random"),
         }
-        seconds: dict[str, list[float]] = {name: [] for name in fits}
-        for _ in range(times):
-            for name, fit in fits.items():
-                seconds[name].append(best_of(partial(fit.fit, X), 1)[1])
+        runs = [{name: best_of(fit, 1) for name, fit in fits.items()} for _ in range(times)]
         row: Row = {"shape": f"{side}^3", "rank": rank}
-        row |= {f"{name}, seconds": min(seconds[name]) for name in fits}
+        row |= {f"{name}, seconds": min(run[name][1] for run in runs) for name in fits}
         row["ratio"] = row["ours, seconds"] / row["nnCP, seconds"]
         cells = np.argwhere(np.random.default_rng(0).random(X.shape) < 1e5 / X.size)
         truth = sim.noise_free[tuple(cells.T)]
         rows.append(
-            row | {f"{name}, accuracy": float((fits[name].predict(cells) == truth).mean()) for name in fits}
+            row
+            | {
+                f"{name}, accuracy": float((model.predict(cells) == truth).mean())
+                for name, (model, _) in runs[-1].items()
+            }
         )
     return rows
 
 
 def time_relational(genes: int, samples: int, rank: int = 5) -> list[Row]:
-    """Time one draw of x[p, i, j] = e[p, i] > e[p, j], its cells never made; nothing if that is missing."""
-    Relational = getattr(tensorm, "RelationalTensor", None)
-    if Relational is None:
-        return []
-    tensor = Relational(np.random.default_rng(0).normal(size=(samples, genes)))
+    """Time one draw of x[p, i, j] = e[p, i] > e[p, j], whose cells are never stored."""
+    tensor = RelationalTensor(np.random.default_rng(0).normal(size=(samples, genes)))
     sweep, cells = time_sweep(tensor, rank, "random", 2, 7), samples * genes**2
     row: Row = {
         "shape": f"{samples} x {genes} x {genes}, relational",
@@ -115,11 +114,11 @@ def time_relational(genes: int, samples: int, rank: int = 5) -> list[Row]:
 
 
 def compare(small: list[Row], sweeps: list[Row], versus: list[Row]) -> list[tuple[str, str, bool]]:
-    """Return the paper's statements, and the goals for nnCP, beside what was measured."""
+    """Return the paper's statements, the goals against nnCP, and our measurements."""
     slowest = max(row["fit, seconds"] for row in small)
     rate = sweeps[-1]["ps per cell"]
     hours = PAPER * rate * 1e-12 * 1000 / 3600
-    text = f"1,000 sweeps of so many cells would take {hours:.1f} hours at the rate of the last row"
+    text = f"1,000 sweeps would take {hours:.1f} hours at the rate of the last row"
     first, last = versus[0], versus[-1]
     ours, theirs = (min(row[f"{name}, accuracy"] for row in versus) for name in ("ours", "nnCP"))
     return [
@@ -145,9 +144,9 @@ def main(quick: bool, fresh: bool, jobs: int) -> None:
         show(f"timing-{name}", rows)
     write_section(
         "timing",
-        "The paper's smaller data sets had these sizes; one chain, 50 draws, one core.",
+        "Sizes of the paper's smaller data sets; one chain, 50 draws, one core.",
         markdown(small),
-        "One draw of larger tensors, all cores.",
+        "One draw of larger tensors on all cores.",
         markdown(sweeps),
         "Our posterior (one chain, 250 draws) and tensorly's nnCP, a point estimate, from a random start; "
         "density .1, noise .1, all cores.",

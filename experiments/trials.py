@@ -1,11 +1,10 @@
-"""What was tried to bring features of patients ahead of PCA, on samples of the cancer study.
+"""Attempts to find features of patients that beat PCA, on samples of the cancer study.
 
-    python -m experiments.trials              # needs TENSORM_DATA, or the network; half an hour
+    python -m experiments.trials              # needs TENSORM_DATA or the network; half an hour
 
-Other starts, components, normalisation, noise model, more patients, more attributes, and all of either (0).
-Random forests in the same folds. *Pairs* are memberships of a patient in the components less those in their
-opposites, in which all comparisons are the other way round: 1, 0 or -1. *Axes* are strengths along their
-principal axes.
+Other starts, numbers of components, normalisations, noise models, patients and attributes (0 for all).
+Random forests use the same folds. *Pairs* are memberships of a patient in the components minus those in their
+opposites, in which all comparisons are reversed: 1, 0 or -1. *Axes* are strengths along their principal axes.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def measure(patients: int, attributes: int, components: int, normalise: str, noi
 
 
 def compare_changes(rows: Sequence[Row]) -> list[Row]:
-    """Return what some settings change, below how much starts with the same settings differ."""
+    """Return the effect of some settings, and the largest difference between starts."""
     found = {identify({name: row[name] for name in USUAL}): row for row in rows}
     starts = [found[identify({**USUAL, "start": n})] for n in range(3)]
     table: list[Row] = [

@@ -1,4 +1,4 @@
-"""What the studies of cancer share: samples of expression, their fits, and the types of components."""
+"""What the cancer studies share: samples of expression, their fits, and the types of components."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from experiments import record
 from experiments.forests import SEED
+from experiments.prepare import ensure
 from experiments.record import Floats
 from experiments.study import Fitted, fit_once
 from tensorm import RelationalTensor, datasets, write_report
@@ -19,22 +20,23 @@ from tensorm.posterior.modes import MEMBER
 CHAIN = {"n_chains": 1, "n_draws": 50, "random_state": SEED}
 COMPONENTS = 25
 SMALLEST = 5  # patients of a type, and genes of a pathway, that can be tested
-COUNT = click.IntRange(min=0)  # where 0 stands for all
+COUNT = click.IntRange(min=0)  # where 0 means all
 
 
 def sample(kind: str, patients: int, attributes: int) -> Any:
-    """Return the expression of random patients, and of the attributes that vary most; 0 stands for all."""
+    """Return the expression of random patients, for the attributes that vary most; 0 means all."""
+    ensure(kind)
     M = datasets.cancer(kind)
     rows = np.random.default_rng(SEED).permutation(M.shape[0])[: patients or None]
     M = most_varying(M, attributes)[np.sort(rows)]
     types, counts = np.unique(M.coords["cancer"], return_counts=True)
     if counts.max() < SMALLEST:
-        raise InputError(f"No type of cancer has {SMALLEST} of {len(rows)} patients; take more patients.")
+        raise InputError(f"No type of cancer has {SMALLEST} of the {len(rows)} patients; use more patients.")
     return M[np.isin(M.coords["cancer"], types[counts >= SMALLEST])]
 
 
 def most_varying(M: Any, attributes: int) -> Any:
-    """Return the attributes that vary most; 0 stands for all."""
+    """Return the attributes that vary most; 0 means all."""
     return M[:, np.sort(np.argsort(-M.values.std(axis=0), kind="stable")[: attributes or None])]
 
 
@@ -51,7 +53,7 @@ def fit(M: Any, kind: str, components: int, normalise: str, fresh: bool) -> tupl
 
 
 def types_of(factor: Floats, types: npt.NDArray[Any], share: float = 0.5) -> list[dict[str, float]]:
-    """Return for each component the types of which more than this share of the patients are members."""
+    """Return the types of each component: those with more than this share of their patients in it."""
     names = np.unique(types)
     shares = np.array([(factor[types == name] > MEMBER).mean(axis=0) for name in names])
     return [
@@ -61,6 +63,6 @@ def types_of(factor: Floats, types: npt.NDArray[Any], share: float = 0.5) -> lis
 
 
 def write_study_report(name: str, fitted: Fitted, M: Any, title: str) -> None:
-    """Write the report of a fit, which knows the patients' types of cancer."""
+    """Write the report of a fit with the patients' types of cancer."""
     metadata = {"patient": {known: M.coords[known].values for known in ("patient", "cancer")}}
     write_report(fitted.model, record.OUT / f"{name}.html", metadata=metadata, title=title)

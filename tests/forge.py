@@ -2,84 +2,82 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator
+import zipfile
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import tensorm
 from tensorm import TensOrMachine
 
-SEAL = b"tensorm\n"
+MARK = b"tensorm "
 
 
-class Parts(NamedTuple):
-    """A file taken apart: its netCDF bytes, and the index after them."""
+class Parts:
+    """An archive taken apart: what its JSON says, and the bytes of all other members."""
 
-    body: bytearray
-    index: Any
+    def __init__(self, content: bytes) -> None:
+        with zipfile.ZipFile(io.BytesIO(content)) as file:
+            self.members = {name: file.read(name) for name in file.namelist()}
+        self.about: Any = json.loads(self.members.pop("about.json"))
 
-    def join(self) -> bytes:
+    def join(self, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
         """Put the parts together again, with the checksum of what is there now."""
-        index = self.index if isinstance(self.index, bytes) else json.dumps(self.index).encode()
-        whole = bytes(self.body) + index + len(index).to_bytes(8, "little")
-        return whole + blake2b(whole, digest_size=32).digest() + SEAL
+        about = self.about if isinstance(self.about, bytes) else json.dumps(self.about).encode()
+        return make_zip({"about.json": about, **self.members}.items(), compression)
 
-    def group(self, path: str = "") -> Any:
-        """The index of a group."""
-        node = self.index
+    def tree(self, path: str = "") -> Any:
+        """What the JSON says of a tree."""
+        node = self.about
         for name in filter(None, path.split("/")):
-            node = node["groups"][name]
+            node = node[name]
         return node
 
-    def place(self, path: str) -> dict[str, Any]:
-        """The entry of a variable in the index."""
-        group, _, name = path.rpartition("/")
-        entry: dict[str, Any] = self.group(group)["variables"][name]
-        return entry
-
     def read(self, path: str) -> np.ndarray:
-        entry = self.place(path)
-        count = int(np.prod(entry["shape"]))
-        flat = np.frombuffer(self.body, entry["dtype"], count, entry["offset"])
-        return flat.reshape(entry["shape"]).copy()
+        return np.load(io.BytesIO(self.members[f"{path}.npy"])).copy()
 
     def write(self, path: str, array: np.ndarray) -> None:
-        """Put an array in the place of a variable, behind all others if it has become larger."""
-        entry = self.place(path)
-        octets = np.ascontiguousarray(array).tobytes()
-        entry |= {"offset": len(self.body), "dtype": array.dtype.str, "shape": list(array.shape)}
-        self.body.extend(octets)
+        image = io.BytesIO()
+        np.save(image, array)
+        self.members[f"{path}.npy"] = image.getvalue()
 
     def change(self, path: str, at: Any, value: Any) -> None:
-        """Change some numbers of a variable."""
+        """Change some numbers of an array."""
         array = self.read(path)
         array[at] = value
         self.write(path, array)
 
-    def text(self, path: str) -> Any:
-        return json.loads(self.read(path).tobytes())
-
-    def write_text(self, path: str, content: Any) -> None:
-        text = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.write(path, np.frombuffer(text, "S1"))
-
-
-def take_apart(content: bytes) -> Parts:
-    assert content.endswith(SEAL)
-    length = int.from_bytes(content[-48:-40], "little")
-    return Parts(bytearray(content[: -48 - length]), json.loads(content[-48 - length : -48]))
+    def say(self, path: str, **changes: Any) -> None:
+        """Make the header of an array say something else; its numbers stay."""
+        array = self.read(path)
+        known = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}
+        self.members[f"{path}.npy"] = header(repr(known | changes)) + array.tobytes()
 
 
-def variables(node: Any, path: str = "") -> Iterator[str]:
-    """The paths of all variables in an index."""
-    yield from (f"{path}{name}" for name in node["variables"])
-    for name, inner in node["groups"].items():
-        yield from variables(inner, f"{path}{name}/")
+def header(text: str, version: tuple[int, int] = (1, 0)) -> bytes:
+    """The start of a .npy file whose header says this."""
+    line = text.encode() + b"\n"
+    return b"\x93NUMPY" + bytes(version) + len(line).to_bytes(2, "little") + line
+
+
+def make_zip(members: Any, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip of pairs of names and bytes, which may be anything, with the comment that ours have."""
+    image = io.BytesIO()
+    with zipfile.ZipFile(image, "w", compression) as file:
+        file.comment = MARK + bytes(64)
+        for name, content in members:
+            file.writestr(zipfile.ZipInfo(name), content, compression)
+    return seal(image.getvalue())
+
+
+def seal(content: bytes) -> bytes:
+    """The bytes of an archive with their own checksum in its place."""
+    return content[:-64] + blake2b(content[:-64], digest_size=32).hexdigest().encode()
 
 
 @cache
@@ -113,7 +111,7 @@ def small_fit() -> TensOrMachine:
 
 
 def saved(folder: Path) -> bytes:
-    path = folder / "saved.nc"
+    path = folder / "saved.tensorm"
     small_fit().save(path)
     content = path.read_bytes()
     path.unlink()
@@ -121,6 +119,6 @@ def saved(folder: Path) -> bytes:
 
 
 def load_bytes(folder: Path, content: bytes) -> TensOrMachine:
-    path = folder / "forged.nc"
+    path = folder / "forged.tensorm"
     path.write_bytes(content)
     return tensorm.load(path)

@@ -15,7 +15,7 @@ def run(folder: Path) -> None:
     """Begin or go on with the run, and write checkpoints far more often than is usual."""
     due = Checkpoints.due
     Checkpoints.due = lambda self, number: vars(self).update(every=0.05) or due(self, number)
-    if (folder / "run.nc").exists():
+    if (folder / "run.tensorm").exists():
         tensorm.resume(folder, progress=False)
     else:
         tensorm.TensOrMachine(**SETTINGS).fit(X, run_dir=folder)

@@ -1,40 +1,100 @@
-"""The tensors that the contract is about: each maker stores the same cells in its own way."""
+"""The kinds of tensor that the contract is about: each stores the same cells in its own way."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import distributed
 import numpy as np
 
+from problems import Problem
 from shard_hosts import cut, pieces, shard
-from tensorm.tensors import DaskTensor, DenseTensor, SparseTensor, Tensor
+from tensorm.tensors import DaskTensor, DenseTensor, RelationalTensor, SparseTensor, SymmetricTensor, Tensor
+from tensorm.tensors.cached import CachedCounts
 
-Maker = Callable[[np.ndarray, np.ndarray | None], Tensor]  # from ones and observed (None: all)
+LONGEST = 70  # sizes of modes that must be equal; a cube of a mode larger than this is slow to check
 
 
-def dense(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
+class Kind(NamedTuple):
+    """How to store the cells of a problem, and which problem like a given one can be stored so."""
+
+    make: Callable[[Problem], Tensor]
+    fit: Callable[[Problem], Problem] = lambda problem: problem
+    orders: Callable[[int], list[np.ndarray]] = lambda K: [np.roll(np.arange(K), 1), np.arange(K)[::-1]]
+
+    def store(self, problem: Problem) -> tuple[Tensor, Problem]:
+        """The tensor of a problem like this one, and that problem."""
+        fitted = self.fit(problem)
+        return self.make(fitted), fitted
+
+
+def dense(problem: Problem) -> Tensor:
+    ones, observed = problem.ones, problem.observed
     return DenseTensor(ones if observed is None else np.where(observed, ones, np.nan))
 
 
-def sparse(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
-    """All zeros are implied, or, about as often, all observed cells are listed."""
-    seen = np.ones(ones.shape, bool) if observed is None else observed
-    if np.count_nonzero(ones) % 2:
-        missing = None if observed is None else np.argwhere(~observed)
-        return SparseTensor(np.nonzero(ones & seen), ones.shape, missing=missing)
+def cached(problem: Problem) -> Tensor:
+    """One that corrects its counts whatever that costs."""
+    return CachedCounts(dense(problem), most=np.inf)
+
+
+def sparse(problem: Problem) -> Tensor:
+    """All zeros are implied."""
+    missing = None if problem.observed is None else np.argwhere(~problem.observed)
+    return SparseTensor(np.nonzero(problem.ones & problem.seen), problem.ones.shape, missing=missing)
+
+
+def listed(problem: Problem) -> Tensor:
+    """All observed cells are listed, in any order."""
+    seen = problem.seen
     order = np.random.default_rng(0).permutation(np.count_nonzero(seen))
-    return SparseTensor(np.argwhere(seen)[order], ones.shape, ones[seen][order], unlisted="missing")
+    values = problem.ones[seen][order]
+    return SparseTensor(np.argwhere(seen)[order], seen.shape, values, unlisted="missing")
 
 
-def sharded(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
-    """Shards of all kinds, side by side."""
-    parts = cut(len(ones), 3)
-    parted = zip(itertools.cycle([dense, sparse]), pieces(ones, parts), pieces(observed, parts))
-    return shard([kind(*cells) for kind, *cells in parted])
+def sharded(problem: Problem) -> Tensor:
+    """Shards of several kinds, side by side."""
+    parts = cut(len(problem.ones), 3)
+    cells = zip(pieces(problem.ones, parts), pieces(problem.observed, parts), strict=True)
+    kinds = itertools.cycle([dense, sparse, listed])
+    return shard([kind(Problem(*some, [])) for kind, some in zip(kinds, cells, strict=False)])
+
+
+def symmetric(problem: Problem) -> Tensor:
+    assert problem.pair is not None
+    return SymmetricTensor(dense(problem), problem.pair)
+
+
+def mirror(problem: Problem) -> Problem:
+    """Cells and factors that stay the same when the last two modes are exchanged."""
+    *sizes, one, other = problem.ones.shape
+    N, rng = min(max(one, other, 2), LONGEST), problem.rng
+    shape, (i, j) = (*sizes, N, N), (len(sizes), len(sizes) + 1)
+    half = np.triu(rng.random(shape) < problem.ones.mean(), 1)
+    seen = np.triu(rng.random(shape) < problem.seen.mean(), 1)
+    shared = rng.random((N, problem.L)) < np.mean(problem.factors[-1])
+    factors = [*problem.factors[:-2], shared, shared]
+    return Problem(half | half.swapaxes(i, j), seen | seen.swapaxes(i, j), factors, (i, j))
+
+
+def relational(problem: Problem) -> Tensor:
+    """The rank of an attribute is the number of others that it is above."""
+    compared = problem.seen.any(axis=2)
+    return RelationalTensor(np.where(compared, problem.ones.sum(axis=2), np.nan), normalise=None)
+
+
+def compare(problem: Problem) -> Problem:
+    """Comparisons of random numbers, with ties, as many missing, and none at all if there were no ones."""
+    O, *others = problem.ones.shape
+    A, rng = min(max(*others, 2), LONGEST), problem.rng
+    matrix = rng.integers(12, size=(O, A)) * float(problem.ones.any())
+    matrix[rng.random((O, A)) >= problem.seen.mean()] = np.nan
+    ones, zeros = matrix[:, :, None] > matrix[:, None], matrix[:, :, None] < matrix[:, None]
+    factors = [rng.random((A, problem.L)) < np.mean(problem.factors[-1]) for _ in range(2)]
+    return Problem(ones, ones | zeros, [problem.factors[0], *factors])
 
 
 @cache
@@ -44,14 +104,20 @@ def cluster() -> Any:
     return distributed.Client(distributed.LocalCluster(n_workers=2, **how), set_as_default=False)
 
 
-def dask(ones: np.ndarray, observed: np.ndarray | None) -> Tensor:
-    parts = cut(len(ones), 2)
-    return DaskTensor(list(map(dense, pieces(ones, parts), pieces(observed, parts))), cluster())
+def dask(problem: Problem) -> Tensor:
+    parts = cut(len(problem.ones), 2)
+    cells = zip(pieces(problem.ones, parts), pieces(problem.observed, parts), strict=True)
+    return DaskTensor([dense(Problem(*some, [])) for some in cells], cluster())
 
 
-MAKERS: dict[str, Maker] = {
-    "dense": dense,
-    "sparse": sparse,
-    "sharded": sharded,
-    "dask": dask,
+KINDS = {
+    "dense": Kind(dense),
+    "cached": Kind(cached),
+    "sparse": Kind(sparse),
+    "listed": Kind(listed),
+    "sharded": Kind(sharded),
+    "symmetric": Kind(symmetric, mirror),
+    "relational": Kind(relational, compare, lambda K: [np.array([0, 2, 1])]),
+    "dask": Kind(dask),
 }
+SLOW = {"dask"}  # the same code as "sharded", with messages that take milliseconds

@@ -156,19 +156,21 @@ def update_factor(
     uniforms: np.ndarray,
     rule: str,
     counts: Callable[..., tuple[int, int]] = counts,
+    rows: Sequence[int] | None = None,
 ) -> np.ndarray:
     """One sweep over a factor, entry after entry; returns the new factor.
 
     ``prior`` is a number or an (N_k, L) array; an entry whose prior is 0 or 1 is set to it. ``order`` lists
     the components in the order of their updates, once for all rows or one list per row; those it leaves out
     stay as they are. ``uniforms[n, l]`` decides entry (n, l); ``rule`` is "gibbs", "metropolis" or "greedy".
-    ``counts`` may be a faster equal of the loops above, for tensors too large for them.
+    ``counts`` may be a faster equal of the loops above, for tensors too large for them. With ``rows`` only
+    these are updated, in their order.
     """
     state = [np.array(factor, dtype=bool) for factor in factors]
     factor = state[mode]
     priors = np.broadcast_to(np.asarray(prior, dtype=float), factor.shape)
     orders = np.broadcast_to(np.asarray(order), (len(factor), np.shape(order)[-1]))
-    for n in range(len(factor)):
+    for n in range(len(factor)) if rows is None else rows:
         for l in orders[n]:
             p = float(priors[n, l])
             if p in (0, 1):

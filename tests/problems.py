@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ class Problem(NamedTuple):
     ones: np.ndarray
     observed: np.ndarray | None
     factors: list[np.ndarray]
+    pair: tuple[int, int] | None = None  # two modes that share a factor; each pair of cells is one fact
 
     @property
     def L(self) -> int:
@@ -38,9 +38,44 @@ class Problem(NamedTuple):
         return Factors.from_bits(self.factors)
 
     @property
-    def counts(self) -> Callable[..., tuple[int, int]]:
-        """The element loops, or for many cells their equal in NumPy."""
-        return naive.counts if self.ones.size <= TINY else model.counts
+    def seen(self) -> np.ndarray:
+        return np.ones(self.ones.shape, bool) if self.observed is None else self.observed
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Random numbers that belong to this problem."""
+        return np.random.default_rng([*self.ones.shape, self.L, np.count_nonzero(self.ones)])
+
+    def counts(self, mode: int, n: int, l: int, factors: list[np.ndarray] | None = None) -> tuple[int, int]:
+        """By the element loops, or for many cells by their equal in NumPy."""
+        counts = naive.counts if self.ones.size <= TINY else model.counts
+        pos, tot = counts(self.ones, self.observed, self.tie(factors or self.factors), mode, n, l)
+        return (pos, tot) if self.pair is None or mode in self.pair else (pos // 2, tot // 2)
+
+    def confusion(self) -> tuple[int, ...]:
+        confusion = naive.confusion if self.ones.size < 20_000 else model.confusion
+        found = confusion(self.ones, self.observed, self.factors)
+        return tuple(found) if self.pair is None else tuple(n // 2 for n in found)
+
+    def conditional(self, mode: int, n: int, l: int, noise: Noise, prior: float) -> float:
+        """Bayes' rule on the whole likelihood."""
+        if self.pair is None or mode not in self.pair:
+            facts = self.seen if self.pair is None else np.triu(self.seen)
+            return naive.conditional(self.ones, facts, self.factors, mode, n, l, *noise, prior)
+        if prior in (0, 1):
+            return float(prior)
+        likelihoods = []
+        for entry in (True, False):
+            factors = self.tie(naive.with_entry(self.factors, self.pair[0], n, l, entry))
+            likelihoods.append(naive.log_likelihood(self.ones, np.triu(self.seen), factors, *noise))
+        return naive.sigmoid(likelihoods[0] - likelihoods[1] + logit(prior))
+
+    def tie(self, factors: list[np.ndarray]) -> list[np.ndarray]:
+        """The factors, with the second of a pair replaced by the first."""
+        tied = list(factors)
+        if self.pair is not None:
+            tied[self.pair[1]] = tied[self.pair[0]]
+        return tied
 
 
 class Turn(NamedTuple):
@@ -96,11 +131,16 @@ def update_with(tensor: Tensor, problem: Problem, turn: Turn, log_odds: np.ndarr
     return unpack(new, problem.L)
 
 
-def naive_update(problem: Problem, turn: Turn) -> np.ndarray:
-    rows = range(len(problem.factors[turn.mode]))
-    numbers = np.array([uniforms(turn.stream, n, problem.L) for n in rows])
-    how = (*turn.noise, turn.prior, turn.order, numbers, turn.rule, problem.counts)
-    return naive.update_factor(*problem, turn.mode, *how)
+def naive_update(problem: Problem, turn: Turn, rows: np.ndarray | None = None) -> np.ndarray:
+    if problem.pair is not None and turn.mode == problem.pair[1]:
+        return problem.factors[problem.pair[0]]
+    numbers = np.array([uniforms(turn.stream, n, problem.L) for n in range(len(problem.factors[turn.mode]))])
+
+    def counts(ones: object, observed: object, factors: list[np.ndarray], *entry: int) -> tuple[int, int]:
+        return problem.counts(*entry, factors)
+
+    how = (*turn.noise, turn.prior, turn.order, numbers, turn.rule, counts, rows)
+    return naive.update_factor(problem.ones, problem.observed, problem.factors, turn.mode, *how)
 
 
 def knife_edge(problem: Problem, turn: Turn, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -113,10 +153,12 @@ def knife_edge(problem: Problem, turn: Turn, seed: int) -> tuple[np.ndarray, np.
     state = [factor.copy() for factor in problem.factors]
     factor, (w1, w0) = state[turn.mode], turn.noise.weights
     log_odds = np.zeros(factor.shape)
+    if problem.pair is not None and turn.mode == problem.pair[1]:
+        return log_odds, factor
     for n, row in enumerate(factor):
         numbers = uniforms(turn.stream, n, problem.L)
         for l in turn.order:
-            pos, tot = problem.counts(problem.ones, problem.observed, state, turn.mode, n, l)
+            pos, tot = problem.counts(turn.mode, n, l, state)
             u, new = numbers[l], rng.random() < 0.5
             edges = {"greedy": 0.0, "gibbs": logit(u), "metropolis": -np.log(u) if row[l] else np.log(u)}
             margin = 0.3 * min(w1, w0) * (1 if new else -1)

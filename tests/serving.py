@@ -80,7 +80,7 @@ def archive(members: dict[str, bytes], kind: str = "") -> bytes:
 
 def folder_checksum(files: dict[str, bytes]) -> str:
     rows = [f"{name}\0{hashlib.sha256(files[name]).hexdigest()}\n" for name in sorted(files)]
-    return f"sha256:{hashlib.sha256(''.join(rows).encode()).hexdigest()}"
+    return hashlib.sha256("".join(rows).encode()).hexdigest()
 
 
 def cohort(name: str, barcodes: list[str], genes: list[str], rpm: np.ndarray, factors: bool = True) -> bytes:

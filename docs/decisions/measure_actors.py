@@ -1,9 +1,9 @@
-"""The cost of a question to two Dask workers: as a call of an actor, or as a task on a pinned future.
+"""Time requests to two Dask workers, as calls of an actor or as tasks on a pinned future (note 9).
 
     python docs/decisions/measure_actors.py
 
-Prints, for a client that reaches workers directly and for one that goes through the scheduler, percentiles of
-the time of a round: two questions with the factors of a 2,000 x 500 x 500 tensor, two answers with the
+Prints percentiles of the time of a round, for a client that reaches workers directly and for one that goes
+through the scheduler: two requests with the factors of a 2,000 x 500 x 500 tensor, and two answers with the
 counts of one mode.
 """
 
@@ -20,7 +20,7 @@ FACTORS = [np.zeros((size, 1), np.uint64) for size in (1_000, 500, 500)]
 
 
 class Shard:
-    """Answers as a shard would, without cells."""
+    """Answer like a shard, without cells."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -45,7 +45,7 @@ def measure(question: Callable[[], object]) -> str:
 
 
 def main() -> None:
-    print("ms of a round: 10th, 50th and 90th percentile")
+    print("ms per round: 10th, 50th and 90th percentile")
     for direct in (True, False):
         with (
             LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,

@@ -1,6 +1,7 @@
-"""Prints the figures of note 1: time of a sweep and bytes held, with short modes merged and without.
+"""Print the figures of note 1: time of a sweep and memory, with and without short modes packed together.
 
-Run with ``python docs/decisions/measure_layouts.py``. One thread; processor time, the least of several turns.
+Run with ``python docs/decisions/measure_layouts.py``. One thread; minimum processor time of several
+rounds.
 """
 
 import itertools
@@ -30,12 +31,12 @@ def every_other(shape, mode):
 
 
 def begin(factors):
-    """The state that a chain with these factors starts from."""
+    """Return the state that a chain with these factors starts from."""
     return State(Factors.from_bits(factors), Noise(0.9, 0.1), (0.5,) * len(factors), 0)
 
 
 def sweep_times(tensors, model, factors, rounds=9):
-    """Seconds of a sweep on each tensor, taking turns so that a busy moment hits all of them."""
+    """Return the seconds of a sweep on each tensor; tensors take turns, so that load affects all of them."""
     sweeps = max(3, int(1e7 / tensors[0].n_observed))
     chains = [sample(tensor, begin(factors), model) for tensor in tensors]
     least = np.full(len(chains), np.inf)

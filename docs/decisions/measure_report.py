@@ -1,4 +1,4 @@
-"""The size of a report, and of one heat map by altair; and whether the latter draws where eval is forbidden.
+"""Compare the size of a report with one heat map by altair, and try the latter with eval forbidden (note 8).
 
 Needs altair, vl-convert-python, playwright and Chromium: python docs/decisions/measure_report.py
 """

@@ -1,6 +1,6 @@
-"""Prints which share of burn-in goes into finding and mending components (note 6), and what purities find.
+"""Print the share of burn-in spent on finding and repairing components (note 6), and the effect of purities.
 
-Run as ``python docs/decisions/measure_seeding.py``.
+Run with ``python docs/decisions/measure_seeding.py``.
 """
 
 import time
@@ -9,17 +9,18 @@ import numpy as np
 
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
-from tensorm.sampler import burnin, seeding
+from tensorm.sampler import burnin
 from tensorm.sampler.burnin import BurnIn
 from tensorm.sampler.chains import warm_up
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.search import seeding
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import DenseTensor
 
 
 def burn_in(size: int, rank: int, noise: float) -> tuple[float, float, float]:
-    """Seconds to begin, to mend, and for all of one chain's burn-in."""
+    """Return the seconds of the search, of repairs, and of the whole burn-in of one chain."""
     sim = simulate((size,) * 3, rank=rank, density=0.2, noise=noise, random_state=0)
     tensor, model = DenseTensor(sim.observed), Target(rank, Asymmetric(), LearnedPrior(), np.uint64(1))
     warm_up(tensor, model)
@@ -44,7 +45,7 @@ def burn_in(size: int, rank: int, noise: float) -> tuple[float, float, float]:
 
 
 def found(purities: tuple[float, ...], tensors: int = 8) -> float:
-    """Accuracy of the start alone on matrices without noise, the hardest for it."""
+    """Return the accuracy of the start alone on matrices without noise, its hardest case."""
     seeding.PURITIES, right = purities, []
     for number in range(tensors):
         sim = simulate((40, 40), rank=3, density=0.1, noise=0.0, random_state=number)
@@ -55,10 +56,10 @@ def found(purities: tuple[float, ...], tensors: int = 8) -> float:
 
 
 if __name__ == "__main__":
-    print("cells  L   noise  begin s  mend s  burn-in s  share")
+    print("cells  L   noise  begin s  repair s  burn-in s  share")
     for size, rank, noise in ((20, 10, 0.1), (20, 10, 0.3), (100, 20, 0.1), (300, 20, 0.1)):
-        begin, mend, whole = burn_in(size, rank, noise)
-        share = f"{100 * (begin + mend) / whole:.0f}%"
-        print(f"{size}^3  {rank:3}  {noise:5}  {begin:7.3f}  {mend:6.3f}  {whole:9.3f}  {share:>5}")
+        begin, repair, whole = burn_in(size, rank, noise)
+        share = f"{100 * (begin + repair) / whole:.0f}%"
+        print(f"{size}^3  {rank:3}  {noise:5}  {begin:7.3f}  {repair:8.3f}  {whole:9.3f}  {share:>5}")
     for purities in ((0.75,), (0.99,), (0.3,), (0.99, 0.75, 0.3)):
         print(f"purities {purities}: {found(purities):.4f}")

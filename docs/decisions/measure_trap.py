@@ -1,8 +1,8 @@
-"""Prints the figures of note 4: chains caught at lambda = 0, for several least contrasts of the rates.
+"""Print the figures of note 4: chains stuck at lambda = 0, for several minimum contrasts of the rates.
 
 Run with ``python docs/decisions/measure_trap.py``. Chains start from fair coins on 20 x 20 x 20 tensors of
-rank 10 and density 0.1, with 45% of the cells flipped (lambda = 0.2). A chain is caught if its mean lambda
-over the last 50 of 500 sweeps is below a half of that; flips are of caught chains, accuracy is of all.
+rank 10 and density 0.1, with 45% of the cells flipped (lambda = 0.2). A chain is stuck if its mean lambda
+over the last 50 of 500 sweeps is below half of that; flips are means over stuck chains, accuracy over all.
 """
 
 import itertools
@@ -21,12 +21,12 @@ RANK, SWEEPS, LAST, FITS, FLIPPED = 10, 500, 50, 30, 0.45
 
 
 def begin(factors):
-    """The state that a chain with these factors starts from; lambda = 0.5, as in the paper."""
+    """Return the state that a chain with these factors starts from; lambda = 0.5, as in the paper."""
     return State(Factors.from_bits(factors), noise.START, (0.5,) * len(factors), 0)
 
 
 def run(sim, model):
-    """Mean lambda, share of entries that flip in a sweep, accuracy on the noise-free cells, at the end."""
+    """Return the final mean lambda, share of entries that flip per sweep, and noise-free accuracy."""
     tensor = DenseTensor(sim.observed)
     chain = sample(tensor, begin(random_factors(tensor, model, 0)), model)
     states = [state for state, _ in itertools.islice(chain, SWEEPS)][-LAST:]
@@ -40,17 +40,17 @@ def run(sim, model):
 def main():
     half = np.log((1 - FLIPPED) / FLIPPED) / 2
     sims = [datasets.simulate((20, 20, 20), RANK, 0.1, FLIPPED, random_state=seed) for seed in range(FITS)]
-    print(f"accuracy of always saying 0: {1 - np.mean([sim.noise_free for sim in sims]):.2f}")
-    print(f"{'contrast':>9} {'prior':>13} {'noise update':>16} {f'caught of {FITS}':>13} flips  accuracy")
+    print(f"accuracy of always predicting 0: {1 - np.mean([sim.noise_free for sim in sims]):.2f}")
+    print(f"{'contrast':>9} {'prior':>13} {'noise update':>16} {f'stuck of {FITS}':>13} flips  accuracy")
     priors = (FixedPrior.from_probabilities([0.5] * 3), LearnedPrior())
     updates = (noise.SymmetricPlugIn, noise.Symmetric)
     for contrast, prior, update in itertools.product((1e-9, 0.01, 0.1), priors, updates):
         noise.CONTRAST = contrast
         ends = np.array([run(sim, Target(RANK, update(), prior, np.uint64(i))) for i, sim in enumerate(sims)])
-        caught = ends[:, 0] < half
-        flips = f"{ends[caught, 1].mean():.2f}" if caught.any() else "-"
+        stuck = ends[:, 0] < half
+        flips = f"{ends[stuck, 1].mean():.2f}" if stuck.any() else "-"
         names = f"{type(prior).__name__:>13} {update.__name__:>16}"
-        print(f"{contrast:>9g} {names} {caught.sum():>13} {flips:>5} {ends[:, 2].mean():>9.2f}")
+        print(f"{contrast:>9g} {names} {stuck.sum():>13} {flips:>5} {ends[:, 2].mean():>9.2f}")
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def test_a_fit_on_a_cluster(folder, monkeypatch) -> None:
     small = ["--components", "1", "--chains", "1", "--draws", "2"]
     result = run(*shlex.split(line)[1:], *small)
     assert result.exit_code == 0, result.output
-    assert load(folder / "runs/spread/fit.nc").posterior_.shape == (13, 30, 30)
+    assert load(folder / "runs/spread").posterior_.shape == (13, 30, 30)
 
 
 def test_a_table_becomes_a_page_that_names_its_people(folder, monkeypatch) -> None:
@@ -99,7 +99,7 @@ def test_a_table_becomes_a_page_that_names_its_people(folder, monkeypatch) -> No
     assert fitted.exit_code == 0, fitted.output
     assert "doctors" in fitted.stdout
     assert "tensorm report runs/named" in fitted.stdout
-    model = load(folder / "runs/named/fit.nc")
+    model = load(folder / "runs/named")
     assert model.modes_ == ("hour", "person", "met")
     assert "doctor 01" in model.labels_[1]
     page = run("report", "runs/named", "--title", "Named <people>")
@@ -144,7 +144,7 @@ def test_the_package_speaks_of_options(folder, monkeypatch) -> None:
     assert len([line for line in found.stdout.splitlines() if line.startswith("Component ")]) <= 20
     assert "--draws" in found.stdout
     assert "n_draws" not in found.output
-    assert 'tensorm.load("runs/plain/fit.nc")' in found.stdout
+    assert 'tensorm.load("runs/plain")' in found.stdout
 
 
 def test_what_is_known_is_there_before_the_first_sweep_and_gone_without_one(folder, monkeypatch) -> None:
@@ -179,10 +179,14 @@ def test_quiet_prints_nothing(folder, monkeypatch) -> None:
         assert (result.exit_code, result.output) == (0, "")
 
 
-def test_datasets_are_listed() -> None:
-    result = run("datasets", "list")
-    assert "ward" in result.stdout
-    assert "CC BY-NC-SA 3.0" in result.stdout
+def test_datasets_are_listed(monkeypatch) -> None:
+    monkeypatch.delenv("TENSORM_DATA", raising=False)
+    lines = run("datasets", "list").stdout.splitlines()
+    assert [line.split()[0] for line in lines[:5]] == ["ward", "hospital", "students", "nations", "cancer"]
+    assert lines[1].endswith("(licence: CC BY-NC-SA 3.0)")
+    assert "students and cancer are read from a folder that TENSORM_DATA names." in lines
+    monkeypatch.setenv("TENSORM_DATA", "mine")
+    assert run("datasets", "list").stdout.endswith("Public data are read from mine.\n")
 
 
 @pytest.mark.parametrize(

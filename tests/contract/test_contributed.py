@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from makers import Maker
+from makers import Kind
 from problems import make_problem
 from tensorm.model import Noise
 from tensorm.posterior.contributions import contributions
-from tensorm.tensors import DenseTensor, RelationalTensor, SymmetricTensor, Tensor
+from tensorm.tensors import DenseTensor, SymmetricTensor, Tensor
 from tensorm.tensors.factors import Factors
 
 
@@ -33,21 +33,15 @@ def check(tensor: Tensor, factors: Sequence[np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("L", [5, 67])
-def test_of_every_kind(make: Maker, L: int) -> None:
-    problem = make_problem((9, 8, 7), L, 3, 0.2, 0.5)
+def test_of_every_kind(kind: Kind, L: int) -> None:
+    tensor, problem = kind.store(make_problem((9, 8, 7), L, 3, 0.2, 0.5))
     problem.factors[0][:, 1] = False  # empty, so no row of it is read
-    check(make(problem.ones, problem.observed), problem.factors)
+    check(tensor, problem.factors)
 
 
-def test_of_a_matrix(make: Maker) -> None:
-    problem = make_problem((11, 70), 4, 4, None, 0.5)
-    check(make(problem.ones, None), problem.factors)
-
-
-def test_of_comparisons() -> None:
-    rng = np.random.default_rng(0)
-    factors = [rng.random((size, 4)) < 0.5 for size in (20, 9, 9)]
-    check(RelationalTensor(rng.normal(size=(20, 9))), factors)
+def test_of_a_matrix(kind: Kind) -> None:
+    tensor, problem = kind.store(make_problem((11, 70), 4, 4, None, 0.5))
+    check(tensor, problem.factors)
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2)], ids=["last modes", "first and last mode"])

@@ -1,4 +1,4 @@
-"""What loaders make of small files in the form of the public ones, cell by cell."""
+"""What loaders return for small files in the format of the public ones, cell by cell."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import json
 import numpy as np
 import pytest
 
-from tensorm import InputError, datasets
-from tensorm.datasets.sources import SOURCES
+from tensorm import FileError, InputError, datasets
+from tensorm.datasets.registry import FILES
 from tensorm.datasets.students import FIRST_WEEK, WEEK
 
 
@@ -17,9 +17,8 @@ from tensorm.datasets.students import FIRST_WEEK, WEEK
 def write(tmp_path, monkeypatch):
     """Return a function that writes files into the folder TENSORM_DATA and lets them pass unchecked."""
 
-    def write(source, path, content):
-        copy = SOURCES[source].copies[0]._replace(checksum="")
-        monkeypatch.setitem(SOURCES, source, SOURCES[source]._replace(copies=(copy,)))
+    def write(name, path, content):
+        monkeypatch.setitem(FILES, name, FILES[name]._replace(sha256=""))
         (tmp_path / path).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / path).write_bytes(content)
 
@@ -47,8 +46,9 @@ CONTACTS = [  # seconds after 13 o'clock at which 20 seconds of contact end
 
 @pytest.fixture
 def ward(write):
+    name = "hospital/hospital_lyon_contacts.dat.gz"
     lines = "".join("\t".join(map(str, contact)) + "\n" for contact in CONTACTS)
-    write("hospital", "hospital/hospital_lyon_contacts.dat.gz", gzip.compress(lines.encode()))
+    write(name, name, gzip.compress(lines.encode()))
 
 
 def both_ways(*contacts):
@@ -106,7 +106,7 @@ def test_seats_of_students(write):
     }
     for name, rows in scans.items():
         content = json.dumps([{"qr_code": code, "resp_time": time} for code, time in rows])
-        write("students", f"students/QR_Code/QR_{name}.json", content.encode())
+        write("students/QR_Code", f"students/QR_Code/QR_{name}.json", content.encode())
     X = datasets.students()
     ranges = ["seats 1-14", "seats 15-28", "seats 29-42", "seats 43-56", "seats 57-70", "seats 71-84"]
     assert X.region.values.tolist() == [*ranges, "?"]
@@ -129,7 +129,7 @@ def test_relations_of_nations(write):
         "test": ("cuba", "aid", "uk"),
     }
     for part, triple in triples.items():
-        write(f"nations {part}", f"nations/{part}.txt", ("\t".join(triple) + "\n\n").encode())
+        write(f"nations/{part}.txt", f"nations/{part}.txt", ("\t".join(triple) + "\n\n").encode())
     for part, triple in triples.items():
         X = datasets.nations(part)
         assert X.dims == ("head", "relation", "tail")
@@ -137,5 +137,66 @@ def test_relations_of_nations(write):
         assert X.relation.values.tolist() == ["aid", "treaties"]
         assert ones(X) == {triple}
         assert X.attrs["source"].endswith(f"/nations/{part}.txt")
-    with pytest.raises(InputError, match="part is 'dev'; choose 'train', 'valid' or 'test'"):
+    with pytest.raises(InputError, match="part is 'dev'; choose 'train' or 'valid' or 'test'"):
         datasets.nations("dev")
+
+
+@pytest.fixture
+def write_matrix(tmp_path, monkeypatch):
+    """Return a function that writes a matrix without a checksum into the folder TENSORM_DATA."""
+
+    def write(kind, **arrays):
+        path = tmp_path / f"cancer/{MATRICES[kind]}"
+        path.parent.mkdir(exist_ok=True)
+        np.savez(path, **arrays)
+        return path
+
+    monkeypatch.setenv("TENSORM_DATA", str(tmp_path))
+    return write
+
+
+MATRICES = {"mirna": "mirna.npz", "mrna": "mrna_pancan.npz"}
+GENES = ["hsa-let-7a-1", "hsa-mir-10a", "hsa-mir-21"]
+BARCODES = ["TCGA-OR-A5J1-01A-11R-A29W-13", "TCGA-V3-A9ZX-01A-11R-A29W-13"]
+MATRIX = {
+    "expr": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "genes": GENES,
+    "barcode": BARCODES,
+    "cancer": ["ACC", "UVM"],
+}
+
+
+def test_patients_are_labelled_alike_and_samples_are_known_of_mirna(write_matrix):
+    write_matrix("mirna", **MATRIX)
+    write_matrix("mrna", **{**MATRIX, "barcode": [name[:12] for name in BARCODES]})
+    made = {kind: datasets.cancer(kind) for kind in ("mirna", "mrna")}
+    for X in made.values():
+        assert X.dims == ("patient", "gene")
+        assert X.patient.values.tolist() == ["TCGA-OR-A5J1", "TCGA-V3-A9ZX"]
+        assert X.gene.values.tolist() == GENES
+        assert X.cancer.values.tolist() == ["ACC", "UVM"]
+        assert X.sel(patient="TCGA-V3-A9ZX").values.tolist() == [3, 4, 5]
+    assert made["mirna"]["sample"].dims == ("patient",)
+    assert made["mirna"]["sample"].values.tolist() == BARCODES
+    assert "sample" not in made["mrna"].coords
+    assert made["mirna"].attrs["licence"] == "TCGA, open access; package GPL-2"
+    assert made["mrna"].attrs["licence"] == "TCGA, open access"
+
+
+def test_a_matrix_that_cannot_be_read_can_be_made_again(write_matrix):
+    message = r"mirna.npz does not contain expr, genes, barcode and cancer of matching sizes; delete it"
+    others = [{name: values[:1]} for name, values in MATRIX.items()] + [{"expr": np.zeros(2)}, {"genes": "a"}]
+    for other in others:
+        write_matrix("mirna", **{**MATRIX, **other})
+        with pytest.raises(FileError, match=message):
+            datasets.cancer()
+    path = write_matrix("mirna", expr=MATRIX["expr"])
+    with pytest.raises(FileError, match=message):
+        datasets.cancer()
+    path.write_bytes(b"PK")
+    with pytest.raises(FileError, match=message):
+        datasets.cancer()
+    with open(path, "wb") as file:
+        np.save(file, MATRIX["expr"])
+    with pytest.raises(FileError, match=message):
+        datasets.cancer()

@@ -20,8 +20,8 @@ from tensorm.report.plots import PLOTS
 
 def test_every_output_of_one_fit(tmp_path: Path) -> None:
     model = forge.small_fit()
-    model.save(tmp_path / "run.nc")
-    again = tensorm.load(tmp_path / "run.nc")
+    model.save(tmp_path / "run.tensorm")
+    again = tensorm.load(tmp_path / "run.tensorm")
     for fitted in (model, again):
         tree = fitted.to_datatree(np.zeros((4, 5, 3)), log_likelihood=True)
         assert tree["posterior/factor_gene"].shape[2:] == (4, 9)
@@ -101,7 +101,7 @@ def test_outputs_need_a_fit(tmp_path: Path) -> None:
 
 
 def test_loading_a_file_needs_none_of_the_other_tools(tmp_path: Path) -> None:
-    path = tmp_path / "run.nc"
+    path = tmp_path / "run.tensorm"
     forge.small_fit().save(path)
     others = "{'h5py', 'h5netcdf', 'xarray', 'tensorly', 'arviz_stats', 'netCDF4'}"
     code = f"import sys, tensorm; tensorm.load({str(path)!r}); print(sorted({others} & set(sys.modules)))"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import forge
 import killable
 import tensorm
 from tensorm import FileError, TensOrMachine, datasets
@@ -51,7 +53,7 @@ def test_killed_twenty_times_a_run_ends_as_if_never_killed(whole: TensOrMachine,
         folder, seconds = tmp_path / f"run-{runs}", 0.1
         while run_child(folder, seconds * (0.5 + rng.random())):
             kills, seconds = kills + 1, seconds * 1.15  # in the end it must get somewhere
-        assert_same_fit(tensorm.load(folder / "fit.nc"), whole)
+        assert_same_fit(tensorm.load(folder / "fit.tensorm"), whole)
         assert not list(folder.glob(".*.part"))
         runs += 1
 
@@ -74,7 +76,7 @@ def test_how_the_number_was_chosen_is_known_after_a_stop(tmp_path: Path) -> None
     model = TensOrMachine("auto", n_chains=1, n_draws=20, random_state=0, progress=False)
     chosen = model.fit(X, run_dir=folder).selection_
     assert tensorm.resume(folder).selection_.to_json() == chosen.to_json()
-    (folder / "fit.nc").unlink()
+    (folder / "fit.tensorm").unlink()
     assert tensorm.resume(folder).selection_.to_json() == chosen.to_json()
     assert_same_fit(tensorm.resume(folder), model)
     (folder / "selection.json").write_text("{")
@@ -87,8 +89,8 @@ def test_how_the_number_was_chosen_is_known_after_a_stop(tmp_path: Path) -> None
 def test_seeds_drawn_by_chance_are_kept(tmp_path: Path) -> None:
     X = datasets.simulate((8, 8, 8), rank=2, random_state=0, missing=0.2).observed
     TensOrMachine(2, n_chains=2, n_draws=5, progress=False).fit(X, run_dir=tmp_path)
-    first = tensorm.load(tmp_path / "fit.nc")
-    for name in ("fit.nc", "chain-0.nc", "chain-1.nc"):
+    first = tensorm.load(tmp_path / "fit.tensorm")
+    for name in ("fit.tensorm", "chain-0.tensorm", "chain-1.tensorm"):
         (tmp_path / name).unlink()
     assert_same_fit(tensorm.resume(tmp_path), first)
 
@@ -98,9 +100,57 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     model = TensOrMachine(2, n_chains=1, n_draws=3, burn_in=2, random_state=0, progress=False)
     model.fit(X, run_dir=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(FileError, match="holds a run already"):
+    with pytest.raises(FileError, match="already holds a run"):
         model.fit(X, run_dir=tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def stopped_run(folder: Path, **changes) -> TensOrMachine:
+    """A run whose chains are done, but whose fit was not saved."""
+    X = datasets.simulate((8, 8, 8), rank=2, noise=0.1, random_state=0).observed
+    settings = {"n_components": 2, "n_chains": 2, "n_draws": 5, "random_state": 3, "progress": False}
+    model = TensOrMachine(**settings | changes).fit(X, run_dir=folder)
+    (folder / "fit.tensorm").unlink()
+    return model
+
+
+def test_a_chain_copied_over_another_is_refused(tmp_path: Path) -> None:
+    stopped_run(tmp_path)
+    shutil.copy(tmp_path / "chain-1.tensorm", tmp_path / "chain-0.tensorm")
+    with pytest.raises(FileError, match=r"chain-0\.tensorm cannot be read: it belongs to chain 1, not 0"):
+        tensorm.resume(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change", [{"n_components": 3}, {"n_draws": 4}, {"noise_prior": (2.0, 1.0)}], ids=str
+)
+def test_a_chain_of_another_run_with_the_same_seed_is_refused(tmp_path: Path, change: dict) -> None:
+    stopped_run(tmp_path / "mine")
+    stopped_run(tmp_path / "theirs", **change)
+    shutil.copy(tmp_path / "theirs" / "chain-0.tensorm", tmp_path / "mine")
+    with pytest.raises(FileError, match=r"chain-0\.tensorm cannot be read: it belongs to another run"):
+        tensorm.resume(tmp_path / "mine")
+
+
+def test_a_chain_with_a_forged_number_of_components_is_refused(tmp_path: Path) -> None:
+    stopped_run(tmp_path)
+    path = tmp_path / "chain-0.tensorm"
+    parts = forge.Parts(path.read_bytes())
+    parts.about["n_components"] = parts.about["draws"]["n_components"] = 130
+    for k in range(3):
+        parts.write(f"state_{k}", np.full((8, 3), 2**64 - 1, "u8"))
+    path.write_bytes(parts.join())
+    with pytest.raises(FileError, match="there are 130 components instead of 2"):
+        tensorm.resume(tmp_path)
+
+
+def test_a_folder_is_loaded_once_its_run_is_finished(tmp_path: Path) -> None:
+    model = stopped_run(tmp_path)
+    with pytest.raises(FileError, match=r"holds no finished fit; finish it with tensorm\.resume\('.*'\)\.$"):
+        tensorm.load(tmp_path)
+    tensorm.resume(tmp_path)
+    assert_same_fit(tensorm.load(tmp_path), model)
+    assert_same_fit(tensorm.load(str(tmp_path)), model)
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
@@ -117,14 +167,14 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
 
 def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch) -> None:
     """The disk is full after a few checkpoints; once there is room, the run goes on to the same end."""
-    from tensorm.storage import netcdf
+    from tensorm.storage import files
     from tensorm.storage.checkpoints import Checkpoints
 
     X = datasets.simulate((8, 8, 8), rank=2, noise=0.1, random_state=0).observed
     settings = {"n_components": 2, "n_chains": 1, "n_draws": 20, "random_state": 3, "progress": False}
     expected = TensOrMachine(**settings).fit(X)
     monkeypatch.setattr(Checkpoints, "due", lambda self, number: True)
-    written, real = [], netcdf.os.fsync
+    written, real = [], files.os.fsync
 
     def full(descriptor: int) -> None:
         written.append(descriptor)
@@ -133,7 +183,7 @@ def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(tmp_path: Path,
         real(descriptor)
 
     with monkeypatch.context() as patch:
-        patch.setattr(netcdf.os, "fsync", full)
+        patch.setattr(files.os, "fsync", full)
         with pytest.raises(FileError, match=r"(?i)no space left on device"):
             TensOrMachine(**settings).fit(X, run_dir=tmp_path)
     assert not list(tmp_path.glob(".*.part"))

@@ -39,6 +39,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> xarray.DataArray:
         "cancer": ("patient", TYPES),
     }
     M = xarray.DataArray(values, dims=("patient", "gene"), coords=coords)
+    monkeypatch.setattr(tumours, "ensure", lambda kind: None)
     monkeypatch.setattr(tumours.datasets, "cancer", lambda kind: M)
     monkeypatch.setattr(forests, "TREES", 5)
     monkeypatch.setattr(forests, "FOLDS", 2)
@@ -192,8 +193,8 @@ def test_a_run_on_made_up_tumours(
         accuracy = {row["features"]: row["accuracy"] for row in found["accuracy"]}
         assert accuracy["tensorm, membership"] > 0.6
         section = (out / "other" / f"{name}.md").read_text()
-        assert "Boolean ALS has the 12 miRNAs" in section
-        assert "(the commonest has 33% of the patients)" in section
+        assert "Boolean ALS uses the 12 miRNAs" in section
+        assert "(the most common has 33% of the patients)" in section
         assert ", 0 more than 80% of all patients." in section
         for kind in ("html", "png"):
             assert (out / "other" / f"{name}.{kind}").stat().st_size > 1000
@@ -219,8 +220,8 @@ def test_counts_below_nothing_are_refused(study: Any, arguments: list[str]) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--patients", "3"], "No type of cancer has 5 of 3 patients"),
-        (["--components", "30", "--attributes", "20"], "take fewer components"),
+        (["--patients", "3"], "No type of cancer has 5 of the 3 patients"),
+        (["--components", "30", "--attributes", "20"], "use fewer components"),
     ],
 )
 def test_too_few_of_anything_ends_in_a_sentence(
@@ -270,7 +271,7 @@ def test_pathways_of_table_1_are_weighed_against_as_many_by_chance() -> None:
     assert found["by chance"] == pytest.approx(10 * 113 / 304)
     draws = sum(comb(113, k) * comb(191, 10 - k) for k in range(6, 11))
     assert found["p"] == pytest.approx(draws / comb(304, 10))
-    assert "3.7 would be, and 6 or more with a probability of 0.12" in pathways.tell(found)
+    assert "3.7 would be on average, and 6 or more with a probability of 0.12" in pathways.tell(found)
 
 
 UP, DOWN = range(8), range(8, 20)  # of the planted component; ten genes are in no pathway
@@ -309,11 +310,11 @@ def test_pathways_of_a_planted_component(
     tests = pathways.enrich({"+": [UP], "-": [DOWN]}, [f"g{i}" for i in range(30)], SETS)
     assert any(0.05 < row.q < 0.5 for row in tests)  # and so not told
     section = (out / "pathways.md").read_text()
-    assert "60 patients, 30 genes (all of those that KEGG knows)" in section
-    assert "sides hold 27% to 40% of the genes" in section
+    assert "60 patients, 30 genes (all of those in KEGG)" in section
+    assert "sides contain 27% to 40% of the genes" in section
     assert "| 0 (+) | 8 | B | up (6 genes, 1.6 expected, q 4e-04) |" in section
     assert "| 0 (-) | 12 | B | down (6 genes, 2.4 expected, q 6e-03) |" in section
-    assert "They are of 2 of the 4 pathways" in section
+    assert "They involve 2 of the 4 pathways" in section
     assert "only 3 types of cancer (A, B, C)" in section
 
 
@@ -327,7 +328,7 @@ def test_results_of_other_settings_are_kept_apart(
         with monkeypatch.context() as patch:
             patch.setattr(record, "OUT", out)
             assert CliRunner().invoke(pathways.main, arguments, catch_exceptions=False).exit_code == 0
-        assert "No pathway stands out." in (where / "pathways.md").read_text()
+        assert "No pathway is enriched." in (where / "pathways.md").read_text()
     assert "9 genes (those that vary most of those" in (out / "other" / "pathways.md").read_text()
 
 

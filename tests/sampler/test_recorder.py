@@ -11,6 +11,7 @@ from draws import COMPONENTS, make_draws, make_model, make_trace
 from tensorm.sampler.recorder import Recorder
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import log_posterior
+from tensorm.tensors.factors import Factors
 
 
 @pytest.mark.parametrize("L", COMPONENTS)
@@ -45,9 +46,7 @@ def test_what_is_recorded_is_not_overwritten_by_later_sweeps() -> None:
     recorder = Recorder(make_model(2))
     (factors, state, info), *_ = make_draws(2)
     recorder.record(state, info)
-    for masks in state.factors:
-        masks[...] = 0
-    recorder.record(state, info)
+    recorder.record(state._replace(factors=Factors.empty([len(masks) for masks in state.factors], 2)), info)
     trace = recorder.trace(burn_in=0, settled=False)
     assert len(recorder) == len(trace) == 2
     assert not trace.settled

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import forge
 from tensorm.datasets import simulate
 from tensorm.errors import FileError
 from tensorm.sampler.chains import Chain, Plan, run_chain
@@ -17,12 +18,18 @@ from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.tensors import DenseTensor
+from tensorm.tensors.factors import Factors
 
 SEED = np.uint64(3)
+SHAPE = (12, 12, 12)
 
 
 def make_plan(**how) -> Plan:
     return Plan(Target(4, Asymmetric(), LearnedPrior(), SEED), n_draws=12, **how)
+
+
+def keep(folder: Path, plan: Plan, run: str = "this run", **how) -> Checkpoints:
+    return Checkpoints(folder, run, SHAPE, plan.target.n_components, **how)
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +52,12 @@ def stop_after(n_sweeps: int):
 
 @pytest.mark.parametrize("sweeps", [0, 1, 4, 5, 6, 10, 26, 60, 109, 110, 111, 115, 121, 122])
 def test_a_chain_stopped_anywhere_goes_on_as_if_never_stopped(tensor, tmp_path: Path, sweeps: int) -> None:
-    """Every fifth sweep of burn-in a chain may be mended; this one burns in for 110 sweeps."""
+    """Every fifth sweep of burn-in a chain may be repaired; this one burns in for 110 sweeps."""
     plan = make_plan()
     whole = run_chain(tensor, plan, 1)
     assert whole.burn_in == 110
-    run_chain(tensor, plan, 1, stop=stop_after(sweeps), checkpoints=Checkpoints(tmp_path, SEED))
-    assert_same(run_chain(tensor, plan, 1, checkpoints=Checkpoints(tmp_path, SEED)), whole)
+    run_chain(tensor, plan, 1, stop=stop_after(sweeps), checkpoints=keep(tmp_path, plan))
+    assert_same(run_chain(tensor, plan, 1, checkpoints=keep(tmp_path, plan)), whole)
 
 
 @pytest.mark.parametrize(
@@ -65,14 +72,14 @@ def test_a_chain_stopped_anywhere_goes_on_as_if_never_stopped(tensor, tmp_path: 
 def test_every_kind_of_chain_goes_on(tensor, tmp_path: Path, plan: Plan) -> None:
     whole = run_chain(tensor, plan, 0)
     for sweeps in (2, 6, 8):
-        run_chain(tensor, plan, 0, stop=stop_after(sweeps), checkpoints=Checkpoints(tmp_path, SEED))
-    assert_same(run_chain(tensor, plan, 0, checkpoints=Checkpoints(tmp_path, SEED)), whole)
+        run_chain(tensor, plan, 0, stop=stop_after(sweeps), checkpoints=keep(tmp_path, plan))
+    assert_same(run_chain(tensor, plan, 0, checkpoints=keep(tmp_path, plan)), whole)
 
 
 def test_a_finished_chain_makes_no_more_sweeps(tensor, tmp_path: Path) -> None:
     plan, steps = make_plan(burn_in=2), []
-    whole = run_chain(tensor, plan, 0, checkpoints=Checkpoints(tmp_path, SEED))
-    again = run_chain(tensor, plan, 0, steps.append, checkpoints=Checkpoints(tmp_path, SEED))
+    whole = run_chain(tensor, plan, 0, checkpoints=keep(tmp_path, plan))
+    again = run_chain(tensor, plan, 0, steps.append, checkpoints=keep(tmp_path, plan))
     assert steps == []
     assert_same(again, whole)
 
@@ -80,7 +87,7 @@ def test_a_finished_chain_makes_no_more_sweeps(tensor, tmp_path: Path) -> None:
 def test_checkpoints_are_made_by_the_clock(tensor, tmp_path: Path, monkeypatch) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    checkpoints, written = Checkpoints(tmp_path, SEED, every=10.0), []
+    checkpoints, written = keep(tmp_path, make_plan(), every=10.0), []
     monkeypatch.setattr(checkpoints, "write", lambda number, snapshot: written.append(now[0]))
     assert not checkpoints.due(0)  # the clock starts with the first question
     now[0] = 9.9
@@ -90,24 +97,115 @@ def test_checkpoints_are_made_by_the_clock(tensor, tmp_path: Path, monkeypatch) 
     assert not checkpoints.due(1)
 
 
+def write(tensor, folder: Path, sweeps: int = 0, number: int = 0) -> Path:
+    """A checkpoint of a chain that made so many sweeps, the last of them draws."""
+    plan = make_plan(burn_in=3)
+    chain = Chain(tensor, plan, number)
+    for _ in range(sweeps):
+        chain.step()
+    keep(folder, plan).write(number, chain.snapshot())
+    return folder / f"chain-{number}.tensorm"
+
+
 def test_another_runs_checkpoint_is_refused(tensor, tmp_path: Path) -> None:
-    Checkpoints(tmp_path, SEED).write(0, Chain(tensor, make_plan(), 0).snapshot())
-    with pytest.raises(FileError, match="another run"):
-        Checkpoints(tmp_path, np.uint64(4)).read(0)
+    write(tensor, tmp_path)
+    with pytest.raises(FileError, match="it belongs to another run"):
+        keep(tmp_path, make_plan(), "another").read(0)
+
+
+def test_another_chains_checkpoint_is_refused(tensor, tmp_path: Path) -> None:
+    write(tensor, tmp_path, number=1).rename(tmp_path / "chain-0.tensorm")
+    with pytest.raises(FileError, match="it belongs to chain 1, not 0"):
+        keep(tmp_path, make_plan()).read(0)
 
 
 def test_a_damaged_checkpoint_is_refused(tensor, tmp_path: Path) -> None:
-    checkpoints = Checkpoints(tmp_path, SEED)
-    checkpoints.write(0, Chain(tensor, make_plan(), 0).snapshot())
-    path = tmp_path / "chain-0.nc"
+    path = write(tensor, tmp_path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(FileError, match=r"chain-0\.nc cannot be read"):
-        checkpoints.read(0)
+    with pytest.raises(FileError, match=r"chain-0\.tensorm cannot be read"):
+        keep(tmp_path, make_plan()).read(0)
+
+
+def said(name: str, value: object):
+    return lambda parts: parts.about.update({name: value})
+
+
+def changed(path: str, at: object, value: object):
+    return lambda parts: parts.change(path, at, value)
+
+
+def replaced(path: str, array: np.ndarray):
+    return lambda parts: parts.write(path, array)
+
+
+def all_say(n_components: int):
+    def change(parts: forge.Parts) -> None:
+        parts.about["n_components"] = parts.about["draws"]["n_components"] = n_components
+
+    return change
+
+
+FORGED = {
+    "another kind of file": (said("format", "tensorm fit"), "format is 'tensorm fit'"),
+    "newer": (said("format_version", 9), "install a newer tensorm"),
+    "first edition": (said("format_version", 0), "format_version is 0"),
+    "no run": (said("run", None), "run is None"),
+    "chain of text": (said("chain", "0"), "chain is '0'"),
+    "more components": (said("n_components", 5), "there are 5 components instead of 4"),
+    "more components everywhere": (all_say(65), "there are 65 components instead of 4"),
+    "components 10^12": (all_say(10**12), "components instead of 4"),
+    "components differ in draws": (changed("draws/factor_0", (0, 0, 0), 16), "beyond the last"),
+    "fewer rows": (replaced("state_1", np.zeros((11, 1), "u8")), r"has shape \(11, 1\), not \(12, 1\)"),
+    "more words": (replaced("state_1", np.zeros((12, 2), "u8")), r"has shape \(12, 2\), not \(12, 1\)"),
+    "other words": (replaced("state_1", np.zeros((12, 1), "i8")), "of type '<i8', not '<u8'"),
+    "spare bits": (changed("state_2", (3, 0), 16), "state_2 has members of a component beyond the last"),
+    "last spare bit": (changed("state_2", (3, 0), 2**63), "beyond the last"),
+    "rates out of order": (replaced("noise", np.array([0.2, 0.3])), "rates that are not ordered"),
+    "rate 1": (replaced("noise", np.array([1.0, 0.3])), "rates that are not ordered"),
+    "rate nan": (replaced("noise", np.array([0.5, np.nan])), "rates that are not ordered"),
+    "density 1": (changed("density", 0, 1.0), "density holds numbers"),
+    "density missing": (changed("density", 0, np.nan), "density holds numbers"),
+    "sweep beyond all": (said("sweep", 2**40), "sweep is 1099511627776"),
+    "sweep negative": (said("sweep", -1), "sweep is -1"),
+    "settled 2": (said("settled", 2), "settled is 2"),
+    "long history": (replaced("history", np.zeros(51)), "history is not one of log-likelihoods"),
+    "history nan": (changed("history", 0, np.nan), "history is not one of log-likelihoods"),
+    "more history than sweeps": (said("sweeps_since", 1), "history is not one of log-likelihoods"),
+    "repairs of text": (said("repairs", "1"), "repairs is '1'"),
+    "count negative": (changed("confusion", 0, -1), "confusion holds counts"),
+    "count too large": (changed("confusion", 0, 10**6), "confusion holds counts"),
+    "no counts": (replaced("confusion", np.zeros(4, "i8")), "confusion holds counts"),
+    "draws of another tensor": (replaced("draws/factor_0", np.zeros((3, 11, 1), "u1")), "has shape"),
+    "draw out of order": (changed("draws/noise", 0, [0.1, 0.2]), "rates that are not ordered .* in draws"),
+    "state missing": (lambda parts: parts.members.pop("state_1.npy"), "'state_1' is missing"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_what_no_chain_leaves_is_refused(tensor, tmp_path: Path, name: str) -> None:
+    """Whatever reaches a kernel has the size and the members that the run's own chains have."""
+    change, why = FORGED[name]
+    path = write(tensor, tmp_path, sweeps=6)
+    parts = forge.Parts(path.read_bytes())
+    path.write_bytes(parts.join())
+    assert keep(tmp_path, make_plan()).read(0) is not None
+    change(parts)
+    path.write_bytes(parts.join())
+    with pytest.raises(FileError, match=why):
+        keep(tmp_path, make_plan()).read(0)
+
+
+def test_words_without_spare_bits_may_be_full(tensor, tmp_path: Path) -> None:
+    plan = Plan(Target(64, Asymmetric(), LearnedPrior(), SEED), n_draws=2, burn_in=1)
+    snapshot = Chain(tensor, plan, 0).snapshot()
+    full = Factors(tuple(np.full((12, 1), 2**64 - 1, np.uint64) for _ in SHAPE), 64)
+    keep(tmp_path, plan).write(0, snapshot._replace(state=snapshot.state._replace(factors=full)))
+    assert keep(tmp_path, plan).read(0).state.factors.same_as(full)
 
 
 def test_what_a_killed_process_was_writing_is_cleared_away(tmp_path: Path) -> None:
     for name in ("chain-0", "run", "fit"):
-        (tmp_path / f".{name}.nc.x1.part").write_bytes(b"half")
+        (tmp_path / f".{name}.tensorm.x1.part").write_bytes(b"half")
     (tmp_path / "mine.part").write_bytes(b"not ours")
-    Checkpoints(tmp_path, SEED)
+    keep(tmp_path, make_plan())
     assert [path.name for path in tmp_path.iterdir()] == ["mine.part"]

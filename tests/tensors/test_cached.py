@@ -20,7 +20,7 @@ from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, Stream, cached, slices
-from tensorm.tensors.cached import CachedCounts, cache_counts, memory_for_counts
+from tensorm.tensors.cached import CachedCounts, memory_for_counts
 from tensorm.tensors.factors import Factors
 
 ALWAYS = np.inf
@@ -63,12 +63,12 @@ def planted(shape: tuple[int, ...], L: int, missing: float, noise: float = 0.1) 
 
 def disturb(factors: Factors, L: int, rng: np.random.Generator, rows: int) -> Factors:
     """Factors with an entry flipped in some rows of some modes, as burn-in may do it."""
-    new = factors.copy()
+    new = [masks.copy() for masks in factors]
     for k in rng.permutation(len(new))[: rng.integers(1, len(new) + 1)]:
         for n in rng.integers(len(new[k]), size=rows):
             l = int(rng.integers(L))
             new[k][n, l // 64] ^= np.uint64(1) << np.uint64(l % 64)
-    return new
+    return Factors(tuple(new), L)
 
 
 CASES = [
@@ -154,12 +154,12 @@ def test_a_chain_that_goes_on_is_the_same(
     plain = run_chain(tensor, plan, 0)
     for name in ("WORTH_KEEPING", "STEP"):
         monkeypatch.setattr(cached, name, 0)
-    assert isinstance(cache_counts(tensor, 4), CachedCounts)
+    assert isinstance(tensor.cached(4), CachedCounts)
     for sweeps in (12, 23):
         left = iter(range(sweeps))
         stop = lambda left=left: next(left, None) is None  # noqa: E731
-        run_chain(tensor, plan, 0, stop=stop, checkpoints=Checkpoints(tmp_path, seed))
-    whole = run_chain(tensor, plan, 0, checkpoints=Checkpoints(tmp_path, seed))
+        run_chain(tensor, plan, 0, stop=stop, checkpoints=Checkpoints(tmp_path, "run", tensor.shape, 4))
+    whole = run_chain(tensor, plan, 0, checkpoints=Checkpoints(tmp_path, "run", tensor.shape, 4))
     assert plain is not None
     assert whole is not None
     for a, b in zip(plain.factors, whole.factors, strict=True):
@@ -230,7 +230,7 @@ def test_a_chain_is_the_same(init: str, monkeypatch: pytest.MonkeyPatch) -> None
     plain = run_chain(DenseTensor(X), plan, 0)
     monkeypatch.setattr(cached, "WORTH_KEEPING", 0)
     monkeypatch.setattr(cached, "STEP", 0)
-    assert isinstance(cache_counts(DenseTensor(X), 4), CachedCounts)
+    assert isinstance(DenseTensor(X).cached(4), CachedCounts)
     kept_draws = run_chain(DenseTensor(X), plan, 0)
     assert plain is not None
     assert kept_draws is not None
@@ -241,7 +241,7 @@ def test_a_chain_is_the_same(init: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_small_tensors_are_left_alone() -> None:
     tensor = DenseTensor(planted((9, 8, 7), 3, 0.0)[0])
-    assert cache_counts(tensor, 5) is tensor
+    assert tensor.cached(5) is tensor
     assert memory_for_counts(tensor, 5) == 0
 
 

@@ -18,6 +18,7 @@ import tensorm
 from tensorm import ClusterError, DaskTensor, FileError, InputError, TensOrMachine, datasets
 from tensorm.tensors import DenseTensor, as_tensor, workers
 from tensorm.tensors.distributed import connect
+from tensorm.tensors.factors import Factors
 
 distributed = pytest.importorskip("distributed")
 SETTINGS: dict[str, Any] = {"n_chains": 2, "n_draws": 5, "burn_in": 12, "random_state": 0, "progress": False}
@@ -66,7 +67,7 @@ def client() -> Iterator[Any]:
 def test_the_draws_of_one_machine(n_workers: int, alone: TensOrMachine) -> None:
     with in_threads(n_workers) as cluster, distributed.Client(cluster) as client:
         tensor = DaskTensor(np.array_split(X, n_workers), client)
-        places = {place.worker for place in tensor._crew._places}
+        places = {place.worker for place in tensor._host._places}
         assert len(places) == tensor.n_shards == n_workers
         assert_same_draws(fit(tensor), alone)
 
@@ -207,8 +208,8 @@ def test_wrong_arguments(client: Any) -> None:
 def test_a_run_is_resumed_with_the_same_cells_only(client: Any, alone: TensOrMachine, tmp_path: Path) -> None:
     tensor = DaskTensor(np.array_split(X, 2))
     assert_same_draws(TensOrMachine(3, **SETTINGS).fit(tensor, run_dir=tmp_path), alone)
-    assert (tmp_path / "run.nc").stat().st_size < 40_000  # no cells
-    (tmp_path / "fit.nc").unlink()
+    assert (tmp_path / "run.tensorm").stat().st_size < 40_000  # no cells
+    (tmp_path / "fit.tensorm").unlink()
     with pytest.raises(FileError, match=r"on a cluster; give them again, as in resume\(run_dir, X\)"):
         tensorm.resume(tmp_path)
     with pytest.raises(InputError, match="X has other cells than the run in this folder"):
@@ -225,7 +226,7 @@ def test_without_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def with_timeout(tensor: DaskTensor, seconds: float) -> DaskTensor:
     """A limit that loading itself, on a busy machine, may be too slow for."""
-    tensor._crew._timeout = seconds
+    tensor._host._timeout = seconds
     return tensor
 
 
@@ -250,7 +251,7 @@ class Slow(DenseTensor):
 def test_without_an_answer_a_run_ends_after_the_time_given(client: Any) -> None:
     tensor = with_timeout(DaskTensor([partial(Slow, X)]), 0.5)
     with pytest.raises(ClusterError, match=r"No answer came from the cluster at .* in 0.5 s; look at its"):
-        tensor.confusion([np.zeros((N, 1), np.uint64) for N in X.shape], 1)
+        tensor.confusion(Factors.empty(X.shape, 1))
 
 
 def test_without_a_cluster_a_run_ends() -> None:
@@ -260,7 +261,7 @@ def test_without_a_cluster_a_run_ends() -> None:
     client.close()
     cluster.close()
     with pytest.raises(ClusterError, match="start"):
-        tensor.counts(0, [np.zeros((N, 1), np.uint64) for N in X.shape], 1)
+        tensor.counts(0, Factors.empty(X.shape, 1))
 
 
 def test_a_worker_killed_in_mid_run_changes_nothing(

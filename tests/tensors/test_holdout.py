@@ -17,7 +17,7 @@ from tensorm import (
     hold_out,
     train_test_mask,
 )
-from tensorm.tensors import holdout
+from tensorm.tensors import choosing
 
 
 def cells(shape, seed=0, missing=0.2, density=0.3) -> np.ndarray:
@@ -59,7 +59,7 @@ def test_every_cell_is_as_likely() -> None:
 
 def test_pieces_of_a_large_tensor_give_their_share(monkeypatch) -> None:
     X = cells((10, 9, 8))
-    monkeypatch.setattr(holdout, "AT_ONCE", 50)
+    monkeypatch.setattr(choosing, "AT_ONCE", 50)
     mask = train_test_mask(X, 0.25)
     observed = ~np.isnan(X)
     assert mask.sum() == round(0.25 * observed.sum())
@@ -167,6 +167,16 @@ def test_hiding_keeps_names_and_labels() -> None:
 X = cells((5, 4, 4))
 
 
+def test_cells_of_a_tensor_can_be_hidden() -> None:
+    X = xr.DataArray(cells((5, 4, 3)), dims=["a", "b", "c"], coords={"a": list("vwxyz")})
+    mask = train_test_mask(X, 0.3)
+    tensor = hide(DenseTensor(X), mask)
+    assert tensor.modes == ("a", "b", "c")
+    assert list(tensor.labels[0]) == list("vwxyz")
+    found = tensor.read_cells([np.arange(size) for size in X.shape])
+    np.testing.assert_array_equal(found, np.nan_to_num(np.where(mask, np.nan, X.values), nan=-1))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -185,14 +195,17 @@ X = cells((5, 4, 4))
         (lambda: train_test_mask(X, symmetric=(1, 1)), "symmetric is (1, 1), of sizes 4 and 4; give two"),
         (lambda: train_test_mask(X, symmetric=(1, 9)), "symmetric is 9; choose one of 'mode 0', 'mode 1'"),
         (lambda: hold_out(X, zeros="a"), "zeros is 'a'; give a number of at least 0, of zeros for each one."),
-        (lambda: hold_out(RelationalTensor(X[0])), "X is a RelationalTensor; use its own hold_out instead."),
+        (
+            lambda: hold_out(RelationalTensor(X[0])),
+            "X is a RelationalTensor; use its own hold_out, or train_test_mask, instead.",
+        ),
         (lambda: hold_out(X, zeros=-1), "zeros is -1; give a number of at least 0"),
         (lambda: hold_out(X, zeros=np.inf), "zeros is inf; give a number of at least 0"),
         (lambda: hide(X, X), "mask has shape (5, 4, 4) and dtype float64; give Booleans of shape (5, 4, 4)"),
         (lambda: hide(X, np.ones(5, bool)), "mask has shape (5,) and dtype bool; give Booleans of shape (5,"),
         (
-            lambda: hide(DenseTensor(X), np.ones(X.shape, bool)),
-            "X is a DenseTensor; hide cells of an array, numpy.ma, xarray or pandas table instead.",
+            lambda: hide(RelationalTensor(X[0]), np.ones((4, 4, 4), bool)),
+            "X is a RelationalTensor, which stores no cells to hide; use its hold_out instead.",
         ),
         (
             lambda: hide(scipy.sparse.csr_array(np.eye(3)), np.ones((3, 3), bool)),

@@ -351,12 +351,12 @@ def test_a_fit_is_that_of_the_dense_tensor(matrix: np.ndarray, tmp_path: Path) -
     np.testing.assert_array_equal(
         model.transform(tensor.new_objects(matrix[:4])), dense.transform(read(tensor)[:4])
     )
-    (tmp_path / "run" / "fit.nc").unlink()
+    (tmp_path / "run" / "fit.tensorm").unlink()
     for checkpoint in (tmp_path / "run").glob("chain-*"):
         checkpoint.unlink()
     same_draws(tensorm.resume(tmp_path / "run", progress=False), model)
-    model.save(tmp_path / "fit.nc")
-    assert tensorm.load(tmp_path / "fit.nc").modes_ == ("object", "attribute", "other attribute")
+    model.save(tmp_path / "fit.tensorm")
+    assert tensorm.load(tmp_path / "fit.tensorm").modes_ == ("object", "attribute", "other attribute")
     assert model.to_datatree(test)["observed_data"]["x"].shape == tensor.shape
 
 

@@ -74,8 +74,9 @@ def test_only_some_rows_are_decided(unlisted: str, kind: int) -> None:
     rng = np.random.default_rng(0)
     X = rng.random((40, 9, 8)) < 0.3
     X[10:30] = False  # rows without ones, most of which the kernel leaves alone
-    masks = Factors.from_bits([rng.random((N, 4)) < 0.2 for N in X.shape])
-    masks[0][8:28] = 0
+    bits = [rng.random((N, 4)) < 0.2 for N in X.shape]
+    bits[0][8:28] = False
+    masks = Factors.from_bits(bits)
     tensor = SparseTensor(np.argwhere(X), X.shape) if unlisted == "zero" else pick.to_sparse(DenseTensor(X))
     rule = Rule(np.array([2, 0, 1, 3, 0, 2, 1]), kind, 1.5, 0.02, np.array([[-0.5, 0.3, -30.0, -np.inf]]))
     stream = Stream(np.uint64(5), 0, 0, 0)
@@ -208,7 +209,7 @@ def test_a_run_in_a_folder_is_resumed(tmp_path, monkeypatch: pytest.MonkeyPatch)
     model = TensOrMachine(2, n_chains=1, n_draws=8, burn_in=5, random_state=0, progress=False)
     model.fit(DenseTensor(X), run_dir=tmp_path / "run")
     assert model.storage_ == "sparse"
-    (tmp_path / "run" / "fit.nc").unlink()
+    (tmp_path / "run" / "fit.tensorm").unlink()
     again = tensorm.resume(tmp_path / "run", progress=False)
     for mine, theirs in zip(again.factors_, model.factors_, strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -235,7 +236,7 @@ def test_too_many_cells_are_not_walked() -> None:
     tensor = SparseTensor([(1, 1, 1)], (10**6, 10**6, 10**3))
     with pytest.raises(InputError, match=r"^X has 1,000,000,000,000,000 cells, too many to go through"):
         next(tensor.blocks())
-    with pytest.raises(InputError, match=r"too many to see whether mode 0 and mode 1 can be"):
+    with pytest.raises(InputError, match=r"too many to check whether mode 0 and mode 1 can be"):
         TensOrMachine(symmetric=(0, 1)).fit(tensor)
     assert tensor.nbytes < 40_000_000
     np.testing.assert_array_equal(tensor.sample_ones(np.random.default_rng(0), 2), [[1, 1, 1]] * 2)

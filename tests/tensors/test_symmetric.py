@@ -90,10 +90,10 @@ def test_the_two_factors_are_one(tmp_path) -> None:
     assert np.array_equal(model.factors_[1], model.factors_[2])
     assert model.posterior_.traces[0].confusion[0].sum() == 13 * 40 * 39 // 2
     assert model.transform(X).shape == (13, 4)
-    again = load(tmp_path / "run" / "fit.nc")
+    again = load(tmp_path / "run" / "fit.tensorm")
     assert again._target.tied == (1, 2)
     assert np.array_equal(again.transform(X), model.transform(X))
-    (tmp_path / "run" / "fit.nc").unlink()
+    (tmp_path / "run" / "fit.tensorm").unlink()
     assert np.array_equal(resume(tmp_path / "run", progress=False).factors_[1], model.factors_[1])
 
 
@@ -119,7 +119,7 @@ def test_bad_input_is_named() -> None:
         model.fit(X)
     X[0, 3, 3], X[0, 3, 4] = np.nan, 1 - X[0, 4, 3]
     with pytest.raises(
-        InputError, match=r"not the same when mode 1 and mode 2 are exchanged; make it so, or"
+        InputError, match=r"not the same when mode 1 and mode 2 are exchanged; make it symmetric, or"
     ):
         model.fit(X)
     with pytest.raises(InputError, match="of sizes 13 and 40; give two modes of the same size"):

@@ -4,9 +4,9 @@
 - N. Park, S. Oh and U. Kang, Fast and scalable distributed Boolean tensor factorization, ICDE 2017 (and VLDB
   Journal 2019).
 
-Each mode's factor is updated in turn, the others held: row by row and component by component, an entry takes
-the value that leaves fewer wrong cells, 0 when both leave as many. The error never rises; a start ends when
-it stops falling. DBTF's cached row summations are what the packed kernels keep on their workspace.
+The modes are updated in turn, the other factors fixed: row by row and component by component, an entry takes
+the value that leaves fewer wrong cells, and 0 in a tie. The error never rises; a start ends when it stops
+falling. DBTF's cached row sums correspond to the workspace of the packed kernels.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from tensorm.baselines.surface import BooleanRival, read_ones, take_in
+from tensorm.baselines.baseline import Baseline, read_tensor
 from tensorm.data.checks import check_choice, check_count, check_generator
 from tensorm.estimator.progress import announcing_compilation, ticking
 from tensorm.model import factor_density
@@ -31,52 +31,52 @@ from tensorm.tensors.threads import count_threads
 
 
 class Descent(NamedTuple):
-    """Where one start ended."""
+    """The result of one start."""
 
     factors: Factors
     wrong: int  # observed cells that differ from the product
     rounds: int
-    settled: bool
+    converged: bool
 
 
-class BooleanALS(BooleanRival):
+class BooleanALS(Baseline):
     """Boolean CP decomposition by alternating greedy updates: one set of factors, no posterior.
 
-    The state of the art that the TensOrMachine was compared to (BCP_ALS, Miettinen 2011; DBTF, Park, Oh and
-    Kang 2017). It minimises the number of wrong cells, so it fits noise where it can: at much noise its
-    training accuracy is high and its reconstruction poor. It also serves those who want a point estimate
-    of nearly noise-free data, fast, and no probabilities.
+    The method that the TensOrMachine paper compares with (BCP_ALS, Miettinen 2011; DBTF, Park, Oh and Kang
+    2017). It minimises the number of wrong cells and therefore fits noise where it can: with much noise its
+    training accuracy is high and its reconstruction poor. It suits nearly noise-free data when you need a
+    fast point estimate and no probabilities.
 
     Parameters
     ----------
     n_components : int, default 5
         Number of components L.
     init : "data", "fibres" or "random", default "data"
-        Where it starts. "fibres" is DBTF's: each component is the fibres through a random one-cell, one
-        along each mode. "random" draws entries with the density that gives the product as many ones as X has.
-        "data" looks for the components one after another in what the others leave, as BCP_ALS does with
-        ASSO, but by the search that starts the chains of ``TensOrMachine``; where that finds nothing more,
-        fibres follow. Stronger than either paper's.
+        Starting point. "fibres" is DBTF's: each component consists of the fibres through a random one-cell,
+        one along each mode. "random" draws entries with the density that gives the product as many ones as
+        X. "data" finds components one after another in the cells that the others leave unexplained, as
+        BCP_ALS does with ASSO, but with the search that starts the chains of ``TensOrMachine``; where that
+        finds nothing more, it adds fibres. This start is stronger than those of both papers.
     n_init : int, default 3
-        Starts; the result is the one with the fewest wrong cells.
+        Number of starts; the result with the fewest wrong cells is kept.
     max_iter : int, default 100
-        Rounds over all modes after which a start is given up.
+        Maximum number of rounds over all modes per start.
     missing : "ignore" or "zero", default "ignore"
-        Whether missing cells are left out of the error, or taken for zeros as in the papers.
+        Leave missing cells out of the error, or treat them as zeros as in the papers.
     n_jobs : int or None, default None
-        Threads, used on large tensors; None for one per available processor core.
+        Number of threads, used on large tensors; None for one per available core.
     random_state : int, Generator or None, default None
-        Seed.
+        Random seed.
     progress : bool, default True
-        Show a bar if the output is a terminal.
+        Show a progress bar if the output is a terminal.
 
     Attributes
     ----------
     factors_ : list of K Boolean ndarrays (N_k, L)
     error_ : float
-        Share of the cells that differ from the factors' Boolean product, among those counted.
+        Share of the counted cells that differ from the Boolean product of the factors.
     n_iter_ : int
-        Rounds of the start that was kept.
+        Number of rounds of the start that was kept.
 
     Examples
     --------
@@ -128,9 +128,10 @@ class BooleanALS(BooleanRival):
         max_iter = check_count("max_iter", self.max_iter, 1)
         check_choice("missing", self.missing, ("ignore", "zero"))
         rng = check_generator(self.random_state)
-        tensor = take_in(X).with_threads(count_threads(self.n_jobs))
+        threads, tensor = count_threads(self.n_jobs), read_tensor(X)
         if self.missing == "zero":
-            tensor = DenseTensor(read_ones(tensor)).with_threads(count_threads(self.n_jobs))
+            tensor = DenseTensor(np.concatenate([ones for _, ones, _ in tensor.blocks()]))
+        tensor = tensor.with_threads(threads)
         best: Descent | None = None
         with announcing_compilation(self.progress), ticking("starts", n_init, self.progress) as tick:
             for _ in range(n_init):
@@ -141,9 +142,9 @@ class BooleanALS(BooleanRival):
         self.factors_ = best.factors.bits()
         self.error_ = best.wrong / tensor.n_observed
         self.n_iter_ = best.rounds
-        if not best.settled:
+        if not best.converged:
             warnings.warn(
-                f"The error was still falling after {max_iter} rounds; give max_iter a larger number.",
+                f"The error was still falling after {max_iter} rounds; increase max_iter.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -166,9 +167,9 @@ def descend(tensor: Tensor, factors: Factors, max_iter: int) -> Descent:
 
 
 def from_data(tensor: Tensor, L: int, rng: np.random.Generator) -> Factors:
-    """Return components that were looked for one after another; fibres where nothing was found.
+    """Return components found one after another, and fibres where nothing was found.
 
-    An empty component would stay empty: no single entry makes a difference to it.
+    An empty component would stay empty: changing a single entry of it changes no cell.
     """
     prior = FixedPrior.from_probabilities([0.5] * len(tensor.shape))
     found = begin(tensor, Target(L, Symmetric(), prior, np.uint64(0)), rng)
@@ -181,7 +182,7 @@ def from_data(tensor: Tensor, L: int, rng: np.random.Generator) -> Factors:
 
 
 def from_fibres(tensor: Tensor, L: int, rng: np.random.Generator) -> Factors:
-    """Return for each component the fibres through a random one-cell."""
+    """Return one component per random one-cell: the fibres through it."""
     cells = tensor.sample_ones(rng, L)
     single = [np.zeros((size, L), np.bool_) for size in tensor.shape]
     for column, index in zip(single, cells.T, strict=True):
@@ -194,7 +195,7 @@ def from_fibres(tensor: Tensor, L: int, rng: np.random.Generator) -> Factors:
 
 
 def from_coins(tensor: Tensor, L: int, rng: np.random.Generator) -> Factors:
-    """Return random entries, so dense that the product has about as many ones as the tensor."""
+    """Return random entries whose product has about as many ones as the tensor."""
     share = factor_density(min(tensor.n_ones / tensor.n_observed, 0.99), L, len(tensor.shape))
     return Factors.from_bits([rng.random((size, L)) < share for size in tensor.shape])
 

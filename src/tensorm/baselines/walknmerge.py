@@ -19,51 +19,51 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.baselines.surface import BooleanRival, take_in
+from tensorm.baselines.baseline import Baseline, read_tensor
 from tensorm.data.checks import check_count, check_generator, check_number
 from tensorm.model import Bits
 from tensorm.selection.description import choose, universal
-from tensorm.tensors import SparseTensor, Tensor
+from tensorm.tensors import Tensor
 
 Indices = npt.NDArray[np.intp]
-Block = tuple[Indices, ...]  # for each mode the sorted indices that it holds
+Block = tuple[Indices, ...]  # the sorted indices in each mode
 
-PARTNERS = 512  # corners tried to make a smallest block out of a cell
-LEAST = 2  # indices that a block holds in every mode
+PARTNERS = 512  # opposite corners tried for the smallest block at a cell
+LEAST = 2  # fewest indices of a block in each mode
 
 
-class WalkNMerge(BooleanRival):
+class WalkNMerge(Baseline):
     """Walk'n'Merge (Erdos and Miettinen 2013): random walks, merged blocks, minimum description length.
 
-    Finds blocks that are dense in ones, and takes those that shorten the description of X. It needs no number
-    of components. Made for sparse tensors with little noise: where false ones are many, walks leave the
-    blocks by them, and where many ones inside a block are missing, it is not dense enough.
+    Finds blocks that are dense in ones and keeps those that shorten the description of X, so it needs no
+    number of components. It is made for sparse tensors with little noise: many false ones lead the walks out
+    of the blocks, and many false zeros make a block too sparse.
 
-    Missing cells are taken for zeros, as in all methods that see only ones.
+    Missing cells are treated as zeros, because the method sees only ones.
 
     Parameters
     ----------
     n_components : int or None, default None
-        Components at most; None for as many as shorten the description.
+        Maximum number of components; None for as many as shorten the description.
     density : float, default 0.7
-        Share of ones that a block, and each of its slices, must have.
+        Minimum share of ones in a block and in each of its slices.
     n_walks : int, default 20
-        Walks from each starting cell.
+        Number of walks from each starting cell.
     walk_length : int, default 5
-        Steps of a walk before it begins again at the starting cell.
+        Number of steps before a walk returns to the starting cell.
     restarts : int, default 10
-        How often each walk begins again.
+        Number of times each walk starts again.
     patience : int, default 20
-        Starting cells in a row that lead to no new block, after which the walks end.
+        The walks end after this many consecutive starting cells without a new block.
     random_state : int, Generator or None, default None
-        Seed.
+        Random seed.
 
     Attributes
     ----------
     factors_ : list of K Boolean ndarrays (N_k, L)
-        The components, in the order in which they were taken; L may be 0.
+        The components, in the order in which they were added; L may be 0.
     length_ : float
-        Bits of the description of factors and errors.
+        Description length of factors and errors, in bits.
 
     Examples
     --------
@@ -96,14 +96,14 @@ class WalkNMerge(BooleanRival):
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None) -> Self:
-        """Find blocks of ones in X, a tensor of 0, 1 and missing (taken for 0) with K >= 2 modes."""
+        """Find blocks of ones in X, a tensor of 0, 1 and missing (treated as 0) with K >= 2 modes."""
         most = None
         if self.n_components is not None:
             most = check_count("n_components", self.n_components, 1, ", or None")
         density = check_number("density", self.density)
         counts = {name: check_count(name, getattr(self, name), 1) for name in WALK}
         rng = check_generator(self.random_state)
-        ones = Ones.of(take_in(X))
+        ones = Ones.of(read_tensor(X))
         large = list(walk(ones, density, rng, **counts))
         small = list(smallest(ones, large, rng))
         chosen, self.length_ = shorten(ones, merge(ones, large + small, density), most)
@@ -127,21 +127,14 @@ class Ones:
     @classmethod
     def of(cls, tensor: Tensor) -> Ones:
         """Read the ones of a tensor."""
-        if isinstance(tensor, SparseTensor):
-            return cls(tensor.shape, tensor.ones_at(np.arange(tensor.n_ones)))
-        parts = []
-        for where, ones, _ in tensor.blocks():
-            found = np.argwhere(ones)
-            found[:, 0] += where.start
-            parts.append(found)
-        return cls(tensor.shape, np.concatenate(parts))
+        return cls(tensor.shape, tensor.ones_at(np.arange(tensor.n_ones)))
 
     def __len__(self) -> int:
         return len(self.cells)
 
     @cached_property
     def addresses(self) -> Indices:
-        """One number for each cell, rising."""
+        """One number for each cell, increasing."""
         return self.address(self.cells.T)
 
     def address(self, index: Indices) -> Indices:
@@ -149,13 +142,13 @@ class Ones:
         return np.asarray(np.ravel_multi_index(tuple(index), self.shape))
 
     def holds(self, addresses: Indices) -> Bits:
-        """Return which addresses are those of ones."""
+        """Return which addresses belong to ones."""
         place = np.minimum(np.searchsorted(self.addresses, addresses), max(len(self) - 1, 0))
         return np.asarray(self.addresses[place] == addresses)
 
     @cached_property
     def fibres(self) -> list[tuple[Indices, Indices, Indices]]:
-        """For each mode: the cells ordered by fibre; of each cell's fibre the beginning and the length."""
+        """For each mode: the cells ordered by fibre, and the start and length of each cell's fibre."""
         found = []
         for mode in range(len(self.shape)):
             stem = self.addresses - self.cells[:, mode] * math.prod(self.shape[mode + 1 :])
@@ -169,7 +162,7 @@ class Ones:
         return found
 
     def step(self, at: Indices, rng: np.random.Generator) -> Indices:
-        """Move each walker to one of its neighbours, each as likely; those without one stay."""
+        """Move each walker to a neighbour chosen uniformly at random; walkers without one stay."""
         lengths = np.stack([length[at] for _, _, length in self.fibres])
         ends = np.cumsum(lengths - 1, axis=0)
         ticket = (rng.random(len(at)) * ends[-1]).astype(np.intp)
@@ -178,7 +171,7 @@ class Ones:
             here = (ticket < ends[mode]) & (ticket >= ends[mode] - lengths[mode] + 1)
             place = begin[at[here]] + ticket[here] - (ends[mode] - lengths[mode] + 1)[here]
             found = order[place]
-            # A fibre holds the walker's own cell too: whoever draws it gets the last, which none can draw.
+            # A fibre contains the walker's own cell: drawing it means the last cell, which nobody can draw.
             own = found == at[here]
             found[own] = order[(begin[at[here]] + lengths[mode][here] - 1)[own]]
             after[here] = found
@@ -215,8 +208,8 @@ def walk(
 ) -> Iterator[Block]:
     """Yield blocks of cells that walks from a common start visit more often than others."""
     unseen = np.ones(len(ones), np.bool_)
-    in_vain = 0
-    while in_vain < patience and unseen.any():
+    failures = 0
+    while failures < patience and unseen.any():
         start = rng.choice(np.flatnonzero(unseen))
         unseen[start] = False
         visits = np.zeros(len(ones), np.int64)
@@ -227,11 +220,11 @@ def walk(
         often = visits > visits[visits > 0].mean()
         often[start] = True
         block = trim(ones, tuple(np.unique(column) for column in ones.cells[often].T), density)
-        in_vain += 1
+        failures += 1
         if block is not None:
             cells = ones.inside(block)
             if unseen[cells].any():
-                in_vain = 0
+                failures = 0
                 unseen[cells] = False
                 yield block
 
@@ -256,9 +249,9 @@ def trim(ones: Ones, block: Block, density: float) -> Block | None:
 
 
 def smallest(ones: Ones, blocks: Sequence[Block], rng: np.random.Generator) -> Iterator[Block]:
-    """Yield full blocks of two indices in every mode, each begun at a cell that no block holds yet.
+    """Yield full blocks of two indices in each mode, each from a cell that is in no block yet.
 
-    The paper lists all of them; here a cell begins one at most, and PARTNERS opposite corners are tried.
+    The paper lists all of them; here a cell starts at most one, and PARTNERS opposite corners are tried.
     """
     left = np.ones(len(ones), np.bool_)
     for block in blocks:
@@ -288,7 +281,7 @@ def smallest(ones: Ones, blocks: Sequence[Block], rng: np.random.Generator) -> I
 
 
 def merge(ones: Ones, blocks: Sequence[Block], density: float) -> list[Block]:
-    """Unite pairs of neighbouring blocks, large ones first, as long as the union is dense enough."""
+    """Merge pairs of neighbouring blocks, large ones first, while the union is dense enough."""
     pending = sorted(blocks, key=volume, reverse=True)
     done: list[Block] = []
     while pending:
@@ -306,15 +299,15 @@ def merge(ones: Ones, blocks: Sequence[Block], density: float) -> list[Block]:
 
 
 def adjoin(a: Block, b: Block) -> bool:
-    """Whether a cell of one block can be the neighbour of one of the other, or both share a cell."""
+    """Return whether the blocks share a cell or have neighbouring cells."""
     apart = sum(not np.isin(x, y, assume_unique=True).any() for x, y in zip(a, b, strict=True))
     return apart <= 1
 
 
 def shorten(ones: Ones, blocks: Sequence[Block], most: int | None) -> tuple[list[Block], float]:
-    """Take the block that shortens the description most, until none does; return the bits as well.
+    """Add the block that shortens the description most until none does; return blocks and bits.
 
-    Blocks are dense, so all their cells together are few: they are told apart by address.
+    Blocks are dense, so they have few cells in total, which are identified by address.
     """
     cells = [ones.address(np.stack([axis.ravel() for axis in np.meshgrid(*block)])) for block in blocks]
     every, place = np.unique(np.concatenate([*cells, np.empty(0, np.intp)]), return_inverse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import numpy as np
 
 from tensorm.cli.groups import main, say
 from tensorm.datasets import cancer, hospital, nations, simulate, students, ward
-from tensorm.datasets.sources import MIRROR, SOURCES
-from tensorm.errors import FileError
-from tensorm.storage.netcdf import replace_file
+from tensorm.datasets.registry import FOLDER, SOURCES
+from tensorm.errors import FileError, InputError
+from tensorm.storage.files import replace_file
 
 MADE = {
     "ward": (ward, "13 hours x 75 people x 75 people, invented, with known groups"),
@@ -59,7 +60,7 @@ def simulate_command(shape: str, out: Path, seed: int, **options: Any) -> None:
         arrays: dict[str, Any] = {f"factor_{k}": factor for k, factor in enumerate(sim.factors)}
         np.savez_compressed(text, observed=sim.observed, noise_free=sim.noise_free, **arrays)
     else:
-        raise FileError(f"{out} is of no known kind; give a name that ends in .npz or .npy.")
+        raise FileError(f"{out} has an unsupported file type; give a name that ends in .npz or .npy.")
     replace_file(out, text.getvalue())
     say(f"Wrote {out}, {' x '.join(map(str, sizes))} cells with {options['rank']} components.")
 
@@ -71,20 +72,22 @@ def datasets_group() -> None:
 
 @datasets_group.command("list")
 def list_command() -> None:
-    """Print what there is.
+    """List the data sets.
 
     \b
     Example:
       tensorm datasets list
     """
     for name, (_, what) in MADE.items():
-        source = SOURCES.get({"cancer": "mirna", "nations": "nations train"}.get(name, name))
-        licence = "part of tensorm" if source is None else source.licence
+        source = SOURCES.get("mirna" if name == "cancer" else name)
+        licence = "part of tensorm" if source is None else f"licence: {source.licence}"
         say(f"{name:10} {what} ({licence})")
-    folder = os.environ.get(MIRROR)
-    say(
-        f"Read from {folder}." if folder else f"Downloaded on first use; {MIRROR} names a folder of your own."
-    )
+    folder = os.environ.get(FOLDER)
+    if folder:
+        say(f"Public data are read from {folder}.")
+    else:
+        say("hospital and nations are downloaded on first use.")
+        say(f"students and cancer are read from a folder that {FOLDER} names.")
 
 
 @datasets_group.command("get")
@@ -101,7 +104,9 @@ def get_command(name: str, out: Path | None) -> None:
     """
     path = Path(f"{name}.nc") if out is None else out
     if path.suffix != ".nc":
-        raise FileError(f"{path} is of no known kind; give a name that ends in .nc.")
+        raise FileError(f"{path} has an unsupported file type; give a name that ends in .nc.")
+    if find_spec("h5netcdf") is None:
+        raise InputError("A netCDF file needs h5netcdf; install it with: pip install 'tensorm[netcdf]'.")
     array = MADE[name][0]()
     replace_file(path, bytes(array.to_netcdf(engine="h5netcdf")))
     say(f"Wrote {path}, {' x '.join(f'{size} {mode}' for mode, size in array.sizes.items())}.")

@@ -27,8 +27,7 @@ from tensorm.reading import metadata_of
 from tensorm.report.describe import MOST
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.selection.result import Selection
-from tensorm.storage import FIT
-from tensorm.tensors import SparseTensor, Tensor
+from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
 
 
@@ -106,7 +105,7 @@ def _fit(
         raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
     cells = read_named(file, options) if client is None else spread_named(file, options, client)
     tensor = to_tensor(cells, options)
-    if options["pair"] is None and isinstance(tensor, SparseTensor):
+    if options["pair"] is None and tensor.storage == "sparse":
         _note(_hint(tensor), quiet)
     metadata = share_metadata(tensor, metadata_of(cells) | read_tables(options["metadata"], tensor))
     model = TensOrMachine(
@@ -186,7 +185,7 @@ def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> N
         say(text, bold=r"^Components? \d+")
     say(f"\n{name_options(model.diagnostics_.verdict)}")
     say(f"The fit is in {folder.path}; see it all in a browser:  tensorm report {folder.path}")
-    say(f'To go on in Python:  tensorm.load("{folder.path / FIT}")')
+    say(f'To go on in Python:  tensorm.load("{folder.path}")')
 
 
 def summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A folder that a fit is left in: the fit, its cells, and what is known besides."""
+"""The folder of a fit: the fit, its cells, and what else is known about it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tensorm.estimator.load import load
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.report.metadata import is_missing
 from tensorm.selection.result import Selection
-from tensorm.storage import FIT, RUN, check_folder, open_run
-from tensorm.storage.netcdf import replace_file
+from tensorm.storage import FIT, RUN, check_folder, find, open_run
+from tensorm.storage.files import replace_file
 from tensorm.tensors import Tensor
 
 METADATA, COMMAND = "metadata.json", "command.json"
 
 
 class Folder:
-    """What lies in the folder of a fit.
+    """The folder of a fit.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.made: list[Path] = []  # folders that were not there before
+        self.made: list[Path] = []  # folders that did not exist before
 
     def begin(
         self, words: Sequence[str], metadata: dict[str, Any], symmetric: tuple[str, str] | None
@@ -52,8 +52,8 @@ class Folder:
             replace_file(self.path / METADATA, json.dumps(tables, indent=1).encode())
 
     def give_up(self) -> None:
-        """Leave nothing of a fit that did not come to sampling."""
-        if (self.path / RUN).exists():
+        """Leave nothing of a fit that stopped before sampling."""
+        if find(self.path, RUN) is not None:
             return
         for name in (COMMAND, METADATA):
             (self.path / name).unlink(missing_ok=True)
@@ -63,11 +63,11 @@ class Folder:
 
     def model(self) -> TensOrMachine:
         """Return the fit."""
-        if not (self.path / FIT).exists():
-            unfinished = next(self.path.glob("*.nc"), None) is not None
-            advice = f"finish it by: tensorm resume {self.path}" if unfinished else "make one by: tensorm fit"
+        if find(self.path, FIT) is None:
+            unfinished = find(self.path, RUN) is not None
+            advice = f"finish it with: tensorm resume {self.path}" if unfinished else "run: tensorm fit"
             raise FileError(f"{self.path} holds no finished fit; {advice}.")
-        return load(self.path / FIT)
+        return load(self.path)
 
     def cells(self) -> Tensor:
         """Return the cells of the fit."""
@@ -82,14 +82,14 @@ class Folder:
         return _read_mapping(self.path / METADATA)
 
     def command(self) -> str | None:
-        """Return the commands that make the fit and its report again, if it was made by one."""
+        """Return the commands that make the fit and its report again, if a command made it."""
         words = _read_mapping(self.path / COMMAND).get("command")
         if not isinstance(words, list):
             return None
         return f"{shlex.join(map(str, words))}\ntensorm report {shlex.quote(str(self.path))}"
 
     def symmetric(self) -> tuple[str, str] | None:
-        """Return the two modes whose pairs have no direction, if there are such."""
+        """Return the two modes whose pairs have no direction, if there are any."""
         pair = _read_mapping(self.path / COMMAND).get("symmetric")
         return (str(pair[0]), str(pair[1])) if isinstance(pair, list) and len(pair) == 2 else None
 
@@ -107,7 +107,7 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 
 
 def _damaged(path: Path) -> FileError:
-    return FileError(f"{path} is damaged; delete it to go without.")
+    return FileError(f"{path} is damaged; delete it to continue without it.")
 
 
 def _plain(value: Any) -> Any:

@@ -19,7 +19,7 @@ from tensorm.estimator.machine import TensOrMachine
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import find_mode, read_modes
 from tensorm.reading import read_any_table
-from tensorm.storage.netcdf import replace_file
+from tensorm.storage.files import replace_file
 
 
 @main.command("predict")

@@ -1,4 +1,4 @@
-"""Data to try things on: simulated, invented, and public (downloaded on first use)."""
+"""Example data: simulated, invented, and public."""
 
 from tensorm.datasets.cancer import cancer, kegg
 from tensorm.datasets.hospital import hospital

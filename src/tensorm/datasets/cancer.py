@@ -1,4 +1,4 @@
-"""Gene expression of tumours (The Cancer Genome Atlas), and gene sets of KEGG."""
+"""Gene expression in tumours (The Cancer Genome Atlas), and gene sets of KEGG."""
 
 from __future__ import annotations
 
@@ -8,54 +8,57 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorm.datasets.locating import locate
-from tensorm.datasets.mirna import PATIENT
-from tensorm.errors import FileError, InputError
+from tensorm.data.checks import check_choice
+from tensorm.datasets.registry import fetch
+from tensorm.errors import FileError
 
 if TYPE_CHECKING:
     import xarray
 
-KINDS = ("mirna", "mrna")
+FILES = {
+    "mirna": ("cancer/mirna_8943x1046.npz", "cancer/mirna.npz"),
+    "mrna": ("cancer/mrna_7types.npz", "cancer/mrna_pancan.npz"),
+}
 
 
 def cancer(kind: str = "mirna") -> xarray.DataArray:
-    """Return the expression of genes in tumours, one tumour per patient; for ``RelationalTensor``.
+    """Return gene expression in tumours, one tumour per patient, for ``RelationalTensor``.
+
+    The files are read from the folder TENSORM_DATA, or from the cache where ``python -m experiments.prepare``
+    (part of the repository, not of the package) builds them from public downloads.
 
     Parameters
     ----------
     kind : "mirna" or "mrna", default "mirna"
-        MicroRNA, 8,943 patients x 1,046 microRNAs, 28 cancers; or messenger RNA, 7 cancers. Of the latter
-        there are two matrices. Our studies read one of 1,106 patients x 5,991 genes from the folder
-        TENSORM_DATA; it has no public address. What is downloaded (1.9 GB, of which a small part is kept) is
-        the Pan-Cancer Atlas' own, with more patients, and all genes without missing values. Scores on one are
-        not to be compared with scores on the other; ``attrs["remarks"]`` says which one it is.
+        MicroRNA (8,943 patients x 1,046 microRNAs, 28 cancers) or messenger RNA (7 cancers). There are two
+        matrices of the latter: that of our studies, 1,106 patients x 5,991 genes, has no public address; the
+        one you can build from the Pan-Cancer Atlas has more patients and genes. Do not compare scores on one
+        with scores on the other; ``attrs["remarks"]`` says which one it is.
 
     Returns
     -------
     xarray.DataArray
-        float32, logarithms to base 2; dimensions "patient" (barcodes of 12 characters) and "gene". Along
-        "patient" there is a coordinate "cancer", and for microRNA also "sample", the tumour's whole barcode.
-        Title, source, citation, licence and remarks are in its ``attrs``.
+        float32, logarithms to base 2; dimensions "patient" (barcodes of 12 characters) and "gene". The
+        coordinate "cancer" belongs to "patient", as does, for microRNA, "sample", the tumour's full barcode.
+        Title, source, citation, licence and remarks are in ``attrs``.
 
     Raises
     ------
     InputError
-        When there is no such kind.
+        When ``kind`` is unknown.
     FileError
-        When the file is not there and cannot be downloaded.
+        When there is no such file, or it is damaged.
     """
     import xarray
 
-    if kind not in KINDS:
-        raise InputError(f"kind is {kind!r}; choose 'mirna' or 'mrna'.")
-    path, attrs = locate(kind)
+    path, attrs = fetch(*FILES[check_choice("kind", kind, tuple(FILES))])
     try:
         with np.load(path, allow_pickle=False) as file:
             expression, genes, barcodes, cancers = (
                 file[name] for name in ("expr", "genes", "barcode", "cancer")
             )
         coords = {
-            "patient": ("patient", barcodes.astype(f"U{PATIENT}")),
+            "patient": ("patient", barcodes.astype("U12")),
             "gene": ("gene", genes),
             "cancer": ("patient", cancers),
         }
@@ -64,19 +67,19 @@ def cancer(kind: str = "mirna") -> xarray.DataArray:
         return xarray.DataArray(expression, coords, ("patient", "gene"), "expression", attrs)
     except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise FileError(
-            f"{path} does not hold expr, genes, barcode and cancer that fit together; delete it, and it is "
-            "made again."
+            f"{path} does not contain expr, genes, barcode and cancer of matching sizes; delete it and run "
+            f"`python -m experiments.prepare {kind}` in a clone of the repository."
         ) from error
 
 
 def kegg() -> dict[str, list[str]]:
-    """Return KEGG's human pathways: for each name its genes' symbols.
+    """Return the gene symbols of each human pathway in KEGG, by the name of the pathway.
 
     Raises
     ------
     FileError
-        When the file is not there and cannot be downloaded.
+        When the file cannot be downloaded.
     """
-    lines = locate("kegg").path.read_text(encoding="utf-8").splitlines()
-    rows = (line.split("\t") for line in lines if line)
+    path, _ = fetch("cancer/KEGG_2021_Human.gmt")
+    rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines() if line)
     return {name: [gene for gene in genes if gene] for name, _, *genes in rows}

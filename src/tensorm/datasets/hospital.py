@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorm.data.checks import check_count
-from tensorm.datasets.locating import locate
+from tensorm.datasets.registry import fetch
 from tensorm.errors import InputError
 
 if TYPE_CHECKING:
     import xarray
 
 START = 13  # o'clock, on a Monday, when the clock of the badges starts
-SECONDS = 20  # a contact seen at t was active in the seconds before
+SECONDS = 20  # a contact recorded at t was active in the seconds before
 ROLES = {"MED": "doctor", "NUR": "nurse", "PAT": "patient", "ADM": "administrator"}
 
 
@@ -26,20 +26,20 @@ def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
     Parameters
     ----------
     hours : increasing sequence of int, default 8, ..., 19
-        Hours of the day that are windows of their own; all others, if any, are one window, "night".
+        Hours of the day that are separate windows; all others, if any, form one window, "night".
 
     Returns
     -------
     xarray.DataArray
-        float32, dimensions "hour" (one for each of ``hours``, and the night), "person" and "met" (75), with
-        a coordinate "role" along "person". NaN on the diagonal.
+        float32, dimensions "hour" (``hours`` and the night), "person" and "met" (75), with a coordinate
+        "role" of "person". NaN on the diagonal.
 
     Raises
     ------
     InputError
-        When these are no increasing hours of the day.
+        When ``hours`` are not increasing hours of the day.
     FileError
-        When the file is not there and cannot be downloaded.
+        When the file cannot be downloaded.
     """
     import xarray
 
@@ -47,7 +47,7 @@ def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
     labels = [f"{hour:02d}-{(hour + 1) % 24:02d}" for hour in windows]
     if len(windows) < 24:
         labels.append("night")
-    path, attrs = locate("hospital")
+    path, attrs = fetch("hospital/hospital_lyon_contacts.dat.gz")
     with gzip.open(path, "rt") as file:
         table = np.array([line.split("\t") for line in file.read().splitlines()])
     t, pair, role = table[:, 0].astype(int), table[:, 1:3].astype(int), table[:, 3:5]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorm.datasets.locating import locate
-from tensorm.errors import InputError
+from tensorm.data.checks import check_choice
+from tensorm.datasets.registry import fetch
 
 if TYPE_CHECKING:
     import xarray
@@ -17,32 +17,31 @@ PARTS = ("train", "valid", "test")
 
 
 def nations(part: str = "train") -> xarray.DataArray:
-    """Return which nation has which relation to which: 14 x 55 x 14.
+    """Return which nation has which relation to which other nation: 14 x 55 x 14.
 
     Parameters
     ----------
     part : "train", "valid" or "test", default "train"
-        The relations of the graph come in three parts, so that predictions can be compared.
+        The relations are published in three parts, so that predictions can be compared.
 
     Returns
     -------
     xarray.DataArray
-        float32, dimensions "head", "relation" and "tail", labelled alike for all parts. 1 for the relations
-        of this part; 0 for those of the other parts, too.
+        float32, dimensions "head", "relation" and "tail", with the same labels for all parts. 1 for the
+        relations of this part; 0 also for those of the other parts.
 
     Raises
     ------
     InputError
-        When there is no such part.
+        When ``part`` is unknown.
     FileError
-        When the file is not there and cannot be downloaded.
+        When a file cannot be downloaded.
     """
     import xarray
 
-    if part not in PARTS:
-        raise InputError(f"part is {part!r}; choose 'train', 'valid' or 'test'.")
-    located = {name: locate(f"nations {name}") for name in PARTS}
-    triples = {name: _read(path) for name, (path, _) in located.items()}
+    check_choice("part", part, PARTS)
+    files = {name: fetch(f"nations/{name}.txt") for name in PARTS}
+    triples = {name: _read(path) for name, (path, _) in files.items()}
     everything = np.concatenate(list(triples.values()))
     names = np.unique(everything[:, [0, 2]])
     relations = np.unique(everything[:, 1])
@@ -50,8 +49,7 @@ def nations(part: str = "train") -> xarray.DataArray:
     head, relation, tail = triples[part].T
     X[np.searchsorted(names, head), np.searchsorted(relations, relation), np.searchsorted(names, tail)] = 1
     coords = {"head": names, "relation": relations, "tail": names}
-    attrs = located[part].attrs
-    return xarray.DataArray(X, dims=("head", "relation", "tail"), coords=coords, name="relation", attrs=attrs)
+    return xarray.DataArray(X, coords, ("head", "relation", "tail"), "relation", files[part][1])
 
 
 def _read(path: Path) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Random tensors as in the paper's section "Random Tensor Decomposition", for any number of modes.
 
-Factors are i.i.d. Bernoulli with the density that gives the product the wanted expected density; noise flips
-cells of the product, each on its own. Cells are made block by block along mode 0, so that a large tensor
-needs little memory beyond the arrays that are returned.
+Factors are i.i.d. Bernoulli with the density that gives the product the requested expected density; noise
+flips cells of the product independently. Cells are drawn block by block along mode 0, so that a large tensor
+needs little memory beyond the returned arrays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BLOCK_CELLS = 2**20
 
 
 class Simulation(NamedTuple):
-    """A simulated tensor and what it was made from.
+    """A simulated tensor and the factors behind it.
 
     Attributes
     ----------
@@ -58,15 +58,15 @@ def simulate(
     rank : int
         Number of components.
     density : float
-        Expected share of ones in the product; the tensor drawn varies around it.
+        Expected share of ones in the product; single tensors vary around it.
     noise : float
-        Probability with which a cell is flipped.
+        Probability that a cell is flipped.
     missing : float
-        Probability with which a cell is missing.
+        Probability that a cell is missing.
     random_state : int, numpy.random.Generator or None
-        Seed; the same one gives the same tensor.
+        Random seed; the same seed gives the same tensor.
     false_ones, false_zeros : float, optional
-        Probability of flipping a 0 and of flipping a 1, each in place of ``noise``.
+        Probability of flipping a 0 and of flipping a 1, instead of ``noise``.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def simulate(
     missing = check_number("missing", missing)
     flip_zero = noise if false_ones is None else check_number("false_ones", false_ones)
     flip_one = noise if false_zeros is None else check_number("false_zeros", false_zeros)
-    # A stream each, so that the factors of a seed stay the same when the noise is changed.
+    # Separate streams, so that the factors of a seed stay the same when the noise changes.
     for_factors, for_noise, for_missing = _streams(random_state, 3)
 
     f = factor_density(density, rank, len(sizes))

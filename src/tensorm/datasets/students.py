@@ -7,48 +7,42 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorm.datasets.locating import locate
-from tensorm.datasets.scans import SCANS
-from tensorm.errors import FileError
+from tensorm.datasets.registry import fetch
 
 if TYPE_CHECKING:
     import xarray
 
-FIRST_WEEK = 1364184000  # midnight to Monday 25 March 2013; the scans' clock is four hours ahead
+FIRST_WEEK = 1364184000  # midnight before Monday 25 March 2013; the scans' clock is four hours ahead
 WEEK, SEATS, RANGES = 7 * 86400, 84, 6
 
 
 def students() -> xarray.DataArray:
     """Return in which part of the lecture room each student sat in each week.
 
-    The map from seat numbers to parts of the room is not public as data. In its stead stand six equal ranges
-    of seat numbers, which are no real places, and "?" for scans that name no seat.
+    The map from seat numbers to parts of the room is not public as data. Six equal ranges of seat numbers,
+    which are not real places, stand in for it, and "?" for scans that name no seat. The files are read from
+    the folder TENSORM_DATA, or from the cache where ``python -m experiments.prepare students`` (part of the
+    repository, not of the package) puts them.
 
     Returns
     -------
     xarray.DataArray
         float32, dimensions "week", "region" (7) and "student"; 1 where a student scanned a seat of the region
-        in the week. Students without a scan in the weeks of the course are left out.
+        in the week. Students without a scan during the course are left out.
 
     Raises
     ------
     FileError
-        When the files are not there and cannot be downloaded.
+        When there are no such files, or they are damaged.
     """
     import xarray
 
-    folder, attrs = locate("students")
-    scans = []
-    for path in sorted(path for path in folder.glob(SCANS) if path.is_file()):
-        try:
-            scans += [
-                (path.stem[3:], str(row["qr_code"]), int(row["resp_time"]))
-                for row in json.loads(path.read_bytes())
-            ]
-        except (ValueError, KeyError, TypeError) as error:
-            raise FileError(f"{path} is not a list of scans; download the data again.") from error
-    if not scans:
-        raise FileError(f"{folder} has no files {SCANS}; put the folder QR_Code of the data there.")
+    folder, attrs = fetch("students/QR_Code")
+    scans = [
+        (path.stem[3:], str(row["qr_code"]), int(row["resp_time"]))
+        for path in sorted(path for path in folder.glob("QR_u*.json") if path.is_file())
+        for row in json.loads(path.read_bytes())
+    ]
     seats, size = [_seat(code) for _, code, _ in scans], SEATS // RANGES
     week = np.array([(time - FIRST_WEEK) // WEEK for *_, time in scans])
     inside = week >= 0

@@ -1,7 +1,7 @@
 """An invented hospital ward: who met whom in each hour of a day, 13 x 75 x 75, with known groups planted.
 
-No person and no contact in it is real. The cells come from integer arithmetic alone (the mixing steps of
-splitmix64 on the number of the cell), so they are the same on every machine and with every version of NumPy.
+No person and no contact in it is real. The cells come from integer arithmetic only (splitmix64 of the cell's
+number), so they are the same on every machine and with every version of NumPy.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ STAFF = {"doctor": 12, "nurse": 28, "administrator": 7, "patient": 28}
 PEOPLE = tuple(f"{role} {i:02d}" for role, size in STAFF.items() for i in range(1, size + 1))
 ROLES = tuple(role for role, size in STAFF.items() for _ in range(size))
 
-INSIDE, OUTSIDE = 60, 1  # contacts per hundred pairs and hours, inside a group and outside of all
+INSIDE, OUTSIDE = 60, 1  # contacts per hundred pairs and hours, inside a group and outside all groups
 SEED = 20180713
 
-# name: (hours from, to), {role: (from, to)}; both ends belong to the group, hour 7 stands for the night
+# name: (first, last hour), {role: (first, last)}; both ends included; hour 7 means the night
 GROUPS: dict[str, tuple[Sequence[tuple[int, int]], dict[str, tuple[int, int]]]] = {
     "doctors' room": ([(9, 19)], {"doctor": (1, 12)}),
     "morning round": ([(8, 10)], {"doctor": (1, 6), "nurse": (1, 8), "patient": (1, 10)}),
@@ -38,7 +38,7 @@ GROUPS: dict[str, tuple[Sequence[tuple[int, int]], dict[str, tuple[int, int]]]] 
 
 
 class WardTruth(NamedTuple):
-    """What was planted in the ward.
+    """The groups planted in the ward.
 
     Attributes
     ----------
@@ -55,14 +55,14 @@ class WardTruth(NamedTuple):
 def ward() -> xarray.DataArray:
     """Return the contacts of an invented hospital ward.
 
-    A cell is 1 if two people met in an hour, NaN on the diagonal, where nobody meets themselves. Contacts are
-    symmetric: three in five pairs inside each group of ``ward_truth``, one in a hundred elsewhere.
+    A cell is 1 if two people met in an hour, and NaN on the diagonal. Contacts are symmetric: 60% of the
+    pairs in each group of ``ward_truth`` meet, and 1% elsewhere.
 
     Returns
     -------
     xarray.DataArray
-        float32, dimensions "hour" (13), "person" (75) and "met" (75), all labelled, and a coordinate "role"
-        along "person".
+        float32, dimensions "hour" (13), "person" (75) and "met" (75), all labelled, with a coordinate "role"
+        of "person".
     """
     import xarray  # it loads pandas, which importing the package must not
 
@@ -98,7 +98,7 @@ def ward_truth() -> WardTruth:
 
 
 def _hundredths(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Return for each number one of 0, ..., 99, as good as random: splitmix64, its upper half scaled."""
+    """Return a pseudo-random number from 0 to 99 for each number: the scaled upper half of splitmix64."""
     z = (numbers.astype(np.uint64) + np.uint64(SEED)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

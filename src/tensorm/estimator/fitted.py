@@ -20,12 +20,13 @@ from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.datatree import to_datatree
 from tensorm.posterior.diagnostics import Diagnostics, diagnose
 from tensorm.posterior.draws import METHODS, Posterior
-from tensorm.posterior.export import list_members, to_tensorly, write_gmt
+from tensorm.posterior.export import list_members, to_tensorly
 from tensorm.posterior.modes import Groups
 from tensorm.posterior.scores import ScoredCells, predict_observed, score_tensor
 from tensorm.posterior.top_cells import TopCells, top_cells
 from tensorm.posterior.transform import share_shown, transform_slices
 from tensorm.report.describe import Sentences, describe
+from tensorm.report.gmt import write_gmt
 from tensorm.report.page import write_report
 from tensorm.report.plots import PLOTS
 from tensorm.sampler.sweep import Target
@@ -323,7 +324,7 @@ class FittedModel(TransformerMixin):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fit to a netCDF file, for ``tensorm.load``.
+        """Write the fit to a file, for ``tensorm.load``.
 
         The file contains the settings, labels, seed and all draws, but not the data. It replaces an older one
         in a single step: whatever goes wrong, one of the two is there and intact. A random generator given as
@@ -332,6 +333,7 @@ class FittedModel(TransformerMixin):
         Parameters
         ----------
         path : path
+            By convention it ends in .tensorm.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Fits from their files, and stopped runs from their folders."""
+"""Fits loaded from files and folders, and stopped runs resumed."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import make_plan, make_tensor
 from tensorm.selection import Selection
-from tensorm.storage import FIT, open_run, read_fit
-from tensorm.storage.netcdf import quote
+from tensorm.storage import FIT, RUN, find, open_run, read_fit
+from tensorm.storage.files import as_path, quote
 from tensorm.tensors import as_tensor
 
 MOST_JOBS = 4096  # in a file
 
 
 def load(path: str | os.PathLike[str]) -> TensOrMachine:
-    """Read a fit written by ``TensOrMachine.save``; it predicts what it did before, to the bit.
+    """Read a fit; it predicts what it did before, to the bit.
 
     Nothing in the file is run, and nothing outside of it is touched.
 
     Parameters
     ----------
     path : path
+        A file written by ``TensOrMachine.save``, or the folder of a finished run.
 
     Returns
     -------
@@ -35,9 +36,10 @@ def load(path: str | os.PathLike[str]) -> TensOrMachine:
     Raises
     ------
     FileError
-        When the file is damaged, newer than this version of the package, or no such file.
+        When there is no such file, the file is damaged or needs a newer version of the package, or the run
+        in the folder is not finished.
     """
-    fit = read_fit(path, TensOrMachine._get_param_names())
+    fit = read_fit(_find_fit(path), TensOrMachine._get_param_names())
     model = TensOrMachine(**fit.settings)
     if isinstance(model.n_jobs, int) and model.n_jobs > MOST_JOBS:  # the one setting that acts without a fit
         raise FileError(f"{path} cannot be read: n_jobs is {quote(model.n_jobs)}, more than {MOST_JOBS}.")
@@ -46,7 +48,7 @@ def load(path: str | os.PathLike[str]) -> TensOrMachine:
 
 
 def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = True) -> TensOrMachine:
-    """Go on with a run that was stopped, from the checkpoints that ``fit(..., run_dir=...)`` wrote.
+    """Continue a run that was stopped, from the checkpoints that ``fit(..., run_dir=...)`` wrote.
 
     Parameters
     ----------
@@ -71,8 +73,8 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     """
     folder = Path(run_dir)
     selection = Selection.read(folder)
-    if (folder / FIT).exists():
-        model = load(folder / FIT)
+    if find(folder, FIT) is not None:
+        model = load(folder)
     else:
         run = open_run(folder, TensOrMachine._get_param_names(), None if X is None else as_tensor(X))
         model = TensOrMachine(**run.settings).set_params(progress=progress)
@@ -81,3 +83,18 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     if selection is not None:
         model.selection_ = selection
     return model
+
+
+def _find_fit(path: str | os.PathLike[str]) -> Path:
+    """Return the file of a fit, which may be given by the folder of its run."""
+    place = as_path(path)
+    if not place.is_dir():
+        return place
+    fit = find(place, FIT)
+    if fit is None:
+        unfinished = find(place, RUN) is not None
+        advice = (
+            f"finish it with tensorm.resume({str(path)!r})" if unfinished else "give the run_dir of a fit"
+        )
+        raise FileError(f"{path} holds no finished fit; {advice}.")
+    return fit

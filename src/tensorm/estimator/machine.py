@@ -23,7 +23,7 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection.by_sampling import N_CHAINS, choose_by_posterior
 from tensorm.storage import FIT, Run, check_folder, start_run
 from tensorm.storage.checkpoints import Checkpoints
-from tensorm.tensors import SparseTensor, Tensor, pick_storage
+from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.threads import count_threads
 
 
@@ -166,8 +166,8 @@ class TensOrMachine(FittedModel, BaseEstimator):
             Ignored; part of the scikit-learn interface.
         run_dir : path, optional
             A folder for checkpoints, written every few seconds. ``tensorm.resume`` goes on from them after
-            Ctrl-C or a power cut, and ends with the same draws as a run that was never stopped. In the end
-            the fit is saved there, too, as fit.nc.
+            Ctrl-C or a power cut, and ends with the same draws as a run that was never stopped. At the end
+            the fit is saved there, too, as fit.tensorm.
 
         Returns
         -------
@@ -191,9 +191,9 @@ class TensOrMachine(FittedModel, BaseEstimator):
     def _pick(self, given: Tensor) -> Tensor:
         """Return the cells in the storage with faster sweeps, and report which one for sparse data."""
         tensor = pick_storage(given) if is_auto(self) else pick_storage(given, int(self.n_components))
-        if isinstance(given, SparseTensor) or isinstance(tensor, SparseTensor):
+        if "sparse" in (given.storage, tensor.storage):
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
-            say(f"Cells are stored as a {_storage(tensor)} tensor: {ones}.", self.progress)
+            say(f"Cells are stored as a {tensor.storage} tensor: {ones}.", self.progress)
         return tensor
 
     def _choose(self, tensor: Tensor, plan: Plan) -> Plan:
@@ -208,7 +208,8 @@ class TensOrMachine(FittedModel, BaseEstimator):
     def _sample(self, tensor: Tensor, plan: Plan, folder: Path | None = None) -> Self:
         """Run the chains, from their last checkpoints if there are any, and keep what they found."""
         threads = count_threads(self.n_jobs)
-        checkpoints = None if folder is None else Checkpoints(folder, plan.target.seed)
+        L = plan.target.n_components
+        checkpoints = None if folder is None else Checkpoints.of_run(folder, tensor.shape, L)
         with announcing_compilation(self.progress):
             warm_up(tensor, plan.target)
         forecast = Forecast.of(tensor, plan, self.n_chains, threads)
@@ -216,7 +217,7 @@ class TensOrMachine(FittedModel, BaseEstimator):
             traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
         posterior = Posterior.from_traces(traces, tensor.with_threads(threads))
         self._keep(posterior, plan.target)
-        self.storage_ = _storage(tensor)
+        self.storage_ = tensor.storage
         if folder is not None and not interrupted:
             self.save(folder / FIT)
         _warn(traces, self.n_chains, interrupted)
@@ -229,10 +230,6 @@ class TensOrMachine(FittedModel, BaseEstimator):
         self.n_components_ = posterior.n_components
         self.n_features_in_ = posterior.shape[1]
         self._target = model
-
-
-def _storage(tensor: Tensor) -> str:
-    return "sparse" if isinstance(tensor, SparseTensor) else "dense"
 
 
 def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:

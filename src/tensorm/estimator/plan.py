@@ -23,7 +23,6 @@ from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sweep import FLIPS, Target
 from tensorm.tensors import SymmetricTensor, Tensor, as_tensor
 from tensorm.tensors.holdout import check_symmetric
-from tensorm.tensors.sharded import ShardedTensor
 
 if TYPE_CHECKING:
     from tensorm.estimator.machine import TensOrMachine
@@ -35,8 +34,6 @@ def make_tensor(X: Any, symmetric: Any) -> Tensor:
     """Return the cells as a tensor, mirrored if two modes share a factor."""
     tensor = as_tensor(X)
     pair = check_symmetric(symmetric, tensor.modes, tensor.shape)
-    if pair is not None and isinstance(tensor, ShardedTensor):
-        raise InputError("Modes on a cluster cannot share a factor; leave out symmetric.")
     return tensor if pair is None else SymmetricTensor(tensor, pair)
 
 
@@ -57,7 +54,7 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
         seed=_seed(settings.random_state),
         flips=FLIPS[settings.flips],
         shuffle=settings.order == "random",
-        tied=tensor.pair if isinstance(tensor, SymmetricTensor) else None,
+        tied=tensor.pair,
     )
     return Plan(
         target=target,

@@ -19,7 +19,7 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection import Selection, choose_by_occam, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
 from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choose_by_validation
-from tensorm.storage.trials import Store, digest, read_seed
+from tensorm.storage.trials import Store, read_seed
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.holdout import check_symmetric
 from tensorm.tensors.threads import count_threads
@@ -173,7 +173,7 @@ def _settings(
     """Return what the trials of a selection depend on."""
     plain = replace(target, n_components=0)
     return {
-        "X": digest(tensor),
+        "X": tensor.digest(),
         "method": method,
         "candidates": candidates,
         "seed": int(target.seed),

@@ -5,6 +5,7 @@ scikit-learn computes the scores and is imported on first use.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,9 +16,8 @@ from scipy.special import betaincinv
 from tensorm.data.checks import check_bits, check_count, check_mask, check_number, check_probability
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.tensors import RelationalTensor, SparseTensor
 from tensorm.tensors.memory import check_fits
-from tensorm.tensors.protocol import Tensor
+from tensorm.tensors.protocol import Rows, Tensor
 
 Bits = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -169,8 +169,9 @@ def score_tensor(
     random sample of objects with about SCORED observed cells is scored.
     """
     chosen = None if mask is None else check_mask(mask, tensor.shape)
-    if chosen is None and isinstance(tensor, RelationalTensor) and tensor.n_observed > 2 * SCORED:
-        return _score_sample(posterior, tensor, n_bins)
+    some = tensor.sample_slices(SCORED) if chosen is None else None
+    if some is not None:
+        return _score_slices(posterior, tensor, some, n_bins)
     n_cells = tensor.n_observed if chosen is None else int(np.count_nonzero(chosen))
     remedy = "give a mask with fewer cells, or score a sample from hold_out"
     check_fits(f"Scoring {n_cells:,} cells takes", 64 * n_cells, remedy)  # pairs, and sorting them
@@ -182,14 +183,11 @@ def score_tensor(
     return score_cells(ones, chances, posterior.base_rate, n_bins)
 
 
-def _score_sample(posterior: Posterior, tensor: RelationalTensor, n_bins: int) -> ScoredCells:
-    """Score the cells of some objects, the same ones each time."""
-    O, A, B = tensor.shape
-    count = max(1, O * SCORED // tensor.n_observed)
-    objects = np.sort(np.random.default_rng(0).choice(O, count, replace=False))
-    pairs = []
-    for n in objects:  # one at a time: neighbours need not be in the sample
-        _, ones, observed = next(tensor.take([np.array([n]), np.arange(A), np.arange(B)]).blocks(A * B))
+def _score_slices(posterior: Posterior, tensor: Tensor, chosen: Rows, n_bins: int) -> ScoredCells:
+    """Score the cells of some slices of mode 0."""
+    others, pairs = [np.arange(size) for size in tensor.shape[1:]], []
+    for n in chosen:  # one at a time: neighbours need not be in the sample
+        _, ones, observed = next(tensor.take([np.array([n]), *others]).blocks(math.prod(tensor.shape)))
         pairs.append((ones[observed], posterior.predict_block(n, n + 1)[observed]))
     ones, chances = (np.concatenate(part) for part in zip(*pairs, strict=True))
     return score_cells(ones, chances, posterior.base_rate, n_bins)
@@ -199,8 +197,8 @@ def predict_observed(
     posterior: Posterior, tensor: Tensor, mask: Bits | None = None
 ) -> Iterator[tuple[Bits, Floats]]:
     """Yield values and probabilities of observed cells, or of those in the mask, block by block."""
-    if mask is None and isinstance(tensor, SparseTensor) and tensor.unlisted == "missing":
-        for value, keys in zip((True, False), tensor.listed(), strict=True):
+    if mask is None and tensor.lists_observed:
+        for value, keys in zip((True, False), tensor.listed_keys(), strict=True):
             for start in range(0, len(keys), AT_ONCE):
                 some = keys[start : start + AT_ONCE]
                 yield np.full(len(some), value), posterior.predict_cells(np.unravel_index(some, tensor.shape))

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from tensorm.data.checks import check_count, check_index, check_mode
 from tensorm.data.coordinates import key_of
 from tensorm.posterior.draws import Posterior
-from tensorm.tensors import SparseTensor, Tensor
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -61,7 +60,8 @@ def top_cells(
     if pair is not None:
         keys = _each_pair_once(keys, posterior.shape, pair, k)
     if known is not None:
-        keys = np.setdiff1d(keys, _known(posterior.check_tensor(known, "known"), k, row), assume_unique=True)
+        tensor = posterior.check_tensor(known, "known")
+        keys = np.setdiff1d(keys, tensor.known_keys(k, row), assume_unique=True)
     indices = np.unravel_index(keys, posterior.shape)
     p = posterior.predict_cells(indices)
     best = np.argsort(-p, kind="stable")[:count]
@@ -102,18 +102,6 @@ def _surest(members: Sequence[Indices], means: Sequence[Floats]) -> list[Indices
         index[np.argsort(-mean[index], kind="stable")[:size]]
         for index, mean, size in zip(members, means, sizes, strict=True)
     ]
-
-
-def _known(tensor: Tensor, mode: int, row: int) -> npt.NDArray[np.int64]:
-    """Return the keys of a slice's known cells: the ones, and zeros where they are listed."""
-    if isinstance(tensor, SparseTensor):
-        return tensor.slice_keys(mode, row)
-    part = [np.arange(size) for size in tensor.shape]
-    part[mode] = np.array([row])
-    (_, ones, _), *_ = tensor.take(part).blocks(math.prod(tensor.shape))
-    columns = [*np.nonzero(ones)]
-    columns[mode] = np.full_like(columns[0], row)
-    return key_of(columns, tensor.shape)
 
 
 def _name(posterior: Posterior, cell: Indices) -> tuple[str, ...]:

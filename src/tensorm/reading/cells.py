@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -184,6 +185,8 @@ def _read_npz(file: Path) -> Any:
 def _read_netcdf(file: Path) -> Any:
     import xarray
 
+    if find_spec("h5netcdf") is None:
+        raise InputError(f"{file} needs h5netcdf; install it with: pip install 'tensorm[netcdf]'.")
     try:
         dataset = xarray.load_dataset(file, engine="h5netcdf")
     except (OSError, ValueError, KeyError, RuntimeError) as error:

@@ -17,9 +17,7 @@ from tensorm.sampler.recorder import Recorder
 from tensorm.sampler.state import State, SweepInfo, Trace
 from tensorm.sampler.sweep import Target, start, sweep
 from tensorm.tensors.bits import Bits
-from tensorm.tensors.cached import CachedCounts, cache_counts
 from tensorm.tensors.protocol import Tensor
-from tensorm.tensors.slices import SlicedTensor
 
 NEVER = -50.0  # log-odds at which an entry is 0 without a random number
 
@@ -84,7 +82,7 @@ class Chain:
     """One chain, sweep by sweep; between two sweeps it can be written down and taken up again."""
 
     def __init__(self, tensor: Tensor, plan: Plan, number: int, saved: Snapshot | None = None) -> None:
-        self.tensor, self.plan, self.number = cache_counts(tensor, plan.target.n_components), plan, number
+        self.tensor, self.plan, self.number = tensor.cached(plan.target.n_components), plan, number
         self.burn_in = BurnIn(tensor, plan.target, number, plan.init, plan.burn_in)
         self.recorder = Recorder(plan.target)
         self.info: SweepInfo | None = None
@@ -164,17 +162,11 @@ def warm_up(tensor: Tensor, target: Target) -> None:
     for mode in range(len(tensor.shape)):
         tensor.counts(mode, state.factors)
     sweep(tensor, state, target, chain=0)
-    if isinstance(tensor, SlicedTensor) and isinstance(
-        cache_counts(tensor, target.n_components), CachedCounts
-    ):
-        part = tensor.take([np.arange(min(size, 2)) for size in tensor.shape])
-        state = start([np.zeros((size, target.n_components), np.bool_) for size in part.shape])
-        kept = CachedCounts(part, most=np.inf)
+    small = tensor.cached(target.n_components).miniature()
+    if small is not None:
+        state = start([np.zeros((size, target.n_components), np.bool_) for size in small.shape])
         for _ in range(2):  # the first counts, the second corrects
-            state, _ = sweep(kept, state, target, chain=0)
-        compact = part.compact()  # what corrections are made from
-        compact.counts(0, state.factors)
-        compact.confusion(state.factors)
+            state, _ = sweep(small, state, target, chain=0)
 
 
 def run_chains(

@@ -24,7 +24,6 @@ from tensorm.selection.members import to_factors, to_members
 from tensorm.selection.occam import Found, Stage, join, shave
 from tensorm.selection.result import Candidate, Selection, Trial
 from tensorm.tensors.protocol import Tensor
-from tensorm.tensors.relational import RelationalTensor
 
 FIRST, MOST, LEFT_OVER = 16, 128, 0.75
 N_CHAINS, N_DRAWS = 2, 200
@@ -198,7 +197,7 @@ def _remarks(
         text += f" {chosen} is the smallest candidate with room for them."
     if len(set(counts)) > 1:
         text += f" Chains differ: they end with {', '.join(map(str, sorted(counts)))}."
-    if isinstance(tensor, RelationalTensor):
+    if tensor.mirrored is not None and tensor.pair is None:  # comparisons
         text += (
             " Comparisons within an object hang together, which the model does not know, so fewer "
             "may tell as much: try some."

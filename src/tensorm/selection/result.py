@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorm.errors import FileError
 from tensorm.selection.plot import plot_selection
-from tensorm.storage.netcdf import replace_file
+from tensorm.storage.files import replace_file
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from tensorm.sampler.search.region import START, choose_region
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
-from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, SymmetricTensor, Tensor
+from tensorm.tensors import SymmetricTensor, Tensor
 from tensorm.tensors.bits import Bits
-from tensorm.tensors.holdout import check_symmetric, hold_out, train_test_mask
+from tensorm.tensors.choosing import check_share
+from tensorm.tensors.holdout import check_symmetric
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,22 +32,12 @@ class Split(NamedTuple):
 
 
 def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random.Generator) -> Split:
-    """Hold out a share of the observed cells; every index of every mode keeps one (holdout.py)."""
-    tied = tensor.pair if isinstance(tensor, SymmetricTensor) else None
-    pair = tied or check_symmetric(symmetric, tensor.modes, tensor.shape)
-    if isinstance(tensor, SparseTensor) and tensor.unlisted == "missing" and pair is None:
-        train, cells, values = hold_out(tensor, test_size, random_state=rng)
-        return Split(train, tuple(cells.T), values)
-    if math.prod(tensor.shape) > LARGEST:
+    """Hold out a share of the observed cells; every index of every mode keeps one (tensors/choosing.py)."""
+    pair = tensor.pair or check_symmetric(symmetric, tensor.modes, tensor.shape)
+    if math.prod(tensor.shape) > LARGEST and not (tensor.lists_observed and pair is None):
         tensor = _take_part(tensor, pair, rng)
-    if isinstance(tensor, RelationalTensor) and pair is None:
-        return _split_pairs(tensor, test_size, rng)
-    mask = train_test_mask(tensor, test_size, rng, symmetric=pair)
-    ones, observed = np.empty((2, *tensor.shape), np.bool_)
-    for where, *block in tensor.blocks():
-        ones[where], observed[where] = block
-    dense = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
-    return Split(dense if tied is None else SymmetricTensor(dense, tied), np.nonzero(mask), ones[mask])
+    train, cells, values = tensor.split(check_share(test_size), rng, pair)
+    return Split(train, tuple(cells.T), values)
 
 
 def _take_part(tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Generator) -> Tensor:
@@ -54,22 +45,11 @@ def _take_part(tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Gene
     part = choose_region(tensor, rng, START).indices
     if part is None:
         return tensor
-    if pair is None and isinstance(tensor, RelationalTensor):
-        pair = tensor.mirrored
-    if pair is not None:
-        part[pair[1]] = part[pair[0]]
-    return tensor.take(part)
-
-
-def _split_pairs(tensor: RelationalTensor, test_size: float, rng: np.random.Generator) -> Split:
-    """Hold out pairs of attributes, so that no cell gives its mirror image away."""
-    train, test = tensor.hold_out(test_size, rng)
-    cells, values = [], []
-    for where, ones, observed in test.blocks():
-        first, *others = np.nonzero(observed)
-        cells.append((first + where.start, *others))
-        values.append(ones[observed])
-    return Split(train, tuple(map(np.concatenate, zip(*cells, strict=True))), np.concatenate(values))
+    mirrored = pair or tensor.mirrored
+    if mirrored is not None:
+        part[mirrored[1]] = part[mirrored[0]]
+    small = tensor.take(part)
+    return small if tensor.pair is None else SymmetricTensor(small, tensor.pair)
 
 
 def predict_held_out(

@@ -1,14 +1,12 @@
-"""How what a chain leaves behind, and what it was sampled from, are laid out in a file (docs/files.md).
+"""How the draws of a chain, and what they were sampled from, are laid out in a file (docs/files.md).
 
-The two halves of each pair sit side by side: ``write_trace`` and ``read_trace``, ``write_target`` and
-``read_target``. Writers are given a group of ``netcdf.writing``, readers one of ``netcdf.reading``, and they
-trust nothing in it: what they return could have come from a sampler.
+The two halves of each pair sit side by side: ``pack_trace`` and ``read_trace``, ``pack_target`` and
+``read_target``. Readers trust nothing in a file: what they return could have come from a sampler.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -19,171 +17,151 @@ from tensorm.sampler.noise import MODELS
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import FLIPS, Target
-from tensorm.storage.netcdf import Stored, describe, put
+from tensorm.storage.archive import Stored
 
 ORDERS = {"random": True, "fixed": False}
 MOST_COMPONENTS = 2**24
 
 
-def write_trace(group: Any, trace: Trace) -> None:
-    """Write the draws of a chain to an empty group."""
-    describe(
-        group,
-        n_components=np.int64(trace.n_components),
-        burn_in=np.int64(trace.burn_in),
-        settled=np.int8(trace.settled),
-    )
-    for k, octets in enumerate(trace.factors):
-        name = f"factor of mode {k}, eight components to an octet, the first in its lowest bit"
-        put(group, f"factor_{k}", ("draw", f"mode_{k}", "octet"), octets, long_name=name)
-    put(group, "noise", ("draw", "rate"), trace.noise, long_name="rate of ones where the product is 1, 0")
-    put(group, "density", ("draw", "mode"), trace.density, long_name="density of each mode's factor")
-    counts = trace.confusion.astype(np.int64, copy=False)
-    name = "observed cells: true positives, false positives, false negatives, true negatives"
-    put(group, "confusion", ("draw", "outcome"), counts, long_name=name)
-    put(group, "log_posterior", ("draw",), trace.log_posterior, long_name="log posterior of the factors")
+def pack_trace(trace: Trace) -> dict[str, Any]:
+    """Return the draws of a chain as a tree for an archive."""
+    return {
+        "n_components": trace.n_components,
+        "burn_in": trace.burn_in,
+        "settled": int(trace.settled),
+        **{f"factor_{k}": draws for k, draws in enumerate(trace.factors)},
+        "noise": trace.noise,
+        "density": trace.density,
+        "confusion": trace.confusion.astype(np.int64, copy=False),
+        "log_posterior": trace.log_posterior,
+    }
 
 
-def read_trace(
-    group: Stored, shape: Sequence[int | None] | None = None, n_components: int | None = None
-) -> Trace:
-    """Read the draws of a chain, of a tensor of this shape and with so many components if they are given.
+def read_trace(tree: Stored, shape: Sequence[int], n_components: int) -> Trace:
+    """Read the draws of a chain of a tensor of this shape.
 
     Raises
     ------
     FileError
         When something is missing, has another type or size, or could not have come from a sampler.
     """
-    names = group.names()
-    K = sum(re.fullmatch(r"factor_\d+", name) is not None for name in names) if shape is None else len(shape)
-    modes = [f"factor_{k}" for k in range(K)]
-    group.expect([*modes, "noise", "density", "confusion", "log_posterior"])
-    L = group.integer("n_components", 1, MOST_COMPONENTS)
-    if n_components is not None and n_components != L:
-        raise group.refuse(f"there are {L:,} components instead of {n_components:,}")
-    log_posterior = group.array("log_posterior", "f8", (None,))
+    modes = [f"factor_{k}" for k in range(len(shape))]
+    tree.expect([*modes, "noise", "density", "confusion", "log_posterior"])
+    L = tree.integer("n_components", 1, MOST_COMPONENTS)
+    if n_components != L:
+        raise tree.refuse(f"there are {L:,} components instead of {n_components:,}")
+    log_posterior = tree.array("log_posterior", "f8", (None,))
     S = len(log_posterior)
-    if S == 0 or K < 2:
-        raise group.refuse("there are no draws" if S == 0 else f"there are {K} modes instead of 2 or more")
+    if S == 0:
+        raise tree.refuse("there are no draws")
     factors = tuple(
-        _read_factor(group, name, (S, None if shape is None else shape[k], -(-L // 8)), L)
-        for k, name in enumerate(modes)
+        _read_factor(tree, name, (S, size, -(-L // 8)), L) for name, size in zip(modes, shape, strict=True)
     )
     trace = Trace(
         factors=factors,
-        noise=group.array("noise", "f8", (S, 2)),
-        density=group.array("density", "f8", (S, K)),
-        confusion=group.array("confusion", "i8", (S, 4)),
+        noise=tree.array("noise", "f8", (S, 2)),
+        density=tree.array("density", "f8", (S, len(shape))),
+        confusion=tree.array("confusion", "i8", (S, 4)),
         log_posterior=log_posterior,
         n_components=L,
-        burn_in=group.integer("burn_in", 0),
-        settled=bool(group.integer("settled", 0, 1)),
+        burn_in=tree.integer("burn_in", 0),
+        settled=bool(tree.integer("settled", 0, 1)),
     )
-    _check_draws(group, trace)
+    _check_draws(tree, trace)
     return trace
 
 
-def write_target(group: Any, target: Target) -> None:
-    """Write what is sampled, and from which random numbers, to an empty group."""
-    names = {kind: name for name, kind in MODELS.items()}
-    noise, update = names[type(target.noise)]
+def pack_target(target: Target) -> dict[str, Any]:
+    """Return what is sampled, and from which random numbers, as a tree for an archive."""
+    noise, update = {kind: names for names, kind in MODELS.items()}[type(target.noise)]
     a, b = cast(tuple[float, float], target.noise)  # as all noise models are
-    flips = {code: name for name, code in FLIPS.items()}
-    describe(
-        group,
-        n_components=np.int64(target.n_components),
-        seed=np.uint64(target.seed),
-        noise=noise,
-        noise_update=update,
-        noise_a=np.float64(a),
-        noise_b=np.float64(b),
-        flips=flips[target.flips],
-        order="random" if target.shuffle else "fixed",
-        prior="learned" if isinstance(target.prior, LearnedPrior) else "fixed",
-        tied_first=np.int64(target.tied[0] if target.tied else -1),
-        tied_second=np.int64(target.tied[1] if target.tied else -1),
-    )
+    tied = target.tied or (-1, -1)
+    tree: dict[str, Any] = {
+        "n_components": target.n_components,
+        "seed": int(target.seed),
+        "noise": noise,
+        "noise_update": update,
+        "noise_a": float(a),
+        "noise_b": float(b),
+        "flips": {code: name for name, code in FLIPS.items()}[target.flips],
+        "order": "random" if target.shuffle else "fixed",
+        "tied_first": tied[0],
+        "tied_second": tied[1],
+    }
     if isinstance(target.prior, LearnedPrior):
-        describe(group, prior_a=np.float64(target.prior.a), prior_b=np.float64(target.prior.b))
-    for k, table in enumerate(target.prior.tables if isinstance(target.prior, FixedPrior) else ()):
-        rows = f"mode_{k}" if len(table) > 1 else "one_row"
-        columns = "component" if table.shape[1] > 1 else "one_column"
-        name = f"prior log-odds of the entries of mode {k}"
-        put(group, f"prior_{k}", (rows, columns), table, long_name=name)
+        a, b = target.prior
+        return tree | {"prior": "learned", "prior_a": float(a), "prior_b": float(b)}
+    tables = target.prior.tables if isinstance(target.prior, FixedPrior) else ()
+    return tree | {"prior": "fixed", **{f"prior_{k}": table for k, table in enumerate(tables)}}
 
 
-def read_target(group: Stored, shape: Sequence[int]) -> Target:
+def read_target(tree: Stored, shape: Sequence[int]) -> Target:
     """Read what is sampled, for a tensor of this shape."""
-    L = group.integer("n_components", 1, MOST_COMPONENTS)
+    L = tree.integer("n_components", 1, MOST_COMPONENTS)
     choices = [list(dict.fromkeys(names)) for names in zip(*MODELS, strict=True)]
-    noise = MODELS[group.word("noise", choices[0]), group.word("noise_update", choices[1])]
+    noise = MODELS[tree.word("noise", choices[0]), tree.word("noise_update", choices[1])]
     prior: LearnedPrior | FixedPrior
-    if group.word("prior", ("learned", "fixed")) == "learned":
-        group.expect(())
-        prior = LearnedPrior(_positive(group, "prior_a"), _positive(group, "prior_b"))
+    if tree.word("prior", ("learned", "fixed")) == "learned":
+        tree.expect(())
+        prior = LearnedPrior(tree.positive("prior_a"), tree.positive("prior_b"))
     else:
         tables = [f"prior_{k}" for k in range(len(shape))]
-        group.expect(tables)
+        tree.expect(tables)
         sizes = zip(tables, shape, strict=True)
-        prior = FixedPrior(tuple(_read_table(group, name, size, L) for name, size in sizes))
-    first, second = (group.integer(f"tied_{name}", -1, len(shape) - 1) for name in ("first", "second"))
+        prior = FixedPrior(tuple(_read_table(tree, name, size, L) for name, size in sizes))
+    first, second = (tree.integer(f"tied_{name}", -1, len(shape) - 1) for name in ("first", "second"))
     if (first, second) != (-1, -1) and not (0 <= first < second and shape[first] == shape[second]):
-        raise group.refuse(f"modes {first} and {second} cannot share a factor")
+        raise tree.refuse(f"modes {first} and {second} cannot share a factor")
     return Target(
         n_components=L,
         tied=(first, second) if second > 0 else None,
-        noise=noise(_positive(group, "noise_a"), _positive(group, "noise_b")),
+        noise=noise(tree.positive("noise_a"), tree.positive("noise_b")),
         prior=prior,
-        seed=np.uint64(group.integer("seed", 0, 2**64 - 1)),
-        flips=FLIPS[group.word("flips", tuple(FLIPS))],
-        shuffle=ORDERS[group.word("order", tuple(ORDERS))],
+        seed=np.uint64(tree.integer("seed", 0, 2**64 - 1)),
+        flips=FLIPS[tree.word("flips", tuple(FLIPS))],
+        shuffle=ORDERS[tree.word("order", tuple(ORDERS))],
     )
 
 
 def _read_factor(
-    group: Stored, name: str, shape: tuple[int, int | None, int], n_components: int
+    tree: Stored, name: str, shape: tuple[int, int, int], n_components: int
 ) -> npt.NDArray[np.uint8]:
-    """Read a mode's draws, in which bits past the last component must be 0."""
-    octets = group.array(name, "u1", shape)
-    if not octets.size:
-        raise group.refuse(f"{name} is empty")
+    """Read a mode's draws, in which bits beyond the last component must be 0."""
+    draws = tree.array(name, "u1", shape)
     unused = 0xFF & (0xFF << (n_components - 8 * (shape[2] - 1)))
-    if np.any(octets[..., -1] & np.uint8(unused)):
-        raise group.refuse(f"{name} has members of a component past the last")
-    return octets
+    if np.any(draws[..., -1] & np.uint8(unused)):
+        raise tree.refuse(f"{name} has members of a component beyond the last")
+    return draws
 
 
-def _read_table(group: Stored, name: str, size: int, n_components: int) -> npt.NDArray[np.float64]:
+def _read_table(tree: Stored, name: str, size: int, n_components: int) -> npt.NDArray[np.float64]:
     """Read a mode's prior log-odds: one for all entries, for each row, column or entry."""
-    table = group.array(name, "f8", (None, None))
+    table = tree.array(name, "f8", (None, None))
     if table.shape[0] not in (1, size) or table.shape[1] not in (1, n_components):
-        raise group.refuse(f"{name} has shape {table.shape}, not ({size}, {n_components})")
+        raise tree.refuse(f"{name} has shape {table.shape}, not ({size}, {n_components})")
     if np.isnan(table).any():
-        raise group.refuse(f"{name} holds nan")
+        raise tree.refuse(f"{name} holds nan")
     return table
 
 
-def _check_draws(group: Stored, trace: Trace) -> None:
-    """Raise if the numbers could not have come from a sampler."""
-    hit, false_alarm = trace.noise.T
+def check_rates(tree: Stored, noise: npt.NDArray[np.float64], density: npt.NDArray[np.float64]) -> None:
+    """Raise unless rates (..., 2) are in order, and densities between 0 and 1 or, if fixed, all NaN."""
+    hit, false_alarm = noise.T
     if not np.all((false_alarm > 0) & (false_alarm < hit) & (hit < 1)):
-        raise group.refuse("noise holds rates that are not ordered numbers between 0 and 1")
-    fixed = np.isnan(trace.density).all()
-    if not fixed and not np.all((trace.density > 0) & (trace.density < 1)):
-        raise group.refuse("density holds numbers that do not lie between 0 and 1")
+        raise tree.refuse("noise holds rates that are not ordered numbers between 0 and 1")
+    if not np.isnan(density).all() and not np.all((density > 0) & (density < 1)):
+        raise tree.refuse("density holds numbers that do not lie between 0 and 1")
+
+
+def _check_draws(tree: Stored, trace: Trace) -> None:
+    """Raise if the numbers could not have come from a sampler."""
+    check_rates(tree, trace.noise, trace.density)
     if not np.isfinite(trace.log_posterior).all():
-        raise group.refuse("log_posterior holds numbers that are not finite")
-    cells = math.prod(octets.shape[1] for octets in trace.factors)
+        raise tree.refuse("log_posterior holds numbers that are not finite")
+    cells = math.prod(draws.shape[1] for draws in trace.factors)
     if trace.confusion.min() < 0 or trace.confusion.max() > min(cells, 2**60):
-        raise group.refuse("confusion holds counts below 0 or above the number of cells")
+        raise tree.refuse("confusion holds counts below 0 or above the number of cells")
     tp, fp, fn, tn = trace.confusion.T
     observed, ones = tp + fp + fn + tn, tp + fn
     if not 1 <= observed[0] <= cells or np.ptp(observed) or np.ptp(ones):
-        raise group.refuse("confusion holds counts that do not add up to the same data in all draws")
-
-
-def _positive(group: Stored, attribute: str) -> float:
-    value = group.number(attribute)
-    if value <= 0:
-        raise group.refuse(f"{attribute} is {value}, not a positive number")
-    return value
+        raise tree.refuse("confusion holds counts that do not add up to the same data in all draws")

@@ -1,14 +1,17 @@
 """Checkpoints: chains written down while they run, so that they can go on after a power cut.
 
 Every chain has a file of its own, replaced in one step. A chain that goes on from it makes the same draws
-as one that was never stopped: all its random numbers are numbered (kernels/philox.py).
+as one that was never stopped: all its random numbers are numbered (kernels/philox.py). A file names its run
+and its chain, and a file of another run or chain is refused.
 """
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,12 +19,16 @@ from tensorm.model import Confusion, Noise
 from tensorm.sampler.burnin import WINDOW, Memory
 from tensorm.sampler.chains import Snapshot
 from tensorm.sampler.state import State
-from tensorm.storage.chain import read_trace, write_trace
-from tensorm.storage.netcdf import Stored, describe, put, reading, writing
+from tensorm.storage.archive import Stored, reading, write_archive
+from tensorm.storage.chain import check_rates, pack_trace, read_trace
+from tensorm.storage.fit import check_format, describe_file
+from tensorm.storage.run import digest_run
+from tensorm.tensors.bits import Words, words_for
 from tensorm.tensors.factors import Factors
 
-FORMAT, FORMAT_VERSION = "tensorm chain", 1
+FORMAT, FORMAT_VERSION = "tensorm chain", 2
 EVERY = 10.0  # seconds
+MOST_SWEEPS = 2**32 - 1  # that have random numbers of their own
 
 
 class Checkpoints:
@@ -30,18 +37,29 @@ class Checkpoints:
     Parameters
     ----------
     folder : Path
-    seed : uint64
-        The run's; files of another run are refused.
+    run : str
+        The run's digest (run.py); files of another run are refused.
+    shape : sequence of int
+        Of the tensor.
+    n_components : int
     every : float
         Seconds between two checkpoints of a chain.
     """
 
-    def __init__(self, folder: Path, seed: np.uint64, every: float = EVERY) -> None:
-        self.folder, self.seed, self.every = folder, seed, every
+    def __init__(
+        self, folder: Path, run: str, shape: Sequence[int], n_components: int, every: float = EVERY
+    ) -> None:
+        self.folder, self.run, self.every = folder, run, every
+        self.shape, self.n_components = shape, n_components
         self._written: dict[int, float] = {}
         for name in ("chain-*", "run", "fit"):  # all that a run writes
-            for cut_short in folder.glob(f".{name}.nc.*.part"):  # the process was killed while it wrote
+            for cut_short in folder.glob(f".{name}.tensorm.*.part"):  # killed while it wrote
                 cut_short.unlink(missing_ok=True)
+
+    @classmethod
+    def of_run(cls, folder: Path, shape: Sequence[int], n_components: int) -> Self:
+        """Return the checkpoints of the run in a folder."""
+        return cls(folder, digest_run(folder), shape, n_components)
 
     def due(self, number: int) -> bool:
         """Whether it is time to write a chain down."""
@@ -49,9 +67,8 @@ class Checkpoints:
 
     def write(self, number: int, snapshot: Snapshot) -> None:
         """Write a chain down, in place of an older snapshot."""
-        with writing(self._path(number)) as file:
-            describe(file, format=FORMAT, format_version=np.int64(FORMAT_VERSION), seed=self.seed)
-            _write(file, snapshot)
+        about = {**describe_file(FORMAT, FORMAT_VERSION), "run": self.run, "chain": number}
+        write_archive(self._path(number), about | _pack(snapshot))
         self._written[number] = time.monotonic()
 
     def read(self, number: int) -> Snapshot | None:
@@ -60,67 +77,71 @@ class Checkpoints:
         if not path.exists():
             return None
         with reading(path) as file:
-            file.word("format", [FORMAT])
-            file.integer("format_version", 1, FORMAT_VERSION)
-            if file.integer("seed", 0, 2**64 - 1) != self.seed:
+            check_format(file, FORMAT, FORMAT_VERSION)
+            if file.word("run") != self.run:
                 raise file.refuse("it belongs to another run")
-            return _read(file)
+            if (found := file.integer("chain", 0)) != number:
+                raise file.refuse(f"it belongs to chain {found}, not {number}")
+            return _read(file, self.shape, self.n_components)
 
     def _path(self, number: int) -> Path:
-        return self.folder / f"chain-{number}.nc"
+        return self.folder / f"chain-{number}.tensorm"
 
 
-def _write(file: Any, snapshot: Snapshot) -> None:
+def _pack(snapshot: Snapshot) -> dict[str, Any]:
     state, memory = snapshot.state, snapshot.memory
-    sweeps, settled = snapshot.burnt or (-1, False)
-    describe(
-        file,
-        n_modes=np.int64(len(state.factors)),
-        n_components=np.int64(state.factors.n_components),
-        sweep=np.int64(state.sweep),
-        repairs=np.int64(memory.repairs),
-        in_vain=np.int64(memory.in_vain),
-        sweeps_since=np.int64(memory.sweeps),
-        burn_in=np.int64(sweeps),
-        settled=np.int8(settled),
-        n_draws=np.int64(0 if snapshot.draws is None else len(snapshot.draws)),
-    )
-    for k, masks in enumerate(state.factors):
-        put(file, f"state_{k}", (f"mode_{k}", "word"), masks)
-    put(file, "noise", ("rate",), np.array(state.noise))
-    put(file, "density", ("mode",), np.array(state.density))
-    unused = (np.nan,) * (2 * WINDOW - len(memory.history))  # a netCDF dimension cannot be 0
-    put(file, "history", ("sweep_before",), np.array((*memory.history, *unused)))
-    counts = (-1,) * 4 if snapshot.confusion is None else snapshot.confusion
-    put(file, "confusion", ("outcome",), np.array(counts, np.int64))
-    if snapshot.draws is not None:
-        write_trace(file.create_group("draws"), snapshot.draws)
+    burn_in, settled = snapshot.burnt or (-1, False)
+    tree = {
+        "n_components": state.factors.n_components,
+        "sweep": state.sweep,
+        "repairs": memory.repairs,
+        "in_vain": memory.in_vain,
+        "sweeps_since": memory.sweeps,
+        "burn_in": burn_in,
+        "settled": int(settled),
+        **{f"state_{k}": masks for k, masks in enumerate(state.factors)},
+        "noise": np.array(state.noise),
+        "density": np.array(state.density),
+        "history": np.array(memory.history, np.float64),
+    }
+    if snapshot.confusion is not None:
+        tree["confusion"] = np.array(snapshot.confusion, np.int64)
+    return tree if snapshot.draws is None else tree | {"draws": pack_trace(snapshot.draws)}
 
 
-def _read(file: Stored) -> Snapshot:
-    K = file.integer("n_modes", 2, 255)
-    masks = tuple(file.array(f"state_{k}", "u8", (None, None)) for k in range(K))
-    factors = Factors(masks, file.integer("n_components", 0))
-    state = State(
-        factors,
-        Noise(*file.array("noise", "f8", (2,)).tolist()),
-        tuple(file.array("density", "f8", (K,)).tolist()),
-        file.integer("sweep", 0),
-    )
-    sweeps = file.integer("sweeps_since", 0)
-    memory = Memory(
-        tuple(file.array("history", "f8", (2 * WINDOW,)).tolist()[:sweeps]),
-        sweeps,
-        file.integer("repairs", 0),
-        file.integer("in_vain", 0),
-    )
-    burn_in = file.integer("burn_in", -1)
-    counts = file.array("confusion", "i8", (4,)).tolist()
-    shape = [len(masks) for masks in factors]
+def _read(file: Stored, shape: Sequence[int], L: int) -> Snapshot:
+    if (found := file.integer("n_components", 1)) != L:
+        raise file.refuse(f"there are {found:,} components instead of {L:,}")
+    masks = tuple(_read_masks(file, f"state_{k}", size, L) for k, size in enumerate(shape))
+    noise, density = file.array("noise", "f8", (2,)), file.array("density", "f8", (len(shape),))
+    check_rates(file, noise, density)
+    sweep, burn_in = file.integer("sweep", 0, MOST_SWEEPS), file.integer("burn_in", -1, MOST_SWEEPS)
     return Snapshot(
-        state,
-        memory,
+        State(Factors(masks, L), Noise(*noise.tolist()), tuple(density.tolist()), sweep),
+        _read_memory(file),
         None if burn_in < 0 else (burn_in, bool(file.integer("settled", 0, 1))),
-        None if counts[0] < 0 else Confusion(*counts),
-        read_trace(file.group("draws"), shape) if file.integer("n_draws", 0) else None,
+        _read_confusion(file, math.prod(shape)) if "confusion" in file.names() else None,
+        read_trace(file.tree("draws"), shape, L) if "draws" in file.names() else None,
     )
+
+
+def _read_masks(file: Stored, name: str, size: int, n_components: int) -> Words:
+    """Read a mode's factor, in which bits beyond the last component must be 0."""
+    masks = file.array(name, "u8", (size, words_for(n_components)))
+    if n_components % 64 and (masks[:, -1] >> np.uint64(n_components % 64)).any():
+        raise file.refuse(f"{name} has members of a component beyond the last")
+    return masks
+
+
+def _read_memory(file: Stored) -> Memory:
+    history, sweeps = file.array("history", "f8", (None,)), file.integer("sweeps_since", 0, MOST_SWEEPS)
+    if len(history) > min(sweeps, 2 * WINDOW) or not np.isfinite(history).all():
+        raise file.refuse("history is not one of log-likelihoods")
+    return Memory(tuple(history.tolist()), sweeps, file.integer("repairs", 0), file.integer("in_vain", 0))
+
+
+def _read_confusion(file: Stored, cells: int) -> Confusion:
+    counts = file.array("confusion", "i8", (4,)).tolist()
+    if min(counts) < 0 or not 1 <= sum(counts) <= cells:
+        raise file.refuse("confusion holds counts below 0 or above the number of cells")
+    return Confusion(*counts)

@@ -1,29 +1,30 @@
-"""A whole fit: which group of the file holds what, and whether the parts that are read belong together."""
+"""A whole fit: what is where in the file, and whether the parts that are read belong together."""
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from tensorm.data.coordinates.cells import check_shape
 from tensorm.data.inputs import Labels
-from tensorm.errors import FileError, InputError
+from tensorm.errors import InputError
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.draws import Posterior, check_room
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
-from tensorm.storage.chain import read_target, read_trace, write_target, write_trace
-from tensorm.storage.labels import read_labels, write_labels
-from tensorm.storage.netcdf import Stored, describe, put, put_text, quote, reading, writing
-from tensorm.storage.settings import read_settings, write_settings
+from tensorm.storage.archive import Stored, reading, write_archive
+from tensorm.storage.chain import pack_target, pack_trace, read_target, read_trace
+from tensorm.storage.files import FilePath, quote
+from tensorm.storage.labels import pack_labels, read_labels
+from tensorm.storage.settings import pack_settings, read_settings
 
 FORMAT = "tensorm fit"
-FORMAT_VERSION = 1  # any change to the layout adds 1; a reader takes all versions up to its own
+FORMAT_VERSION = 2  # any change to the layout adds 1; a reader takes all versions up to its own
 COLUMNS = Contribution._fields[1:]  # the first is the number of the row
 
 
@@ -35,27 +36,25 @@ class Fit(NamedTuple):
     posterior: Posterior
 
 
-def write_fit(path: str | os.PathLike[str], fit: Fit) -> None:
-    """Write a fit to a netCDF file, in one step and in place of an older one."""
+def write_fit(path: FilePath, fit: Fit) -> None:
+    """Write a fit to a file, in one step and in place of an older one."""
     posterior = fit.posterior
-    with writing(path) as file:
-        describe_file(file, FORMAT, FORMAT_VERSION)
-        describe(
-            file,
-            n_chains=np.int64(len(posterior.chains)),
-            n_components=np.int64(posterior.n_components),
-        )
-        write_modes(file, posterior.shape, posterior.modes, posterior.labels)
-        file.dimensions["component"] = posterior.n_components
-        put(file, "kept", ("chain",), np.array(posterior.kept, np.int8), long_name="whether a chain counts")
-        write_settings(file.create_group("settings"), fit.settings)
-        write_target(file.create_group("model"), fit.target)
-        _write_contributions(file.create_group("contributions"), posterior)
-        for number, trace in enumerate(posterior.chains):
-            write_trace(file.create_group(f"chain_{number}"), trace)
+    chains = {f"chain_{number}": pack_trace(trace) for number, trace in enumerate(posterior.chains)}
+    tree = {
+        **describe_file(FORMAT, FORMAT_VERSION),
+        "n_chains": len(posterior.chains),
+        "n_components": posterior.n_components,
+        **pack_modes(posterior.shape, posterior.modes, posterior.labels),
+        "kept": np.array(posterior.kept, np.int8),
+        "settings": pack_settings(fit.settings),
+        "model": pack_target(fit.target),
+        "contributions": {name: _column(posterior, name) for name in COLUMNS if posterior.contributions},
+        **chains,
+    }
+    write_archive(path, tree)
 
 
-def read_fit(path: str | os.PathLike[str], parameters: Sequence[str]) -> Fit:
+def read_fit(path: FilePath, parameters: Sequence[str]) -> Fit:
     """Read a fit of an estimator with these parameters, from a file that may be damaged or not be one.
 
     Raises
@@ -66,42 +65,29 @@ def read_fit(path: str | os.PathLike[str], parameters: Sequence[str]) -> Fit:
     with reading(path) as file:
         check_format(file, FORMAT, FORMAT_VERSION)
         n_chains, L = file.integer("n_chains", 1, len(file.names())), file.integer("n_components", 1)
-        modes = read_modes(file)
+        shape, modes, labels = read_modes(file)
         chains = [f"chain_{number}" for number in range(n_chains)]
-        dimensions = [f"mode_{k}" for k in range(len(modes))]
-        labelled = [name for name, mode in zip(dimensions, modes, strict=True) if mode["labels"] is not None]
-        file.expect(["modes", "kept", "settings", "model", "contributions", *labelled, *chains])
-        traces: list[Trace] = []
-        for name in chains:
-            sizes = _shape(traces[0]) if traces else (None,) * len(modes)
-            traces.append(read_trace(file.group(name), sizes, L))
-        shape = _shape(traces[0])
+        labelled = [f"mode_{k}" for k, values in enumerate(labels) if values is not None]
+        file.expect(["kept", "settings", "model", "contributions", *labelled, *chains])
+        traces = tuple(read_trace(file.tree(name), shape, L) for name in chains)
         _check_chains(file, traces)
-        posterior = Posterior(
-            chains=tuple(traces),
-            shape=shape,
-            modes=tuple(mode["name"] for mode in modes),
-            labels=tuple(
-                read_labels(file, name, mode["labels"], size)
-                for name, mode, size in zip(dimensions, modes, shape, strict=True)
-            ),
-            kept=_read_kept(file, n_chains),
-            contributions=_read_contributions(file.group("contributions"), L, traces[0]),
-        )
-        model = read_target(file.group("model"), shape)
-        if model.n_components != L:
-            raise file.refuse(f"there are {model.n_components:,} components in the model and {L:,} in draws")
+        kept = _read_kept(file, n_chains)
+        contributions = _read_contributions(file.tree("contributions"), L, math.prod(shape))
+        posterior = Posterior(traces, shape, modes, labels, kept, contributions)
+        target = read_target(file.tree("model"), shape)
+        if target.n_components != L:
+            raise file.refuse(f"there are {target.n_components:,} components in the model and {L:,} in draws")
         _check_memory(file, posterior)
-        return Fit(read_settings(file.group("settings"), parameters), model, posterior)
+        return Fit(read_settings(file.tree("settings"), parameters), target, posterior)
 
 
-def describe_file(file: Any, kind: str, number: int) -> None:
+def describe_file(kind: str, number: int) -> dict[str, Any]:
     """Say what a file is, in which version of its format, and who wrote it."""
     try:
         writer = version("tensorm")
     except PackageNotFoundError:
         writer = "unknown"
-    describe(file, format=kind, format_version=np.int64(number), tensorm_version=writer)
+    return {"format": kind, "format_version": number, "tensorm_version": writer}
 
 
 def check_format(file: Stored, kind: str, newest: int) -> None:
@@ -116,27 +102,34 @@ def check_format(file: Stored, kind: str, newest: int) -> None:
         )
 
 
-def write_modes(file: Any, shape: Sequence[int], modes: Sequence[str], labels: Labels) -> None:
-    """Write the names of the modes and the labels of their indices, and make their dimensions."""
-    file.dimensions = {f"mode_{k}": size for k, size in enumerate(shape)}
-    known = [
-        {"name": name, "labels": write_labels(file, f"mode_{k}", name, values)}
-        for k, (name, values) in enumerate(zip(modes, labels, strict=True))
-    ]
-    put_text(file, "modes", json.dumps(known), long_name="names of the modes, and kinds of their labels")
+def pack_modes(shape: Sequence[int], modes: Sequence[str], labels: Labels) -> dict[str, Any]:
+    """Return the sizes and names of the modes and the labels of their indices as a tree for an archive."""
+    known, arrays = [], {}
+    for k, (name, values) in enumerate(zip(modes, labels, strict=True)):
+        kind = None
+        if values is not None:
+            kind, arrays[f"mode_{k}"] = pack_labels(name, np.asarray(values))
+        known.append({"name": name, "labels": kind})
+    return {"shape": list(shape), "modes": known, **arrays}
 
 
-def read_modes(file: Stored) -> list[dict[str, Any]]:
-    """Read the names of the modes and the kinds of their labels."""
-    try:
-        modes = json.loads(file.text("modes"))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise file.refuse("the names of the modes are damaged") from error
+def read_modes(file: Stored) -> tuple[tuple[int, ...], tuple[str, ...], Labels]:
+    """Read the sizes and names of the modes and the labels of their indices."""
+    modes, sizes = file.value("modes"), file.value("shape")
     if not isinstance(modes, list) or not 2 <= len(modes) <= 64 or not all(_is_mode(mode) for mode in modes):
         raise file.refuse("the names of the modes are not a list of 2 to 64 names")
-    return modes
+    if not isinstance(sizes, list) or len(sizes) != len(modes) or not _is_shape(sizes):
+        raise file.refuse(f"shape is {quote(sizes)}, not {len(modes)} sizes")
+    pairs = enumerate(zip(modes, sizes, strict=True))
+    labels = tuple(read_labels(file, f"mode_{k}", mode["labels"], size) for k, (mode, size) in pairs)
+    return tuple(sizes), tuple(mode["name"] for mode in modes), labels
+
+
+def _is_shape(sizes: list[Any]) -> bool:
+    try:
+        return check_shape(sizes) == tuple(sizes)
+    except InputError:
+        return False
 
 
 def _is_mode(mode: Any) -> bool:
@@ -148,11 +141,7 @@ def _is_mode(mode: Any) -> bool:
     )
 
 
-def _shape(trace: Trace) -> tuple[int, ...]:
-    return tuple(octets.shape[1] for octets in trace.factors)
-
-
-def _check_chains(file: Stored, traces: list[Trace]) -> None:
+def _check_chains(file: Stored, traces: Sequence[Trace]) -> None:
     """Raise unless all chains saw the same data."""
     observed = {tuple(_observed(trace)) for trace in traces}
     if len(observed) > 1:
@@ -171,23 +160,20 @@ def _read_kept(file: Stored, n_chains: int) -> tuple[bool, ...]:
     return tuple(bool(keep) for keep in kept)
 
 
-def _write_contributions(group: Any, posterior: Posterior) -> None:
-    """Write a variable for each column of the table of contributions, if there is one."""
-    for name in COLUMNS if posterior.contributions else ():
-        column = [getattr(row, name) for row in posterior.contributions]
-        put(group, name, ("component",), np.array(column, _column_type(name)))
+def _column(posterior: Posterior, name: str) -> npt.NDArray[Any]:
+    return np.array([getattr(row, name) for row in posterior.contributions], _column_type(name))
 
 
-def _read_contributions(group: Stored, n_components: int, trace: Trace) -> tuple[Contribution, ...]:
-    if not group.names():
+def _read_contributions(tree: Stored, n_components: int, n_cells: int) -> tuple[Contribution, ...]:
+    if not tree.names():
         return ()
-    group.expect(COLUMNS)
-    cells, columns = math.prod(_shape(trace)), []
+    tree.expect(COLUMNS)
+    columns = []
     for name in COLUMNS:
-        column = group.array(name, _column_type(name), (n_components,))
+        column = tree.array(name, _column_type(name), (n_components,))
         counts = column.dtype.kind == "i"
-        if not np.isfinite(column).all() or (counts and not 0 <= column.min() <= column.max() <= cells):
-            raise group.refuse(f"{name} holds numbers that cannot be")
+        if not np.isfinite(column).all() or (counts and not 0 <= column.min() <= column.max() <= n_cells):
+            raise tree.refuse(f"{name} holds impossible numbers")
         columns.append(column.tolist())
     return tuple(Contribution(*row) for row in zip(range(n_components), *columns, strict=True))
 

@@ -1,124 +1,63 @@
-"""Names of a mode's indices: texts, numbers, times and mixtures of them, there and back.
-
-Texts are written as netCDF has them, rows of single characters; times as numbers since 1970 with the
-attributes by which xarray knows them; objects as JSON, one text for each.
-"""
+"""Names of a mode's indices: texts, numbers and times as arrays, anything else as JSON, there and back."""
 
 from __future__ import annotations
 
 import datetime
 import json
-import re
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.storage.arrays import STORED_AS, restore, store
-from tensorm.storage.netcdf import Stored, put
+from tensorm.storage.archive import Stored
+from tensorm.storage.settings import NUMBERS
+from tensorm.tensors.memory import available_memory
 
-TEXT, TEXTS, OCTETS, JSON = "text", "text objects", "bytes", "json"
-TIMES = re.compile(r"(datetime64|timedelta64)(\[\d{0,9}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?")
-UNITS = {
-    "datetime64[D]": "days",
-    "datetime64[h]": "hours",
-    "datetime64[m]": "minutes",
-    "datetime64[s]": "seconds",
-    "datetime64[ms]": "milliseconds",
-    "datetime64[us]": "microseconds",
-    "datetime64[ns]": "nanoseconds",
-}
+ARRAY, JSON = "array", "json"  # kinds of labels: as they are, or a list as the bytes of a JSON text
+LAST_CHARACTER = 0x10FFFF
+EXPANSION = 32  # times that a JSON text may grow when it is parsed
 
 
-def write_labels(group: Any, name: str, mode: str, labels: npt.NDArray[Any] | None) -> str | None:
-    """Write the labels of a mode to a variable, and return their kind; None if there are no labels."""
-    if labels is None:
-        return None
-    attributes: dict[str, Any] = {"long_name": mode[:200].encode("utf-8", "replace").decode()}
-    kind, array = _encode(mode, np.asarray(labels))
-    if array.dtype.kind == "S":
-        characters = array.view("S1").reshape(len(array), -1)
-        if kind != OCTETS:
-            attributes["_Encoding"] = "utf-8"
-        put(group, name, (name, f"{name}_width"), characters, **attributes)
-        return kind
-    if kind in UNITS:
-        attributes |= {"units": f"{UNITS[kind]} since 1970-01-01", "calendar": "proleptic_gregorian"}
-    if np.issubdtype(array.dtype, np.int64) and TIMES.fullmatch(kind):
-        attributes["_FillValue"] = np.int64(np.iinfo(np.int64).min)  # what NumPy means by "not a time"
-    put(group, name, (name,), array, **attributes)
-    return kind
-
-
-def read_labels(group: Stored, name: str, kind: str | None, size: int) -> npt.NDArray[Any] | None:
-    """Read the labels of a mode with so many indices."""
-    if kind is None:
-        return None
-    if kind in STORED_AS:
-        return restore(group.array(name, STORED_AS[kind], (size,)), kind)
-    if TIMES.fullmatch(kind):
-        return _as_times(group, name, group.array(name, "i8", (size,)), kind)
-    if kind not in (TEXT, TEXTS, OCTETS, JSON):
-        raise group.refuse(f"the labels {name} are of an unknown kind")
-    characters = group.array(name, "S1", (size, None))
-    if characters.shape[1] == 0:
-        raise group.refuse(f"the labels {name} have no characters")
-    octets = characters.view(f"S{characters.shape[1]}").reshape(size)
-    if kind == OCTETS:
-        return octets
-    try:
-        texts = [row.decode() for row in octets.tolist()]
-        items = [_from_json(json.loads(text)) for text in texts] if kind == JSON else texts
-    except (ValueError, RecursionError) as error:
-        raise group.refuse(f"the labels {name} are damaged") from error
-    return np.array(texts) if kind == TEXT else _as_objects(items)
-
-
-def _encode(mode: str, labels: npt.NDArray[Any]) -> tuple[str, npt.NDArray[Any]]:
-    """Return the kind of some labels, and the numbers or rows of octets that stand for them."""
-    stored = store(labels)
-    if stored is not None:
-        return stored[1], stored[0]
-    if labels.dtype.kind in "Mm":
-        return labels.dtype.name, labels.astype(labels.dtype.newbyteorder("=")).view(np.int64)
-    if labels.dtype.kind == "S":
-        return OCTETS, labels.astype(f"S{max(1, labels.dtype.itemsize)}")
+def pack_labels(mode: str, labels: npt.NDArray[Any]) -> tuple[str, npt.NDArray[Any]]:
+    """Return the kind of some labels, and an array without objects that stands for them."""
+    if labels.dtype.name in NUMBERS or labels.dtype.kind in "MmSU":
+        return ARRAY, labels
     items = labels.tolist()
-    if all(isinstance(item, str) and _is_plain(item) for item in items):
-        return TEXT if labels.dtype.kind == "U" else TEXTS, _as_octets([str(item) for item in items])
-    told = [_to_json(item) for item in items]
-    strange = [item for item, form in zip(items, told, strict=True) if form == {}]
+    forms = [_to_json(item) for item in items]
+    strange = [item for item, form in zip(items, forms, strict=True) if form == {}]
     if strange:
         example = str(strange[0])[:40]
         warnings.warn(f"Labels of {mode!r} such as {example!r} are saved as text.", UserWarning, stacklevel=2)
-    forms = [str(item) if form == {} else form for item, form in zip(items, told, strict=True)]
-    return JSON, _as_octets([json.dumps(form) for form in forms])
+    texts = [str(item) if form == {} else form for item, form in zip(items, forms, strict=True)]
+    return JSON, np.frombuffer(json.dumps(texts).encode(), np.uint8)
 
 
-def _is_plain(text: str) -> bool:
-    """Whether a text comes back as it was from characters padded with zeros."""
-    return not text.endswith("\0") and not any("\ud800" <= character <= "\udfff" for character in text)
+def read_labels(file: Stored, name: str, kind: str | None, size: int) -> npt.NDArray[Any] | None:
+    """Read the labels of a mode with so many indices, or return None if it has none."""
+    if kind is None:
+        return None
+    if kind == JSON:
+        return _as_objects(file, name, size)
+    labels = file.array(name, None, (size,))
+    if kind != ARRAY or (labels.dtype.kind == "U" and labels.view(np.uint32).max() > LAST_CHARACTER):
+        raise file.refuse(f"the labels {name} are damaged or of an unknown kind")
+    return labels
 
 
-def _as_octets(texts: Sequence[str]) -> npt.NDArray[np.bytes_]:
-    octets = [text.encode() for text in texts]
-    return np.array(octets, f"S{max(1, *map(len, octets))}")
-
-
-def _as_objects(items: Sequence[Any]) -> npt.NDArray[np.object_]:
-    array = np.empty(len(items), object)
-    for n, item in enumerate(items):
-        array[n] = item
-    return array
-
-
-def _as_times(group: Stored, name: str, numbers: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
+def _as_objects(file: Stored, name: str, size: int) -> npt.NDArray[np.object_]:
+    text = file.array(name, "u1", (None,))
+    if EXPANSION * len(text) > available_memory():
+        raise file.refuse(f"the labels {name} are too long for this machine's memory")
     try:
-        return numbers.view(np.dtype(kind))
-    except TypeError as error:
-        raise group.refuse(f"the labels {name} are of an unknown kind") from error
+        items, array = json.loads(text.tobytes()), np.empty(size, object)
+        if not isinstance(items, list) or len(items) != size:
+            raise ValueError("no list")
+        for n, item in enumerate(items):
+            array[n] = _from_json(item)
+        return array
+    except (ValueError, RecursionError) as error:
+        raise file.refuse(f"the labels {name} are damaged") from error
 
 
 def _to_json(item: Any) -> Any:

@@ -1,24 +1,26 @@
-"""The settings of an estimator: one JSON text for all, and a variable for each array in them."""
+"""The settings of an estimator: JSON for all of them, and an array for each array among them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.errors import FileError, InputError
-from tensorm.storage.arrays import STORED_AS, restore, store
-from tensorm.storage.netcdf import Stored, put, put_text, quote
+from tensorm.errors import InputError
+from tensorm.storage.archive import Stored
+from tensorm.storage.files import quote
 
+NUMBERS = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64",
+)  # fmt: skip
 MOST_ARRAYS = 1000
-MOST_AXES = 8
 
 
-def write_settings(group: Any, settings: Mapping[str, Any]) -> None:
-    """Write settings to an empty group.
+def pack_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as a tree for an archive.
 
     Raises
     ------
@@ -27,33 +29,26 @@ def write_settings(group: Any, settings: Mapping[str, Any]) -> None:
     """
     arrays: list[npt.NDArray[Any]] = []
     forms = {name: _to_json(name, value, arrays) for name, value in settings.items()}
-    put_text(group, "settings", json.dumps(forms), long_name="parameters of the estimator")
-    for number, array in enumerate(arrays):
-        name = f"array_{number}"
-        put(group, name, [f"{name}_axis_{axis}" for axis in range(array.ndim)], array)
+    return {"parameters": forms, **{f"array_{number}": array for number, array in enumerate(arrays)}}
 
 
-def read_settings(group: Stored, known: Sequence[str]) -> dict[str, Any]:
-    """Read settings with these names; a random generator comes back as None, for it was not kept."""
-    names = group.names()
+def read_settings(tree: Stored, known: Sequence[str]) -> dict[str, Any]:
+    """Read settings with these names; a random generator comes back as None, because it was not kept."""
+    names = tree.names()
     arrays = [name for name in (f"array_{number}" for number in range(MOST_ARRAYS)) if name in names]
-    group.expect(["settings", *arrays])
+    tree.expect(["parameters", *arrays])
+    forms = tree.value("parameters")
+    strange = sorted(set(forms) - set(known))
+    if strange:
+        raise tree.refuse(f"{quote(strange[0])} is not a setting")
     try:
-        forms = json.loads(group.text("settings"))
-        if not isinstance(forms, dict):
-            raise ValueError("no settings")
-        strange = sorted(set(forms) - set(known))
-        if strange:
-            raise group.refuse(f"{quote(strange[0])} is no setting")
-        return {name: _from_json(form, group) for name, form in forms.items()}
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise group.refuse("the settings are damaged") from error
+        return {name: _from_json(form, tree) for name, form in forms.items()}
+    except RecursionError as error:
+        raise tree.refuse("the settings are damaged") from error
 
 
 def _to_json(name: str, value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
-    """Return what JSON holds of a setting; arrays are put into the list and told by their number."""
+    """Return what JSON holds of a setting; arrays are put into the list and replaced by their number."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
@@ -62,28 +57,27 @@ def _to_json(name: str, value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         return {"tuple": parts} if isinstance(value, tuple) else parts
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return {"generator": type(value).__name__}
-    stored = store(np.asarray(value))
-    if stored is None or stored[0].ndim > MOST_AXES or len(arrays) == MOST_ARRAYS:
+    array = np.asarray(value)
+    if array.dtype.name not in NUMBERS or len(arrays) == MOST_ARRAYS:
         raise InputError(
-            f"{name} is of type {type(value).__name__}; only numbers, texts and arrays are saved."
+            f"{name} is of type {type(value).__name__}; only numbers, texts and arrays can be saved."
         )
-    if not stored[0].size:
-        return stored[0].tolist()  # netCDF has no dimensions of 0
-    arrays.append(stored[0])
-    return {"array": len(arrays) - 1, "axes": stored[0].ndim, "dtype": stored[1]}
+    arrays.append(array)
+    return {"array": len(arrays) - 1}
 
 
-def _from_json(form: Any, group: Stored) -> Any:
-    """Undo ``_to_json``, or raise ValueError or FileError."""
+def _from_json(form: Any, tree: Stored) -> Any:
+    """Undo ``_to_json``."""
     if isinstance(form, list):
-        return [_from_json(part, group) for part in form]
+        return [_from_json(part, tree) for part in form]
     if not isinstance(form, dict):
         return form
     if form.keys() == {"tuple"} and isinstance(form["tuple"], list):
-        return tuple(_from_json(part, group) for part in form["tuple"])
+        return tuple(_from_json(part, tree) for part in form["tuple"])
     if form.keys() == {"generator"}:
         return None
-    number, axes, dtype = (form.get(key) for key in ("array", "axes", "dtype"))
-    if type(number) is int and type(axes) is int and 0 <= axes <= MOST_AXES and str(dtype) in STORED_AS:
-        return restore(group.array(f"array_{number}", STORED_AS[str(dtype)], (None,) * axes), str(dtype))
-    raise ValueError("no setting")
+    if form.keys() == {"array"} and type(form["array"]) is int:
+        array = tree.array(f"array_{form['array']}", None, None)
+        if array.dtype.name in NUMBERS:
+            return array
+    raise tree.refuse("the settings are damaged")

@@ -9,16 +9,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tensorm.errors import FileError
-from tensorm.storage.netcdf import replace_file
-from tensorm.tensors import RelationalTensor, SparseTensor, Tensor
-from tensorm.tensors.sharded import ShardedTensor, fingerprint
+from tensorm.storage.files import replace_file
 
 HEAD, FORMAT = "selection.json", "tensorm selection"
 
@@ -66,28 +61,6 @@ def read_seed(folder: str | os.PathLike[str]) -> int | None:
     settings = _read(head) if head.exists() else {}
     seed = settings.get("seed") if isinstance(settings, dict) else None
     return seed if isinstance(seed, int) else None
-
-
-def digest(tensor: Tensor) -> str:
-    """Return a fingerprint of the cells."""
-    state = blake2b(repr(tensor.shape).encode(), digest_size=16)
-    if isinstance(tensor, ShardedTensor):  # whose cells stay where they are
-        for counts in fingerprint(tensor):
-            state.update(np.hstack(counts).tobytes())
-        return state.hexdigest()
-    if isinstance(tensor, SparseTensor):
-        state.update(tensor.unlisted.encode())
-        for keys in tensor.listed():
-            state.update(keys.astype("<i8").tobytes())
-        return state.hexdigest()
-    if isinstance(tensor, RelationalTensor):
-        for array in tensor.arrays().values():
-            state.update(np.ascontiguousarray(array).tobytes())
-        return state.hexdigest()
-    for _, *block in tensor.blocks():
-        for bits in block:
-            state.update(np.packbits(bits).tobytes())
-    return state.hexdigest()
 
 
 def _read(path: Path) -> Any:

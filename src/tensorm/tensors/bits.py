@@ -42,6 +42,8 @@ def combine(masks: Sequence[Words], n_components: int) -> Words:
     """
     if not masks:
         return _every_component(n_components)
+    if len(masks) == 1:
+        return masks[0].copy()  # not read-only, which would be another type to compile kernels for
     return reduce(lambda a, b: (a[:, None] & b).reshape(-1, a.shape[1]), masks)
 
 

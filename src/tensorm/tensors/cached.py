@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from tensorm.model import Confusion
 from tensorm.tensors.bits import Words, unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
-from tensorm.tensors.slices import SlicedTensor
 from tensorm.tensors.wrapped import Wrapped
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
@@ -40,17 +39,17 @@ class Change(NamedTuple):
     cost: float
 
 
-class CachedCounts(Wrapped[SlicedTensor]):
+class CachedCounts(Wrapped):
     """A tensor that remembers the last counts of each mode and the last confusion; for one chain alone.
 
     Parameters
     ----------
-    tensor : SlicedTensor
+    tensor : Tensor
     most : float
         Cost of keeping counts, beside a plain update's, above which updates are plain.
     """
 
-    def __init__(self, tensor: SlicedTensor, most: float = MOST) -> None:
+    def __init__(self, tensor: Tensor, most: float = MOST) -> None:
         super().__init__(tensor)
         self._most = most
         self._forget(0)
@@ -63,18 +62,10 @@ class CachedCounts(Wrapped[SlicedTensor]):
         self._confusion: tuple[Factors, Confusion] | None = None
         self._flipped = [1.0] * len(self.shape)  # share of rows in the last update
         self._cost = [1.0] * len(self.shape)  # that keeping counts has, or would have had
-        self._parts: dict[int, tuple[Rows, SlicedTensor]] = {}
+        self._parts: dict[int, tuple[Rows, Tensor]] = {}
 
-    def update_factor(
-        self,
-        mode: int,
-        factors: Factors,
-        rule: Rule,
-        stream: Stream,
-        rows: Rows | None = None,
-    ) -> Words:
-        """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4)."""
-        if rows is not None:
+    def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        if len(rows) < self.shape[mode]:
             return self.tensor.update_factor(mode, factors, rule, stream, rows)
         if factors.n_components != self._n_components:
             self._forget(factors.n_components)
@@ -82,6 +73,7 @@ class CachedCounts(Wrapped[SlicedTensor]):
         counts = self._recall(mode, factors)
         if counts is None:
             factor = self.tensor.update_factor(mode, factors, rule, stream)
+            now = factors.replace(mode, factor)
             flipped, _ = find_changes(factors[mode], factor, ~inert)
         else:
             factor = factors[mode].copy()
@@ -89,15 +81,13 @@ class CachedCounts(Wrapped[SlicedTensor]):
             if len(flipped):
                 new = self.tensor.update_factor(mode, factors, rule, stream, flipped)
                 factor[flipped] = new[flipped]
-                now = factors.replace(mode, factor)
-                counts[:, flipped] = self.tensor.counts(mode, now, rows=flipped)
-            self._counts[mode] = counts
+                counts[:, flipped] = self.tensor.counts(mode, factors.replace(mode, factor), rows=flipped)
+            now, self._counts[mode] = factors.replace(mode, factor), counts
         self._flipped[mode] = len(flipped) / len(factor)
-        self._factors[mode] = factors.replace(mode, factor).copy()
+        self._factors[mode] = now
         return factor
 
     def confusion(self, factors: Factors) -> Confusion:
-        """Count the observed cells by the value of the Boolean product and their own."""
         if factors.n_components != self._n_components:
             self._forget(factors.n_components)
         if self._confusion is not None:
@@ -107,10 +97,10 @@ class CachedCounts(Wrapped[SlicedTensor]):
                 for part, before, after in self._steps(old, factors, change.rows):
                     gone, come = (part.confusion(f) for f in (before, after))
                     confusion = Confusion(*(a - b + c for a, b, c in zip(confusion, gone, come, strict=True)))
-                self._confusion = factors.copy(), confusion
+                self._confusion = factors, confusion
                 return confusion
         confusion = self.tensor.confusion(factors)
-        self._confusion = factors.copy(), confusion
+        self._confusion = factors, confusion
         return confusion
 
     def _recall(self, mode: int, factors: Factors) -> Counts | None:
@@ -169,7 +159,7 @@ class CachedCounts(Wrapped[SlicedTensor]):
                 yield self._slices(k, some), before, after
             here = here.replace(k, new[k])
 
-    def _slices(self, mode: int, rows: Rows) -> SlicedTensor:
+    def _slices(self, mode: int, rows: Rows) -> Tensor:
         """Return slices of a mode, which all other modes want one after the other."""
         kept = self._parts.get(mode)
         if kept is None or not np.array_equal(kept[0], rows):
@@ -178,20 +168,26 @@ class CachedCounts(Wrapped[SlicedTensor]):
             kept = self._parts[mode] = rows, self.tensor.take(indices).compact()
         return kept[1]
 
-    def with_threads(self, n_threads: int) -> Self:
-        """Return the same tensor, using so many threads, with nothing remembered."""
-        return type(self)(self.tensor.with_threads(n_threads), self._most)
+    def with_threads(self, n_threads: int) -> CachedCounts:
+        return CachedCounts(self.tensor.with_threads(n_threads), self._most)  # nothing remembered
+
+    def miniature(self) -> CachedCounts:
+        part = self.tensor.take([np.arange(min(size, 2)) for size in self.shape])
+        compact, nothing = part.compact(), Factors.empty(part.shape, 1)  # what corrections are made from
+        compact.counts(0, nothing)
+        compact.confusion(nothing)
+        return CachedCounts(part, most=math.inf)
 
 
 def cache_counts(tensor: Tensor, n_components: int) -> Tensor:
     """Return a tensor that keeps its counts for one chain, or the tensor itself if that does not pay."""
     large = math.prod(tensor.shape) * n_components >= WORTH_KEEPING
-    return CachedCounts(tensor) if large and isinstance(tensor, SlicedTensor) else tensor
+    return CachedCounts(tensor) if large else tensor
 
 
 def memory_for_counts(tensor: Tensor, n_components: int) -> int:
     """Return about how many bytes the counts that a chain keeps take, with what corrects them."""
-    if not isinstance(cache_counts(tensor, n_components), CachedCounts):
+    if tensor.cached(n_components) is tensor:
         return 0
     counts = 2 * 8 * sum(tensor.shape) * n_components
     copied = min(ROOM, math.prod(tensor.shape)) * 6 // 8  # two planes of bits, packed in three ways

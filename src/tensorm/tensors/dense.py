@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class DenseTensor(SlicedTensor):
         Memory held.
     """
 
+    ESSENTIAL = "ones"
     n_observed: int
     n_ones: int
 
@@ -62,15 +63,11 @@ class DenseTensor(SlicedTensor):
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
         distinct = {layout.packed: layout for layout in self._layouts}
         return sum(layout.words.nbytes + layout.observed.nbytes for layout in distinct.values())
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
-        """Return a tensor of the cells with these indices along each mode.
-
-        Its kernels read as many words at once as this tensor's, so that nothing new is compiled.
-        """
+        # Its kernels read as many words at once as this tensor's, so that nothing new is compiled.
         part = DenseTensor.__new__(DenseTensor)
         part.shape, part.modes = tuple(len(index) for index in indices), self.modes
         part.labels = tuple(
@@ -89,6 +86,26 @@ class DenseTensor(SlicedTensor):
         part._n_threads = self._n_threads
         return part
 
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> DenseTensor:
+        """Undo ``arrays`` of a tensor of this shape."""
+        inner, planes = math.prod(shape[1:]), []
+        for name in ("ones", "observed"):
+            octets = arrays.get(name)
+            if octets is None:
+                continue
+            if octets.dtype != np.uint8 or octets.shape != (shape[0], -(-inner // 8)):
+                raise InputError(f"{name} has shape {octets.shape}, which does not fit")
+            planes.append(np.unpackbits(octets, axis=1, count=inner, bitorder="little").reshape(shape))
+        ones, *observed = planes
+        return cls(np.ma.array(ones, mask=observed[0] == 0) if observed else ones)
+
+    def hide(self, mask: Bits) -> DenseTensor:
+        ((_, ones, observed),) = self.blocks(math.prod(self.shape))
+        hidden = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
+        hidden.modes, hidden.labels = self.modes, self.labels
+        return hidden
+
     @staticmethod
     def of_layout(layout: Layout, like: SlicedTensor) -> DenseTensor:
         """Return the tensor of another one's cells, packed already along one of its modes, some missing."""
@@ -106,7 +123,6 @@ class DenseTensor(SlicedTensor):
         return tensor
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
         layout = self._layouts[0]
         step = max(1, max_cells // math.prod(self.shape[1:]))
         for start in range(0, self.shape[0], step):

@@ -1,7 +1,7 @@
 """Factors: for every mode which of its indices are members of which components, as bits.
 
 A mode's factor is an array (N, M) of words, its *masks*: bit l of row n says whether index n is a member of
-component l. All modes and the number of components travel together; nobody changes them in place.
+component l. All modes and the number of components travel together, and nobody can change them in place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tensorm.tensors.bits import Bits, Words, pack, unpack, words_for
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Factors:
-    """The masks of every mode.
+    """The masks of every mode; they become read-only.
 
     Attributes
     ----------
@@ -27,6 +27,13 @@ class Factors:
 
     masks: tuple[Words, ...]
     n_components: int
+
+    def __post_init__(self) -> None:
+        for masks in self.masks:
+            masks.flags.writeable = False
+
+    def __reduce__(self) -> tuple[type[Factors], tuple[tuple[Words, ...], int]]:
+        return Factors, (self.masks, self.n_components)  # read-only again when unpickled
 
     @classmethod
     def from_bits(cls, bits: Sequence[Bits]) -> Factors:
@@ -58,7 +65,7 @@ class Factors:
         return [unpack(masks, self.n_components) for masks in self.masks]
 
     def replace(self, mode: int, masks: Words) -> Factors:
-        """Return the factors with another one of one mode."""
+        """Return the factors with that of one mode replaced."""
         return Factors((*self.masks[:mode], masks, *self.masks[mode + 1 :]), self.n_components)
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Factors:
@@ -72,10 +79,6 @@ class Factors:
         for masks, index in zip(self.masks[1:], cells[1:], strict=True):
             shared = shared & masks[index]
         return np.asarray(shared.any(axis=1))
-
-    def copy(self) -> Factors:
-        """Return factors whose masks are their own."""
-        return Factors(tuple(masks.copy() for masks in self.masks), self.n_components)
 
     def same_as(self, other: Factors) -> bool:
         """Whether both have the same members."""

@@ -9,8 +9,7 @@ import math
 
 import numpy as np
 
-from tensorm.data.coordinates import Cells, key_of
-from tensorm.tensors.bits import Bits
+from tensorm.data.coordinates import Cells
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.memory import available_memory
 from tensorm.tensors.protocol import Tensor
@@ -48,16 +47,9 @@ def to_dense(tensor: SparseTensor) -> DenseTensor:
 
 def to_sparse(tensor: Tensor) -> SparseTensor:
     """Return the same cells, ones listed with the missing cells or with the zeros, whichever are fewer."""
+    if isinstance(tensor, SparseTensor):
+        return tensor
     missing = math.prod(tensor.shape) - tensor.n_observed
     unlisted = "zero" if tensor.n_ones + missing <= tensor.n_observed else "missing"
-    keys = []
-    for where, ones, observed in tensor.blocks():
-        others = ~observed if unlisted == "zero" else observed & ~ones
-        keys.append([_keys(bits, where.start, tensor.shape) for bits in (ones, others)])
-    cells = Cells.of(unlisted, *(np.concatenate(part) for part in zip(*keys, strict=True)))
+    cells = Cells.of(unlisted, *tensor.listed_keys(unlisted))
     return SparseTensor.from_cells(cells, tensor.shape, unlisted, tensor.modes, tensor.labels)
-
-
-def _keys(bits: Bits, start: int, shape: tuple[int, ...]) -> np.ndarray:
-    first, *rest = np.nonzero(bits)
-    return key_of([first + start, *rest], shape)

@@ -1,38 +1,61 @@
-"""The seam: what the sampler may ask of a tensor, however its cells are stored.
+"""The protocol: what the rest of the package may ask of a tensor, however its cells are stored.
 
-Every tensor offers these verbs, and one set of contract tests runs on all of them. Factors are *masks*
-(bits.py). ``Rule`` says how an entry is decided, ``Stream`` which random numbers it uses.
+Nobody outside of this folder tests for a kind of tensor; whatever differs between kinds is a verb here.
+
+A new kind of storage is a subclass of ``Tensor`` that
+
+- has the attributes ``shape``, ``modes``, ``labels``, ``n_observed``, ``n_ones`` and ``nbytes``;
+- implements the six abstract methods: ``_update`` and ``_count`` (the work behind ``update_factor`` and
+  ``counts``), ``confusion``, ``ones_at``, ``take`` and ``blocks``.
+
+Everything else has a default that is built on these. Override one where the storage allows something quicker
+(``listed_keys``, ``known_keys``, ``split``), or where the cells can be stored in another form than bits
+(``arrays``; then add the kind to arrays.py). Add it to tests/makers.py, and the contract tests run on it.
 """
 
 from __future__ import annotations
 
+import copy
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from functools import cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.coordinates import key_of
+from tensorm.data.inputs import Labels
+from tensorm.errors import InputError
 from tensorm.kernels.rows import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
+from tensorm.tensors.choosing import check_room_for_mask, choose_mask
 from tensorm.tensors.factors import Factors
 
 __all__ = [
     "GIBBS",
     "GREEDY",
     "METROPOLIS",
+    "MISSING",
     "Counts",
+    "HeldOut",
+    "Keys",
     "Rows",
     "Rule",
-    "Shardable",
     "Stream",
     "Tensor",
     "count_alone",
-    "draw_ones",
 ]
 
 Counts = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]  # numbers of some rows of a factor, each once
+Keys = npt.NDArray[np.int64]  # numbers of cells in the tensor, the last mode fastest
+
+MISSING = -1  # in the array that ``read_cells`` returns
+MOST_COMPARED = 2**34  # cells that are compared with their mirror images
 
 
 class Stream(NamedTuple):
@@ -46,41 +69,86 @@ class Stream(NamedTuple):
     first: int = 0  # number of the first row, for a part of a factor that uses the numbers of the whole
 
 
-class Tensor(Protocol):
-    """Observations of 0, 1 and missing with K >= 2 modes."""
+class HeldOut(NamedTuple):
+    """Data in two parts: a tensor to fit, in which some cells are missing, and those cells.
+
+    Attributes
+    ----------
+    train : Tensor
+    cells : ndarray of int (n, K)
+    values : ndarray of bool (n,)
+    """
+
+    train: Tensor
+    cells: npt.NDArray[np.intp]
+    values: Bits
+
+
+class Tensor(ABC):
+    """Observations of 0, 1 and missing with K >= 2 modes.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Sizes of the modes.
+    modes : tuple of str
+        Their names.
+    labels : tuple of ndarray or None
+        For each mode the names of its indices, or None.
+    storage : str
+        "sparse" if cells are listed, otherwise "dense".
+    lists_observed : bool
+        Whether all observed cells are listed, so that missing cells take neither time nor memory.
+    pair : (int, int) or None
+        Two modes that share a factor.
+    mirrored : (int, int) or None
+        Two modes that can be exchanged: a cell tells what its mirror image is, so both are held out together.
+    """
 
     shape: tuple[int, ...]
     modes: tuple[str, ...]
-    labels: tuple[npt.NDArray[Any] | None, ...]
+    labels: Labels
+    storage = "dense"
+    lists_observed = False
+    pair: tuple[int, int] | None = None
+    _n_threads = 1
+
+    if TYPE_CHECKING:  # attributes or properties
+
+        @property
+        def nbytes(self) -> int:
+            """Memory held, in bytes."""
+
+        @property
+        def n_observed(self) -> int:
+            """Number of cells that are not missing."""
+
+        @property
+        def n_ones(self) -> int:
+            """Number of cells that are 1."""
 
     @property
-    def nbytes(self) -> int:
-        """Memory held, in bytes."""
-        ...
-
-    @property
-    def n_observed(self) -> int:
-        """Cells that are not missing."""
-        ...
-
-    @property
-    def n_ones(self) -> int:
-        """Those of them that are 1."""
-        ...
+    def mirrored(self) -> tuple[int, int] | None:
+        """Two modes in which every cell has a mirror image, or None."""
+        return self.pair
 
     def update_factor(
-        self,
-        mode: int,
-        factors: Factors,
-        rule: Rule,
-        stream: Stream,
-        rows: Rows | None = None,
+        self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows | None = None
     ) -> Words:
-        """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4).
+        """Return a new factor for a mode, every entry decided in turn given all others (eq. 4).
 
-        With ``rows`` only these are decided, with the random numbers they would have among all.
+        Parameters
+        ----------
+        mode : int
+        factors : Factors
+        rule : Rule
+            How an entry is decided.
+        stream : Stream
+            The random numbers to use.
+        rows : array of int, optional
+            Decide only these rows, each with the random numbers that it would have among all.
         """
-        ...
+        return self._update(mode, factors, rule, stream, every(self.shape[mode]) if rows is None else rows)
 
     def counts(
         self,
@@ -92,59 +160,187 @@ class Tensor(Protocol):
         """Return (pos, tot) of a mode's entries, two arrays (len(rows), len(components)) (eq. 5).
 
         All rows and components by default. All other entries are held; ``tot`` counts the observed cells
-        whose value hangs on the entry, ``pos`` those of them that are 1. The entry's own value plays no part.
+        whose value depends on the entry, ``pos`` those of them that are 1, whatever the entry's own value is.
         """
-        ...
+        chosen = np.arange(factors.n_components) if components is None else np.array(components)
+        pos, tot = self._count(mode, factors, chosen, every(self.shape[mode]) if rows is None else rows)
+        return pos, tot
 
-    def times_counted(self, mode: int) -> int:
-        """Return how often a cell counts when the counts of all rows of a mode are added up; mostly 1."""
-        ...
+    @abstractmethod
+    def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        """Return a mode's factor with these rows decided anew."""
 
+    @abstractmethod
+    def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
+        """Return (pos, tot) as one array (2, len(rows), len(components))."""
+
+    @abstractmethod
     def confusion(self, factors: Factors) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
-        ...
 
-    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
-        """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
-        ...
-
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
-        """Return a small tensor of the cells with these indices along each mode."""
-        ...
-
-    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
-        ...
-
-    def with_threads(self, n_threads: int) -> Self:
-        """Return the same tensor, using so many threads."""
-        ...
-
-
-class Ranked(Protocol):
-    """Ones that can be asked for by their ranks."""
-
-    shape: tuple[int, ...]
-
-    @property
-    def n_ones(self) -> int:
-        """Cells that are 1."""
-        ...
-
+    @abstractmethod
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
-        ...
+
+    @abstractmethod
+    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
+        """Return a small tensor of the cells with these indices along each mode."""
+
+    @abstractmethod
+    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
+        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
+
+    def times_counted(self, mode: int) -> int:
+        """Return how often a cell counts when the counts of all rows of a mode are added up."""
+        return 1
+
+    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
+        """Return the indices (count, K) of random cells that are 1, drawn with replacement.
+
+        The same cells for the same generator, however they are stored.
+        """
+        if self.n_ones == 0:
+            return np.empty((0, len(self.shape)), np.intp)
+        return rng.permutation(self.ones_at(np.sort(rng.integers(self.n_ones, size=count))))
+
+    def with_threads(self, n_threads: int) -> Self:
+        """Return the same tensor (its cells are shared, not copied), using so many threads."""
+        twin = copy.copy(self)
+        twin._n_threads = n_threads
+        return twin
+
+    def cached(self, n_components: int) -> Tensor:
+        """Return a tensor that remembers its counts for one chain, or this one if that would not pay."""
+        return self
+
+    def compact(self) -> Tensor:
+        """Return the same cells in the form that is quickest to count again and again."""
+        return self
+
+    def miniature(self) -> Tensor | None:
+        """Return a tensor of a few cells on which to compile what this one needs, or None for nothing."""
+        return None
+
+    def read_cells(self, indices: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int8]:
+        """Return the cells with these indices along each mode: 0, 1, and MISSING where missing."""
+        cells = np.empty([len(index) for index in indices], np.int8)
+        for where, ones, observed in self.take(indices).blocks():
+            cells[where] = np.where(observed, ones, MISSING)
+        return cells
+
+    def listed_keys(self, unlisted: str = "missing") -> tuple[Keys, Keys]:
+        """Return the sorted keys of all cells but those that are "missing", or "zero": ones, then others."""
+        ones, others = [], []
+        for where, bits, observed in self.blocks():
+            ones.append(_keys(bits, where.start, self.shape))
+            others.append(
+                _keys(observed & ~bits if unlisted == "missing" else ~observed, where.start, self.shape)
+            )
+        return np.concatenate(ones), np.concatenate(others)
+
+    def known_keys(self, mode: int, n: int) -> Keys:
+        """Return the keys of the cells of slice n of a mode that are known: its ones, and zeros if listed."""
+        part = [every(size) for size in self.shape]
+        part[mode] = np.array([n])
+        (_, ones, _), *_ = self.take(part).blocks(math.prod(self.shape))
+        columns = [*np.nonzero(ones)]
+        columns[mode] = np.full_like(columns[0], n)
+        return key_of(columns, self.shape)
+
+    def sample_slices(self, n_cells: int) -> Rows | None:
+        """Return slices of mode 0 with about so many observed cells, or None if all can be gone through."""
+        return None
+
+    def fingerprint(self) -> Counts:
+        """Return the ones and the observed cells of every index, mode after mode, to know the cells again."""
+        everything = Factors.full(self.shape)
+        return np.concatenate([np.hstack(self.counts(mode, everything)) for mode in range(len(self.shape))])
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all that the cells follow from, for ``from_arrays`` (arrays.py).
+
+        Here the ones and, if any cell is missing, the observed cells: a row of bits for each slice of mode 0.
+        """
+        planes = [[_pack_slices(bits) for bits in block] for _, *block in self.blocks()]
+        ones, observed = (np.concatenate(plane) for plane in zip(*planes, strict=True))
+        return (
+            {"ones": ones, "observed": observed}
+            if self.n_observed < math.prod(self.shape)
+            else {"ones": ones}
+        )
+
+    def digest(self) -> str:
+        """Return a short text that is the same only for the same cells in the same storage."""
+        state = blake2b(repr(self.shape).encode(), digest_size=16)
+        for name, array in self.arrays().items():
+            state.update(name.encode())
+            state.update(np.ascontiguousarray(array).tobytes())
+        return state.hexdigest()
+
+    def hide(self, mask: Bits) -> Tensor:
+        """Return the same tensor with the cells of a mask missing."""
+        return self.take([every(size) for size in self.shape]).hide(mask)
+
+    def split(self, share: float, rng: np.random.Generator, pair: tuple[int, int] | None = None) -> HeldOut:
+        """Hold out a random share of the observed cells; every index of every mode keeps one.
+
+        With a pair of modes, or in a tensor that is mirrored, mirror images are held out together.
+        """
+        mask, ones = self.choose_mask(share, rng, pair)
+        return HeldOut(self.hide(mask), np.argwhere(mask), ones[mask])
+
+    def choose_mask(
+        self,
+        share: float,
+        rng: np.random.Generator,
+        pair: tuple[int, int] | None = None,
+        stratify: bool = False,
+    ) -> tuple[Bits, Bits]:
+        """Return a mask of the cells that ``split`` holds out, and which cells are 1."""
+        check_room_for_mask(self.shape)
+        ones, observed = np.empty((2, *self.shape), np.bool_)
+        for where, *block in self.blocks():
+            ones[where], observed[where] = block
+        return choose_mask(ones, observed, share, rng, pair or self.mirrored, stratify), ones
+
+    def check_mirrored(self, pair: tuple[int, int]) -> None:
+        """Raise unless two modes can share a factor: cells are mirrored, and the diagonal is missing."""
+        i, j = pair
+        first, second = self.modes[i], self.modes[j]
+        if math.prod(self.shape) > MOST_COMPARED:
+            raise InputError(
+                f"X has {math.prod(self.shape):,} cells, too many to check whether {first} and {second} can "
+                "be exchanged; leave symmetric out."
+            )
+        # Along mode 0, a cell and its mirror image may lie in different blocks.
+        blocks = self.blocks() if i else self.blocks(math.prod(self.shape))
+        for _, ones, observed in blocks:
+            if np.diagonal(observed, axis1=i, axis2=j).any():
+                raise InputError(
+                    f"X has observed cells where {first} and {second} are the same; make these cells missing "
+                    "(NaN)."
+                )
+            for plane in (ones, observed):
+                if not np.array_equal(plane, plane.swapaxes(i, j)):
+                    raise InputError(
+                        f"X is not the same when {first} and {second} are exchanged; make it symmetric, or "
+                        "leave symmetric out."
+                    )
 
 
-class Shardable(Tensor, Ranked, Protocol):
-    """A tensor that can be a part of a larger one (sharded.py)."""
+def _keys(bits: Bits, start: int, shape: tuple[int, ...]) -> Keys:
+    first, *others = np.nonzero(bits)
+    return key_of([first + start, *others], shape)
 
 
-def draw_ones(tensor: Ranked, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
-    """Sample ones by their ranks: the same cells for the same generator, however they are stored."""
-    if tensor.n_ones == 0:
-        return np.empty((0, len(tensor.shape)), np.intp)
-    return rng.permutation(tensor.ones_at(np.sort(rng.integers(tensor.n_ones, size=count))))
+@cache
+def every(size: int) -> Rows:
+    """Return the numbers of all rows, the same array each time."""
+    return np.arange(size)
+
+
+def _pack_slices(bits: Bits) -> npt.NDArray[np.uint8]:
+    return np.packbits(bits.reshape(len(bits), -1), axis=1, bitorder="little")
 
 
 def count_alone(

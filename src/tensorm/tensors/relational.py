@@ -9,17 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_choice, check_generator, check_number
-from tensorm.data.inputs import Labels, Matrix, check_names, read_matrix
+from tensorm.data.checks import check_choice, check_generator
+from tensorm.data.inputs import Matrix, check_names, read_matrix
 from tensorm.errors import InputError
 from tensorm.kernels.relational import Held, Ranks, count_pairs
 from tensorm.kernels.slices import read_slices
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, unpack, words_for
+from tensorm.tensors.choosing import check_share
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, Layout
-from tensorm.tensors.protocol import Counts
+from tensorm.tensors.protocol import Counts, HeldOut, Rows
 from tensorm.tensors.ranks import (
     AsTheyAre,
     Positions,
@@ -61,7 +62,7 @@ class RelationalTensor(SlicedTensor):
 
     Cell (object, attribute, other attribute) is 1 if the object's value of the one attribute is greater than
     that of the other, 0 if it is less, and not observed if both are equal or one is missing; so the diagonal
-    is never observed. Only ranks are held, two octets for each object and attribute, however many cells there
+    is never observed. Only ranks are held, two bytes for each object and attribute, however many cells there
     are: an object with A attributes has A squared.
 
     Parameters
@@ -95,8 +96,7 @@ class RelationalTensor(SlicedTensor):
         Memory held.
     """
 
-    modes: tuple[str, ...]
-    labels: Labels
+    ESSENTIAL = "ranks"
 
     def __init__(
         self,
@@ -132,7 +132,6 @@ class RelationalTensor(SlicedTensor):
         self.labels = (*matrix.labels, matrix.labels[1])
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that the cells follow from, for ``from_arrays``."""
         sides = [self._left.ranks] if self._left is self._right else [self._left.ranks, self._right.ranks]
         arrays: dict[str, npt.NDArray[Any]] = {"ranks": np.hstack(sides)}
         if self._part is not None:
@@ -142,9 +141,9 @@ class RelationalTensor(SlicedTensor):
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: Sequence[int]) -> RelationalTensor:
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> RelationalTensor:
         """Undo ``arrays`` of a tensor of this shape; names and labels are not among them."""
-        ranks, (O, A, B) = arrays["ranks"], shape
+        ranks, (O, A, B) = arrays["ranks"], _check_arrays(arrays, shape)
         tensor = cls.__new__(cls)
         matrix = Matrix(ranks, ranks == absent_rank(ranks.dtype), ("object", "attribute"), (None, None))
         tensor._set_up(matrix, AsTheyAre())
@@ -174,23 +173,19 @@ class RelationalTensor(SlicedTensor):
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
         held = [*self._left, *self._right, *(() if self._part is None else self._part[2:])]
         return sum({id(array): array.nbytes for array in held}.values())
 
     @property
     def mirrored(self) -> tuple[int, int] | None:
-        """The two modes in which each cell has a mirror image, its opposite; None for parts without."""
         return (1, 2) if self._left is self._right else None
 
     @cached_property
     def n_ones(self) -> int:
-        """Cells that are 1: half of those that are observed, where every cell has a mirror image."""
         return int(self._slice_counts[0].sum())
 
     @cached_property
     def n_observed(self) -> int:
-        """Cells that are not missing."""
         return int(self._slice_counts[1].sum())
 
     def new_objects(self, matrix: Any) -> RelationalTensor:
@@ -240,9 +235,7 @@ class RelationalTensor(SlicedTensor):
         train, test : RelationalTensor
             Fit the one, and give the other to ``scores``.
         """
-        share = check_number("test_size", test_size)
-        if not 0 < share < 1:
-            raise InputError(f"test_size is {test_size}; give a number above 0 and below 1.")
+        share = check_share(test_size)
         if self._part is not None:
             raise InputError(
                 "Some cells of this tensor are held out already; hold out cells of the whole one."
@@ -256,8 +249,22 @@ class RelationalTensor(SlicedTensor):
         train, test = (self._with(self._left, self._right, part) for part in parts)
         return train, test
 
+    def split(self, share: float, rng: np.random.Generator, pair: tuple[int, int] | None = None) -> HeldOut:
+        train, test = self.hold_out(share, rng)
+        ones, zeros = test.listed_keys()
+        keys = np.sort(np.concatenate([ones, zeros]))
+        return HeldOut(train, np.stack(np.unravel_index(keys, self.shape), axis=1), np.isin(keys, ones))
+
+    def hide(self, mask: Bits) -> DenseTensor:
+        raise InputError("X is a RelationalTensor, which stores no cells to hide; use its hold_out instead.")
+
+    def sample_slices(self, n_cells: int) -> Rows | None:
+        if self.n_observed <= 2 * n_cells:
+            return None
+        count = max(1, self.shape[0] * n_cells // self.n_observed)
+        return np.sort(np.random.default_rng(0).choice(self.shape[0], count, replace=False))
+
     def take(self, indices: Sequence[Index]) -> RelationalTensor:
-        """Return a tensor of the cells with these indices along each mode."""
         chosen = [_unless_all(index, size) for index, size in zip(indices, self.shape, strict=True)]
         objects, first, second = chosen
         left = self._left.take(objects, first)
@@ -273,8 +280,7 @@ class RelationalTensor(SlicedTensor):
         return new
 
     def compact(self) -> SlicedTensor:
-        """Return the cells themselves if a side is so short that most bits of a word would not be used."""
-        if min(self.shape[1:]) >= SHORT:
+        if min(self.shape[1:]) >= SHORT:  # otherwise most bits of a word would not be used
             return self
         O, view = self.shape[0], self._views[0]
         planes = self._read_words(0, 0, O)
@@ -294,7 +300,6 @@ class RelationalTensor(SlicedTensor):
         return DenseTensor.of_layout(layout, self)
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
         O, A, B = self.shape
         step = max(1, max_cells // (A * B))
         for start in range(0, O, step):
@@ -384,6 +389,20 @@ class RelationalTensor(SlicedTensor):
             ones = np.flatnonzero(one._read(1, int(a), int(a) + 1)[0])
             second[here] = ones[ranks[here] - (ends[a] - len(ones))]
         return [first, second]
+
+
+def _check_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Return the sizes of the modes, or raise unless the arrays fit them."""
+    if len(shape) != 3:
+        raise InputError(f"ranks belong to 3 modes, not {len(shape)}")
+    O, A, B = shape
+    widths = (A, A + B) if A == B else (A + B,)
+    if arrays["ranks"].shape not in [(O, width) for width in widths]:
+        raise InputError("there are not as many ranks as attributes")
+    sizes = {"part": (2,), "object_keys": (O, 2), "keys": (A,), "other_keys": (B,)}
+    if "part" in arrays and any(name not in arrays or arrays[name].shape != sizes[name] for name in sizes):
+        raise InputError("the keys of the part are missing, or do not fit")
+    return O, A, B
 
 
 def _unless_all(index: Index, size: int) -> Index | None:

@@ -14,7 +14,7 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Rule, Shardable, Stream, Tensor, draw_ones
+from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
 
 Octets = npt.NDArray[np.uint8]
 Planes = tuple[Octets, Octets | None]  # ones and, if any cell is missing, observed cells, eight to an octet
@@ -46,14 +46,14 @@ class Facts(NamedTuple):
 class Shard:
     """Some slices of mode 0, as any tensor; the verbs of the seam, worded for a journey."""
 
-    def __init__(self, tensor: Shardable) -> None:
+    def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
 
     def describe(self) -> Facts:
         """Return what is known of the cells without looking at them."""
         tensor = self.tensor
-        nbytes = getattr(tensor, "nbytes", 0)
-        return Facts(tensor.shape, tensor.modes, tensor.labels, tensor.n_ones, tensor.n_observed, nbytes)
+        counts = tensor.n_ones, tensor.n_observed, tensor.nbytes
+        return Facts(tensor.shape, tensor.modes, tensor.labels, *counts)
 
     def update(self, factors: Factors, rule: Rule, stream: Stream, rows: Rows | None) -> Words:
         """Return these rows of mode 0, decided anew."""
@@ -100,7 +100,7 @@ class ShardHost(Protocol):
         ...
 
 
-class ShardedTensor:
+class ShardedTensor(Tensor):
     """Observations in several places, each holding consecutive slices of mode 0.
 
     Parameters
@@ -119,6 +119,10 @@ class ShardedTensor:
         As of any other tensor; the memory is that of all shards together.
     n_shards : int
     """
+
+    n_observed: int
+    n_ones: int
+    nbytes: int
 
     def __init__(
         self,
@@ -151,55 +155,22 @@ class ShardedTensor:
         counts = f"n_observed={self.n_observed}, n_ones={self.n_ones}, n_shards={self.n_shards}"
         return f"{type(self).__name__}(shape={self.shape}, {counts})"
 
-    def with_threads(self, n_threads: int) -> Self:
-        """Return the same tensor: shards use the threads of the place they are in."""
-        return self
-
-    def update_factor(
-        self,
-        mode: int,
-        factors: Factors,
-        rule: Rule,
-        stream: Stream,
-        rows: Rows | None = None,
-    ) -> Words:
-        """Return a new factor for ``mode``, every entry of these rows decided in turn (eq. 4)."""
-        chosen = np.arange(len(factors[mode])) if rows is None else rows
+    def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         if mode == 0:
-            return self._update_there(factors, rule, stream, chosen)
-        return self._update_here(mode, factors, rule, stream, chosen)
+            return self._update_there(factors, rule, stream, rows)
+        return self._update_here(mode, factors, rule, stream, rows)
 
-    def counts(
-        self,
-        mode: int,
-        factors: Factors,
-        components: Sequence[int] | None = None,
-        rows: Rows | None = None,
-    ) -> tuple[Counts, Counts]:
-        """Return (pos, tot) of a mode's entries, two arrays (rows, len(components)) (eq. 5)."""
-        chosen = np.arange(factors.n_components) if components is None else np.array(components)
-        where = np.arange(len(factors[mode])) if rows is None else rows
-        counts, _ = self._count(mode, factors, chosen, where)
-        return counts[0], counts[1]
-
-    def times_counted(self, mode: int) -> int:
-        """Return how often a cell counts when the counts of all rows of a mode are added up."""
-        return 1
+    def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
+        return self._ask_counts(mode, factors, components, rows)[0]
 
     def confusion(self, factors: Factors) -> Confusion:
-        """Count the observed cells by the value of the Boolean product and their own."""
         known = getattr(self._last, "known", None)
         if known is not None and known[0].same_as(factors):
             return Confusion(*known[1])
         calls = [(own,) for own in self._split_factors(factors)]
         return _total(self._host.ask("confusion", calls))
 
-    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
-        """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
-        return draw_ones(self, rng, count)
-
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
         places = self._split(ranks, self._ones_before)
         calls = [
             (ranks[place] - before,) if len(place) else None
@@ -213,17 +184,21 @@ class ShardedTensor:
         return cells
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
-        """Return a local tensor of the cells with these indices along each mode."""
         ones, observed = self._cells(indices)
         return DenseTensor(np.ma.array(ones.astype(np.int8), mask=~observed))
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
         step = max(1, max_cells // math.prod(self.shape[1:]))
         others = [np.arange(size) for size in self.shape[1:]]
         for start in range(0, self.shape[0], step):
             stop = min(start + step, self.shape[0])
             yield slice(start, stop), *self._cells([np.arange(start, stop), *others])
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {"fingerprint": self.fingerprint()}  # the cells stay where they are
+
+    def check_mirrored(self, pair: tuple[int, int]) -> None:
+        raise InputError("symmetric is given, but modes on a cluster cannot share a factor; leave it out.")
 
     def _update_there(self, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Mode 0: each shard decides its own rows, with the numbers that they have in the whole."""
@@ -248,7 +223,6 @@ class ShardedTensor:
         factors as they were, and every flip says by its own counts what it changes.
         """
         factor = factors[mode].copy()
-        state = factors.replace(mode, factor)
         others = [masks for k, masks in enumerate(factors) if k != mode]
         company = reduce(np.bitwise_and, [find_company(masks, factors.n_components) for masks in others])
         turns = np.zeros(len(rows), np.int64)
@@ -256,7 +230,8 @@ class ShardedTensor:
         wanted = mode == len(factors) - 1
         while len(rows) and len(rule.order):
             first = int(turns.min())
-            counts, found = self._count(mode, state, rule.order[first:], rows, wanted)
+            state = factors.replace(mode, factor.copy())
+            counts, found = self._ask_counts(mode, state, rule.order[first:], rows, wanted)
             confusion, wanted = found or confusion, False
             hits, cover = decide_rows(factor, rows, turns, counts, first, company, tuple(rule), tuple(stream))
             if confusion is not None:
@@ -265,10 +240,10 @@ class ShardedTensor:
             open_ = turns < len(rule.order)
             rows, turns = rows[open_], turns[open_]
         if confusion is not None:
-            self._last.known = state.copy(), confusion
+            self._last.known = factors.replace(mode, factor), confusion
         return factor
 
-    def _count(
+    def _ask_counts(
         self,
         mode: int,
         factors: Factors,
@@ -323,12 +298,6 @@ class ShardedTensor:
     def _split_factors(self, factors: Factors) -> list[Factors]:
         """Return for each shard the factors, with its own rows of mode 0."""
         return [factors.replace(0, own) for own in np.split(factors[0], self._edges[1:-1])]
-
-
-def fingerprint(tensor: Tensor) -> list[tuple[Counts, Counts]]:
-    """Count the ones and the observed cells of every index of every mode, to know the cells again."""
-    everything = Factors.full(tensor.shape)
-    return [tensor.counts(mode, everything) for mode in range(len(tensor.shape))]
 
 
 def _some(rows: Rows, size: int) -> Rows | None:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.inputs import Labels
 from tensorm.kernels import slices as kernel
 from tensorm.model import Confusion
-from tensorm.tensors.bits import Bits, Words, combine
+from tensorm.tensors.bits import Words, combine
+from tensorm.tensors.cached import cache_counts
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, draw_ones
+from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
 from tensorm.tensors.threads import share_rows
 
 WORTH_THREADS = 2**26  # cells times components below which a second thread costs more than it saves
@@ -34,39 +32,8 @@ class View(NamedTuple):
     span: tuple[int, ...]  # zeros, one for every LANES words that a kernel reads at once (kernels/vectors.py)
 
 
-class SlicedTensor(ABC):
-    """Verbs that need no more than a view of each mode's slices.
-
-    A subclass sets ``shape``, ``modes``, ``labels``, ``n_observed`` and ``n_ones``, and offers what is
-    abstract here.
-    """
-
-    shape: tuple[int, ...]
-    modes: tuple[str, ...]
-    labels: Labels
-    _n_threads = 1
-
-    if TYPE_CHECKING:
-
-        @property
-        def nbytes(self) -> int:
-            """Memory held, in bytes."""
-
-        @property
-        def n_observed(self) -> int:
-            """Cells that are not missing."""
-
-        @property
-        def n_ones(self) -> int:
-            """Those of them that are 1."""
-
-    @abstractmethod
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> SlicedTensor:
-        """Return a tensor of the cells with these indices along each mode."""
-
-    @abstractmethod
-    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
+class SlicedTensor(Tensor):
+    """Verbs that need no more than a view of each mode's slices; a subclass offers what is abstract here."""
 
     @abstractmethod
     def _view(self, mode: int) -> View:
@@ -80,76 +47,38 @@ class SlicedTensor(ABC):
     def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[npt.NDArray[np.intp]]:
         """Return the indices along the other modes of some of the ones in slice n of mode 0, by number."""
 
-    def with_threads(self, n_threads: int) -> Self:
-        """Return the same tensor (its cells are shared, not copied), using so many threads."""
-        twin = copy.copy(self)
-        twin._n_threads = n_threads
-        return twin
+    def cached(self, n_components: int) -> Tensor:
+        return cache_counts(self, n_components)
 
-    def compact(self) -> SlicedTensor:
-        """Return the same cells in the form that is quickest to count again and again."""
-        return self
-
-    def update_factor(
-        self,
-        mode: int,
-        factors: Factors,
-        rule: Rule,
-        stream: Stream,
-        rows: Rows | None = None,
-    ) -> Words:
-        """Return a new factor for ``mode``, entries decided in turn given all others (eq. 4).
-
-        Those of some rows only if ``rows`` are given; the others stay as they are.
-        """
+    def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         given = self._given(mode, factors)
         factor = factors[mode].copy()
-        chosen = _every(len(factor)) if rows is None else rows
         plain = tuple(rule), tuple(stream)
 
         def update(start: int, stop: int) -> None:
             if start < stop:
-                kernel.update_rows(factor, chosen, start, stop, *given, *plain)
+                kernel.update_rows(factor, rows, start, stop, *given, *plain)
 
-        share_rows(update, len(chosen), self._threads(factors.n_components))
+        share_rows(update, len(rows), self._threads(factors.n_components))
         return factor
 
-    def counts(
-        self,
-        mode: int,
-        factors: Factors,
-        components: Sequence[int] | None = None,
-        rows: Rows | None = None,
-    ) -> tuple[Counts, Counts]:
-        """Return (pos, tot) of a mode's entries, two arrays (rows, len(components)) (eq. 5)."""
+    def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         given = self._given(mode, factors)
         factor = factors[mode]
-        chosen = np.arange(factors.n_components) if components is None else np.array(components)
-        where = _every(len(factor)) if rows is None else rows
-        counts = np.empty((2, len(where), len(chosen)), np.int64)
+        counts = np.empty((2, len(rows), len(components)), np.int64)
 
         def count(start: int, stop: int) -> None:
-            kernel.count_entries(counts, factor, where, start, stop, *given, chosen)
+            kernel.count_entries(counts, factor, rows, start, stop, *given, components)
 
-        share_rows(count, len(where), self._threads(factors.n_components))
-        return counts[0], counts[1]
-
-    def times_counted(self, mode: int) -> int:
-        """Return 1: a cell lies in one row of a mode."""
-        return 1
+        share_rows(count, len(rows), self._threads(factors.n_components))
+        return counts
 
     def confusion(self, factors: Factors) -> Confusion:
-        """Count the observed cells by the value of the Boolean product and their own."""
         tp, covered = self._covered(factors, NO_COUNTS)
         fp, fn = covered - tp, self.n_ones - tp
         return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
 
-    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
-        """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
-        return draw_ones(self, rng, count)
-
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
         slices = np.searchsorted(self._ones_before, ranks, side="right") - 1
         cells = np.empty((len(ranks), len(self.shape)), np.intp)
         for n in np.unique(slices):
@@ -183,8 +112,3 @@ class SlicedTensor(ABC):
 
     def _threads(self, n_components: int) -> int:
         return self._n_threads if math.prod(self.shape) * n_components >= WORTH_THREADS else 1
-
-
-@cache
-def _every(n_rows: int) -> npt.NDArray[np.intp]:
-    return np.arange(n_rows)

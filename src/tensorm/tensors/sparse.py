@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from tensorm.data.coordinates import (
     read_file,
     read_table,
 )
+from tensorm.data.coordinates.cells import MOST_CELLS
 from tensorm.data.inputs import Labels, check_names
 from tensorm.errors import InputError
 from tensorm.kernels import sparse as kernel
@@ -29,20 +29,20 @@ from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.sparse import Listed
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
+from tensorm.tensors.choosing import draw_share, draw_zeros, give_back_listed
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rule, Stream, draw_ones
+from tensorm.tensors.protocol import Counts, HeldOut, Keys, Rows, Rule, Stream, Tensor, every
 from tensorm.tensors.threads import share_rows
 
 T = TypeVar("T")
-Keys = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.intp]
 
 WORTH_THREADS = 2**17  # rows and listed cells below which a second thread costs more than it saves
+OTHERS = {"zero": "missing_cells", "missing": "zero_cells"}  # what is listed beside ones, by what is not
 MOST_UNPACKED = 2**34  # cells of a tensor that are handed out one by one
 
 
-class SparseTensor:
+class SparseTensor(Tensor):
     """Observations given by a list of cells; memory and time grow with the list and the modes' lengths alone.
 
     Parameters
@@ -83,6 +83,11 @@ class SparseTensor:
     >>> SparseTensor([(0, 0, 7), (0, 1, 7), (9, 9, 9)], shape=(10, 10, 10))
     SparseTensor(shape=(10, 10, 10), n_observed=1000, n_ones=3, unlisted='zero')
     """
+
+    ESSENTIAL = "one_cells"
+    storage = "sparse"
+    n_observed: int
+    n_ones: int
 
     def __init__(
         self,
@@ -204,7 +209,7 @@ class SparseTensor:
         self._lists = [tuple(self._arrange(keys, mode) for keys in kinds) for mode in range(len(self.shape))]
         self.n_ones = len(cells.ones)
         self.n_observed = math.prod(self.shape) - len(others) if implied else len(cells.ones) + len(others)
-        self._n_threads = 1
+        self.lists_observed = not implied
 
     def _arrange(self, keys: Keys, mode: int) -> Listed:
         firsts = np.zeros(self.shape[mode] + 1, np.int64)
@@ -218,71 +223,32 @@ class SparseTensor:
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
         return sum(array.nbytes for kinds in self._lists for listed in kinds for array in listed)
 
-    def with_threads(self, n_threads: int) -> Self:
-        """Return the same tensor (its cells are shared, not copied), using so many threads."""
-        twin = copy.copy(self)
-        twin._n_threads = n_threads
-        return twin
-
-    def update_factor(
-        self,
-        mode: int,
-        factors: Factors,
-        rule: Rule,
-        stream: Stream,
-        rows: Rows | None = None,
-    ) -> Words:
-        """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4).
-
-        With ``rows`` only those are decided.
-        """
+    def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         data, factor = self._data(mode, factors), factors[mode].copy()
         L, plain = factors.n_components, (tuple(rule), tuple(stream))
         self._share(mode, rows, lambda some: kernel.update_rows(factor, some, data, L, *plain))
         return factor
 
-    def counts(
-        self,
-        mode: int,
-        factors: Factors,
-        components: Sequence[int] | None = None,
-        rows: Rows | None = None,
-    ) -> tuple[Counts, Counts]:
-        """Return (pos, tot) of a mode's entries, two arrays (len(rows), len(components)) (eq. 5)."""
-        data, factor = self._data(mode, factors), factors[mode]
-        L = factors.n_components
-        chosen = np.arange(L) if components is None else np.array(components)
-        counts = np.empty((2, len(factor), len(chosen)), np.int64)
-        self._share(mode, rows, lambda some: kernel.count_entries(counts, factor, some, data, L, chosen))
-        pos, tot = counts if rows is None else counts[:, rows]
-        return pos, tot
-
-    def times_counted(self, mode: int) -> int:
-        """Return 1: a cell lies in one row of a mode."""
-        return 1
+    def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
+        data, factor, L = self._data(mode, factors), factors[mode], factors.n_components
+        counts = np.empty((2, len(factor), len(components)), np.int64)
+        self._share(mode, rows, lambda some: kernel.count_entries(counts, factor, some, data, L, components))
+        return counts if rows is every(len(factor)) else counts[:, rows]
 
     def confusion(self, factors: Factors) -> Confusion:
-        """Count the observed cells by the value of the Boolean product and their own."""
         mode = int(np.argmin(self.shape))  # the others' index tuples are grouped, the more the better
         data, factor, L = self._data(mode, factors), factors[mode], factors.n_components
-        shares = self._share(mode, None, lambda some: kernel.count_rows(factor, some, data, L))
+        shares = self._share(mode, every(len(factor)), lambda some: kernel.count_rows(factor, some, data, L))
         tp, covered = (sum(share) for share in zip(*shares, strict=True))
         fp, fn = covered - tp, self.n_ones - tp
         return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
 
-    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
-        """Return the indices (count, K) of random cells that are 1, drawn with replacement."""
-        return draw_ones(self, rng, count)
-
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
         return self._cells(self._lists[0][0], ranks)
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
-        """Return a dense tensor of the cells with these indices along each mode."""
         ones, others = (self._inside(listed, indices) for listed in self._lists[0])
         cells = np.zeros([len(index) for index in indices], np.int8)
         cells[ones] = 1
@@ -300,15 +266,64 @@ class SparseTensor:
         )
         return ones, others
 
-    def slice_keys(self, mode: int, n: int) -> Keys:
-        """Return the numbers in the tensor of a slice's ones, and of its zeros if they are listed."""
+    def listed_keys(self, unlisted: str = "missing") -> tuple[Keys, Keys]:
+        return self.listed() if unlisted == self.unlisted else super().listed_keys(unlisted)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        ones, others = self.listed()
+        return {"one_cells": ones, OTHERS[self.unlisted]: others}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> SparseTensor:
+        """Undo ``arrays`` of a tensor of this shape."""
+        unlisted = next((kind for kind, name in OTHERS.items() if name in arrays), "")
+        if not unlisted or math.prod(shape) >= MOST_CELLS:
+            raise InputError("it has too many cells" if unlisted else "the list of other cells is missing")
+        ones, others = arrays["one_cells"], arrays[OTHERS[unlisted]]
+        for keys in (ones, others):
+            if keys.dtype != np.int64 or keys.ndim != 1 or not _in_order(keys, math.prod(shape)):
+                raise InputError("a list of cells is not in order")
+        if np.intersect1d(ones, others, assume_unique=True).size:
+            raise InputError("a cell has two values")
+        names = tuple(f"mode {k}" for k in range(len(shape)))
+        return cls.from_cells(Cells.of(unlisted, ones, others), shape, unlisted, names, (None,) * len(shape))
+
+    def split(self, share: float, rng: np.random.Generator, pair: tuple[int, int] | None = None) -> HeldOut:
+        if self.lists_observed and pair is None:
+            return self.split_listed(share, 1.0, rng)
+        return super().split(share, rng, pair)
+
+    def split_listed(self, share: float, zeros: float, rng: np.random.Generator) -> HeldOut:
+        """Hold out listed cells, and so many zeros for each one where zeros are not listed."""
+        ones, others = self.listed()
+        hidden = draw_share(len(ones), share, rng)
+        if self.unlisted == "zero":
+            count = round(zeros * np.count_nonzero(hidden))
+            drawn = draw_zeros(math.prod(self.shape), count, np.concatenate([ones, others]), rng)
+            rest = np.sort(np.concatenate([others, ones[hidden], drawn]))
+        else:
+            both = np.concatenate([hidden, draw_share(len(others), share, rng)])
+            give_back_listed(both, np.concatenate([ones, others]), self.shape)
+            hidden, chosen = both[: len(ones)], both[len(ones) :]
+            drawn, rest = others[chosen], others[~chosen]
+        tested, fitted = ones[hidden], ones[~hidden]
+        if not len(tested):
+            raise InputError(
+                f"test_size is {share} and X has {len(ones):,} ones, which leaves none to hold out where "
+                "every index keeps a cell; give more of either."
+            )
+        cells = Cells.of(self.unlisted, fitted, rest)
+        train = self.from_cells(cells, self.shape, self.unlisted, self.modes, self.labels)
+        held = np.stack(np.unravel_index(np.concatenate([tested, drawn]), self.shape), axis=1)
+        return HeldOut(train, held, np.arange(len(held)) < len(tested))
+
+    def known_keys(self, mode: int, n: int) -> Keys:
         kinds = self._lists[mode] if self.unlisted == "missing" else self._lists[mode][:1]
         cells = np.concatenate([listed.cells[listed.firsts[n] : listed.firsts[n + 1]] for listed in kinds])
         others = cells.astype(np.int64) - np.delete(self._edges[:-1], mode)
         return key_of([*np.insert(others, mode, n, axis=1).T], self.shape)
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
         inner = math.prod(self.shape[1:])
         if math.prod(self.shape) > MOST_UNPACKED:
             raise InputError(
@@ -355,14 +370,19 @@ class SparseTensor:
         ones, others = self._lists[mode]
         return tuple(ones), tuple(others), table, stack
 
-    def _share(self, mode: int, rows: Rows | None, work: Callable[[Rows], T]) -> list[T]:
+    def _share(self, mode: int, rows: Rows, work: Callable[[Rows], T]) -> list[T]:
         """Call ``work`` on shares of the rows that have about as many cells each."""
-        chosen = np.arange(self.shape[mode]) if rows is None else np.asarray(rows, np.intp)
+        chosen = np.asarray(rows, np.intp)
         lengths = sum(np.diff(listed.firsts)[chosen] for listed in self._lists[mode])
         effort = np.concatenate([[0], np.cumsum(1 + lengths)])
         n_threads = self._n_threads if effort[-1] >= WORTH_THREADS else 1
         edges = np.searchsorted(effort, effort[-1] * np.arange(n_threads + 1) // n_threads)
         return share_rows(lambda i, j: work(chosen[edges[i] : edges[j]]), n_threads, n_threads)
+
+
+def _in_order(keys: Keys, volume: int) -> bool:
+    """Whether each key is above the last, and all are those of cells."""
+    return not len(keys) or bool(keys[0] >= 0 and keys[-1] < volume and (keys[1:] > keys[:-1]).all())
 
 
 def _where(conflict: ConflictError, listing: Listing) -> str:

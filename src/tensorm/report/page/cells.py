@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, read_modes
-from tensorm.tensors.cells import MISSING, read_cells
-from tensorm.tensors.protocol import Tensor
+from tensorm.tensors.protocol import MISSING, Tensor
 
 Index = npt.NDArray[np.intp]
 
@@ -58,7 +57,7 @@ def slice_cells(posterior: Posterior, tensor: Tensor | None) -> Slices:
     indices = [np.sort(thin(order, most[k])) for k, order in enumerate(orders)]
     place = [*others, rows, columns]
     predicted = np.rint(100 * posterior.take(indices).predict_all()).astype(int).transpose(place)
-    data = None if tensor is None else read_cells(tensor, indices).transpose(place)
+    data = None if tensor is None else tensor.read_cells(indices).transpose(place)
     where = list(itertools.product(*(range(len(indices[k])) for k in others)))
     return Slices(
         rows=rows,
@@ -87,7 +86,7 @@ def component_cells(posterior: Posterior, tensor: Tensor | None, component: int)
     if tensor is None:
         shares = posterior.take(indices).predict_all().mean(axis=tuple(others))
     else:
-        cells = read_cells(tensor, indices)
+        cells = tensor.read_cells(indices)
         seen = (cells != MISSING).sum(axis=tuple(others))
         ones = (cells == 1).sum(axis=tuple(others))
         shares = np.where(seen > 0, ones / np.maximum(seen, 1), MISSING / 100)

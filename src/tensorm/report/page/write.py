@@ -21,7 +21,7 @@ from tensorm.report.page.cells import component_cells, slice_cells
 from tensorm.report.page.charts import HEIGHT, WIDTH, chart_selection, chart_traces
 from tensorm.report.page.pack import pack, pack_modes
 from tensorm.report.page.recipe import Settings, list_settings, write_recipe
-from tensorm.storage.netcdf import quote, replace_file
+from tensorm.storage.files import quote, replace_file
 
 if TYPE_CHECKING:
     from tensorm.selection.result import Selection

@@ -12,7 +12,7 @@ from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, find_mode, read_modes
 from tensorm.report.plots.style import LINE, POINTS, SMALLEST, explain, new_axes, pyplot, shades
-from tensorm.tensors.cells import MISSING, read_cells
+from tensorm.tensors.protocol import MISSING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def plot_slice(
     if X is None:
         cells = np.ma.array(posterior.take(indices).predict_all())
     else:
-        cells = np.ma.masked_equal(read_cells(posterior.check_tensor(X), indices), MISSING)
+        cells = np.ma.masked_equal(posterior.check_tensor(X).read_cells(indices), MISSING)
     ax = new_axes(ax)
     image = ax.imshow(
         cells.reshape(posterior.shape[rows], posterior.shape[columns]),

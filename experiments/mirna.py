@@ -1,9 +1,9 @@
 """MicroRNA of tumours, from the R data frames of Bioconductor's RTCGA.miRNASeq.
 
-A data frame has three rows per sample, of which one has reads per million; row names start with the sample's
-barcode of 28 characters, as in TCGA-OR-A5J1-01A-11R-A29W-13: patient (12), kind of sample (01), aliquot. Rows
-of the older machine come first, and within a machine they are sorted. Of a patient's tumours the first one
-counts, as in the matrix of our studies, whose order is that of the data frames.
+A data frame has three rows per sample, one of them with reads per million; row names start with the sample's
+barcode of 28 characters, such as TCGA-OR-A5J1-01A-11R-A29W-13: patient (12), kind of sample (01), aliquot.
+Rows of the older machine come first, and rows of one machine are sorted. The first tumour of each patient is
+kept, as in the matrix of our studies, which is in the order of the data frames.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Cohort(NamedTuple):
 
 
 def make_mirna(files: Sequence[Path], path: Path, cohorts: Sequence[str] = COHORTS) -> None:
-    """Write expr, genes, barcode and cancer of the package's archive as .npz."""
+    """Write expr, genes, barcode and cancer of the package's archive to an .npz file."""
     found: dict[str, Cohort] = {}
     with tarfile.open(files[0]) as archive:
         for member in archive:
@@ -53,7 +53,7 @@ def make_mirna(files: Sequence[Path], path: Path, cohorts: Sequence[str] = COHOR
                 found[match[1]] = read_cohort(content.read(), f"{match[1]}.miRNASeq")
     for name in cohorts:
         if name not in found:
-            raise FileError(f"it holds no data/{name}.miRNASeq.rda")
+            raise FileError(f"{files[0].name} contains no data/{name}.miRNASeq.rda")
     genes = sorted(set.intersection(*(set(cohort.genes) for cohort in found.values())))
     tables = [found[name] for name in cohorts]
     barcodes = [barcode for table in tables for barcode in table.barcodes]
@@ -64,8 +64,8 @@ def make_mirna(files: Sequence[Path], path: Path, cohorts: Sequence[str] = COHOR
     ]
     if sha256("\n".join([*genes, *barcodes, *cancers]).encode()).hexdigest() != LABELS:
         print(
-            f"mirna: {len(barcodes):,} patients x {len(genes):,} microRNAs, which are not quite those of our "
-            "studies; scores may differ from theirs.",
+            f"mirna: {len(barcodes):,} patients x {len(genes):,} microRNAs differ from those of our studies, "
+            "and so may scores.",
             file=sys.stderr,
         )
     expr = np.log2(1 + np.concatenate(values)).astype(np.float32)
@@ -73,11 +73,11 @@ def make_mirna(files: Sequence[Path], path: Path, cohorts: Sequence[str] = COHOR
 
 
 def read_cohort(content: bytes, name: str) -> Cohort:
-    """Return the first tumour of each patient in an .rda file that holds the data frame ``name``."""
+    """Return the first tumour of each patient in an .rda file with the data frame ``name``."""
     import rdata.parser
 
     try:
-        # The conversion to pandas that rdata offers takes half as long again, and as much memory.
+        # rdata's own conversion to pandas takes 50% more time and memory.
         frame = dict(_pairs(rdata.parser.parse_data(content).object))[name]
         about = dict(_pairs(frame.attributes))
         columns = dict(zip([text.decode() for text in _texts(about["names"])], frame.value, strict=True))
@@ -89,15 +89,15 @@ def read_cohort(content: bytes, name: str) -> Cohort:
         rows = np.array(list(first.values()), int)
         genes = [gene for gene in columns if gene not in ABOUT]
         values = np.stack([_numbers(columns[gene], rows) for gene in genes], axis=1)
-    except Exception as error:  # rdata has no error of its own for a file that is not R's
-        raise FileError(f"its {name}.rda cannot be read") from error
+    except Exception as error:  # rdata raises anything for a file that is not R's
+        raise FileError(f"{name}.rda cannot be read") from error
     if not rows.size or not np.isfinite(values).all() or (values < 0).any():
-        raise FileError(f"its {name}.rda has no reads per million, or none for some tumour")
+        raise FileError(f"{name}.rda lacks reads per million for some tumour")
     return Cohort([labels[row] for row in rows], genes, values)
 
 
 def _pairs(pairlist: Any) -> Iterator[tuple[str, Any]]:
-    """Yield names and values of R's linked list, as rdata parses it."""
+    """Yield names and values of an R pairlist as parsed by rdata."""
     while pairlist is not None and pairlist.value is not None:
         tag = pairlist.tag.referenced_object or pairlist.tag
         value, pairlist = pairlist.value
@@ -105,7 +105,7 @@ def _pairs(pairlist: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _texts(column: Any) -> npt.NDArray[np.object_]:
-    """Return the bytes of a vector of texts, or of a factor: numbers of its levels."""
+    """Return the bytes of a character vector, or of a factor, which is stored as numbers of its levels."""
     if isinstance(column.value, np.ndarray):
         levels = _texts(dict(_pairs(column.attributes))["levels"])
         return levels[np.asarray(column.value) - 1]

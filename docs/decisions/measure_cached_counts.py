@@ -1,7 +1,7 @@
-"""Prints what a sweep at rest costs on ten billion comparisons, and what its changed slices do (note 7).
+"""Print the time of a settled sweep over ten billion comparisons, and of its changed slices (note 7).
 
-Run as ``TENSORM_DATA=... python docs/decisions/measure_kept.py``; it takes about four minutes. Seconds are
-of processor time on one thread, the middle of several. Ways to do the same take turns and give the same.
+Run with ``TENSORM_DATA=... python docs/decisions/measure_cached_counts.py``; it takes about four minutes.
+Times are the median processor time on one thread. The methods take turns, and must give the same result.
 """
 
 import os
@@ -23,7 +23,7 @@ MODEL = Target(L, Asymmetric(), LearnedPrior(), np.uint64(0))
 
 
 class Ranked(RelationalTensor):
-    """A tensor whose parts are read as it is itself, by comparing ranks."""
+    """A tensor whose parts are also read by comparing ranks."""
 
     def compact(self):
         """Return the same tensor."""
@@ -36,7 +36,7 @@ def read(kind):
 
 
 def compare(ways):
-    """Say how many milliseconds each way takes."""
+    """Return how many milliseconds each method takes."""
     spent = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, way in ways.items():
@@ -47,13 +47,13 @@ def compare(ways):
 
 
 def measure_rest(tensor):
-    """A chain that has come to rest: one sweep in three ways."""
+    """Time one sweep of a settled chain with three methods."""
     state = begin(tensor, MODEL, np.random.default_rng(0)).state(sweep=0)
-    kept, ranked = CachedCounts(tensor), CachedCounts(read(Ranked), most=np.inf)
+    cached, ranked = CachedCounts(tensor), CachedCounts(read(Ranked), most=np.inf)
     for _ in range(REST):
-        state, _ = sweep(kept, state, MODEL, 0)
-    sweep(ranked, state, MODEL, 0)  # which has nothing to go by yet
-    ways = {"all cells read": tensor, "counts kept, slices by ranks": ranked, "counts kept": kept}
+        state, _ = sweep(cached, state, MODEL, 0)
+    sweep(ranked, state, MODEL, 0)  # fills the cache
+    ways = {"all cells read": tensor, "cached, slices by ranks": ranked, "cached": cached}
     spent, flips = {name: [] for name in ways}, []
     for _ in range(ROUNDS):
         after = []
@@ -61,23 +61,23 @@ def measure_rest(tensor):
             started = time.process_time()
             new, _ = sweep(one, state, MODEL, 0)
             spent[name].append(time.process_time() - started)
-            after.append(np.concatenate(new.factors))
+            after.append(np.concatenate(new.factors.masks))
         assert all(np.array_equal(after[0], other) for other in after)
-        flips.append(np.bitwise_count(after[0] ^ np.concatenate(state.factors)).sum())
+        flips.append(np.bitwise_count(after[0] ^ np.concatenate(state.factors.masks)).sum())
         state = new
-    print(f"One sweep at rest, {np.mean(flips):.1f} entries flip:")
+    print(f"One sweep of a settled chain, {np.mean(flips):.1f} entries flip:")
     for name, seconds in spent.items():
         print(f"  {name}: {np.median(seconds):.3f} s ({min(seconds):.3f} to {max(seconds):.3f})")
     return state
 
 
 def measure_slice(tensor, state):
-    """The slices of one attribute: made dense in two ways, and counted as seen from another attribute."""
+    """Time making the slices of one attribute dense, and counting them as seen from another attribute."""
     indices = [np.arange(size) for size in tensor.shape]
     indices[1] = np.array([500])
     part, turn = tensor.take(indices), Layout.turn
     dense = part.compact()
-    factors = [masks[index] for masks, index in zip(state.factors, indices, strict=True)]
+    factors = state.factors.take(indices)
 
     def gather():
         Layout.turn = lambda to, source, shape: to.gather(source, [np.arange(n) for n in shape], shape)

@@ -1,21 +1,18 @@
-"""Expression of genes in tumours, made of the forms in which it is public."""
+"""Gene expression in tumours, built from its public forms."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from functools import partial
 
 import numpy as np
-import pooch
 import pytest
 
+from experiments import mirna
+from experiments.mirna import COHORTS, make_mirna
+from experiments.mrna import make_mrna
 from serving import archive, cohort
 from tensorm import FileError, datasets
-from tensorm.datasets import locating, mirna
-from tensorm.datasets.mirna import COHORTS, make_mirna
-from tensorm.datasets.mrna import make_mrna
-from tensorm.datasets.sources import SOURCES
 
 GENES = ["hsa-let-7a-1", "hsa-mir-10a", "hsa-mir-21"]
 RNG = np.random.default_rng(0)
@@ -26,7 +23,7 @@ def barcode(patient: str, kind: str = "01A", plate: str = "A29W") -> str:
 
 
 def package(folder, **cohorts: bytes):
-    """Write an archive as Bioconductor's, with what is to be passed over, and return its path."""
+    """Write an archive as Bioconductor's, with files to be skipped, and return its path."""
     members = {f"RTCGA.miRNASeq/data/{name}.miRNASeq.rda": content for name, content in cohorts.items()}
     others = {"RTCGA.miRNASeq/DESCRIPTION": b"Package: ...", "RTCGA.miRNASeq/data/STES.miRNASeq.rda": b"STES"}
     path = folder / "RTCGA.miRNASeq_1.30.0.tar.gz"
@@ -69,7 +66,7 @@ def test_the_first_tumour_of_each_patient_counts(tmp_path, factors, monkeypatch,
     assert genes.tolist() == GENES
     assert expr.dtype == np.float32
     np.testing.assert_allclose(expr, np.log2(1 + rpm[[0, 1, 5, 7]]), rtol=1e-6)
-    assert "4 patients x 3 microRNAs, which are not quite those of our studies" in capsys.readouterr().err
+    assert "4 patients x 3 microRNAs differ from those of our studies" in capsys.readouterr().err
     monkeypatch.setattr(mirna, "LABELS", digest([*genes, *barcodes, *cancers]))
     make_mirna([path], tmp_path / "made.npz", ("ACC", "UVM"))
     assert not capsys.readouterr().err
@@ -83,17 +80,17 @@ def test_a_package_of_another_form_says_what_is_wrong(tmp_path):
         for value in (-1, np.nan, np.inf)
     )
     for content, message in [
-        ({"ACC": good}, r"it holds no data/UVM.miRNASeq.rda"),
+        ({"ACC": good}, r"RTCGA.miRNASeq_1.30.0.tar.gz contains no data/UVM.miRNASeq.rda"),
         (
             {"ACC": good, "UVM": good},
-            r"its UVM.miRNASeq.rda cannot be read",
+            r"^UVM.miRNASeq.rda cannot be read",
         ),  # its data frame has another name
-        ({"ACC": good[:300]}, r"its ACC.miRNASeq.rda cannot be read"),
-        ({"ACC": b"no R"}, r"its ACC.miRNASeq.rda cannot be read"),
-        ({"ACC": healthy}, r"its ACC.miRNASeq.rda has no reads per million"),
-        ({"ACC": negative}, r"its ACC.miRNASeq.rda has no reads per million"),
-        ({"ACC": unknown}, r"its ACC.miRNASeq.rda has no reads per million"),
-        ({"ACC": endless}, r"its ACC.miRNASeq.rda has no reads per million"),
+        ({"ACC": good[:300]}, r"^ACC.miRNASeq.rda cannot be read"),
+        ({"ACC": b"no R"}, r"^ACC.miRNASeq.rda cannot be read"),
+        ({"ACC": healthy}, r"^ACC.miRNASeq.rda lacks reads per million"),
+        ({"ACC": negative}, r"^ACC.miRNASeq.rda lacks reads per million"),
+        ({"ACC": unknown}, r"^ACC.miRNASeq.rda lacks reads per million"),
+        ({"ACC": endless}, r"^ACC.miRNASeq.rda lacks reads per million"),
     ]:
         with pytest.raises(FileError, match=message):
             make_mirna([package(tmp_path, **content)], tmp_path / "made.npz", ("ACC", "UVM"))
@@ -116,14 +113,10 @@ def test_the_matrix_of_the_studies_comes_back_from_data_frames_like_the_real_one
         rows = sorted(rows + more, key=lambda row: row[0]) + [(label, 5 * x) for label, x in rows[::7]]
         labels, values = zip(*rows, strict=True)
         files[name] = cohort(name, list(labels), X.gene.values.tolist(), np.array(values))
-    make = partial(make_mirna, cohorts=("CHOL", "SKCM"))
-    path = package(tmp_path, **files)
-    source = SOURCES["mirna"]
-    download = source.downloads[0]._replace(path=path.name, checksum="")
-    monkeypatch.setitem(SOURCES, "mirna", source._replace(make=make, downloads=(download,)))
+    make_mirna([package(tmp_path, **files)], tmp_path / "mirna.npz", ("CHOL", "SKCM"))
+    (tmp_path / "cancer").mkdir()
+    (tmp_path / "mirna.npz").rename(tmp_path / "cancer/mirna.npz")
     monkeypatch.setenv("TENSORM_DATA", str(tmp_path))
-    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache")
-    monkeypatch.setattr(locating, "_told", set())
     made = datasets.cancer("mirna")
     for name in ("patient", "gene", "cancer", "sample"):
         assert made[name].values.tolist() == X[name].values.tolist()
@@ -201,75 +194,18 @@ def test_tables_of_another_form_say_what_is_wrong(tmp_path):
     table, notes = tables(tmp_path, columns, cancers)
     whole, said = table.read_text(), notes.read_text()
     for text, about, message in [
-        (whole, said.replace("cancer type", "tumour"), "its notes on samples have no column cancer_type"),
-        (whole[:-4], said, "its line 4 has 3 columns, not 4"),
-        ("", said, "it has no columns for the patients that the notes name"),
-        (whole, HEADER, "it has no columns for the patients that the notes name"),
-        (whole.replace("\t2", "\tNA").replace("\t1", "\t").replace("\t3", "\tNaN"), said, "it has no gene"),
+        (whole, said.replace("cancer type", "tumour"), "notes.tsv has no column cancer_type"),
+        (whole[:-4], said, "line 4 of table.tsv has 3 columns, not 4"),
+        ("", said, "table.tsv has no columns for the patients in notes.tsv"),
+        (whole, HEADER, "table.tsv has no columns for the patients in notes.tsv"),
+        (
+            whole.replace("\t2", "\tNA").replace("\t1", "\t").replace("\t3", "\tNaN"),
+            said,
+            "table.tsv has no gene",
+        ),
     ]:
         table.write_text(text)
         notes.write_text(about)
         with pytest.raises(FileError, match=message):
             make_mrna([table, notes], tmp_path / "made.npz")
     assert not (tmp_path / "made.npz").exists()
-
-
-@pytest.fixture
-def write(tmp_path, monkeypatch):
-    """Return a function that writes a matrix, without a checksum, into the folder TENSORM_DATA."""
-
-    def write(kind, **arrays):
-        path = tmp_path / SOURCES[kind].copies[-1].path
-        path.parent.mkdir(exist_ok=True)
-        np.savez(path, **arrays)
-        return path
-
-    monkeypatch.setenv("TENSORM_DATA", str(tmp_path))
-    return write
-
-
-BARCODES = [barcode("OR-A5J1"), barcode("V3-A9ZX")]
-MATRIX = {
-    "expr": np.arange(6, dtype=np.float32).reshape(2, 3),
-    "genes": GENES,
-    "barcode": BARCODES,
-    "cancer": ["ACC", "UVM"],
-}
-
-
-def test_patients_are_labelled_alike_and_samples_are_known_of_mirna(write):
-    write("mirna", **MATRIX)
-    write("mrna", **{**MATRIX, "barcode": [name[:12] for name in BARCODES]})
-    made = {kind: datasets.cancer(kind) for kind in ("mirna", "mrna")}
-    for X in made.values():
-        assert X.dims == ("patient", "gene")
-        assert X.patient.values.tolist() == ["TCGA-OR-A5J1", "TCGA-V3-A9ZX"]
-        assert X.gene.values.tolist() == GENES
-        assert X.cancer.values.tolist() == ["ACC", "UVM"]
-        assert X.sel(patient="TCGA-V3-A9ZX").values.tolist() == [3, 4, 5]
-    assert made["mirna"]["sample"].dims == ("patient",)
-    assert made["mirna"]["sample"].values.tolist() == BARCODES
-    assert "sample" not in made["mrna"].coords
-    assert made["mirna"].attrs["licence"] == "TCGA, open access; package GPL-2"
-    assert made["mrna"].attrs["licence"] == "TCGA, open access"
-
-
-def test_a_matrix_that_cannot_be_read_can_be_made_again(write):
-    message = (
-        r"mirna.npz does not hold expr, genes, barcode and cancer that fit together; delete it, and it is m"
-    )
-    others = [{name: values[:1]} for name, values in MATRIX.items()] + [{"expr": np.zeros(2)}, {"genes": "a"}]
-    for other in others:
-        write("mirna", **{**MATRIX, **other})
-        with pytest.raises(FileError, match=message):
-            datasets.cancer()
-    path = write("mirna", expr=MATRIX["expr"])
-    with pytest.raises(FileError, match=message):
-        datasets.cancer()
-    path.write_bytes(b"PK")
-    with pytest.raises(FileError, match=message):
-        datasets.cancer()
-    with open(path, "wb") as file:
-        np.save(file, MATRIX["expr"])
-    with pytest.raises(FileError, match=message):
-        datasets.cancer()

@@ -1,4 +1,4 @@
-"""Students' scans of seats, taken out of an archive of 5 GB of which nothing else is needed."""
+"""Students' scans of seats, extracted from an archive of 5 GB of which nothing else is needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import IO, Any, cast
 
 from tensorm.errors import FileError
 
-SCANS = "QR_u*.json"
 WANTED = re.compile(r"(?:.*/)?QR_Code/(QR_u\d+\.json)")
 STUDENTS = 49
 LARGEST = 2**20  # bytes; the largest of them has 5,014
@@ -22,7 +21,7 @@ TIMEOUT = 30  # seconds without a byte
 
 
 def take_scans(stream: IO[bytes]) -> dict[str, bytes]:
-    """Return the files of scans in an archive, by name; it is read no further than to the last of them."""
+    """Return the files with scans in an archive, by name; reading stops after the last of them."""
     found: dict[str, bytes] = {}
     with tarfile.open(fileobj=stream, mode="r|*") as archive:
         for member in archive:
@@ -33,11 +32,11 @@ def take_scans(stream: IO[bytes]) -> dict[str, bytes]:
                 found[match[1]] = content.read()
                 if len(found) == STUDENTS:
                     return found
-    raise FileError(f"it holds {len(found)} files QR_Code/QR_u*.json, not {STUDENTS}")
+    raise FileError(f"the archive contains {len(found)} files QR_Code/QR_u*.json, not {STUDENTS}")
 
 
 def fetch_scans(address: str, path: Any, _: Any = None) -> None:
-    """Download the scans alone, as a small archive, for pooch: the large one never lies on the disk."""
+    """Download only the scans, for pooch, as a small archive: the large one is never on disk."""
     import requests
     import urllib3
 
@@ -47,8 +46,8 @@ def fetch_scans(address: str, path: Any, _: Any = None) -> None:
             answer.raise_for_status()
             with _progress(answer) as stream:
                 found = take_scans(stream)
-    except urllib3.exceptions.HTTPError as error:  # pooch and its callers know requests' errors
-        raise requests.exceptions.ConnectionError(*error.args) from error
+    except urllib3.exceptions.HTTPError as error:  # pooch and its callers expect the errors of requests
+        raise requests.exceptions.ConnectionError(str(error)) from error
     with tarfile.open(path, "w") as archive:
         for name, content in found.items():
             member = tarfile.TarInfo(f"QR_Code/{name}")
@@ -57,7 +56,7 @@ def fetch_scans(address: str, path: Any, _: Any = None) -> None:
 
 
 def make_scans(files: Sequence[Path], folder: Path) -> None:
-    """Write the scans of an archive, the large or the small one, into a folder."""
+    """Write the scans in an archive, the original or the small one, to a folder."""
     with open(files[0], "rb") as stream:
         found = take_scans(stream)
     folder.mkdir()
@@ -66,7 +65,7 @@ def make_scans(files: Sequence[Path], folder: Path) -> None:
 
 
 def _progress(answer: Any) -> AbstractContextManager[Any]:
-    """Return the bytes of an answer, with a bar for those who watch."""
+    """Return the bytes of an answer, with a progress bar on a terminal."""
     if not (sys.stderr.isatty() and find_spec("tqdm")):
         return nullcontext(answer.raw)
     from tqdm import tqdm

@@ -1,7 +1,7 @@
 """Messenger RNA of tumours, from the Pan-Cancer Atlas' table of genes by samples and its notes on samples.
 
-The table has 1.9 GB: it is read line by line, and of each line only the columns of wanted samples are kept.
-Barcodes are as in ``mirna``.
+The table has 1.9 GB, so it is read line by line, and only the columns of wanted samples are kept. Barcodes
+are those of ``mirna``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MISSING = {b"", b"NA", b"NaN", b"nan"}
 
 
 def make_mrna(files: Sequence[Path], path: Path) -> None:
-    """Write expr, genes, barcode and cancer of primary tumours, one per patient, as .npz."""
+    """Write expr, genes, barcode and cancer of primary tumours, one per patient, to an .npz file."""
     table, notes = files
     cancers, unusable = read_notes(notes)
     genes, rows = [], []
@@ -33,19 +33,19 @@ def make_mrna(files: Sequence[Path], path: Path) -> None:
                 column.setdefault(patient, j)
         patients = sorted(column, key=lambda patient: (cancers[patient], patient))
         if len(patients) < 2:
-            raise FileError("it has no columns for the patients that the notes name")
+            raise FileError(f"{table.name} has no columns for the patients in {notes.name}")
         take = itemgetter(*(column[patient] for patient in patients))
         for number, line in enumerate(file, 2):
             cells = _split(line)
             if len(cells) != len(header):
-                raise FileError(f"its line {number} has {len(cells)} columns, not {len(header)}")
+                raise FileError(f"line {number} of {table.name} has {len(cells)} columns, not {len(header)}")
             wanted = take(cells)
             if MISSING.isdisjoint(wanted):
                 genes.append(cells[0].decode("utf-8", "replace").replace("|", "_"))
                 rows.append(np.array([float(cell) for cell in wanted], np.float32))
     if not genes:
-        raise FileError("it has no gene without missing values")
-    # Adjusted for batches, some counts are a little below 0.
+        raise FileError(f"{table.name} has no gene without missing values")
+    # The adjustment for batches leaves some counts slightly below 0.
     expr = np.log2(1 + np.maximum(np.stack(rows, axis=1), 0))
     np.savez_compressed(
         path, expr=expr, genes=genes, barcode=patients, cancer=[cancers[patient] for patient in patients]
@@ -53,7 +53,7 @@ def make_mrna(files: Sequence[Path], path: Path) -> None:
 
 
 def read_notes(path: Path) -> tuple[dict[str, str], set[str]]:
-    """Return the cancer of each patient, of those that are wanted, and barcodes of samples not to be used."""
+    """Return the cancer of each patient with one of ``CANCERS``, and the samples that must not be used."""
     with open(path, "rb") as file:
         header = [
             name.decode("utf-8", "replace") for name in _split(file.readline().lower().replace(b" ", b"_"))
@@ -61,7 +61,7 @@ def read_notes(path: Path) -> tuple[dict[str, str], set[str]]:
         wanted = ("patient_barcode", "aliquot_barcode", "cancer_type", "do_not_use")
         for name in wanted:
             if name not in header:
-                raise FileError(f"its notes on samples have no column {name}")
+                raise FileError(f"{path.name} has no column {name}")
         places = [header.index(name) for name in wanted]
         cancers, unusable = {}, set()
         for line in file:

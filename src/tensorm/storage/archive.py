@@ -1,0 +1,296 @@
+"""Archives: fits, runs and checkpoints are zip files of arrays, with what else there is to say as JSON.
+
+A *tree* is a dictionary of arrays, of whatever JSON can hold, and of further trees. ``write_archive`` puts
+every array into a ``.npy`` member of its own and the rest into ``about.json`` (docs/files.md). A file that is
+read may be damaged or made to do harm. So its checksum comes first, then the zip's directory, then the header
+of an array; all sizes must agree and fit what the reader expects before memory is allocated for an array.
+Nothing is unpickled, and no name in a file is used as a path.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import zipfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib import format as npy
+
+from tensorm.errors import FileError
+from tensorm.storage.files import FilePath, as_path, open_file, quote, replace_file
+from tensorm.tensors.memory import available_memory
+
+ABOUT = "about.json"
+ARRAY = re.compile(r"[a-z0-9_]+(/[a-z0-9_]+)*\.npy")
+ZIP, HDF5 = b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"  # how files begin
+MARK, DIGITS = b"tensorm ", 64  # the zip's comment, the end of the file: this and a checksum of all before it
+MOST_EXPANSION = 1032  # times that deflate can shrink its input
+MOST_JSON = 2**22  # bytes: parsing takes many times as many
+PLAIN = "biufSUMm"  # kinds of types that need no pickle and have no parts
+Tree = Mapping[str, Any]
+
+
+def write_archive(path: FilePath, tree: Tree) -> None:
+    """Write a tree to a file, in one step and in place of an older one.
+
+    Raises
+    ------
+    FileError
+        When the file cannot be written.
+    """
+    place, arrays, image = as_path(path), dict[str, npt.NDArray[Any]](), BytesIO()
+    about = json.dumps(_take_arrays(tree, "", arrays)).encode()
+    if len(about) > MOST_JSON:
+        raise FileError(f"{place} cannot be written: its settings are too long; give arrays, not lists.")
+    with zipfile.ZipFile(image, "w") as file:
+        file.comment = MARK + bytes(DIGITS)
+        with _new_member(file, ABOUT, len(about)) as member:
+            member.write(about)
+        for name, array in arrays.items():
+            little = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
+            with _new_member(file, f"{name}.npy", array.nbytes) as member:
+                npy.write_array(member, little, (1, 0), allow_pickle=False)
+    content = image.getbuffer()
+    content[-DIGITS:] = blake2b(content[:-DIGITS], digest_size=DIGITS // 2).hexdigest().encode()
+    replace_file(place, content)
+
+
+@contextmanager
+def reading(path: FilePath) -> Iterator[Stored]:
+    """Open a file that may be anything, and yield its tree.
+
+    Raises
+    ------
+    FileError
+        When tensorm did not write the file, or it is damaged.
+    """
+    place = as_path(path)
+    with open_file(place) as file:
+        source = _open(place, file)
+        yield Stored(source, source.about, "")
+
+
+def refusal(path: Path, why: str) -> FileError:
+    """Return the error that says why a file cannot be read."""
+    return FileError(f"{path} cannot be read: {why}.")
+
+
+class Source(Protocol):
+    """An open file of unknown origin, in whatever format."""
+
+    path: Path
+    about: Any  # what its JSON says
+    names: Collection[str]  # of arrays
+
+    def header(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """Return the type and the shape of an array, of which as many bytes are there."""
+        ...
+
+    def read(self, name: str) -> npt.NDArray[Any]:
+        """Return an array."""
+        ...
+
+
+def _open(path: Path, file: BinaryIO) -> Source:
+    """Tell the format of a file by its first bytes."""
+    with refusing(path, "it cannot be read to its end"):
+        start, size = file.read(len(HDF5)), os.fstat(file.fileno()).st_size
+        if not size:
+            raise refusal(path, "it is empty")
+        if size > available_memory():
+            raise refusal(path, f"it has {size:,} bytes, more than this machine's memory")
+        if start.startswith(ZIP):
+            return _Zip(path, file, size)
+        if start == HDF5:
+            from tensorm.storage.old_netcdf import OldFile
+
+            return OldFile(path, file, size)
+        raise refusal(path, "it is not a tensorm file")
+
+
+class Stored:
+    """A tree from a file of unknown origin: each verb checks before it reads, or raises FileError."""
+
+    def __init__(self, source: Source, about: Any, where: str) -> None:
+        self._source, self._about, self._where = source, about, where
+        if not isinstance(about, dict):
+            raise self.refuse(f"{quote(where or ABOUT)} is not a tree")
+
+    def refuse(self, why: str) -> FileError:
+        """Return the error that says why this file cannot be read."""
+        return refusal(self._source.path, f"{why} in {self._where}" if self._where else why)
+
+    def names(self) -> set[str]:
+        """Return the names of arrays and trees."""
+        start = f"{self._where}/" if self._where else ""
+        arrays = {name[len(start) :].split("/")[0] for name in self._source.names if name.startswith(start)}
+        return arrays | {name for name, value in self._about.items() if isinstance(value, dict)}
+
+    def expect(self, names: Sequence[str]) -> None:
+        """Raise unless there are arrays and trees of these names, and no others."""
+        found = self.names()
+        missing, strange = sorted(set(names) - found), sorted(found - set(names))
+        if missing:
+            raise self.refuse(f"{quote(missing[0])} is missing")
+        if strange:
+            raise self.refuse(f"{quote(strange[0])} is unexpected")
+
+    def tree(self, name: str) -> Stored:
+        """Return a tree inside this one."""
+        where = f"{self._where}/{name}" if self._where else name
+        return Stored(self._source, self.value(name), where)
+
+    def array(self, name: str, dtype: str | None, shape: Sequence[int | None] | None) -> npt.NDArray[Any]:
+        """Read an array of this type and shape; None stands for any plain type, any shape or any size."""
+        path = f"{self._where}/{name}" if self._where else name
+        if path not in self._source.names:
+            raise self.refuse(f"{quote(name)} is missing")
+        found, sizes = self._source.header(path)
+        wanted = None if dtype is None else np.dtype(dtype).newbyteorder("<").str
+        if found.kind not in PLAIN or not found.itemsize or (wanted and found.str != wanted):
+            raise self.refuse(f"{quote(name)} is of type {quote(found.str)}, not {wanted or 'a plain one'!r}")
+        shape = sizes if shape is None else shape
+        if len(sizes) != len(shape) or any(w not in (None, n) for w, n in zip(shape, sizes, strict=True)):
+            expected = ", ".join("any" if size is None else str(size) for size in shape)
+            raise self.refuse(f"{quote(name)} has shape {quote(sizes)}, not ({expected})")
+        return self._source.read(path).astype(found.newbyteorder("="), copy=False)
+
+    def value(self, name: str) -> Any:
+        """Return what JSON says under a name."""
+        if name not in self._about:
+            raise self.refuse(f"{quote(name)} is missing")
+        return self._about[name]
+
+    def word(self, name: str, options: Sequence[str] | None = None) -> str:
+        """Read a text, one of the options if there are any."""
+        value = self.value(name)
+        if not isinstance(value, str) or (options is not None and value not in options):
+            wanted = "a text" if options is None else " or ".join(map(repr, options))
+            raise self.refuse(f"{name} is {quote(value)}, not {wanted}")
+        return value
+
+    def integer(self, name: str, minimum: int, maximum: int = 2**62) -> int:
+        """Read an integer between two others."""
+        value = self.value(name)
+        if type(value) is not int or not minimum <= value <= maximum:
+            wanted = f"at least {minimum}" if maximum > 2**60 else f"from {minimum} to {maximum}"
+            raise self.refuse(f"{name} is {quote(value)}, not an integer {wanted}")
+        return value
+
+    def positive(self, name: str) -> float:
+        """Read a positive number."""
+        value = self.value(name)
+        if type(value) is not float or not 0 < value < math.inf:
+            raise self.refuse(f"{name} is {quote(value)}, not a positive number")
+        return value
+
+
+class _Zip:
+    """A zip of arrays."""
+
+    def __init__(self, path: Path, file: BinaryIO, size: int) -> None:
+        self.path = path
+        self._check_content(file, size)
+        with refusing(path, "its directory is damaged"):
+            self._zip = zipfile.ZipFile(file)
+        members = self._zip.infolist()
+        self._members = {member.filename.removesuffix(".npy"): member for member in members}
+        if len(self._members) < len(members):
+            raise refusal(path, "two of its members have the same name")
+        for member in members:
+            self._check_member(member)
+        if sum(member.compress_size for member in members) > size:
+            raise refusal(path, "its members overlap")
+        if sum(member.file_size for member in members) > available_memory():
+            raise refusal(path, "what it holds is larger than this machine's memory")
+        self.about = self._read_about()
+        self.names: Collection[str] = self._members.keys() - {ABOUT}
+
+    def header(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """Return the type and the shape of an array, of which as many bytes are there."""
+        member = self._members[name]
+        with refusing(self.path, f"the header of {quote(name)} is damaged"), self._zip.open(member) as file:
+            version = npy.read_magic(file)
+            shape, by_column, dtype = npy.read_array_header_1_0(file)
+            size = file.tell() + dtype.itemsize * math.prod(shape)
+            counts = all(type(n) is int and n >= 0 for n in shape)
+        if version != (1, 0) or by_column or not counts or size != member.file_size:
+            raise refusal(self.path, f"{quote(name)} has another size than its header says")
+        return dtype, shape
+
+    def read(self, name: str) -> npt.NDArray[Any]:
+        """Return an array."""
+        with refusing(self.path, f"{quote(name)} is damaged"), self._zip.open(self._members[name]) as file:
+            array: npt.NDArray[Any] = npy.read_array(file, allow_pickle=False)
+            return array
+
+    def _check_content(self, file: BinaryIO, size: int) -> None:
+        """Raise unless the file ends as ours do, with the checksum of all its bytes."""
+        file.seek(max(0, size - DIGITS - len(MARK)))
+        ending = file.read()
+        if len(ending) < DIGITS + len(MARK) or not ending.startswith(MARK):
+            raise refusal(self.path, "tensorm did not write it, or it is incomplete or was changed since")
+        file.seek(0)
+        digest, left = blake2b(digest_size=DIGITS // 2), size - DIGITS
+        while left and (part := file.read(min(left, 2**20))):
+            digest.update(part)
+            left -= len(part)
+        if left or digest.hexdigest().encode() != ending[len(MARK) :]:
+            raise refusal(self.path, "its checksum is wrong, so it is damaged or was changed")
+
+    def _check_member(self, member: zipfile.ZipInfo) -> None:
+        """Raise unless a member is of a kind that we write, and as small as it claims to be."""
+        name = quote(member.filename)
+        if member.filename != ABOUT and not ARRAY.fullmatch(member.filename):
+            raise refusal(self.path, f"{name} is unexpected")
+        if member.compress_type != zipfile.ZIP_DEFLATED or member.flag_bits & 1:
+            raise refusal(self.path, f"{name} is compressed in another way, or encrypted")
+        if member.file_size > MOST_EXPANSION * member.compress_size:
+            raise refusal(self.path, f"{name} cannot be as large as the directory says")
+
+    def _read_about(self) -> Any:
+        if ABOUT not in self._members:
+            raise refusal(self.path, f"{ABOUT} is missing")
+        if self._members[ABOUT].file_size > MOST_JSON:
+            raise refusal(self.path, f"{ABOUT} is too long")
+        with refusing(self.path, f"{ABOUT} is damaged"):
+            return json.loads(self._zip.read(ABOUT))
+
+
+@contextmanager
+def refusing(path: Path, why: str) -> Iterator[None]:
+    """Turn whatever a library raises about a damaged file into one sentence."""
+    try:
+        yield
+    except FileError:
+        raise
+    except Exception as error:
+        raise refusal(path, why) from error
+
+
+def _take_arrays(tree: Tree, where: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Return the tree without its arrays, which are put into a dictionary by their paths."""
+    rest = {}
+    for name, value in tree.items():
+        if isinstance(value, np.ndarray):
+            arrays[where + name] = value
+        else:
+            inner = isinstance(value, Mapping)
+            rest[name] = _take_arrays(value, f"{where}{name}/", arrays) if inner else value
+    return rest
+
+
+def _new_member(file: zipfile.ZipFile, name: str, size: int) -> Any:
+    """Open a new member, with the same date always: the same content gives the same bytes."""
+    member = zipfile.ZipInfo(name)
+    member.compress_type, member.file_size = zipfile.ZIP_DEFLATED, size
+    return file.open(member, "w")

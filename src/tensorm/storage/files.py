@@ -1,0 +1,89 @@
+"""Files as such: written whole or not at all, and opened only if they are ordinary files."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+from tensorm.errors import FileError
+
+FilePath = str | os.PathLike[str]
+
+
+def replace_file(path: Path, content: Any) -> None:
+    """Put a file in the place of ``path``, whole and on the disk, or raise and leave what was there."""
+    temporary = None
+    try:
+        target = Path(os.path.realpath(path))  # a link stays one
+        start = f".{target.name[:100]}."
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=start, suffix=".part")
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _permissions(target))
+        os.replace(temporary, target)
+        temporary = None
+        _sync_folder(target.parent)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be written: {_reason(error)}.") from error
+    finally:
+        if temporary is not None:
+            with suppress(OSError):
+                os.unlink(temporary)
+
+
+def open_file(path: Path) -> BufferedReader:
+    """Open a file for reading, but nothing else: opening a pipe or a device may do something."""
+    try:
+        if stat.S_ISREG(path.stat().st_mode):
+            return open(path, "rb")
+    except FileNotFoundError as error:
+        raise FileError(f"No such file: {path}.") from error
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be read: {_reason(error)}.") from error
+    raise FileError(f"{path} cannot be read: it is not a file.")
+
+
+def as_path(path: FilePath) -> Path:
+    """Return a path, or raise if it is none."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise FileError(f"path is {quote(path)}; give the name of a file.") from None
+
+
+def quote(value: object) -> str:
+    """Return a short and printable form of what a file says, for a message."""
+    text = ascii(value) if not isinstance(value, int) or abs(value) < 2**64 else "a very large number"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _reason(error: Exception) -> str:
+    """Return in a few words why the system did not do what it was asked to."""
+    return (getattr(error, "strerror", None) or "its name is not valid").lower()
+
+
+def _permissions(path: Path) -> int:
+    """Return the permissions of the existing file, or those that a new one gets."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make sure that the new name survives a power cut, where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

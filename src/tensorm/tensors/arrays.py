@@ -1,0 +1,30 @@
+"""From arrays back to tensors: what ``Tensor.arrays`` returned, checked as if anybody had written it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy.typing as npt
+
+from tensorm.errors import InputError
+from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.protocol import Tensor
+from tensorm.tensors.relational import RelationalTensor
+from tensorm.tensors.sparse import SparseTensor
+
+KINDS = (DenseTensor, SparseTensor, RelationalTensor)  # each is told by the array it cannot do without
+
+
+def from_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> Tensor:
+    """Return the tensor of this shape whose ``arrays`` these are; its modes have no names or labels.
+
+    Raises
+    ------
+    InputError
+        When they are not the arrays of a tensor of this shape; the message says why, without a full stop.
+    """
+    for kind in KINDS:
+        if kind.ESSENTIAL in arrays:
+            return kind.from_arrays(arrays, shape)
+    raise InputError("it has no cells")

@@ -1,0 +1,125 @@
+"""Which cells to hold out: a mask of them, or keys of listed cells; every index keeps an observed cell."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.data.checks import check_number
+from tensorm.errors import InputError
+from tensorm.tensors.bits import Bits
+from tensorm.tensors.memory import available_memory
+
+Keys = npt.NDArray[np.int64]
+
+AT_ONCE = 2**22  # cells that are chosen from at a time
+
+
+def check_share(test_size: Any) -> float:
+    """Return a share above 0 and below 1, or raise."""
+    share = check_number("test_size", test_size)
+    if not 0 < share < 1:
+        raise InputError(f"test_size is {test_size}; give a number above 0 and below 1.")
+    return share
+
+
+def check_room_for_mask(shape: tuple[int, ...]) -> None:
+    """Raise if a mask of this shape cannot be made in this machine's memory."""
+    need, room = 6 * math.prod(shape), available_memory()
+    if need > room:
+        raise InputError(
+            f"A mask of {math.prod(shape):,} cells takes {need / 2**30:,.1f} GB to make and this "
+            f"machine has {room / 2**30:,.1f} GB; use hold_out, also of a RelationalTensor, or a part of X."
+        )
+
+
+def choose_mask(
+    ones: Bits,
+    observed: Bits,
+    share: float,
+    rng: np.random.Generator,
+    mirrored: tuple[int, int] | None,
+    stratify: bool,
+) -> Bits:
+    """Choose a share of the observed cells, alike of ones and zeros if stratified, with mirror images."""
+    candidates = observed if mirrored is None else observed & _one_side(ones.shape, *mirrored)
+    groups = [candidates & ones, candidates & ~ones] if stratify else [candidates]
+    mask = np.zeros(ones.shape, np.bool_)
+    for group in groups:
+        _choose(mask, group, round(share * np.count_nonzero(group)), rng)
+    if mirrored is not None:
+        mask |= mask.swapaxes(*mirrored) & observed
+    _give_back(mask, observed, mirrored, rng)
+    if not mask.any():
+        raise InputError(
+            f"test_size is {share} and X has {np.count_nonzero(observed):,} observed cells, which leaves "
+            "none to hold out; give more cells or a larger test_size."
+        )
+    return mask
+
+
+def _choose(mask: Bits, candidates: Bits, count: int, rng: np.random.Generator) -> None:
+    """Set so many random candidates in the mask; large tensors give in pieces, each its share."""
+    flat, chosen = candidates.reshape(-1), mask.reshape(-1)
+    total, seen, taken = np.count_nonzero(flat), 0, 0
+    for start in range(0, flat.size, AT_ONCE):
+        here = start + np.flatnonzero(flat[start : start + AT_ONCE])
+        seen += len(here)
+        now = round(count * seen / total) if total else 0
+        chosen[rng.choice(here, now - taken, replace=False, shuffle=False)] = True
+        taken = now
+
+
+def _give_back(
+    mask: Bits, observed: Bits, mirrored: tuple[int, int] | None, rng: np.random.Generator
+) -> None:
+    """Take one held-out cell, and its mirror image, out of the mask wherever a slice has lost all."""
+    for mode in range(mask.ndim):
+        others = tuple(k for k in range(mask.ndim) if k != mode)
+        lost = observed.any(axis=others) & ~(observed & ~mask).any(axis=others)
+        for n in np.flatnonzero(lost):
+            cells = np.argwhere(mask.take(n, axis=mode))
+            cell = np.insert(rng.choice(cells), mode, n)
+            mask[tuple(cell)] = False
+            if mirrored is not None:
+                i, j = mirrored
+                cell[[i, j]] = cell[[j, i]]
+                mask[tuple(cell)] = False
+
+
+def _one_side(shape: tuple[int, ...], i: int, j: int) -> Bits:
+    """Return the cells on one side of the diagonal, itself included, in a form that spreads to the shape."""
+    sizes = [size if k in (i, j) else 1 for k, size in enumerate(shape)]
+    rows, columns = np.indices(sizes, sparse=True)[i], np.indices(sizes, sparse=True)[j]
+    return np.asarray(rows <= columns)
+
+
+def draw_share(count: int, share: float, rng: np.random.Generator) -> Bits:
+    """Return which of so many things are among a random share of them."""
+    drawn = np.zeros(count, np.bool_)
+    drawn[rng.permutation(count)[: round(share * count)]] = True
+    return drawn
+
+
+def give_back_listed(hidden: Bits, keys: Keys, shape: tuple[int, ...]) -> None:
+    """Take one cell out of those hidden wherever an index has lost all cells that are listed for it."""
+    for index, size in zip(np.unravel_index(keys, shape), shape, strict=True):
+        left = np.bincount(index[~hidden], minlength=size)
+        lost = np.flatnonzero(hidden & (left[index] == 0))
+        _, first = np.unique(index[lost], return_index=True)
+        hidden[lost[first]] = False
+
+
+def draw_zeros(volume: int, count: int, taken: Keys, rng: np.random.Generator) -> Keys:
+    """Return distinct cells of so many that are not taken, or all there are."""
+    count = min(count, volume - len(taken))
+    if volume <= 4 * (count + len(taken)):
+        return rng.permutation(np.setdiff1d(np.arange(volume), taken))[:count]
+    drawn = np.zeros(0, np.int64)
+    while len(drawn) < count:
+        more = np.unique(np.concatenate([drawn, rng.integers(volume, size=2 * count)]))
+        drawn = more[~np.isin(more, taken)]
+    return rng.permutation(drawn)[:count]

@@ -1,0 +1,170 @@
+"""The verbs that the rest of the package calls instead of asking for a kind, on every kind of tensor."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensorm
+from makers import Kind, dense
+from problems import make_problem
+from tensorm.errors import InputError
+from tensorm.tensors.arrays import from_arrays
+from tensorm.tensors.protocol import MISSING, Tensor
+
+SHAPES = [(6, 9), (5, 4, 7), (3, 2, 4, 3)]
+SOURCE = Path(tensorm.__file__).parent
+
+
+def read(tensor: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    ((_, ones, observed),) = tensor.blocks(max_cells=10**6)
+    return ones, observed
+
+
+@pytest.mark.parametrize("missing", [None, 0.3])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_keys_name_the_cells(kind: Kind, shape: tuple[int, ...], missing: float | None) -> None:
+    tensor, problem = kind.store(make_problem(shape, 2, 1, missing, 0.5))
+    ones, seen = (problem.ones & problem.seen).ravel(), problem.seen.ravel()
+    for unlisted, others in (("missing", seen & ~ones), ("zero", ~seen)):
+        found = tensor.listed_keys(unlisted)
+        np.testing.assert_array_equal(found[0], np.flatnonzero(ones))
+        np.testing.assert_array_equal(found[1], np.flatnonzero(others))
+    known = seen if tensor.lists_observed else ones
+    cells = np.indices(tensor.shape).reshape(len(tensor.shape), -1)
+    for mode, size in enumerate(tensor.shape):
+        here = tensor.known_keys(mode, size - 1)
+        np.testing.assert_array_equal(np.sort(here), np.flatnonzero(known & (cells[mode] == size - 1)))
+
+
+def test_cells_are_read_by_their_indices(kind: Kind) -> None:
+    tensor, problem = kind.store(make_problem((5, 4, 7), 2, 2, 0.3, 0.5))
+    part = [np.arange(size)[::-2] for size in tensor.shape]
+    expected = np.where(problem.seen, problem.ones, MISSING)[np.ix_(*part)]
+    np.testing.assert_array_equal(tensor.read_cells(part), expected)
+
+
+@pytest.mark.parametrize("missing", [None, 0.3])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_arrays_and_back(kind: Kind, shape: tuple[int, ...], missing: float | None) -> None:
+    """Or a sentence, where the cells are elsewhere; then their counts are known again."""
+    tensor, problem = kind.store(make_problem(shape, 2, 3, missing, 0.5))
+    arrays = tensor.arrays()
+    if "fingerprint" in arrays:
+        np.testing.assert_array_equal(arrays["fingerprint"], dense(problem).fingerprint())
+        with pytest.raises(InputError, match="it has no cells"):
+            from_arrays(arrays, tensor.shape)
+        return
+    again = from_arrays(arrays, tensor.shape)
+    for bits, expected in zip(read(again), read(tensor), strict=True):
+        np.testing.assert_array_equal(bits, expected)
+
+
+def test_a_digest_changes_with_a_cell(kind: Kind) -> None:
+    tensor, problem = kind.store(make_problem((5, 4, 7), 2, 4, 0.3, 0.5))
+    other, _ = kind.store(make_problem((5, 4, 7), 2, 5, 0.3, 0.5))
+    assert tensor.digest() == kind.make(problem).digest() == tensor.with_threads(2).digest()
+    assert tensor.digest() != other.digest()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_cells_are_split_in_two(kind: Kind, shape: tuple[int, ...]) -> None:
+    tensor, problem = kind.store(make_problem(shape, 2, 6, 0.2, 0.6))
+    train, cells, values = tensor.split(0.4, np.random.default_rng(0))
+    ones, observed = read(train)
+    held = np.zeros(tensor.shape, bool)
+    held[tuple(cells.T)] = True
+    assert 0 < np.count_nonzero(held) == len(cells) == len(values)
+    np.testing.assert_array_equal(observed, problem.seen & ~held)
+    np.testing.assert_array_equal(ones, problem.ones & observed)
+    np.testing.assert_array_equal(values, problem.ones[tuple(cells.T)])
+    assert train.pair == tensor.pair
+    if tensor.mirrored is not None:
+        np.testing.assert_array_equal(held, held.swapaxes(*tensor.mirrored))
+
+
+def test_cells_are_hidden(kind: Kind) -> None:
+    """Or a sentence says what to do instead."""
+    tensor, problem = kind.store(make_problem((5, 4, 7), 2, 7, 0.2, 0.5))
+    mask = tensor.choose_mask(0.3, np.random.default_rng(0))[0]
+    try:
+        ones, observed = read(tensor.hide(mask))
+    except InputError as error:
+        assert str(error).endswith("use its hold_out instead.")  # noqa: PT017
+        return
+    np.testing.assert_array_equal(observed, problem.seen & ~mask)
+    np.testing.assert_array_equal(ones, problem.ones & observed)
+
+
+def test_two_modes_are_found_to_be_exchangeable_or_not(kind: Kind) -> None:
+    tensor, _ = kind.store(make_problem((4, 6, 6), 2, 8, 0.2, 0.5))
+    if tensor.pair is not None:
+        tensor.check_mirrored(tensor.pair)
+        return
+    with pytest.raises(InputError, match=r"X has observed|X is not the same|modes on a cluster cannot share"):
+        tensor.check_mirrored((1, 2))
+
+
+def test_what_a_tensor_says_of_itself(kind: Kind) -> None:
+    tensor, _ = kind.store(make_problem((5, 4, 7), 2, 9, 0.2, 0.5))
+    assert tensor.storage in ("dense", "sparse")
+    assert tensor.nbytes > 0
+    assert len(tensor.modes) == len(tensor.labels) == len(tensor.shape)
+    assert tensor.cached(2).shape == tensor.compact().shape == tensor.shape
+    small = tensor.miniature()
+    assert small is None or max(small.shape) <= 2
+    rows = tensor.sample_slices(1)
+    assert rows is None or 0 < len(rows) < tensor.shape[0]
+
+
+def kinds() -> set[str]:
+    """The names of all kinds of tensor."""
+    found, todo = {"Tensor"}, [Tensor]
+    while todo:
+        todo += (more := todo.pop().__subclasses__())
+        found |= {kind.__name__ for kind in more if kind.__module__.startswith("tensorm.")}
+    return found
+
+
+def find_questions(text: str) -> list[int]:
+    """The lines on which somebody asks what kind of tensor something is."""
+    names, lines = kinds(), []
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        inside = [part for argument in node.args for part in ast.walk(argument)]
+        named = {part.id for part in inside if isinstance(part, ast.Name)}
+        named |= {part.attr for part in inside if isinstance(part, ast.Attribute)}
+        by_class = node.func.id in ("isinstance", "issubclass") and named & names
+        if by_class or (node.func.id in ("hasattr", "getattr", "type") and "tensor" in named):
+            lines.append(node.lineno)
+    return lines
+
+
+def test_no_kind_is_asked_for_outside_of_tensors() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        if "tensors" not in path.relative_to(SOURCE).parts
+        for line in find_questions(path.read_text())
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "isinstance(X, SparseTensor)",
+        "isinstance(X, (int, tensors.DenseTensor))",
+        "isinstance(X, CachedCounts | None)",
+        "hasattr(tensor, 'listed')",
+        "getattr(self.tensor, 'pair', None)",
+        "type(tensor) is int",
+    ],
+)
+def test_such_a_test_is_found(text: str) -> None:
+    assert find_questions(text) == [1]
+    assert not find_questions("isinstance(X, Posterior) or type(X) or getattr(X, 'shape')")
