@@ -75,10 +75,16 @@ if __name__ == "__main__":
     import matplotlib
 
     matplotlib.use("Agg")
-    from tensorm.report.plots import plot_calibration
+    from matplotlib import pyplot
+    from sklearn.calibration import CalibrationDisplay
 
     for path in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
         page = Page(path)
         path.write_text(page.run(), encoding="utf-8")
         if path.name == "tutorial.md":
-            plot_calibration(page.names["few"]).figure.savefig(DOCS / "figures" / "calibration.png", dpi=110)
+            X, most, sparse = (page.names[name] for name in ("X", "most", "sparse"))
+            ax = pyplot.subplots(figsize=(3.6, 3.4), layout="constrained")[1]
+            p = sparse.predict_proba()[most]
+            CalibrationDisplay.from_predictions(X.values[most], p, n_bins=10, ax=ax, name="model")
+            ax.legend(loc="upper left")
+            ax.figure.savefig(DOCS / "figures" / "calibration.png", dpi=110)

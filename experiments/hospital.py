@@ -168,14 +168,12 @@ def parse_windows(text: str) -> range:
 
 def draw(model: TensOrMachine, roles: Sequence[str]) -> None:
     """Draw the hours and the people of a fit with one factor for both sides of a contact."""
-    from tensorm.report.plots import plot_factor
-
     with saving("hospital") as save:
         import matplotlib.pyplot as plt
 
         figure, axes = plt.subplots(1, 2, figsize=(7.5, 5), layout="constrained")
-        plot_factor(model, "hour", axes[0], colorbar=False)
-        plot_factor(model, "person", axes[1], groups=np.array(roles))
+        model.plot("factor", mode="hour", ax=axes[0], colorbar=False)
+        model.plot("factor", mode="person", ax=axes[1], groups=np.array(roles))
         save(figure)
 
 

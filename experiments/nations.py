@@ -92,10 +92,8 @@ def main(quick: bool, fresh: bool) -> None:
         enter(name, size, tried[size])
     show("nations", rows)
 
-    from tensorm.report.plots import plot_factors
-
     with saving("nations") as save:
-        save(plot_factors(fits[0].model))
+        save(fits[0].model.plot())
     report = record.OUT / "nations.html"
     write_report(fits[0].model, report, X=X, selection=fits[0].selection, title="Nations")
     single = [auc(p, test, unknown) for p in predictions(fits)]

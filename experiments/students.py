@@ -121,10 +121,9 @@ def main(quick: bool, fresh: bool) -> None:
 
     whole = fit_once("students", X, {"held out": 0}, settings(PAPER, quick), fresh)
     said = check_statements(groups_of(whole.model), contest.truth)
-    from tensorm.report.plots import plot_factors
 
     with saving("students") as save:
-        save(plot_factors(whole.model, order={"student": "component"}))
+        save(whole.model.plot(order={"student": "component"}))
     report = record.OUT / "students.html"
     write_report(whole.model, report, X=X, title="Seats of students; regions are ranges of seat numbers")
     single = [contest.rows for contest, _ in splits]

@@ -7,7 +7,6 @@ from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.select import select_components
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.scores import score_cells
-from tensorm.report.page import write_report
 from tensorm.tensors import DaskTensor, DenseTensor, RelationalTensor, SparseTensor
 from tensorm.tensors.holdout import hide, hold_out, train_test_mask
 
@@ -34,3 +33,6 @@ __all__ = [
     "write_report",
 ]
 __version__ = "0.1.0"
+
+write_report = TensOrMachine.report
+"""``TensOrMachine.report`` as a function: ``write_report(model, path, ...)``."""

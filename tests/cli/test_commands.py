@@ -129,6 +129,8 @@ def test_badges_are_cut_into_hours_and_have_no_direction(folder, monkeypatch) ->
     hour = next(name for component in summary["components"] for name in component["t"])
     pairs = pd.read_csv(io.StringIO(run("predict", "runs/shared", "--of", "t", hour).stdout))
     assert (pairs.i < pairs.j).all()
+    stranger = run("predict", "runs/shared", "--of", "i", "zed")
+    assert stranger.stderr == "Error: Unknown i 'zed'; labels look like '0'.\n"
     assert run("report", "runs/shared").exit_code == 0
     html = (folder / "runs/shared/report.html").read_text(encoding="utf-8")
     assert "tensorm fit badges.tsv --time-column t --modes i,j --pair i,j --undirected --shared" in html
@@ -201,7 +203,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit contacts.csv --metadata nurse=roles.csv --out x", "'nurse'; choose one of"),
         (
             "fit contacts.csv --metadata met=patients.csv --out x",
-            "has the label 'p0' in line 2 of patients.csv, which the data",
+            "has the unknown label 'p0' in line 2 of patients.csv",
         ),
         ("fit badges.tsv --time-column t --bins fortnight --modes i,j --out x", "give clock, a number, or a"),
         ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give at most"),
@@ -217,7 +219,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit badges.tsv --time-column t --bins 9999999999 --modes i,j --out x", "give at most 100,000"),
         (
             "fit contacts.csv --metadata person=twice.csv --out x",
-            "has the label 'a' in line 2 of twice.csv",
+            "has the unknown label 'a' in line 2 of twice.csv",
         ),
         ("fit empty.parquet --out x", "empty.parquet holds no data"),
         ("fit zero.csv --out x", "line 3 of zero.csv holds a character 0"),
@@ -237,7 +239,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "fit genes.csv --wide --components 9999999999 --out x/y",
             "--components is 9,999,999,999, ",
         ),
-        ("simulate --shape 9999999,9999999 --out x.npy", "not enough memory"),
+        ("simulate --shape 9999999,9999999 --out x.npy", "Not enough memory"),
         ("fit junk.npz --out x", "holds no arrays of numbers"),
         ("fit junk.nc --out x", "cannot be read as netCDF"),
         ("fit contacts.doc --out x", "of no known kind"),
@@ -249,7 +251,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit genes.csv --wide --out genes.csv", "genes.csv"),
         ("report x", "holds no finished fit"),
         ("predict x --of person one", "holds no finished fit"),
-        ("predict x", "Give the cells by --cells FILE"),
+        ("predict x", "Give either --cells FILE or --of MODE LABEL"),
         ("resume x", "holds no run"),
         ("select genes.csv --wide --candidates a-b", "are no candidates"),
         ("select genes.csv --wide --candidates 3,2", "give increasing numbers"),

@@ -66,10 +66,10 @@ def test_demo_says_and_draws_what_it_found(tmp_path) -> None:
     assert "Component 0 - hour: " in result.stdout
     assert " doctors" in result.stdout
     assert "Inside the components 6" in result.stdout
-    assert "All 7 groups planted in these data were found: doctors' room (" in result.stdout
-    assert f"Picture of the factors: {out / 'factors.png'}" in result.stdout
+    assert "All 7 groups planted in the data were found: doctors' room (" in result.stdout
+    assert f"Figure of the factors: {out / 'factors.png'}" in result.stdout
     assert (out / "factors.png").read_bytes().startswith(b"\x89PNG")
-    assert f"All of it as a page for the browser: {out / 'report.html'}" in result.stdout
+    assert f"Report, to open in a browser: {out / 'report.html'}" in result.stdout
     assert "doctor" in (out / "report.html").read_text()
 
 
@@ -104,7 +104,7 @@ def test_demo_without_matplotlib_still_says_what_it_found(tmp_path, monkeypatch)
     result = run("demo", "--out", tmp_path, "--components", 1)
     assert result.exit_code == 2
     assert "Component 0 - hour: " in result.stdout
-    assert result.stderr == "Error: Plots need matplotlib; get it by: pip install 'tensorm[plot]'\n"
+    assert result.stderr == "Error: Plots need matplotlib; install it with: pip install 'tensorm[plot]'\n"
 
 
 def test_a_folder_that_cannot_be_made(tmp_path) -> None:

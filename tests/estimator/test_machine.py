@@ -26,8 +26,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import validate_data
 
 import naive
-from tensorm import DenseTensor, Posterior, TensOrMachine, estimator, model
+from tensorm import DenseTensor, Posterior, TensOrMachine, model
 from tensorm.datasets import simulate, ward
+from tensorm.estimator import machine
 from tensorm.estimator.progress import Forecast
 from tensorm.posterior.align import match
 
@@ -599,6 +600,6 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_example_in_the_documentation() -> None:
-    failures, examples = doctest.testmod(estimator)
+    failures, examples = doctest.testmod(machine)
     assert failures == 0
     assert examples >= 4

@@ -11,9 +11,8 @@ import xarray
 
 from posteriors import HOURS, PEOPLE, bits, make_posterior, ward_posterior
 from tensorm import InputError, TensOrMachine, model
-from tensorm.posterior import datatree
 from tensorm.posterior.datatree import name_dimensions, to_datatree
-from tensorm.tensors import DenseTensor
+from tensorm.tensors import DenseTensor, memory
 
 
 @pytest.fixture(scope="module")
@@ -87,13 +86,13 @@ def test_log_likelihood_needs_data_and_room(
     estimator, X = fitted
     with pytest.raises(InputError, match=r"a fit keeps no data; give X, the data of the fit\.$"):
         to_datatree(estimator.posterior_, {}, log_likelihood=True)
-    monkeypatch.setattr(datatree, "available_memory", lambda: 40_000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 40_000)
     with pytest.raises(InputError, match=r"The log-likelihood takes .* leave log_likelihood out"):
         to_datatree(estimator.posterior_, {}, DenseTensor(X), log_likelihood=True)
-    monkeypatch.setattr(datatree, "available_memory", lambda: 3_000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 3_000)
     with pytest.raises(InputError, match=r"The draws take .* posterior_"):
         to_datatree(estimator.posterior_, {})
-    monkeypatch.setattr(datatree, "available_memory", lambda: 2 * 2_900)
+    monkeypatch.setattr(memory, "available_memory", lambda: 2 * 2_900)
     with pytest.raises(InputError, match=r"X takes .* leave X out"):
         to_datatree(
             dataclasses.replace(estimator.posterior_, kept=(True, False)), {}, DenseTensor(np.zeros((80, 40)))
@@ -103,7 +102,7 @@ def test_log_likelihood_needs_data_and_room(
 def test_chains_are_chosen_and_cut_to_the_shortest() -> None:
     draw = [bits(3, [0, 2]), bits(2, [1])]
     posterior = make_posterior([[draw] * 5, [draw] * 3, [draw] * 4])
-    with pytest.warns(UserWarning, match="all are cut to the shortest, 3 draws"):
+    with pytest.warns(UserWarning, match="all were cut to the shortest, 3 draws"):
         tree = to_datatree(posterior, {})
     assert tree["posterior"].sizes["draw"] == 3
     assert tree["posterior"].attrs["draws_left_out"] == 3

@@ -14,11 +14,10 @@ import naive
 import posteriors
 from tensorm.errors import InputError
 from tensorm.model import Noise
-from tensorm.posterior import draws as posterior_module
 from tensorm.posterior import predict as prediction_module
 from tensorm.posterior.draws import METHODS, Posterior, check_room
 from tensorm.sampler.state import Trace
-from tensorm.tensors import DenseTensor
+from tensorm.tensors import DenseTensor, memory
 
 Draws = list[tuple[list[np.ndarray], Noise]]
 
@@ -142,12 +141,12 @@ def test_a_part_predicts_what_the_whole_does() -> None:
 
 def test_all_cells_are_refused_where_they_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     found = make_posterior(make_draws((3, 4, 2), 2, 1))
-    monkeypatch.setattr(posterior_module, "available_memory", lambda: 8 * 24 - 1)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8 * 24 - 1)
     with pytest.raises(
         InputError, match=r"^All 24 cells take .* GB and this machine has .* GB; give indices"
     ):
         found.predict_all()
-    monkeypatch.setattr(posterior_module, "available_memory", lambda: 8 * 24)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8 * 24)
     assert found.predict_all().shape == (3, 4, 2)
 
 
@@ -157,9 +156,9 @@ def test_draws_that_do_not_fit_are_refused_with_numbers() -> None:
         with pytest.raises(InputError) as caught:
             check_room((10, 10), *settings)
         L, n_chains, n_draws = settings
-        start = f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}, and such draws take "
+        start = f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}: these draws take "
         assert str(caught.value).startswith(start)
-        assert str(caught.value).endswith(" GB; make one of them smaller.")
+        assert str(caught.value).endswith(" GB; reduce one of the three.")
 
 
 def test_from_traces_orders_all_chains_alike() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
-from tensorm import InputError, TensOrMachine
-from tensorm.posterior.modes import find_component, find_mode, posterior_of, read_modes
+from tensorm import InputError
+from tensorm.posterior.modes import find_component, find_mode, read_modes
 
 
 def test_modes_carry_names_labels_and_groups() -> None:
@@ -24,12 +24,6 @@ def test_without_labels_an_index_is_its_number() -> None:
     assert read_modes(posterior)[0].label(2) == "2"
 
 
-def test_a_fitted_model_is_read_like_its_posterior() -> None:
-    model = TensOrMachine(2, n_chains=1, n_draws=3, burn_in=2, random_state=0, progress=False).fit(np.eye(4))
-    assert posterior_of(model) is model.posterior_
-    np.testing.assert_array_equal(read_modes(model)[1].means, model.factors_[1])
-
-
 def test_modes_are_found_by_name_or_number() -> None:
     posterior = ward_posterior()
     assert [find_mode(posterior, mode) for mode in ("met", 2, np.int64(2))] == [2, 2, 2]
@@ -41,10 +35,18 @@ def test_modes_are_found_by_name_or_number() -> None:
 
 def test_components_are_numbers_below_theirs() -> None:
     assert find_component(ward_posterior(), 1) == 1
-    with pytest.raises(InputError, match="component is 2; there are 2, counted from 0"):
+    with pytest.raises(InputError, match="component is 2; give a number from 0 to 1"):
         find_component(ward_posterior(), 2)
     with pytest.raises(InputError, match="component is -1"):
         find_component(ward_posterior(), -1)
+
+
+def test_members_are_sorted_by_probability() -> None:
+    met = read_modes(ward_posterior())[2]
+    assert met.members(0).tolist() == [0, 1, 2, 3, 4]
+    assert met.members(1).tolist() == [5, 6]
+    assert met._replace(means=met.means[::-1]).members(1, 0.2).tolist() == [1, 2, 0]
+    assert met.members(1, 1.0).tolist() == []
 
 
 def test_the_strongest_component_of_each_index() -> None:
@@ -58,8 +60,3 @@ def test_groups_must_fit_their_mode() -> None:
         read_modes(ward_posterior(), {"person": ["a", "b", "c"]})
     with pytest.raises(InputError, match="mode is 'role'"):
         read_modes(ward_posterior(), {"role": ROLES})
-
-
-def test_a_model_without_draws_is_refused() -> None:
-    with pytest.raises(InputError, match="model is a TensOrMachine without draws; give a fitted model"):
-        posterior_of(TensOrMachine())

@@ -17,8 +17,8 @@ from tensorm import (
     score_cells,
     train_test_mask,
 )
-from tensorm.posterior import scores
 from tensorm.posterior.scores import Calibration, calibration_curve, score_tensor
+from tensorm.tensors import memory
 
 VALUES, CHANCES = [1, 0, 1, 0, 0], [0.9, 0.6, 0.44, 0.1, 0.2]
 
@@ -149,7 +149,9 @@ def test_missing_cells_of_a_mask_are_not_scored(ward) -> None:
     assert model.scores(X, everything).n_cells == 13 * 75 * 74
     diagonal = np.zeros(X.shape, bool)
     diagonal[:, range(75), range(75)] = True
-    with pytest.raises(InputError, match=r"^mask holds no observed cell of X; give at least one that is not"):
+    with pytest.raises(
+        InputError, match=r"^mask contains no observed cell of X; give at least one that is not"
+    ):
         model.scores(X, diagonal)
 
 
@@ -175,10 +177,11 @@ def test_only_scored_cells_are_held(ward, monkeypatch) -> None:
 
 def test_more_cells_than_fit_are_refused(ward, monkeypatch) -> None:
     X, mask, model = ward
-    monkeypatch.setattr(scores, "available_memory", lambda: 64 * int(mask.sum()))
+    monkeypatch.setattr(memory, "available_memory", lambda: 64 * int(mask.sum()))
     assert model.scores(X, mask).n_cells == mask.sum()
     with pytest.raises(
-        InputError, match=r"^Scoring 72,150 cells takes .* GB; give a mask with fewer cells, or score some as"
+        InputError,
+        match=r"^Scoring 72,150 cells takes .* GB; give a mask with fewer cells, or score a sample",
     ):
         model.scores(X)
 

@@ -18,7 +18,7 @@ def members(labels, chosen, size=None) -> str:
     size = len(labels) if size is None else size
     labels = None if labels is None else np.asarray(labels)
     posterior = make_posterior([[[bits(size, chosen), bits(1, [0])]]], labels=(labels, None))
-    return describe_components(posterior)[0].parts[0].text
+    return describe_components(posterior)[0].members[0].text
 
 
 def test_components_by_group() -> None:
@@ -32,8 +32,8 @@ def test_components_by_group() -> None:
         "It covers 9 cells (2.3%). All 4 members have p > 0.9; in doubt: nurse 04 (0.12)."
     )
     assert noise == (
-        "Inside the components 59% of the cells are 1, outside 1.2%; 96% of the observed cells are as the "
-        "components say."
+        "Inside the components 59% of the cells are 1, outside 1.2%. The components predict 96% of the "
+        "observed cells correctly."
     )
 
 
@@ -41,6 +41,13 @@ def test_components_by_name() -> None:
     first, second, _ = describe(ward_posterior())
     assert "person and met: doctor 01 to 04, nurse 01 (5 of 8)" in first
     assert "person and met: nurse 02, nurse 03 (2 of 8)" in second
+
+
+def test_sentences_are_a_list_that_prints_as_a_text() -> None:
+    texts = describe(ward_posterior())
+    assert isinstance(texts, list)
+    assert str(texts) == repr(texts) == "\n".join(texts)
+    assert str(texts).count("\n") == 2
 
 
 def test_modes_that_differ_are_told_apart() -> None:
@@ -87,7 +94,7 @@ def test_of_many_names_those_in_few_components_are_told() -> None:
         [[[bits(16, range(14), range(1, 5), [14, 15, *range(4)]), bits(1, [0], [0], [0])]]],
         labels=(names, None),
     )
-    first, second, third = (component.parts[0].text for component in describe_components(posterior))
+    first, second, third = (component.members[0].text for component in describe_components(posterior))
     assert first == "f, g, h, i, j, k, l, m, ... (14 of 16)"
     assert second == "b, c, d, e (4 of 16)"
     assert third == "a, b, c, d, o, p (6 of 16)"
@@ -97,7 +104,7 @@ def test_many_groups_are_cut_to_the_largest() -> None:
     groups = [f"T{i}" for i in range(12) for _ in range(i + 2)]
     chosen = [n for n, name in enumerate(groups) if name != "T11" or n % 2]
     posterior = make_posterior([[[bits(len(groups), chosen), bits(2, [0])]]])
-    text = describe_components(posterior, {0: groups})[0].parts[0].text
+    text = describe_components(posterior, {0: groups})[0].members[0].text
     assert text.startswith("all 12 T10, all 11 T9, all 10 T8")
     assert text.endswith(", ...")
 
@@ -105,7 +112,7 @@ def test_many_groups_are_cut_to_the_largest() -> None:
 def test_plurals() -> None:
     groups = ["box", "box", "city", "city", "BRCA", "BRCA", "staff members", "staff members", "one"]
     posterior = make_posterior([[[bits(9, [0, 2, 4, 6, 8]), bits(1, [0])]]])
-    text = describe_components(posterior, {0: groups})[0].parts[0].text
+    text = describe_components(posterior, {0: groups})[0].members[0].text
     assert text == "1 of 2 boxes, 1 of 2 cities, 1 of 2 BRCA, 1 of 2 staff members, all 1 one"
 
 
@@ -137,16 +144,29 @@ def test_chains_that_found_something_else_are_counted() -> None:
     assert not texts[0].endswith("chains found it.")
     assert texts[1].endswith("2 of 3 chains found it.")
     texts = describe(make_posterior([[draw], [lost], [lost]]))
-    assert texts[1] == "Found by too few chains to be described: component 1."
+    assert texts[1] == "Too few chains found component 1 to describe it."
     texts = describe(make_posterior([[lost], [lost]]))
-    assert texts[1] == "Empty, with nothing left to explain: component 1."
+    assert texts[1] == "Component 1 is empty: there was nothing left to explain."
+
+
+def test_nothing_is_said_about_the_inside_of_empty_components() -> None:
+    nothing = [bits(4, [], []), bits(4, [], [])]
+    assert describe(make_posterior([[nothing]] * 2, noise=(0.49, 0.03), accuracy=0.03)) == [
+        "Components 0 and 1 are empty: there was nothing left to explain.",
+        "No component has members in every mode; 3.0% of the observed cells are 1.",
+    ]
+    found = [bits(4, [0], [1]), bits(4, [0], [1])]
+    assert describe(make_posterior([[nothing], [nothing], [found]])) == [
+        "Too few chains found components 0 and 1 to describe them.",
+        "No component has members in every mode; 96% of the observed cells are 1.",
+    ]
 
 
 def test_noise_in_words() -> None:
     posterior = make_posterior([[[bits(1, [0]), bits(1, [0])]]], noise=(1.0, 0.0002), accuracy=0.9996)
     assert describe_noise(posterior) == (
-        "Inside the components 100% of the cells are 1, outside <0.1%; >99.9% of the observed cells are as "
-        "the components say."
+        "Inside the components 100% of the cells are 1, outside <0.1%. The components predict >99.9% of the "
+        "observed cells correctly."
     )
 
 
@@ -158,7 +178,7 @@ def test_a_planted_block_is_found_and_described() -> None:
     )
     start = [bits(6, [1, 2, 3]), bits(8, range(5)), bits(8, range(5))]
     model = TensOrMachine(1, n_chains=2, n_draws=50, init=start, random_state=0, progress=False).fit(X)
-    text = describe(model, BY_ROLE)[0]
+    text = model.describe(BY_ROLE)[0]
     assert text.startswith(
         "Component 0 - hour: 08-11 (3 of 6); person and met: all 4 doctors, 1 of 4 nurses. It covers 75 cells"
     )

@@ -93,7 +93,7 @@ def test_groups_for_words_and_plots() -> None:
     np.testing.assert_array_equal(groups_of(posterior, table, "role")["person"], ROLES)
     groups = groups_of(posterior, {"person": FRAME, "met": ROLES})
     assert list(groups) == ["person", "met"]
-    with pytest.raises(InputError, match="column is 'rank', which no table of metadata has"):
+    with pytest.raises(InputError, match="column is 'rank', but no table of metadata has such"):
         groups_of(posterior, table, "rank")
 
 
@@ -102,16 +102,19 @@ def test_groups_for_words_and_plots() -> None:
     [
         (
             {"label": ["doctor 01", "x"], "role": "ab"},
-            r"'person' has the label 'x' in row 2, which the data do",
+            r"'person' has the unknown label 'x' in row 2; labels",
         ),
         (
             {"label": ["doctor 01"] * 2, "role": "ab"},
             r"has the label 'doctor 01' in row 1 and again in row 2",
         ),
-        ({"label": ["doctor 01"], "role": "ab"}, r"has 2 values in 'role' and 1 labels"),
+        (
+            {"label": ["doctor 01"], "role": "ab"},
+            r"has 2 values in 'role' and 1 in the column of labels; give one value",
+        ),
         ({}, "has no columns"),
-        (ROLES[:3], r"is no table and has shape \(3,\); give a table .* or \(8,\)"),
-        (3, r"is no table and has shape \(\)"),
+        (ROLES[:3], r"is not a table and has shape \(3,\); give a table .* shape \(8,\)"),
+        (3, r"is not a table and has shape \(\)"),
     ],
 )
 def test_wrong_tables_are_refused(table, sentence) -> None:
@@ -127,7 +130,7 @@ def test_unknown_modes_are_refused() -> None:
 
 def test_a_row_without_a_label_is_refused() -> None:
     for missing in (None, float("nan")):
-        with pytest.raises(InputError, match=r"^metadata for 'person' has no label in row 2; give one.$"):
+        with pytest.raises(InputError, match=r"^metadata for 'person' has no label in row 2; add one.$"):
             read({"person": [PEOPLE[0], missing], "role": ["a", "b"]})
 
 

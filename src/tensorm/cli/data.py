@@ -28,16 +28,21 @@ MADE = {
 
 @main.command("simulate")
 @click.option("--shape", default="20,20,20", show_default=True, help="Sizes of the modes.")
-@click.option("--rank", type=click.IntRange(min=1), default=5, show_default=True, help="Planted components.")
+@click.option(
+    "--rank", type=click.IntRange(min=1), default=5, show_default=True, help="Number of planted components."
+)
 @click.option("--density", type=float, default=0.3, show_default=True, help="Expected share of ones.")
 @click.option("--noise", type=float, default=0.1, show_default=True, help="Share of cells flipped.")
 @click.option("--missing", type=float, default=0.0, show_default=True, help="Share of cells missing.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 @click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="A .npz or .npy file."
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="File to write, .npz or .npy.",
 )
 def simulate_command(shape: str, out: Path, seed: int, **options: Any) -> None:
-    """Plant components in a random tensor, as in the paper, and write it to a file.
+    """Write a random tensor with planted components, as in the paper.
 
     \b
     Example:
@@ -57,12 +62,12 @@ def simulate_command(shape: str, out: Path, seed: int, **options: Any) -> None:
     else:
         raise FileError(f"{out} has an unsupported file type; give a name that ends in .npz or .npy.")
     replace_file(out, text.getvalue())
-    say(f"Written: {out}, {' x '.join(map(str, sizes))} cells with {options['rank']} components.")
+    say(f"Wrote {out}, {' x '.join(map(str, sizes))} cells with {options['rank']} components.")
 
 
 @main.group("datasets")
 def datasets_group() -> None:
-    """Data to try things on: list them, or get one as a file."""
+    """List example data sets, or save one to a file."""
 
 
 @datasets_group.command("list")
@@ -88,10 +93,10 @@ def list_command() -> None:
 @datasets_group.command("get")
 @click.argument("name", type=click.Choice(list(MADE)))
 @click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), help="A .nc file; NAME.nc by default."
+    "--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write; NAME.nc by default."
 )
 def get_command(name: str, out: Path | None) -> None:
-    """Write a data set as netCDF, with its labels, for `tensorm fit`.
+    """Save a data set with its labels as netCDF, for `tensorm fit`.
 
     \b
     Example:
@@ -104,4 +109,4 @@ def get_command(name: str, out: Path | None) -> None:
         raise InputError("A netCDF file needs h5netcdf; install it with: pip install 'tensorm[netcdf]'.")
     array = MADE[name][0]()
     replace_file(path, bytes(array.to_netcdf(engine="h5netcdf")))
-    say(f"Written: {path}, {' x '.join(f'{size} {mode}' for mode, size in array.sizes.items())}.")
+    say(f"Wrote {path}, {' x '.join(f'{size} {mode}' for mode, size in array.sizes.items())}.")

@@ -22,50 +22,59 @@ from tensorm.cli.options import (
 )
 from tensorm.estimator.load import resume
 from tensorm.estimator.machine import TensOrMachine
+from tensorm.posterior.modes import read_modes
 from tensorm.reading import metadata_of
-from tensorm.report.describe import MOST, describe
+from tensorm.report.describe import MOST
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.report.selection import Selection
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
 
-SURE = 0.5  # members of a component have at least this probability
-
 
 @main.command("fit")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write."
+    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder for the results."
 )
-@click.option("--components", type=Components(), default="auto", show_default=True, help="How many to find.")
+@click.option(
+    "--components", type=Components(), default="auto", show_default=True, help="Number of components."
+)
 @about_cells
 @click.option("--shared", is_flag=True, help="The two modes of an undirected pair share one factor.")
 @click.option(
     "--metadata",
     type=Assigned(),
     multiple=True,
-    help="What is known of a mode's labels, as person=roles.csv.",
+    help="Table about a mode's labels, such as person=roles.csv.",
 )
 @click.option(
-    "--chains", type=click.IntRange(min=1), default=4, show_default=True, help="Independent chains."
+    "--chains", type=click.IntRange(min=1), default=4, show_default=True, help="Number of independent chains."
 )
 @click.option(
-    "--burn-in", type=click.IntRange(min=0), help="Sweeps before the first draw; found by itself by default."
+    "--burn-in",
+    type=click.IntRange(min=0),
+    help="Sweeps before the first draw; chosen automatically by default.",
 )
-@click.option("--draws", type=click.IntRange(min=1), default=250, show_default=True, help="From each chain.")
+@click.option("--draws", type=click.IntRange(min=1), default=250, show_default=True, help="Draws per chain.")
 @click.option(
-    "--noise", type=click.Choice(["asymmetric", "symmetric"]), default="asymmetric", show_default=True
+    "--noise",
+    type=click.Choice(["asymmetric", "symmetric"]),
+    default="asymmetric",
+    show_default=True,
+    help="Two rates of ones, inside and outside the components, or one error rate.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Number of threads; one per processor core by default."
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers."
+    "--workers", type=click.IntRange(min=1), help="Distribute the cells over this many local processes."
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Threads; one per processor core by default.")
-@click.option("--workers", type=click.IntRange(min=1), help="Spread the cells over so many processes here.")
-@click.option("--scheduler", help="Spread them over a running Dask cluster, as tcp://10.0.0.1:8786.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("--scheduler", help="Use a running Dask cluster, such as tcp://10.0.0.1:8786.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @quietly("Print nothing but errors.")
 def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Find the components of the cells in FILE, and leave the fit in a folder.
+    """Fit a model to the cells in FILE and save it in a folder.
 
     FILE is a table with a row for each event or cell (.csv, .tsv, .parquet), or an array (.npy, .npz, .nc,
     .zarr, .h5ad).
@@ -125,10 +134,10 @@ def _fit(
 
 @main.command("resume")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @quietly("Print nothing but errors.")
 def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
-    """Go on with a fit that was stopped, to the same draws.
+    """Continue an interrupted fit; the draws are the same as without the interruption.
 
     \b
     Example:
@@ -153,7 +162,7 @@ def _hint(tensor: Tensor) -> str | None:
         if 2 * len(some & others) > max(len(some), len(others)):
             return (
                 f"{i} and {j} share {len(some & others):,} labels. If they stand for the same things, say so "
-                f"by --pair {i},{j}; if their pairs have no direction, add --undirected."
+                f"with --pair {i},{j}; if their pairs have no direction, add --undirected."
             )
     return None
 
@@ -174,7 +183,7 @@ def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> N
     if selection is not None:
         say(selection.reason)
     say("")
-    for text in describe(model, groups_of(model, folder.metadata()), MOST):
+    for text in model.describe(groups_of(posterior, folder.metadata()), MOST):
         say(text, bold=r"^Components? \d+")
     say(f"\n{name_options(model.diagnostics_.verdict)}")
     say(f"The fit is in {folder.path}; see it all in a browser:  tensorm report {folder.path}")
@@ -184,18 +193,10 @@ def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> N
 def summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:
     """Return what was found as lists and numbers."""
     posterior = model.posterior_
-    labels = [
-        [str(n) for n in range(size)] if known is None else known.astype(str).tolist()
-        for size, known in zip(posterior.shape, posterior.labels, strict=True)
-    ]
     components = [
         {
-            mode: {
-                labels[k][n]: round(float(posterior.factors[k][n, l]), 4)
-                for n in range(posterior.shape[k])
-                if posterior.factors[k][n, l] >= SURE
-            }
-            for k, mode in enumerate(posterior.modes)
+            mode.name: {mode.label(n): round(float(mode.means[n, l]), 4) for n in sorted(mode.members(l))}
+            for mode in read_modes(posterior)
         }
         for l in range(posterior.n_components)
     ]

@@ -1,7 +1,7 @@
-"""The group of commands, and how what goes wrong is said.
+"""The group of commands, and how errors are shown.
 
 Results go to standard output as plain text (with colour on a terminal); progress, notes and errors go to
-standard error. What a user can put right ends in one sentence and exit code 2, never in a traceback.
+standard error. Errors that a user can fix end in one sentence and exit code 2, never in a traceback.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ OPTIONS = {
 
 
 class Refusal(click.ClickException):
-    """Something the user can put right; shown as one sentence."""
+    """An error that the user can fix; shown as one sentence."""
 
     exit_code = 2
 
 
 class Commands(click.Group):
-    """Commands whose expected errors and notes are sentences."""
+    """Commands that show expected errors and notes as sentences."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the words of a command, and keep them as they were typed."""
+        """Parse a command, and keep its words as they were typed."""
         ctx.obj = ("tensorm", *args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            with _speaking_plainly(ctx):
+            with _showing_notes(ctx):
                 return super().invoke(ctx)
         except (InputError, FileError, ClusterError, ImportError) as error:
             raise Refusal(name_options(str(error))) from error
         except MemoryError as error:
-            raise Refusal("There is not enough memory for this; give fewer or smaller modes.") from error
+            raise Refusal("Not enough memory; use fewer or smaller modes.") from error
         except OSError as error:
-            if error.errno == errno.EPIPE:  # whoever read the output has left: click ends quietly
+            if error.errno == errno.EPIPE:  # the reader of the output is gone: click ends quietly
                 raise
             raise Refusal(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
 
@@ -68,24 +68,24 @@ class Commands(click.Group):
 def main() -> None:
     """Find patterns in multi-way yes/no data.
 
-    From a table to a page in two commands:
+    From a table to a report in two commands:
 
     \b
       tensorm fit contacts.csv --modes hour,person,met --out runs/ward
       tensorm report runs/ward
 
-    Completion in your shell: put  eval "$(_TENSORM_COMPLETE=bash_source tensorm)"  into ~/.bashrc, or the
-    same with zsh_source or fish_source.
+    For shell completion, add  eval "$(_TENSORM_COMPLETE=bash_source tensorm)"  to ~/.bashrc; for other
+    shells use zsh_source or fish_source.
     """
 
 
 def name_options(text: str) -> str:
-    """Return a message of the package with its settings as they are called on the command line."""
+    """Replace the names of settings in a message by their command-line options."""
     return re.sub(r"\b(" + "|".join(map(re.escape, OPTIONS)) + r")\b", lambda name: OPTIONS[name[0]], text)
 
 
 def say(text: str, bold: str | None = None) -> None:
-    """Print a text: wrapped and with colour on a terminal, as it is elsewhere."""
+    """Print a text: wrapped and with colour on a terminal, unchanged elsewhere."""
     console = Console(highlight=False)
     styled = Text(text)
     if bold is not None:
@@ -94,7 +94,7 @@ def say(text: str, bold: str | None = None) -> None:
 
 
 def quietly(what: str) -> Callable[[F], F]:
-    """Add the option --quiet, which also keeps notes to itself."""
+    """Add the option --quiet, which also suppresses notes."""
 
     def hush(ctx: click.Context, _: click.Parameter, quiet: bool) -> bool:
         ctx.meta[QUIET] = quiet  # shared with the context of the group
@@ -104,7 +104,7 @@ def quietly(what: str) -> Callable[[F], F]:
 
 
 class _Echo(logging.Handler):
-    """Shows log records and warnings as plain lines, unless all is to be quiet."""
+    """Shows log records and warnings as plain lines, unless --quiet is set."""
 
     def __init__(self, ctx: click.Context) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class _Echo(logging.Handler):
 
 
 @contextmanager
-def _speaking_plainly(ctx: click.Context) -> Iterator[None]:
+def _showing_notes(ctx: click.Context) -> Iterator[None]:
     """Show the package's notes and all warnings as plain lines while the block runs."""
     logger, handler = logging.getLogger("tensorm"), _Echo(ctx)
     level = logger.level

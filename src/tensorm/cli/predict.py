@@ -1,4 +1,4 @@
-"""``tensorm predict``: probabilities of given cells, or the likeliest cells that are not known."""
+"""``tensorm predict``: probabilities of given cells, or the most probable cells not known to be 1."""
 
 from __future__ import annotations
 
@@ -25,9 +25,15 @@ from tensorm.storage.files import replace_file
 @main.command("predict")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--cells", type=click.Path(path_type=Path), help="Table with a column of labels for each mode.")
-@click.option("--of", nargs=2, metavar="MODE LABEL", help="The likeliest cells of this index that are not 1.")
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many, with --of.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="CSV file; else it is printed.")
+@click.option("--of", nargs=2, metavar="MODE LABEL", help="Most probable cells of this index that are not 1.")
+@click.option(
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Number of cells with --of."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="CSV file to write; by default the table is printed.",
+)
 def predict_command(
     folder: Path, cells: Path | None, of: tuple[str, str] | None, top: int, out: Path | None
 ) -> None:
@@ -39,7 +45,7 @@ def predict_command(
       tensorm predict runs/ward --of person "doctor 01" --top 5
     """
     if (cells is None) == (of is None):
-        raise click.UsageError("Give the cells by --cells FILE, or one index by --of MODE LABEL.")
+        raise click.UsageError("Give either --cells FILE or --of MODE LABEL.")
     fitted = Folder(folder)
     model = fitted.model()
     posterior = model.posterior_
@@ -55,28 +61,28 @@ def predict_command(
 
 
 def _index(posterior: Posterior, mode: str, label: str) -> int:
-    """Return the number of a label: of what people see, which may be a number itself."""
+    """Return the index of a label as users see it, which may be a number itself."""
     fitted = read_modes(posterior)[find_mode(posterior, mode)]
     places = (n for n in range(len(fitted.means)) if fitted.label(n) == label)
     found = next(places, None)
     if found is None:
-        raise InputError(f"{label!r} is no {mode} of the fit; theirs are like {fitted.label(0)!r}.")
+        raise InputError(f"Unknown {mode} {label!r}; labels look like {fitted.label(0)!r}.")
     return found
 
 
 def _find_cells(posterior: Posterior, path: Path) -> tuple[Any, tuple[tuple[str, ...], ...]]:
-    """Return the indices of the cells in a table, and their labels as they stand there."""
+    """Return the indices of the cells in a table, and their labels as given there."""
     table, place = read_any_table(path)
     columns, texts = [], []
     for mode, known, size in zip(posterior.modes, posterior.labels, posterior.shape, strict=True):
         if mode not in table.columns:
-            raise InputError(f"{path} has no column {mode!r}; give one for each mode.")
+            raise InputError(f"{path} has no column {mode!r}; it needs one for each mode.")
         names = [str(n) for n in range(size)] if known is None else known.astype(str).tolist()
         places = {name: n for n, name in enumerate(names)}
         mine = table[mode].astype(str).tolist()
         for row, name in enumerate(mine):
             if name not in places:
-                raise InputError(f"{place(row)} has {name!r} as {mode}, which the fit does not know.")
+                raise InputError(f"Unknown {mode} {name!r} in {place(row)}; labels look like {names[0]!r}.")
         columns.append([places[name] for name in mine])
         texts.append(mine)
     return np.array(columns, np.intp).T, tuple(zip(*texts, strict=True))

@@ -33,18 +33,26 @@ class Candidates(click.ParamType):
 
 @main.command("select")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True)
-@click.option("--candidates", type=Candidates(), help="Numbers to choose from; looked for by default.")
+@click.option(
+    "--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, help="How to choose."
+)
+@click.option("--candidates", type=Candidates(), help="Numbers to choose from; searched by default.")
 @about_cells
 @click.option("--shared", is_flag=True, help="The two modes of an undirected pair share one factor.")
-@click.option("--run-dir", type=click.Path(path_type=Path, file_okay=False), help="Keeps finished trials.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Picture to write.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers."
+    "--run-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for finished trials, to resume from.",
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Threads; one per processor core by default.")
-@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
-@quietly("Print the number only.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Image file for a plot of the scores."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Number of threads; one per processor core by default."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@quietly("Print only the number.")
 def select_command(file: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     """Choose the number of components for the cells in FILE.
 

@@ -12,8 +12,7 @@ from typing import Any, Literal, Self
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from tensorm.estimator.answers import Answers
-from tensorm.estimator.outputs import Outputs
+from tensorm.estimator.fitted import FittedModel
 from tensorm.estimator.plan import is_auto, make_plan, make_tensor
 from tensorm.estimator.progress import Forecast, announcing_compilation, say, watching
 from tensorm.posterior.draws import Posterior, check_room
@@ -33,54 +32,55 @@ from tensorm.tensors.threads import count_threads
 CHOICE = "choice"  # folder inside that of a run: what chains found while the number was chosen
 
 
-class TensOrMachine(Answers, Outputs, BaseEstimator):
+class TensOrMachine(FittedModel, BaseEstimator):
     """Bayesian Boolean tensor decomposition: the posterior of binary factors, given yes/no cells.
 
-    A cell is likely 1 if some component holds its index in every mode, and likely 0 otherwise. Works on
-    tensors of any number of modes K >= 2, with missing cells.
+    A cell is likely 1 if at least one component contains all of its indices, and likely 0 otherwise. Tensors
+    may have any number of modes K >= 2, and missing cells.
 
     Parameters
     ----------
     n_components : int or "auto", default 5
-        Number of components L. "auto" takes the most probable one, as ``select_components`` does by default.
+        Number of components L. "auto" chooses the most probable number, like ``select_components``.
     n_chains : int, default 4
-        Independent chains; their components are matched afterwards.
+        Number of independent chains; their components are matched afterwards.
     n_draws : int, default 250
         Draws kept from each chain.
     burn_in : "auto" or int, default "auto"
-        Sweeps before the first draw. "auto" goes on until the log-likelihood stops rising: the mean of the
-        last 25 sweeps exceeds that of the 25 before by no more than half their standard deviation; and until
-        repairs of chains that start from the data find nothing better. It gives up after 2,000 sweeps.
+        Sweeps before the first draw. "auto" continues until the log-likelihood stops rising (the mean of the
+        last 25 sweeps exceeds that of the 25 before by at most half their standard deviation) and chains that
+        start from the data are no longer repaired, for at most 2,000 sweeps.
     init : "data", "random" or list of arrays (N_k, L), default "data"
-        Where chains start: from components found in the data, from coins, or from given factors. Coins are
-        fair unless fewer than one cell in a hundred is 1: then they have the density with which the product
-        has as many ones as X. Chains that start from the data are also repaired every five sweeps: components
-        that do not pay, and one or two others, are searched for again. That does not keep detailed balance,
-        so it ends with burn-in, and the draws are exact. Chains from other starts are not repaired.
+        Where chains start: from components found in the data, from random factors, or from given factors.
+        Random entries are 1 with probability one half, or, if fewer than 1% of the cells are 1, with the
+        density at which the product has as many ones as X. Chains that start from the data are also repaired
+        every five sweeps: components that do not pay, and one or two others, are searched for again. This
+        breaks detailed balance, so it ends with burn-in; the draws come from the exact sampler. Chains from
+        other starts are not repaired.
     noise : "asymmetric" or "symmetric", default "asymmetric"
-        Two rates of ones, inside and outside the components, or the paper's one rate of errors.
+        Two rates of ones, inside and outside the components, or the paper's single error rate.
     noise_update : "sample" or "map", default "sample"
         Draw the rates from their conditional, or plug in its mean as the paper does (faster to settle, but
-        the draws are then not from the posterior).
+        then the draws are not from the posterior).
     factor_prior : "learned", float or list of arrays (N_k, L), default "learned"
         Probability that an entry is 1: a density learned for each mode, one number, or one for each entry,
         where 0 and 1 fix the entry.
     noise_prior : (float, float), default (1.0, 1.0)
-        The two numbers of the Beta prior of each rate.
+        The two parameters of the Beta prior of each rate.
     flips : "metropolis" or "gibbs", default "metropolis"
-        How an entry is drawn: both are exact, Metropolised flips move more.
+        How an entry is drawn. Both are exact; Metropolised flips move more.
     order : "random" or "fixed", default "random"
-        The order in which components take their turn in a sweep.
+        The order in which a sweep updates the components.
     symmetric : pair of modes or None, default None
-        Two modes that stand for the same things, such as people who meet people, by name or number. They
-        then share one factor, and a cell and its mirror image count as one observation. X must be the same
-        when the two are exchanged, with the cells on the diagonal missing.
+        Two modes with the same indices, such as people who meet people, by name or number. They then share
+        one factor, and a cell and its mirror image count as one observation. X must be symmetric in the two
+        modes, with a missing diagonal.
     n_jobs : int or None, default None
-        Threads; None for one per available processor core. The draws do not depend on it.
+        Number of threads; None for one per available processor core. The draws do not depend on it.
     random_state : int, RandomState or None, default None
-        Seed. The same seed gives the same draws.
+        Random seed. The same seed gives the same draws.
     progress : bool, default True
-        Show a bar per chain if the output is a terminal.
+        Whether to show a progress bar per chain if the output is a terminal.
 
     Attributes
     ----------
@@ -90,20 +90,20 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
         Posterior means: "hit", the rate of ones where the product is 1; "false_alarm", where it is 0;
         "explained", the share of the observed cells that equal the product.
     posterior_ : Posterior
-        The draws and what follows from them.
+        The draws, with means and predictions derived from them.
     contributions_ : tuple of Contribution
-        What each component explains, explains alone, gets wrong, and what its removal would cost.
+        What each component explains, explains alone and gets wrong, and what its removal would cost.
     diagnostics_ : Diagnostics
         How the chains compare, R-hat, effective sample sizes, and a verdict.
     modes_, labels_ : tuple
-        Names of the modes, and of their indices where the input had any.
+        Names of the modes, and of their indices if the input had any.
     n_components_ : int
         Number of components L.
     selection_ : Selection
-        With ``n_components="auto"``: how their number was chosen. Not kept in a file.
+        With ``n_components="auto"``: how their number was chosen. Not saved to a file.
     storage_ : str
-        "dense" or "sparse": how cells were held while sampling, whichever is faster. The draws are the same.
-        Not kept in a file.
+        "dense" or "sparse": how the cells were stored while sampling, whichever is faster. The draws are the
+        same. Not saved to a file.
     n_features_in_ : int
         Size of mode 1.
 
@@ -164,9 +164,9 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
         Parameters
         ----------
         X : array-like or tensor
-            Cells of 0, 1 and missing (NaN, masked) with K >= 2 modes; an ``xarray.DataArray`` keeps its
-            names and labels. A scipy.sparse matrix, a ``sparse.COO`` or a ``SparseTensor`` may be as large as
-            memory holds its listed cells.
+            Cells that are 0, 1 or missing (NaN, masked), with K >= 2 modes; an ``xarray.DataArray`` keeps its
+            names and labels. A scipy.sparse matrix, a ``sparse.COO`` or a ``SparseTensor`` may have any size;
+            only its listed cells take memory.
         y : None
             Ignored; part of the scikit-learn interface.
         run_dir : path, optional
@@ -186,11 +186,11 @@ class TensOrMachine(Answers, Outputs, BaseEstimator):
         return self._run(tensor, plan, None if run_dir is None else start_run(run_dir, run))
 
     def _pick(self, given: Tensor) -> Tensor:
-        """Return the cells in the storage in which sweeps are faster; say which unless it goes without."""
+        """Return the cells in the storage with faster sweeps, and report which one for sparse data."""
         tensor = pick_storage(given) if is_auto(self) else pick_storage(given, int(self.n_components))
         if "sparse" in (given.storage, tensor.storage):
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
-            say(f"Cells are held {tensor.storage}: {ones}.", self.progress)
+            say(f"Cells are stored as a {tensor.storage} tensor: {ones}.", self.progress)
         return tensor
 
     def _run(self, tensor: Tensor, plan: Plan, folder: Path | None = None) -> Self:

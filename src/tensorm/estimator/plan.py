@@ -1,4 +1,4 @@
-"""From an estimator's settings and X to a tensor and a plan for its chains: all checked, in one place."""
+"""Check an estimator's settings and X, and turn them into a tensor and a plan for the chains."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_tensor(X: Any, symmetric: Any) -> Tensor:
 
 
 def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
-    """Check every setting and say how chains are to be run."""
+    """Check every setting and return how to run the chains."""
     L = 1 if is_auto(settings) else check_count("n_components", settings.n_components, 1, ", or 'auto'")
     n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
     check_choice("noise", settings.noise, ("symmetric", "asymmetric"))
@@ -65,14 +65,14 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
 
 
 def is_auto(settings: TensOrMachine) -> bool:
-    """Whether the number of components is to be chosen; whatever depends on it cannot be given then."""
+    """Whether to choose the number of components; settings that depend on it must then be left out."""
     if not (isinstance(settings.n_components, str) and settings.n_components == AUTO):
         return False
     for name, value in (("init", settings.init), ("factor_prior", settings.factor_prior)):
         parts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
         if any(np.ndim(part) for part in parts):
             raise InputError(
-                f"{name} has a column for each component, but n_components is 'auto'; give their number."
+                f"{name} has a column for each component, but n_components is 'auto'; give a number."
             )
     return True
 

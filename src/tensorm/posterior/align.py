@@ -13,8 +13,9 @@ from scipy.optimize import linear_sum_assignment
 from tensorm.sampler.state import Trace
 
 Floats = npt.NDArray[np.float64]
-NEGLIGIBLE = math.log(1000)  # log posterior odds that are held to be small
-SAME = 0.7  # similarity from which on two chains' components count as the same
+MEMBER, SURE = 0.5, 0.9  # an index above this probability is a member of a component, or a sure one
+NEGLIGIBLE = math.log(1000)  # log posterior odds that count as small
+SAME = 0.7  # two chains' components count as the same above this similarity
 
 
 def factor_means(trace: Trace, mode: int, at_once: int = 32) -> Floats:
@@ -23,6 +24,16 @@ def factor_means(trace: Trace, mode: int, at_once: int = 32) -> Floats:
     for first in range(0, len(trace), at_once):
         total += trace.bits(mode, slice(first, first + at_once)).sum(axis=0)
     return total / len(trace)
+
+
+def all_means(trace: Trace) -> list[Floats]:
+    """Return the posterior means of all modes' factors in one chain."""
+    return [factor_means(trace, mode) for mode in range(len(trace.factors))]
+
+
+def active(means: Sequence[Floats]) -> npt.NDArray[np.bool_]:
+    """Return which components have a member in every mode."""
+    return np.logical_and.reduce([(mean > MEMBER).any(axis=0) for mean in means])
 
 
 def similarity(a: Sequence[Floats], b: Sequence[Floats]) -> Floats:
@@ -34,7 +45,7 @@ def similarity(a: Sequence[Floats], b: Sequence[Floats]) -> Floats:
 
     Returns
     -------
-    ndarray (L_a, L_b), between 0 and 1; a component that is empty in some mode is like no other.
+    ndarray (L_a, L_b), between 0 and 1; 0 for a component that is empty in some mode.
     """
     alike = np.ones((a[0].shape[1], b[0].shape[1]))
     for x, y in zip(a, b, strict=True):
@@ -44,15 +55,14 @@ def similarity(a: Sequence[Floats], b: Sequence[Floats]) -> Floats:
 
 
 def match(reference: Sequence[Floats], means: Sequence[Floats]) -> list[int]:
-    """Return for each component of the reference the one that fits it best (Hungarian matching)."""
+    """Return the best match for each component of the reference (Hungarian matching)."""
     _, order = linear_sum_assignment(similarity(reference, means), maximize=True)
     return [int(component) for component in order]
 
 
 def align(traces: Sequence[Trace]) -> list[Trace]:
     """Return the traces with components in the order of the chain with the most probable factors."""
-    K = len(traces[0].factors)
-    means = [[factor_means(trace, mode) for mode in range(K)] for trace in traces]
+    means = [all_means(trace) for trace in traces]
     best = int(np.argmax([np.median(trace.log_posterior) for trace in traces]))
     return [
         trace if chain == best else trace.reorder(match(means[best], means[chain]))
@@ -61,42 +71,40 @@ def align(traces: Sequence[Trace]) -> list[Trace]:
 
 
 def worse(traces: Sequence[Trace]) -> list[bool]:
-    """Return which chains sit in a worse explanation of the data than the best one.
+    """Return which chains ended in a worse explanation of the data than the best one.
 
-    Their median log posterior is lower by more than NEGLIGIBLE and three times the spread of the best
-    chain's draws: so much that a chain which moved freely would hardly ever be found there.
+    Their median log posterior is lower by more than NEGLIGIBLE plus three times the spread of the best
+    chain's draws: so low that a freely moving chain would hardly ever visit it.
     """
     medians = np.array([np.median(trace.log_posterior) for trace in traces])
     best = int(np.argmax(medians))
     lower, upper = np.quantile(traces[best].log_posterior, [0.25, 0.75])
-    spread = (upper - lower) / 1.35  # the standard deviation, but for outliers
+    spread = (upper - lower) / 1.35  # the standard deviation, robust to outliers
     return (medians[best] - medians > NEGLIGIBLE + 3 * spread).tolist()
 
 
 class ChainSummary(NamedTuple):
-    """One chain beside the others."""
+    """One chain, compared with the others."""
 
     chain: int
     kept: bool  # False: it ended in a worse explanation of the data, and its draws are left out
-    settled: bool  # whether its burn-in came to an end by itself
+    settled: bool  # whether its burn-in converged
     burn_in: int  # sweeps
     accuracy: float  # share of the observed cells explained, mean over draws
     log_likelihood: float  # mean over draws
     log_posterior: float  # of the factors, median over draws
     active: int  # components with a member in every mode
-    agreement: float  # likeness of its components to the best chain's, 1 for the same
+    agreement: float  # similarity of its components to the best chain's, 1 if identical
 
 
 def summarise(traces: Sequence[Trace]) -> list[ChainSummary]:
-    """Sum up each of several aligned chains."""
-    K = len(traces[0].factors)
-    means = [[factor_means(trace, mode) for mode in range(K)] for trace in traces]
+    """Summarise each of several aligned chains."""
+    means = [all_means(trace) for trace in traces]
     best = means[int(np.argmax([np.median(trace.log_posterior) for trace in traces]))]
     used = np.diag(similarity(best, best)) > 0
     rows = []
     for chain, (trace, mine, stuck) in enumerate(zip(traces, means, worse(traces), strict=True)):
         alike = np.diag(similarity(best, mine))[used]
-        active = np.logical_and.reduce([(mean > 0.5).any(axis=0) for mean in mine])
         rows.append(
             ChainSummary(
                 chain=chain,
@@ -106,7 +114,7 @@ def summarise(traces: Sequence[Trace]) -> list[ChainSummary]:
                 accuracy=float(trace.accuracy.mean()),
                 log_likelihood=float(trace.log_likelihood.mean()),
                 log_posterior=float(np.median(trace.log_posterior)),
-                active=int(active.sum()),
+                active=int(active(mine).sum()),
                 agreement=float(alike.mean()) if alike.size else 1.0,
             )
         )

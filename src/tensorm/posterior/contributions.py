@@ -1,9 +1,9 @@
-"""What each component contributes to one draw, counted so that no cell is credited twice.
+"""What each component contributes to one draw, without crediting any cell twice.
 
-A cell that only one component covers hangs on each of its entries there, so ``counts`` over the active
+A cell that only one component covers depends on each of its entries there, so ``counts`` over the active
 entries of any one mode gives what every component does alone, all components in one call (eq. 5). With all
-entries of that mode empty no component hides another's cells, and the same call gives what each covers; with
-those of the components before it alone, what it adds, for which only its own rows are read.
+entries of that mode empty, no component hides another's cells, and the same call gives what each covers. With
+only the earlier components left in, it gives what a component adds, reading only that component's rows.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from tensorm.tensors.protocol import Tensor, count_alone
 
 
 class Contribution(NamedTuple):
-    """What one component does in the most probable draw; all counts are of observed cells.
+    """What one component contributes to the most probable draw; all counts are of observed cells.
 
     Attributes
     ----------
     component : int
         Its column in the factors.
     covered : int
-        Cells in it.
+        Cells in the component.
     explained : int
-        Those of them that are 1.
+        Ones among them.
     added : int
-        Ones that no component before it explains; over all components they add up to the ones explained.
+        Ones that no earlier component explains; summed over components, all ones explained.
     alone : int
         Ones that no other component explains.
     errors : int
-        Zeros that no other component covers: the errors that it adds.
+        Zeros that no other component covers: the errors it adds.
     accuracy_lost : float
-        What the share of cells equal to the product loses when it is removed, (alone - errors) / observed.
-        Below 0 where fewer than half of its own cells are 1: it then raises the likelihood, not the accuracy.
+        Drop in accuracy if the component is removed, (alone - errors) / observed. Negative if fewer than half
+        of the cells that only it covers are 1: it then raises the likelihood, but not the accuracy.
     log_likelihood_lost : float
-        What the log-likelihood loses when it is removed, at the draw's noise; components are ordered by it.
+        Drop in log-likelihood if the component is removed, at the draw's noise; components are ordered by it.
     """
 
     component: int
@@ -53,7 +53,7 @@ class Contribution(NamedTuple):
 
 
 def strongest_first(tensor: Tensor, factors: Factors, noise: Noise) -> list[int]:
-    """Order the components by the log-likelihood that is lost when each is taken out."""
+    """Order the components by the drop in log-likelihood when each is removed."""
     lost = noise.log_ratio(*count_alone(tensor, factors, factors.bits()[0]))
     return [int(l) for l in np.argsort(-lost, kind="stable")]
 
@@ -62,7 +62,7 @@ def contributions(tensor: Tensor, factors: Factors, noise: Noise) -> tuple[Contr
     """Return what each component contributes, in the order of the factors' columns."""
     members = factors.bits()[0]
     alone, errors = count_alone(tensor, factors, members)
-    explained, wrong = count_alone(tensor, _keep(factors, 0), members)  # nobody hides another's cells
+    explained, wrong = count_alone(tensor, _keep(factors, 0), members)  # no component hides another's cells
     lost = noise.log_ratio(alone, errors)
     rows = []
     for l in range(factors.n_components):
@@ -83,6 +83,6 @@ def contributions(tensor: Tensor, factors: Factors, noise: Noise) -> tuple[Contr
 
 
 def _keep(factors: Factors, first: int) -> Factors:
-    """Return the factors with all but the first few components empty; one mode without them is enough."""
+    """Return the factors with only the first few components; emptying the others in one mode is enough."""
     kept = pack(np.arange(64 * factors[0].shape[1]) < first)
     return factors.replace(0, factors[0] & kept)

@@ -1,7 +1,7 @@
 """How well chains have mixed: rank-normalised R-hat and effective sample sizes (Vehtari et al. 2021).
 
-The numbers are arviz-stats', which is imported on first use. What has no such number, because nothing moved,
-is given a name instead: see ``Mixing.state``. Chains of different lengths are cut to the shortest.
+arviz-stats computes them and is imported on first use. A quantity that never moved has no such number but a
+state instead: see ``Mixing.state``. Chains of different lengths are cut to the shortest.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Bits = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 MOVING, CONSTANT, STUCK, UNKNOWN = "moving", "constant", "stuck", "unknown"
-FEWEST = 4  # draws below which nothing can be said
+FEWEST = 4  # draws needed for R-hat and ESS
 TAILS = (0.05, 0.95)
-MOST_ENTRIES = 1000  # entries whose R-hat and ESS are worked out, evenly spread over those that change
-POOR, NEVER = 1.1, 100.0  # R-hat of an entry that is not to be trusted; and of chains without any overlap
+MOST_ENTRIES = 1000  # entries whose R-hat and ESS are computed, evenly spread over those that change
+POOR, NEVER = 1.1, 100.0  # R-hat of an entry not to be trusted, and of chains that never overlap
 
 
 class Mixing(NamedTuple):
@@ -31,13 +31,13 @@ class Mixing(NamedTuple):
     ----------
     name : str
     state : str
-        "moving"; "constant", the same in all draws; "stuck", each chain keeping to a value of its own;
-        "unknown", fewer than four draws (eight of a single chain).
+        "moving"; "constant", the same in all draws; "stuck", constant within chains but different between
+        them; "unknown", fewer than four draws (eight for a single chain).
     rhat : float or None
         Rank-normalised split R-hat: 1 where chains agree. None unless moving.
     ess, ess_tail : float or None
-        Draws that independent sampling would have needed for the same precision of the mean and of the 5% and
-        95% quantiles. None unless moving.
+        Independent draws that would give the same precision of the mean, and of the 5% and 95% quantiles.
+        None unless moving.
     """
 
     name: str
@@ -57,9 +57,9 @@ class EntryMixing(NamedTuple):
     constant : int
         Entries that are the same in every draw of every chain.
     stuck : int
-        Entries that no chain ever changes, but that chains disagree on: their mean is a vote of chains.
+        Entries that never change within a chain but differ between chains: their mean is a vote of chains.
     examined : int
-        Other entries that R-hat and ESS were worked out for; all of them, or 1000 evenly spread.
+        Other entries whose R-hat and ESS were computed: all of them, or 1000 evenly spread.
     rhat : float or None
         Largest R-hat of those; None if there is none.
     poor : int
@@ -135,9 +135,9 @@ def entry_states(traces: Sequence[Trace], mode: int) -> tuple[Bits, Bits]:
     length = min(len(trace) for trace in traces)
     moves, differs = [], []
     for trace in traces:
-        octets = trace.factors[mode][:length]
-        moves.append(np.bitwise_or.reduce(octets, axis=0) & ~np.bitwise_and.reduce(octets, axis=0))
-        differs.append(octets[0] ^ traces[0].factors[mode][0])
+        packed = trace.factors[mode][:length]
+        moves.append(np.bitwise_or.reduce(packed, axis=0) & ~np.bitwise_and.reduce(packed, axis=0))
+        differs.append(packed[0] ^ traces[0].factors[mode][0])
     some = (np.bitwise_or.reduce(parts, axis=0) for parts in (moves, differs))
     L = traces[0].n_components
     moved, differing = (np.unpackbits(part, axis=-1, count=L, bitorder="little") for part in some)
@@ -149,14 +149,14 @@ def entry_draws(
 ) -> Floats:
     """Return the draws (chains, draws, entries) of some entries of a mode."""
     length = min(len(trace) for trace in traces)
-    octets = np.stack([trace.factors[mode][:length, rows, components // 8] for trace in traces])
-    return (octets >> (components % 8).astype(np.uint8) & 1).astype(np.float64)
+    packed = np.stack([trace.factors[mode][:length, rows, components // 8] for trace in traces])
+    return (packed >> (components % 8).astype(np.uint8) & 1).astype(np.float64)
 
 
 def entry_rhat(draws: Floats) -> Floats:
     """Return R-hat of entries that change, (chains, draws, entries).
 
-    Two values keep their distance under ranking and folding, so that the plain split R-hat of an entry is the
+    Ranking and folding keep the distance between two values, so the plain split R-hat of an entry equals the
     rank-normalised one. A chain that changes once, half way, has no spread within halves: that gives NEVER.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -175,7 +175,7 @@ def entry_ess(draws: Floats) -> Floats:
 
 
 def split(draws: Floats) -> Floats:
-    """Return the halves of chains as chains; the middle one of an odd number of draws is left out."""
+    """Return the halves of chains as chains; the middle draw of an odd number is left out."""
     half = draws.shape[1] // 2
     return np.concatenate([draws[:, :half], draws[:, -half:]])
 

@@ -1,4 +1,4 @@
-"""Draws as an ``xarray.DataTree`` with the groups and names by which ArviZ knows them."""
+"""Draws as an ``xarray.DataTree`` with the groups and names that ArviZ expects."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ import numpy.typing as npt
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.sampler.state import Trace
-from tensorm.tensors.memory import available_memory
+from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import Tensor
 
 if TYPE_CHECKING:
     import xarray
 
 Variables = dict[str, tuple[tuple[str, ...], npt.NDArray[Any]]]
+COPIES = 2  # ArviZ makes copies, so that arrays take twice their size
 
-# Names of dimensions and variables of some group: also where a group is not there, a mode has one name.
+# Names of dimensions and variables in any group, so that a mode has the same name whichever groups exist.
 TAKEN = {"chain", "draw", "component", "mode", "cell", "sample", "x", "hit", "false_alarm", "density"}
 
 
@@ -34,7 +35,7 @@ def to_datatree(
     log_likelihood: bool = False,
     all_chains: bool = False,
 ) -> xarray.DataTree:
-    """Return the draws for ArviZ, the settings of the estimator beside them; see ``Outputs.to_datatree``."""
+    """Return the draws and the estimator's settings for ArviZ; see ``TensOrMachine.to_datatree``."""
     import xarray
 
     if log_likelihood and tensor is None:
@@ -58,13 +59,13 @@ def to_datatree(
 
 
 class _Parts(NamedTuple):
-    """The chains that are taken, and how modes are called."""
+    """The chains to export, and the names of the modes."""
 
     posterior: Posterior
     chains: dict[int, Trace]
     n_draws: int
-    left_out: int  # draws of longer chains
-    names: tuple[str, ...]  # one for each mode, for the dimension of its indices
+    left_out: int  # draws cut from longer chains
+    names: tuple[str, ...]  # for each mode, the name of its dimension
 
 
 def _gather(posterior: Posterior, all_chains: bool) -> _Parts:
@@ -75,15 +76,15 @@ def _gather(posterior: Posterior, all_chains: bool) -> _Parts:
     left_out = sum(len(trace) - n_draws for trace in chains.values())
     if left_out:
         warnings.warn(
-            f"Chains have different lengths: all are cut to the shortest, {n_draws} draws.", stacklevel=4
+            f"The chains differ in length; all were cut to the shortest, {n_draws} draws.", stacklevel=4
         )
     entries = len(chains) * n_draws * posterior.n_components * sum(posterior.shape)
-    _check_room("The draws take", entries, "use the draws packed in posterior_, or fit fewer")
+    check_fits("The draws take", COPIES * entries, "use the packed draws in posterior_, or fit fewer")
     return _Parts(posterior, chains, n_draws, left_out, name_dimensions(posterior.modes))
 
 
 def name_dimensions(modes: Sequence[str]) -> tuple[str, ...]:
-    """Return a name for each mode that is like its own, but unlike any other that ArviZ meets in a tree."""
+    """Return a name for each mode, like its own but different from all other names in the tree."""
     names: list[str] = []
     for k, mode in enumerate(modes):
         name = re.sub(r"[\s/]+", "_", mode.strip()) or f"mode_{k}"
@@ -96,7 +97,7 @@ def name_dimensions(modes: Sequence[str]) -> tuple[str, ...]:
 
 
 def _posterior(parts: _Parts) -> Variables:
-    """Return the factors of each mode as int8, the rates, and the densities if they are learned."""
+    """Return each mode's factor as int8, the rates, and the densities if they are learned."""
     per_draw = ("chain", "draw")
     variables: Variables = {}
     for k, name in enumerate(parts.names):
@@ -152,7 +153,7 @@ def _observed(tensor: Tensor) -> npt.NDArray[Any]:
     """Return the cells: int8, or float32 with NaN if some are missing."""
     missing = tensor.n_observed < math.prod(tensor.shape)
     kind = np.dtype(np.float32 if missing else np.int8)
-    _check_room("X takes", kind.itemsize * math.prod(tensor.shape), "leave X out")
+    check_fits("X takes", COPIES * kind.itemsize * math.prod(tensor.shape), "leave X out")
     cells = np.empty(tensor.shape, kind)
     for where, ones, observed in tensor.blocks():
         cells[where] = np.where(observed, ones, np.nan) if missing else ones
@@ -164,9 +165,8 @@ def _log_likelihood(parts: _Parts, tensor: Tensor) -> xarray.Dataset:
     import xarray
 
     shape = (len(parts.chains), parts.n_draws, tensor.n_observed)
-    _check_room(
-        "The log-likelihood takes", 8 * math.prod(shape), "leave log_likelihood out, or fit fewer draws"
-    )
+    remedy = "leave log_likelihood out, or fit fewer draws"
+    check_fits("The log-likelihood takes", COPIES * 8 * math.prod(shape), remedy)
     indices, ones = _observed_cells(tensor)
     values = np.empty(shape)
     for trace, rows in zip(parts.chains.values(), values, strict=True):
@@ -190,16 +190,8 @@ def _observed_cells(tensor: Tensor) -> tuple[list[npt.NDArray[np.intp]], npt.NDA
     return list(np.concatenate(places).T), np.concatenate(values)
 
 
-def _check_room(what: str, need: int, remedy: str) -> None:
-    room = available_memory() // 2  # ArviZ makes copies
-    if need > room:
-        raise InputError(
-            f"{what} {need / 2**30:,.1f} GB, and there is room for {room / 2**30:,.1f} GB; {remedy}."
-        )
-
-
 def _attribute(value: Any) -> str | int | float:
-    """Return a setting as an attribute that every file format holds."""
+    """Return a setting as an attribute that every file format supports."""
     if isinstance(value, (str, int, float)) and not isinstance(value, bool):
         return value
     text = repr(value)

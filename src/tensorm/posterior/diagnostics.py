@@ -1,4 +1,4 @@
-"""Whether a fit can be trusted, in a table and one sentence that says what to do.
+"""Whether a fit can be trusted: a table, and one sentence that says what to do.
 
 docs/diagnostics.md explains each sentence.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tensorm.posterior.align import SAME, ChainSummary, summarise
 from tensorm.posterior.convergence import (
@@ -22,17 +22,13 @@ from tensorm.posterior.convergence import (
     assess_entries,
 )
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import posterior_of
 
-if TYPE_CHECKING:
-    from tensorm.estimator.machine import TensOrMachine
-
-FEW = 20  # draws of a chain below which nothing is said of how its fit compares
+COMPARABLE_DRAWS = 20  # with fewer draws per chain, it is unknown whether chains fit equally well
 SMALLEST_ESS = 100
 DISPUTED = 0.05  # share of entries that chains may disagree on before the verdict says so
 IN_WORDS = {
     CONSTANT: "the same in all draws",
-    STUCK: "each chain keeps to a value of its own",
+    STUCK: "constant within chains, different between them",
     UNKNOWN: "too few draws to tell",
 }
 
@@ -43,11 +39,11 @@ class Diagnostics(NamedTuple):
     Attributes
     ----------
     verdict : str
-        What to make of it and what to do, in one sentence.
+        The conclusion and what to do about it, in one sentence.
     chains : tuple of ChainSummary
-        Every chain beside the others.
+        A summary of every chain.
     quantities : tuple of Mixing
-        R-hat and effective sample sizes of the noise rates and the log-likelihood, over the chains kept.
+        R-hat and effective sample sizes of the noise rates and the log-likelihood, for the chains kept.
     entries : EntryMixing
         The same for the entries of the factors.
     """
@@ -59,7 +55,7 @@ class Diagnostics(NamedTuple):
 
     @property
     def fine(self) -> bool:
-        """Whether there is nothing to do: the chains agree."""
+        """Whether the chains agree, so that nothing needs to be done."""
         return self.verdict == _agreement(len(self.chains))
 
     def __str__(self) -> str:
@@ -75,23 +71,12 @@ class Diagnostics(NamedTuple):
         return "\n".join([*lines, self.about_entries(), self.verdict])
 
     def about_entries(self) -> str:
-        """Return how well the chains have mixed in the entries of the factors, as a sentence."""
+        """Return a sentence on how well the chains have mixed in the entries of the factors."""
         return _describe_entries(self.entries)
 
 
-def diagnose(model: TensOrMachine | Posterior) -> Diagnostics:
-    """Compare the chains of a fit.
-
-    Parameters
-    ----------
-    model : TensOrMachine or Posterior
-        A fitted model.
-
-    Returns
-    -------
-    Diagnostics
-    """
-    posterior = posterior_of(model)
+def diagnose(posterior: Posterior) -> Diagnostics:
+    """Compare the chains of a fit."""
     rows = summarise(posterior.chains)
     quantities, entries = assess(posterior.traces), assess_entries(posterior.traces)
     length = min(len(trace) for trace in posterior.traces)
@@ -105,91 +90,91 @@ def _agreement(n_chains: int) -> str:
 
 
 def largest_rhat(length: int) -> float:
-    """Return the R-hat that chains of so many draws may have; independent draws stay below in 99 of 100 fits.
+    """Return the largest acceptable R-hat; independent draws stay below it in 99 of 100 fits.
 
-    Few draws scatter: two chains of 20 have an R-hat of up to 1.24, of 50 up to 1.09, of 100 up to 1.04.
+    Short chains scatter: two chains of 20 draws have an R-hat of up to 1.24, of 50 up to 1.09, of 100 up to
+    1.04.
     """
     return max(1.05, 1 + 5 / length)
 
 
 def _judge_chains(rows: Sequence[ChainSummary]) -> str | None:
-    """Say if chains ended in worse explanations of the data, or before their time."""
+    """Report chains that ended in a worse explanation of the data, or had not finished burn-in."""
     if len(rows) == 1:
-        return "One chain cannot be compared with others: give n_chains at least 2 to see whether they agree."
+        return "A single chain cannot be checked against others; set n_chains to at least 2."
     stuck = [row for row in rows if not row.kept]
     if stuck:
         return (
             f"{len(stuck)} of {len(rows)} chains ended in a worse explanation of the data and "
-            f"{'is' if len(stuck) == 1 else 'are'} left out; "
-            "more chains or a longer burn_in will tell how firm the best one is."
+            f"{'was' if len(stuck) == 1 else 'were'} left out; "
+            "run more chains or increase burn_in to check that the best explanation is stable."
         )
     if any(not row.settled for row in rows):
-        return "Some chains were still improving when burn-in ended: give burn_in a larger number."
+        return "Some chains were still improving when burn-in ended; increase burn_in."
     return None
 
 
 def _judge_components(rows: Sequence[ChainSummary], quantities: Sequence[Mixing], length: int) -> str | None:
-    """Say if chains that fit equally well found different components."""
-    unknown = length < FEW or any((row.rhat or 0) > largest_rhat(length) for row in quantities)
+    """Report chains that fit equally well with different components."""
+    unknown = length < COMPARABLE_DRAWS or any((row.rhat or 0) > largest_rhat(length) for row in quantities)
     if unknown or min(row.agreement for row in rows) >= SAME:
         return None
     return (
-        "The chains explain the data equally well by different components: believe predictions rather "
-        "than single components, or try fewer components."
+        "The chains explain the data equally well with different components; trust predictions more than "
+        "single components, or try fewer components."
     )
 
 
 def _judge_mixing(quantities: Sequence[Mixing], length: int) -> str | None:
-    """Say if the draws of noise rates and log-likelihood are too few or too much alike."""
+    """Report draws of noise rates and log-likelihood that are too few or too correlated."""
     if any(row.state == UNKNOWN for row in quantities):
-        return f"{_count(length, 'draw')} of each chain are too few to compare: give n_draws at least 100."
+        draws = "1 draw" if length == 1 else f"{length} draws"
+        return f"Each chain has only {draws}, too few to compare chains; set n_draws to at least 100."
     for row in quantities:
         if row.state == STUCK:
-            return f"The {row.name} stays as it was in each chain and differs between them: run more chains."
+            return f"The {row.name} never changes within a chain but differs between chains; run more chains."
     moving = [row for row in quantities if row.state == MOVING]
     worst = max(moving, key=lambda row: row.rhat or 0, default=None)
     if worst is not None and (worst.rhat or 0) > largest_rhat(length):
         return (
-            f"The chains have not mixed, R-hat of the {worst.name} is {_rhat(worst.rhat)}: give n_draws and "
-            "burn_in larger numbers, or try fewer components."
+            f"The chains have not mixed: R-hat of the {worst.name} is {_rhat(worst.rhat)}; increase n_draws "
+            "and burn_in, or try fewer components."
         )
     least = min((row.ess or 0 for row in moving), default=math.inf)
     if least < SMALLEST_ESS:
         wanted = length * math.ceil(SMALLEST_ESS / max(least, 1))
         return (
-            f"The draws are worth only {least:.0f} independent ones: give n_draws at least {wanted:,} before "
-            "you trust the second digit of a probability."
+            f"The draws are worth only {least:.0f} independent ones; set n_draws to at least {wanted:,} "
+            "before you trust the second digit of a probability."
         )
     return None
 
 
 def _judge_entries(entries: EntryMixing) -> str | None:
-    """Say if chains agree on everything but on who is in which component."""
+    """Report chains that agree on everything except who is in which component."""
     share = entries.poor / entries.examined if entries.examined else 0.0
     moving = entries.total - entries.constant - entries.stuck
     disputed = entries.stuck + round(share * moving)
     if disputed <= DISPUTED * entries.total:
         return None
     return (
-        f"The chains agree on how well they fit, but not on {disputed:,} of {entries.total:,} entries: give "
-        "n_draws a larger number, or believe predictions rather than single memberships."
+        f"The chains fit equally well but disagree on {disputed:,} of {entries.total:,} entries; increase "
+        "n_draws, or trust predictions more than single memberships."
     )
 
 
 def _describe_entries(entries: EntryMixing) -> str:
     moving = entries.total - entries.constant - entries.stuck
     if entries.constant == entries.total:
-        return f"All {entries.total:,} entries of the factors are the same in all draws."
-    text = (
-        f"Of {_count(entries.total, 'entry')} of the factors {entries.constant:,} are the same in all draws"
-    )
+        return f"All {entries.total:,} factor entries are the same in all draws."
+    text = f"Of {entries.total:,} factor entries, {entries.constant:,} are the same in all draws"
     if entries.stuck:
-        text += f", {entries.stuck:,} never change but differ between chains"
+        text += f" and {entries.stuck:,} never change but differ between chains"
     if entries.rhat is not None and entries.ess is not None:
         which = "" if entries.examined == moving else f" {entries.examined:,} of"
         text += (
-            f"; for{which} the other {moving:,} the largest R-hat is {_rhat(entries.rhat)} "
-            f"and the least ESS {entries.ess:.0f}"
+            f"; for{which} the other {moving:,}, the largest R-hat is {_rhat(entries.rhat)} "
+            f"and the smallest ESS {entries.ess:.0f}"
         )
     return text + "."
 
@@ -202,8 +187,3 @@ def _numbers(row: Mixing) -> str:
 
 def _rhat(value: float | None) -> str:
     return f"{value:.2f}" if value is not None and value < NEVER else "large"
-
-
-def _count(number: int, noun: str) -> str:
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number:,} {noun if number == 1 else plural}"

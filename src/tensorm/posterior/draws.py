@@ -1,4 +1,4 @@
-"""What the draws say: means, most probable values, and predictions of cells (eq. 7)."""
+"""The draws of a fit: posterior means, most probable values, and predictions of cells (eq. 7)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from tensorm.posterior.contributions import Contribution, contributions, stronge
 from tensorm.posterior.predict import average_box, average_cells, unite_box, unite_cells
 from tensorm.posterior.uncertainty import CellSummary, EntrySummary, summarise_cells, summarise_entries
 from tensorm.sampler.state import Trace
+from tensorm.tensors import as_tensor
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.memory import available_memory
+from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import Tensor
 
 Floats = npt.NDArray[np.float64]
@@ -41,10 +42,10 @@ class Posterior:
     modes : tuple of str
     labels : tuple of ndarray or None
     kept : tuple of bool
-        Which chains count: those that did not end in a worse explanation of the data (diagnostics.worse).
+        Which chains count: those that did not end in a worse explanation of the data (align.worse).
         Everything derived from the draws leaves the others out.
     contributions : tuple of Contribution
-        What each component adds in the most probable draw, strongest first.
+        What each component contributes to the most probable draw, strongest first.
     """
 
     chains: tuple[Trace, ...]
@@ -67,7 +68,7 @@ class Posterior:
         return cls(chains, tensor.shape, tensor.modes, tensor.labels, kept, found)
 
     def __repr__(self) -> str:
-        draws = f"{self.n_draws} draws of {sum(self.kept)} of {len(self.chains)} chains"
+        draws = f"{self.n_draws} draws from {sum(self.kept)} of {len(self.chains)} chains"
         return f"Posterior(shape={self.shape}, n_components={self.n_components}, {draws})"
 
     @property
@@ -82,7 +83,7 @@ class Posterior:
 
     @property
     def n_draws(self) -> int:
-        """Number of draws of the chains that count."""
+        """Number of draws from the chains that count."""
         return sum(len(trace) for trace in self.traces)
 
     @cached_property
@@ -99,7 +100,7 @@ class Posterior:
 
     @cached_property
     def noise(self) -> dict[str, float]:
-        """Posterior means: rate of ones where the product is 1, where it is 0, share of cells explained."""
+        """Posterior means: rates of ones inside and outside the components, share of cells explained."""
         hit, false_alarm = np.concatenate([trace.noise for trace in self.traces]).mean(axis=0)
         explained = np.concatenate([trace.accuracy for trace in self.traces]).mean()
         return {"hit": float(hit), "false_alarm": float(false_alarm), "explained": float(explained)}
@@ -112,7 +113,7 @@ class Posterior:
 
     @cached_property
     def best_factors(self) -> list[Bits]:
-        """Factors of the draw with the highest log posterior: the joint MAP, as far as chains have seen."""
+        """Factors of the draw with the highest log posterior: the joint MAP among all draws."""
         trace, draw = most_probable(self.traces)
         return [trace.bits(mode, slice(draw, draw + 1))[0] for mode in range(len(self.shape))]
 
@@ -122,23 +123,30 @@ class Posterior:
         weights: dict[bytes, tuple[Trace, int, float]] = {}
         for trace in self.traces:
             for draw, (hit, false_alarm) in enumerate(trace.noise.tolist()):
-                key = blake2b(b"".join(octets[draw].tobytes() for octets in trace.factors)).digest()
+                key = blake2b(b"".join(packed[draw].tobytes() for packed in trace.factors)).digest()
                 first, at, weight = weights.get(key, (trace, draw, 0.0))
                 weights[key] = first, at, weight + (hit - false_alarm) / self.n_draws
         return list(weights.values())
 
     def _weighted(self, method: str) -> tuple[Iterator[tuple[Factors, float]], float]:
-        """Return the draws that a method adds up, with their weights, and what a cell has without any."""
+        """Return the draws that a method averages, their weights, and the value outside all components."""
         if method == "predictive":
             draws = ((trace.factors_at(draw), weight) for trace, draw, weight in self._distinct)
             return draws, self.noise["false_alarm"]
         factors = [mean > 0.5 for mean in self.factors] if method == "map" else self.best_factors
         return iter([(Factors.from_bits(factors), 1.0)]), 0.0
 
+    def check_tensor(self, X: Any, name: str = "X") -> Tensor:
+        """Return X as a tensor, or raise unless it has the shape of the fit."""
+        tensor = as_tensor(X)
+        if tensor.shape != self.shape:
+            raise InputError(f"{name} has shape {tensor.shape}; give {self.shape}, as in fit.")
+        return tensor
+
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Posterior:
         """Return the posterior of the cells with these indices along each mode; components keep their order.
 
-        Contributions are left out: they are of all cells.
+        Contributions are dropped: they refer to all cells.
         """
         chains = tuple(
             replace(
@@ -163,14 +171,14 @@ class Posterior:
         return self._predict_box([slice(first, stop), *[slice(None)] * (len(self.shape) - 1)], method)
 
     def predict_slice(self, mode: str | int, index: Any, method: str = "predictive") -> Floats:
-        """Return P(x = 1) of all cells with one index in one mode; no other cell is worked out.
+        """Return P(x = 1) of all cells with one index in one mode, without computing any others.
 
         Parameters
         ----------
         mode : str or int
             Name or number of the mode.
         index : int or label
-            Number of the index, or its label.
+            The index, by number or label.
         method : "predictive", "mean", "map" or "best"
             As for ``TensOrMachine.predict``.
 
@@ -191,26 +199,22 @@ class Posterior:
 
     def predict_all(self, method: str = "predictive") -> Floats:
         """Return P(x = 1) of every cell at once."""
-        need, room = 8 * math.prod(self.shape), available_memory()
-        if need > room:
-            raise InputError(
-                f"All {math.prod(self.shape):,} cells take {need / 2**30:,.1f} GB and this machine has "
-                f"{room / 2**30:,.1f} GB; give indices, or go through posterior_.blocks()."
-            )
+        N = math.prod(self.shape)
+        check_fits(f"All {N:,} cells take", 8 * N, "give indices, or iterate over posterior_.blocks()")
         cells = np.empty(self.shape)
         for where, block in self.blocks(method):
             cells[where] = block
         return cells
 
     def blocks(self, method: str = "predictive", max_cells: int = 2**22) -> Iterator[tuple[slice, Floats]]:
-        """Yield (indices along mode 0, P(x = 1)) in blocks, so that the whole is never in memory."""
+        """Yield (indices along mode 0, P(x = 1)) block by block; all cells are never in memory at once."""
         step = max(1, max_cells // math.prod(self.shape[1:]))
         for first in range(0, self.shape[0], step):
             stop = min(first + step, self.shape[0])
             yield slice(first, stop), self.predict_block(first, stop, method)
 
     def entry_summary(self, mode: str | int) -> EntrySummary:
-        """Return mean, spread and Monte-Carlo error of each entry of a mode's factor.
+        """Return mean, spread and Monte Carlo error of each entry of a mode's factor.
 
         Parameters
         ----------
@@ -226,14 +230,14 @@ class Posterior:
         return summarise_entries(self.traces, k, self.factors[k])
 
     def cell_summary(self, indices: npt.ArrayLike, threshold: float = 0.5) -> CellSummary:
-        """Return mean, spread and odds of P(x = 1 | draw) over the draws, for some cells.
+        """Return mean and spread of P(x = 1 | draw) over the draws, for some cells.
 
         Parameters
         ----------
         indices : array of int (n, K)
             Cells, one row each.
         threshold : float
-            A probability; see ``CellSummary.above``.
+            The probability that ``CellSummary.above`` refers to.
 
         Returns
         -------
@@ -245,15 +249,11 @@ class Posterior:
 
 
 def check_room(shape: Sequence[int], n_components: int, n_chains: int, n_draws: int) -> None:
-    """Raise, before anything is allocated, if the draws cannot fit in this machine's memory."""
-    L, room = n_components, available_memory()
-    entries = sum(shape) * L
+    """Raise before anything is allocated if the draws do not fit in memory."""
+    L, entries = n_components, sum(shape) * n_components
     need = n_chains * (n_draws * entries // 8 + 8 * entries) + 8 * L**2  # draws, means, similarities
-    if need > room:
-        raise InputError(
-            f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}, and such draws take "
-            f"{need / 2**30:,.1f} GB, but this machine has {room / 2**30:,.1f} GB; make one of them smaller."
-        )
+    what = f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}: these draws take"
+    check_fits(what, need, "reduce one of the three")
 
 
 def most_probable(traces: Sequence[Trace]) -> tuple[Trace, int]:

@@ -1,4 +1,4 @@
-"""What a fit found in the forms of other tools: a table of members, a CP tensor."""
+"""What a fit found, for other tools: a table of members, a CP tensor."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import numpy as np
 
 from tensorm.data.checks import check_number
 from tensorm.errors import InputError
+from tensorm.posterior.align import MEMBER, SURE
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import MEMBER, SURE, read_modes
+from tensorm.posterior.modes import read_modes
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def to_dataframe(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFrame:
-    """Return the members of each component as a table; see ``Outputs.to_dataframe``."""
+def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFrame:
+    """Return the members of each component as a table; see ``TensOrMachine.members``."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -27,14 +28,13 @@ def to_dataframe(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFram
         for mode in read_modes(posterior):
             p = mode.means[:, l]
             labels = np.arange(len(p)) if mode.labels is None else mode.labels
-            for n in np.argsort(-p, kind="stable")[: np.count_nonzero(p > threshold)]:
-                rows.append((mode.name, labels[n], l, p[n], p[n] > SURE))
+            rows += [(mode.name, labels[n], l, p[n], p[n] > SURE) for n in mode.members(l, threshold)]
     table = pd.DataFrame(rows, columns=["mode", "label", "component", "probability", "sure"])
     return table.astype({"component": np.int64, "probability": np.float64, "sure": np.bool_})
 
 
 def to_tensorly(posterior: Posterior, rounded: bool = False) -> Any:
-    """Return the factors as a tensorly ``CPTensor``; see ``Outputs.to_tensorly``."""
+    """Return the factors as a tensorly ``CPTensor``; see ``TensOrMachine.to_tensorly``."""
     try:
         import tensorly
         from tensorly.cp_tensor import CPTensor

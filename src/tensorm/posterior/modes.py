@@ -1,26 +1,22 @@
 """A fitted mode as its reader sees it: name, posterior means, labels and groups of its indices.
 
-Words and plots start here, so that both take the same models, the same ``groups`` and refuse the same.
+Descriptions, plots and exports start here, so that all accept the same ``groups`` and reject the same input.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_count, check_mode
 from tensorm.errors import InputError
+from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
 
-if TYPE_CHECKING:
-    from tensorm.estimator.machine import TensOrMachine
-
 Groups = Mapping[Any, npt.ArrayLike]
-SURE = 0.9  # a member above this probability is a sure one
-MEMBER = 0.5  # an index is a member of a component above this probability
 
 
 class FittedMode(NamedTuple):
@@ -30,11 +26,11 @@ class FittedMode(NamedTuple):
     ----------
     name : str
     means : ndarray (N, L)
-        Probability that an index is in a component.
+        Probability that each index is in each component.
     labels : ndarray (N,) or None
         Names of the indices.
     groups : ndarray of str (N,) or None
-        The group that each index belongs to, such as the role of a person.
+        The group of each index, such as a person's role.
     """
 
     name: str
@@ -46,30 +42,26 @@ class FittedMode(NamedTuple):
         """Return the name of an index, or its number."""
         return str(n if self.labels is None else self.labels[n])
 
+    def members(self, component: int, threshold: float = MEMBER) -> npt.NDArray[np.intp]:
+        """Return the members of a component, most probable first."""
+        p = self.means[:, component]
+        return np.argsort(-p, kind="stable")[: np.count_nonzero(p > threshold)]
+
     def strongest(self) -> npt.NDArray[np.intp]:
-        """Return for each index its most probable component, or L if it is a member of none."""
+        """Return the most probable component of each index, or L for members of none."""
         return np.where(self.means.max(axis=1) > MEMBER, self.means.argmax(axis=1), self.means.shape[1])
 
 
-def posterior_of(model: TensOrMachine | Posterior) -> Posterior:
-    """Return the posterior of a fitted model, or what was given if it is one."""
-    posterior = getattr(model, "posterior_", model)
-    if not isinstance(posterior, Posterior):
-        raise InputError(f"model is a {type(model).__name__} without draws; give a fitted model.")
-    return posterior
-
-
-def read_modes(model: TensOrMachine | Posterior, groups: Groups | None = None) -> list[FittedMode]:
-    """Return every mode of a fitted model.
+def read_modes(posterior: Posterior, groups: Groups | None = None) -> list[FittedMode]:
+    """Return every mode of a fit.
 
     Parameters
     ----------
-    model : TensOrMachine or Posterior
+    posterior : Posterior
     groups : mapping, optional
         For some modes, by name or number, an array with the group of each index.
     """
-    posterior = posterior_of(model)
-    given = {} if groups is None else {find_mode(posterior, mode): names for mode, names in groups.items()}
+    given = {find_mode(posterior, mode): names for mode, names in (groups or {}).items()}
     parts = zip(posterior.modes, posterior.factors, posterior.labels, strict=True)
     return [
         FittedMode(name, means, labels, _check_groups(name, given[k], len(means)) if k in given else None)
@@ -83,9 +75,9 @@ def find_mode(posterior: Posterior, mode: str | int) -> int:
 
 
 def find_component(posterior: Posterior, component: int) -> int:
-    """Return the number of a component, or raise if there is none of that number."""
+    """Return a component's number, or raise if there is no such component."""
     if check_count("component", component, 0) >= posterior.n_components:
-        raise InputError(f"component is {component}; there are {posterior.n_components}, counted from 0.")
+        raise InputError(f"component is {component}; give a number from 0 to {posterior.n_components - 1}.")
     return int(component)
 
 

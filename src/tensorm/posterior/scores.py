@@ -1,6 +1,6 @@
-"""How good probabilities of cells are: scores next to those of the constant predictor, and calibration.
+"""How good the probabilities of cells are: scores, next to the constant predictor's, and calibration.
 
-The scores are scikit-learn's, which is asked only when they are wanted.
+scikit-learn computes the scores and is imported on first use.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from scipy.special import betaincinv
 from tensorm.data.checks import check_bits, check_count, check_mask, check_number, check_probability
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.tensors.memory import available_memory
+from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import Rows, Tensor
 
 Bits = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-SCORED = 2**22  # observed cells of a large relational tensor that are scored
-AT_ONCE = 2**22  # listed cells that are predicted at a time
+SCORED = 2**22  # observed cells to score in a large relational tensor
+AT_ONCE = 2**22  # listed cells predicted at a time
 
 
 class Scores(NamedTuple):
-    """How good some probabilities are; NaN where there is no such score, the cells being all 0 or all 1.
+    """How good some probabilities are; NaN for scores that are undefined because all cells are equal.
 
     Attributes
     ----------
     accuracy : float
-        Share of cells whose more probable value is the true one.
+        Share of cells whose more probable value is correct.
     balanced_accuracy : float
-        Mean of that among the ones and among the zeros; 0.5 for any constant.
+        Mean accuracy of the ones and of the zeros; 0.5 for any constant.
     auc : float
-        Probability that a one gets a higher probability than a zero; 0.5 for any constant.
+        Probability that a one is given a higher probability than a zero; 0.5 for any constant.
     average_precision : float
         Area under the precision-recall curve; the share of ones for any constant.
     log_loss : float
         Mean of -log P(true value); lower is better.
     brier : float
-        Mean squared difference of probability and value; lower is better.
+        Mean squared difference between probability and value; lower is better.
     """
 
     accuracy: float
@@ -54,16 +54,16 @@ class Scores(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """Predicted probabilities beside the shares of ones that came true, bin by bin; empty bins are left out.
+    """Predicted probabilities and observed shares of ones, bin by bin; empty bins are left out.
 
     Attributes
     ----------
     predicted : ndarray
-        Mean probability of the cells of a bin.
+        Mean probability of the cells in a bin.
     found : ndarray
         Share of ones among them.
     low, high : ndarray
-        The middle 95% of the posterior of that share (Jeffreys).
+        95% interval of that share (Jeffreys).
     cells : ndarray of int
         Number of cells in the bin.
     """
@@ -76,7 +76,7 @@ class Calibration(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Mean distance of predicted and found over the cells (expected calibration error)."""
+        """Mean distance between predicted and found over the cells (expected calibration error)."""
         return float(np.average(np.abs(self.predicted - self.found), weights=self.cells))
 
     def __str__(self) -> str:
@@ -87,14 +87,14 @@ class Calibration(NamedTuple):
 
 
 class ScoredCells(NamedTuple):
-    """Scores of a model, and of the constant predictor; as text, a table.
+    """Scores of a model and of the constant predictor; as text, a table.
 
     Attributes
     ----------
     n_cells, n_ones : int
-        Cells that were scored, and those of them that are 1.
+        Cells scored, and ones among them.
     baseline : float
-        The probability that the constant predictor gives to every cell.
+        The probability that the constant predictor gives every cell.
     model, constant : Scores
     calibration : Calibration
     """
@@ -116,7 +116,7 @@ class ScoredCells(NamedTuple):
 def score_cells(
     y_true: npt.ArrayLike, p: npt.ArrayLike, baseline: float | None = None, n_bins: int = 10
 ) -> ScoredCells:
-    """Score probabilities of cells, next to those of the constant predictor.
+    """Score probabilities of cells, next to the constant predictor.
 
     Parameters
     ----------
@@ -125,10 +125,10 @@ def score_cells(
     p : array of the same shape
         P(x = 1) of each.
     baseline : float, optional
-        What the constant predictor says: the share of ones among the cells that the model was fitted to. By
-        default the share of ones in ``y_true`` itself, which no constant can beat.
+        The constant prediction: the share of ones among the cells the model was fitted to. By default the
+        share of ones in ``y_true`` itself, which no constant can beat.
     n_bins : int, default 10
-        Bins of the calibration curve, of equal width.
+        Number of equally wide bins of the calibration curve.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def score_cells(
 
 
 def calibration_curve(y_true: npt.ArrayLike, p: npt.ArrayLike, n_bins: int = 10) -> Calibration:
-    """Compare probabilities with what came true, in bins of equal width; arguments as in ``score_cells``."""
+    """Compare probabilities with shares of ones in equally wide bins; arguments as for ``score_cells``."""
     ones, chances = _check_pairs(y_true, p)
     n_bins = check_count("n_bins", n_bins, 1)
     bins = np.minimum((chances * n_bins).astype(np.intp), n_bins - 1)
@@ -163,25 +163,21 @@ def calibration_curve(y_true: npt.ArrayLike, p: npt.ArrayLike, n_bins: int = 10)
 def score_tensor(
     posterior: Posterior, tensor: Tensor, mask: npt.ArrayLike | None = None, n_bins: int = 10
 ) -> ScoredCells:
-    """Score the posterior predictive on observed cells of a tensor, those of the mask if there is one.
+    """Score the posterior predictive on the observed cells of a tensor, or on those in the mask.
 
-    Cells are predicted block by block; only those that are scored are held. Of a large relational tensor only
-    some objects are scored, a random sample with about SCORED observed cells.
+    Cells are predicted block by block; only scored ones are kept in memory. For a large relational tensor, a
+    random sample of objects with about SCORED observed cells is scored.
     """
     chosen = None if mask is None else check_mask(mask, tensor.shape)
     some = tensor.sample_slices(SCORED) if chosen is None else None
     if some is not None:
         return _score_slices(posterior, tensor, some, n_bins)
     n_cells = tensor.n_observed if chosen is None else int(np.count_nonzero(chosen))
-    need, room = 64 * n_cells, available_memory()  # pairs, and what sorting them takes
-    if need > room:
-        raise InputError(
-            f"Scoring {n_cells:,} cells takes {need / 2**30:,.1f} GB and this machine has "
-            f"{room / 2**30:,.1f} GB; give a mask with fewer cells, or score some as hold_out gives them."
-        )
+    remedy = "give a mask with fewer cells, or score a sample from hold_out"
+    check_fits(f"Scoring {n_cells:,} cells takes", 64 * n_cells, remedy)  # pairs, and sorting them
     pairs = list(predict_observed(posterior, tensor, chosen))
     if not sum(len(ones) for ones, _ in pairs):
-        where = "X has no observed cell" if chosen is None else "mask holds no observed cell of X"
+        where = "X has no observed cell" if chosen is None else "mask contains no observed cell of X"
         raise InputError(f"{where}; give at least one that is not missing.")
     ones, chances = (np.concatenate(part) for part in zip(*pairs, strict=True))
     return score_cells(ones, chances, posterior.base_rate, n_bins)
@@ -200,7 +196,7 @@ def _score_slices(posterior: Posterior, tensor: Tensor, chosen: Rows, n_bins: in
 def predict_observed(
     posterior: Posterior, tensor: Tensor, mask: Bits | None = None
 ) -> Iterator[tuple[Bits, Floats]]:
-    """Yield value and probability of observed cells, those of the mask if there is one, block by block."""
+    """Yield values and probabilities of observed cells, or of those in the mask, block by block."""
     if mask is None and tensor.lists_observed:
         for value, keys in zip((True, False), tensor.listed_keys(), strict=True):
             for start in range(0, len(keys), AT_ONCE):
@@ -229,7 +225,7 @@ def _score(ones: Bits, p: Floats) -> Scores:
 
 
 def _check_pairs(y_true: npt.ArrayLike, p: npt.ArrayLike) -> tuple[Bits, Floats]:
-    """Return values and probabilities as flat arrays, or raise unless each cell has one of either."""
+    """Return values and probabilities as flat arrays, or raise unless each cell has both."""
     ones, chances = check_bits("y_true", y_true), np.asarray(check_probability("p", p))
     if ones.shape != chances.shape or not ones.size:
         raise InputError(

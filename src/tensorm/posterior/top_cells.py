@@ -1,7 +1,7 @@
-"""Link prediction: the most probable cells of a slice that are not known yet, found through the components.
+"""Link prediction: the most probable cells of a slice that are not known yet.
 
-Outside of all components every cell is as probable as any other, so only cells inside of one are looked at:
-no slice is ever written out.
+Outside the components all cells are equally probable, so only cells inside a component are considered and no
+slice is ever written out.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ import numpy.typing as npt
 
 from tensorm.data.checks import check_count, check_index, check_mode
 from tensorm.data.coordinates import key_of
-from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.tensors import as_tensor
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
-MOST_LOOKED_AT = 2**21  # cells of one component in a slice; of a larger one its surest members
+MOST_CONSIDERED = 2**21  # cells of one component in a slice; larger ones are cut to their surest members
 
 
 class TopCells(NamedTuple):
-    """Cells, the most probable first; as text, a table.
+    """Cells, most probable first; as text, a table.
 
     Attributes
     ----------
@@ -34,7 +32,7 @@ class TopCells(NamedTuple):
     probabilities : ndarray (n,)
         P(x = 1) of each.
     names : tuple of tuple of str
-        For each cell the labels of its indices, or their numbers.
+        The labels of each cell's indices, or their numbers.
     """
 
     indices: Indices
@@ -62,9 +60,7 @@ def top_cells(
     if pair is not None:
         keys = _each_pair_once(keys, posterior.shape, pair, k)
     if known is not None:
-        tensor = as_tensor(known)
-        if tensor.shape != posterior.shape:
-            raise InputError(f"known has shape {tensor.shape}; give {posterior.shape}, as in fit.")
+        tensor = posterior.check_tensor(known, "known")
         keys = np.setdiff1d(keys, tensor.known_keys(k, row), assume_unique=True)
     indices = np.unravel_index(keys, posterior.shape)
     p = posterior.predict_cells(indices)
@@ -74,7 +70,7 @@ def top_cells(
 
 
 def _inside(posterior: Posterior, mode: int, row: int) -> list[npt.NDArray[np.int64]]:
-    """Return for each component the keys of its cells in the slice, in any draw."""
+    """Return the keys of each component's cells in the slice, in any draw."""
     found = []
     for l in np.flatnonzero(posterior.factors[mode][row] > 0):
         members = [np.flatnonzero(mean[:, l] > 0) for mean in posterior.factors]
@@ -88,7 +84,7 @@ def _inside(posterior: Posterior, mode: int, row: int) -> list[npt.NDArray[np.in
 def _each_pair_once(
     keys: npt.NDArray[np.int64], shape: Sequence[int], pair: tuple[int, int], mode: int
 ) -> npt.NDArray[np.int64]:
-    """Leave out what an index of the pair has to do with itself, and one of two orders if both are there."""
+    """Drop the cells that pair an index with itself, and one of two orders if both are there."""
     cells = list(np.unravel_index(keys, shape))
     if mode not in pair:
         i, j = pair
@@ -98,9 +94,9 @@ def _each_pair_once(
 
 
 def _surest(members: Sequence[Indices], means: Sequence[Floats]) -> list[Indices]:
-    """Leave out the least sure members of the longest modes until there are few enough cells."""
+    """Drop the least certain members of the longest modes until there are few enough cells."""
     sizes = [len(index) for index in members]
-    while math.prod(sizes) > MOST_LOOKED_AT:
+    while math.prod(sizes) > MOST_CONSIDERED:
         sizes[int(np.argmax(sizes))] -= max(1, max(sizes) // 20)
     return [
         index[np.argsort(-mean[index], kind="stable")[:size]]

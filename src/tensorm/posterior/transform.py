@@ -1,4 +1,4 @@
-"""Placing new slices along mode 0 in known components, with the other modes' factors kept."""
+"""Memberships of new slices along mode 0 in known components; the factors of other modes stay as they are."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import MEMBER
 from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.state import PLACE
 from tensorm.sampler.sweep import Target
@@ -17,15 +17,15 @@ from tensorm.tensors import GIBBS, Rule, Tensor
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 
-DRAWS = 100  # posterior draws that slices are placed with
-UPDATES = 3  # Gibbs updates for each, of which the last is kept; Metropolised flips would remember more
+DRAWS = 100  # posterior draws used
+UPDATES = 3  # Gibbs updates per draw; the last is kept. Metropolised flips would keep more of the draw before
 
 
 def transform_slices(tensor: Tensor, posterior: Posterior, target: Target) -> npt.NDArray[np.float64]:
     """Return the probability that each slice along mode 0 is in each component, (N, L).
 
     The slices' entries are drawn given the factors and the noise of posterior draws. All slices share their
-    random numbers, so that one's place does not depend on which others come with it.
+    random numbers, so the result for one slice does not depend on the others.
     """
     L = posterior.n_components
     draws = [(trace, draw) for trace in posterior.traces for draw in range(len(trace))]
@@ -46,21 +46,21 @@ def transform_slices(tensor: Tensor, posterior: Posterior, target: Target) -> np
 
 
 def share_shown(tensor: Tensor, posterior: Posterior) -> npt.NDArray[np.float64]:
-    """Return the share of each component's relations that each slice along mode 0 shows, (N, L).
+    """Return the share of ones among the cells of each component's members, slice by slice, (N, L).
 
-    A component's relations are the cells of its members along the other modes, those with more than even
-    odds. NaN where none of them is observed.
+    Members are those along the other modes, with a probability above one half. NaN where no such cell is
+    observed.
     """
     nobody = np.zeros(
         (tensor.shape[0], posterior.n_components), np.bool_
-    )  # no component hides another's cells
+    )  # so no component hides another's cells
     members = [means > MEMBER for means in posterior.factors[1:]]
     ones, observed = tensor.counts(0, Factors.from_bits([nobody, *members]))
     return np.divide(ones, observed, out=np.full(ones.shape, np.nan), where=observed > 0)
 
 
 def _prior(target: Target, density: tuple[float, ...]) -> npt.NDArray[np.float64]:
-    """Prior log-odds of a new row: a known row's do not apply to it, their mean over rows does."""
+    """Return the prior log-odds of a new row: the mean over known rows, since none of them is the new one."""
     table = target.prior.log_odds(0, density)
     if len(table) == 1:
         return table

@@ -1,4 +1,4 @@
-"""How sure a factor's entries and single cells are: mean, spread and odds over the draws."""
+"""How certain the entries of a factor and single cells are: mean and spread over the draws."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tensorm.posterior.convergence import entry_draws, entry_ess
 from tensorm.sampler.state import Trace
 
 Floats = npt.NDArray[np.float64]
-AT_ONCE = 2**21  # cells times draws that are held at a time
+AT_ONCE = 2**21  # cells times draws held in memory at a time
 
 
 class EntrySummary(NamedTuple):
-    """How sure the entries of a factor are; arrays (N_k, L).
+    """How certain the entries of a factor are; arrays (N_k, L).
 
     Attributes
     ----------
@@ -25,8 +25,8 @@ class EntrySummary(NamedTuple):
     sd : ndarray
         Standard deviation over draws; sqrt(mean * (1 - mean)), since an entry is 0 or 1.
     error : ndarray
-        Monte-Carlo standard error of the mean, sd / sqrt(ess). 0 where all draws agree: the probability is
-        then nearer to 0 or 1 than so many draws can tell.
+        Monte Carlo standard error of the mean, sd / sqrt(ess). 0 where all draws agree: the probability is
+        then closer to 0 or 1 than this number of draws can resolve.
     ess : ndarray
         Effective sample size; the number of draws where all agree.
     """
@@ -38,7 +38,7 @@ class EntrySummary(NamedTuple):
 
 
 class CellSummary(NamedTuple):
-    """How sure the probabilities of cells are; arrays (n,).
+    """How certain the probabilities of cells are; arrays (n,).
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class CellSummary(NamedTuple):
     sd : ndarray
         Standard deviation over draws of P(x = 1 | draw).
     above : ndarray
-        Share of draws in which P(x = 1 | draw) is above the threshold.
+        Share of draws with P(x = 1 | draw) above the threshold.
     """
 
     mean: Floats
@@ -56,7 +56,7 @@ class CellSummary(NamedTuple):
 
 
 def summarise_entries(traces: Sequence[Trace], mode: int, mean: Floats) -> EntrySummary:
-    """Return how sure the entries of a mode are, given their mean over the draws."""
+    """Return how certain the entries of a mode are, given their mean over the draws."""
     ess = np.full(mean.shape, float(sum(map(len, traces))))
     rows, components = np.nonzero((mean > 0) & (mean < 1))
     if rows.size:
@@ -68,7 +68,7 @@ def summarise_entries(traces: Sequence[Trace], mode: int, mean: Floats) -> Entry
 def summarise_cells(
     traces: Sequence[Trace], indices: Sequence[npt.NDArray[np.intp]], threshold: float
 ) -> CellSummary:
-    """Return how sure the probabilities of cells are, given as K index arrays."""
+    """Return how certain the probabilities of cells are, given as K index arrays."""
     noise = np.concatenate([trace.noise for trace in traces])
     hit, false_alarm = noise[:, :1], noise[:, 1:]
     found = np.empty((3, len(indices[0])))

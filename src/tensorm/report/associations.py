@@ -1,4 +1,4 @@
-"""Which components go with what is known of their members: with a group, such as nurses, or with age."""
+"""Which components are associated with metadata of their members: groups, such as nurses, or numbers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tensorm.data.checks import check_number
+from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, read_modes
 from tensorm.report.metadata import Column, Metadata, read_metadata
@@ -16,14 +17,12 @@ from tensorm.report.metadata import Column, Metadata, read_metadata
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tensorm.estimator.machine import TensOrMachine
-
-SMALLEST = 2  # indices of a category that is tested, and members and others whose numbers are
+SMALLEST = 2  # indices that a category, members and others must have to be tested
 SHOWN = 20  # rows of the text
 
 
 class Association(NamedTuple):
-    """One component and one category of what is known of a mode's indices.
+    """One component and one category of a mode's indices.
 
     Attributes
     ----------
@@ -32,17 +31,18 @@ class Association(NamedTuple):
     both : int
         Members of the component in this mode that are in the category.
     members : int
-        Its members that something is known of.
+        Members whose category is known.
     size : int
         Indices in the category.
     known : int
-        Indices that something is known of.
+        Indices whose category is known.
     expected : float
-        What ``both`` is on average if members are drawn at random.
+        Expected value of ``both`` if members were drawn at random.
     p : float
-        Probability that so many or more are in both then (Fisher's exact test, one-sided).
+        Probability of at least ``both`` in that case (Fisher's exact test, one-sided).
     q : float
-        After Benjamini and Hochberg: of all pairs with no larger q, at most this share is by chance.
+        p corrected for multiple tests (Benjamini and Hochberg): the expected share of false discoveries among
+        pairs with this q or less.
     """
 
     mode: str
@@ -70,7 +70,7 @@ class Association(NamedTuple):
     @property
     def otherwise(self) -> str:
         """What it is compared with, as text."""
-        return f"{self.expected:.1f} by chance"
+        return f"{self.expected:.1f} expected"
 
     @property
     def direction(self) -> int:
@@ -79,7 +79,7 @@ class Association(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One component and numbers known of a mode's indices, such as age.
+    """One component and numbers known about a mode's indices, such as age.
 
     Attributes
     ----------
@@ -92,11 +92,11 @@ class Difference(NamedTuple):
     median, other_median : float
         Of the members, and of all others.
     above : float
-        Probability that a member drawn at random has a larger number than one of the others; 0.5 by chance.
+        Probability that a random member has a larger number than a random other index; 0.5 by chance.
     p : float
-        Probability that it is so far from 0.5 by chance (test of Mann and Whitney, two-sided).
+        Probability of being at least this far from 0.5 by chance (Mann-Whitney test, two-sided).
     q : float
-        After Benjamini and Hochberg: of all pairs with no larger q, at most this share is by chance.
+        p corrected for multiple tests (Benjamini and Hochberg).
     """
 
     mode: str
@@ -136,7 +136,7 @@ Pair = Association | Difference
 
 @dataclass(frozen=True, eq=False)
 class Associations:
-    """All pairs of a component and something known, the surest first; as text, a table.
+    """All pairs of a component and something known, smallest p first; as text, a table.
 
     Attributes
     ----------
@@ -149,18 +149,18 @@ class Associations:
         return len(self.rows)
 
     def below(self, q: float = 0.05) -> tuple[Pair, ...]:
-        """Return the pairs with a q of at most this."""
+        """Return the pairs whose q is at most this."""
         return tuple(row for row in self.rows if row.q <= q)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return the pairs as a pandas table; what only groups or only numbers have is missing elsewhere."""
+        """Return the pairs as a pandas table; fields of groups are missing for numbers, and vice versa."""
         import pandas as pd
 
         fields = dict.fromkeys([*Association._fields[:-2], *Difference._fields])
         return pd.DataFrame([row._asdict() for row in self.rows], columns=list(fields))
 
     def __str__(self) -> str:
-        lines = [f"{'component':9}  {'mode, and what is known':34}  {'members':>14}  {'':>16}  {'q':>7}"]
+        lines = [f"{'component':9}  {'mode, metadata':34}  {'members':>14}  {'':>16}  {'q':>7}"]
         for row in self.rows[:SHOWN]:
             name = f"{row.mode}, {row.topic}"
             lines.append(
@@ -171,19 +171,17 @@ class Associations:
         return "\n".join(lines)
 
 
-def associate(model: TensOrMachine | Posterior, metadata: Metadata, threshold: float = 0.5) -> Associations:
-    """Test every component for all that is known of its members.
+def associate(posterior: Posterior, metadata: Metadata, threshold: float = MEMBER) -> Associations:
+    """Test every component for associations with the metadata of its members.
 
-    Categories are counted: are more of the members in one than chance would put there? Numbers of many
-    different values, such as ages, are compared by rank: are those of the members larger, or smaller, than
-    those of all others? Categories of a single index are passed over, and so are indices that nothing is
-    known of. All pairs of all modes are corrected together for their number; two modes that share a factor
-    are one.
+    Categories are counted: are more members in a category than expected by chance? Measurements, such as
+    ages, are compared by rank: are they larger or smaller for members than for others? Categories with a
+    single index and indices without metadata are ignored. The correction for multiple tests is over all
+    modes together; two modes that share a factor count as one.
 
     Parameters
     ----------
-    model : TensOrMachine or Posterior
-        A fitted model.
+    posterior : Posterior
     metadata : mapping
         For some modes, by name or number, a table with a row for each label; see ``read_metadata``.
     threshold : float, default 0.5
@@ -196,7 +194,7 @@ def associate(model: TensOrMachine | Posterior, metadata: Metadata, threshold: f
     from scipy.stats import false_discovery_control
 
     limit = check_number("threshold", threshold)
-    modes, tables = read_modes(model), read_metadata(model, metadata)
+    modes, tables = read_modes(posterior), read_metadata(posterior, metadata)
     rows: list[Pair] = []
     for k, (mode, columns) in enumerate(zip(modes, tables, strict=True)):
         shared = [other for other in range(k) if np.array_equal(modes[other].means, mode.means)]

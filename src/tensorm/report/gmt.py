@@ -1,4 +1,4 @@
-"""The members of components as gene sets in a GMT file, which many tools of biology read."""
+"""The members of components as gene sets in a GMT file, a common format in biology."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ import numpy as np
 
 from tensorm.data.checks import check_mode, check_number
 from tensorm.errors import InputError
+from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import MEMBER, read_modes
+from tensorm.posterior.modes import read_modes
 from tensorm.storage.files import replace_file
 
 
 def write_gmt(
     posterior: Posterior, path: str | os.PathLike[str], mode: str | int, threshold: float = MEMBER
 ) -> None:
-    """Write the members of each component in one mode to a GMT file; see ``Outputs.write_gmt``."""
+    """Write the members of each component in one mode to a GMT file; see ``TensOrMachine.write_gmt``."""
     check_number("threshold", threshold)
     fitted = read_modes(posterior)[check_mode(mode, posterior.modes)]
     names = [fitted.label(n) for n in range(len(fitted.means))]
     for name in names:
         if not name.strip() or len(name.splitlines()) > 1 or "\t" in name:
-            wanted = "give names without tabs and line breaks"
-            raise InputError(
-                f"{fitted.name!r} has the label {name!r}, which a GMT file cannot hold; {wanted}."
-            )
+            wanted = "a GMT file needs labels that are not blank, without tabs and line breaks"
+            raise InputError(f"{fitted.name!r} has the label {name!r}; {wanted}.")
     lines = []
     for l, probabilities in enumerate(fitted.means.T):
         members = [names[n] for n in np.flatnonzero(probabilities > threshold)]

@@ -1,11 +1,11 @@
-"""What is known of a mode's indices besides the data, such as people's roles: tables joined by label."""
+"""What is known about a mode's indices besides the data, such as people's roles: tables joined by label."""
 
 from __future__ import annotations
 
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,29 +15,26 @@ from tensorm.data.coordinates.listing import Place
 from tensorm.data.inputs import is_a
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, find_mode, posterior_of, read_modes
+from tensorm.posterior.modes import FittedMode, find_mode, read_modes
 from tensorm.tensors import Tensor
-
-if TYPE_CHECKING:
-    from tensorm.estimator.machine import TensOrMachine
 
 Metadata = Mapping[Any, Any]
 
 LABEL = "label"  # the column of labels, if none has the name of the mode
 UNKNOWN = "unknown"
-FEW = 12  # different numbers up to which a column of them is taken for a code
+MOST_CODES = 12  # a column with at most this many different numbers may hold codes instead of measurements
 
 
 class Column(NamedTuple):
-    """One thing that is known of the indices of a mode.
+    """One thing that is known about the indices of a mode.
 
     Attributes
     ----------
     name : str
     values : ndarray of str (N,)
-        As text; empty where nothing is known.
+        As text; empty if unknown.
     numbers : ndarray (N,) or None
-        The values where all that are known are numbers; NaN where nothing is known.
+        The values if all known ones are numbers; NaN if unknown.
     """
 
     name: str
@@ -46,14 +43,14 @@ class Column(NamedTuple):
 
     @property
     def categories(self) -> list[str]:
-        """The different values, in the order in which they appear; none if they are measurements."""
+        """The different values in order of appearance; none for measurements."""
         found = list(dict.fromkeys(value for value in self.values.tolist() if value))
-        code = len(found) <= FEW and self._repeats(found)
+        code = len(found) <= MOST_CODES and self._repeats(found)
         return found if self.numbers is None or code else []
 
     @property
     def grouping(self) -> bool:
-        """Whether the values put indices into groups, as roles do and names do not."""
+        """Whether the values form groups, as roles do and names do not."""
         return bool(self.categories) and self._repeats(self.categories)
 
     def _repeats(self, found: Sequence[str]) -> bool:
@@ -61,19 +58,16 @@ class Column(NamedTuple):
 
     @property
     def groups(self) -> npt.NDArray[np.str_]:
-        """The values with a word where nothing is known, as ``groups`` for words and plots."""
+        """The values, "unknown" if empty, as ``groups`` for descriptions and plots."""
         return np.where(self.values == "", UNKNOWN, self.values)
 
 
-def read_metadata(
-    model: TensOrMachine | Posterior, metadata: Metadata | None
-) -> tuple[tuple[Column, ...], ...]:
-    """Join tables to the modes of a fitted model.
+def read_metadata(posterior: Posterior, metadata: Metadata | None) -> tuple[tuple[Column, ...], ...]:
+    """Join tables to the modes of a fit.
 
     Parameters
     ----------
-    model : TensOrMachine or Posterior
-        A fitted model.
+    posterior : Posterior
     metadata : mapping, optional
         For some modes, by name or number, a table (pandas, polars, pyarrow, or a mapping of columns) with a
         row for each label, in any order. Labels are in the column with the mode's name, or in "label", or in
@@ -83,17 +77,14 @@ def read_metadata(
     Returns
     -------
     tuple of tuples of Column
-        For each mode its columns; labels without a row have empty values.
+        The columns of each mode; labels without a row have empty values.
 
     Raises
     ------
     InputError
-        When a table has a label that the mode does not have, or has one twice.
+        If a table has an unknown label, or a label twice.
     """
-    posterior = posterior_of(model)
-    tables = (
-        {} if metadata is None else {find_mode(posterior, mode): table for mode, table in metadata.items()}
-    )
+    tables = {find_mode(posterior, mode): table for mode, table in (metadata or {}).items()}
     return tuple(
         _join(mode, tables[k]) if k in tables else () for k, mode in enumerate(read_modes(posterior))
     )
@@ -121,7 +112,7 @@ def _same_labels(tensor: Tensor, j: int, k: int) -> bool:
 
 
 def _unfitted(tensor: Tensor, k: int) -> FittedMode:
-    """Return a mode as its reader will see it, before anything is known of its components."""
+    """Return a mode as its reader will see it, before its components are known."""
     return FittedMode(tensor.modes[k], np.zeros((tensor.shape[k], 1)), tensor.labels[k], None)
 
 
@@ -134,26 +125,25 @@ def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
     mode : str
     table : table
     place : callable
-        Says where a row of the table is, for messages.
+        Returns where a row of the table is, for messages.
     """
     k = check_mode(mode, tensor.modes)
     _join(_unfitted(tensor, k), table, place)
 
 
 def groups_of(
-    model: TensOrMachine | Posterior, metadata: Metadata | None, column: str | None = None
+    posterior: Posterior, metadata: Metadata | None, column: str | None = None
 ) -> dict[str, npt.NDArray[np.str_]]:
     """Return a column of each table as ``groups`` for ``describe`` and ``plot_factors``.
 
     Parameters
     ----------
-    model : TensOrMachine or Posterior
-        A fitted model.
+    posterior : Posterior
     metadata : mapping, optional
         As for ``read_metadata``.
     column : str, optional
-        Its name; by default the first whose values occur twice or more on average. Tables without it are
-        passed over.
+        Its name; by default the first whose values occur at least twice on average. Tables without it are
+        skipped.
 
     Returns
     -------
@@ -161,13 +151,13 @@ def groups_of(
         For some modes, by name, the group of each index.
     """
     groups = {}
-    for mode, columns in zip(posterior_of(model).modes, read_metadata(model, metadata), strict=True):
+    for mode, columns in zip(posterior.modes, read_metadata(posterior, metadata), strict=True):
         wanted = (part for part in columns if (part.grouping if column is None else part.name == column))
         found = next(wanted, None)
         if found is not None:
             groups[mode] = found.groups
     if column is not None and not groups:
-        raise InputError(f"column is {column!r}, which no table of metadata has; give the name of one.")
+        raise InputError(f"column is {column!r}, but no table of metadata has such a column.")
     return groups
 
 
@@ -182,8 +172,8 @@ def _join(mode: FittedMode, table: Any, place: Place = _place) -> tuple[Column, 
     for name, values in columns.items():
         if len(values) != len(rows):
             raise InputError(
-                f"metadata for {mode.name!r} has {len(values)} values in {name!r} and {len(rows)} labels; "
-                "give as many."
+                f"metadata for {mode.name!r} has {len(values)} values in {name!r} and {len(rows)} in the "
+                "column of labels; give one value for each label."
             )
         spread: list[Any] = [None] * len(mode.means)
         for value, places in zip(values, rows, strict=True):
@@ -194,7 +184,7 @@ def _join(mode: FittedMode, table: Any, place: Place = _place) -> tuple[Column, 
 
 
 def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, list[Any]]]:
-    """Return the labels of a table's rows, None if they are those of the mode, and its other columns."""
+    """Return the labels of a table's rows (None if it has a row for each index) and its other columns."""
     index = None
     named = type(getattr(table, "index", None)).__name__ != "RangeIndex"
     if is_a(table, "pandas", "Series") and named:
@@ -206,8 +196,8 @@ def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, lis
         array = np.asarray(table)
         if array.shape != (len(mode.means),):
             raise InputError(
-                f"metadata for {mode.name!r} is no table and has shape {array.shape}; give a table with a "
-                f"column of labels, or ({len(mode.means)},), one value for each index."
+                f"metadata for {mode.name!r} is not a table and has shape {array.shape}; give a table with a "
+                f"column of labels, or an array of shape ({len(mode.means)},)."
             )
         return None, {str(getattr(table, "name", None) or "group"): array.tolist()}
     if columns and all(isinstance(values, Mapping) for values in columns.values()):
@@ -219,7 +209,9 @@ def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, lis
     if key is None and index is not None:
         return _names(index), columns
     if not columns:
-        raise InputError(f"metadata for {mode.name!r} has no columns; give one with labels and others.")
+        raise InputError(
+            f"metadata for {mode.name!r} has no columns; give one of labels and at least one more."
+        )
     labels = columns.pop(next(iter(columns)) if key is None else key)
     return _names(labels), columns
 
@@ -229,7 +221,7 @@ def _names(labels: Sequence[Any]) -> list[str]:
 
 
 def _columns(table: Any) -> dict[str, Any] | None:
-    """Return the columns of a table, or None if it is none."""
+    """Return the columns of a table, or None if it is not a table."""
     if isinstance(table, Mapping):
         return {
             str(name): values if isinstance(values, Mapping) else list(values)
@@ -245,18 +237,18 @@ def _columns(table: Any) -> dict[str, Any] | None:
 
 
 def _find_rows(mode: FittedMode, labels: Sequence[str], place: Place) -> list[list[int]]:
-    """Return for each label where in the mode it is."""
+    """Return the indices of each label."""
     places: dict[str, list[int]] = {}
     for n in range(len(mode.means)):
         places.setdefault(mode.label(n), []).append(n)
     first: dict[str, int] = {}
     for row, label in enumerate(labels):
         if not label and label not in places:
-            raise InputError(f"metadata for {mode.name!r} has no label in {place(row)}; give one.")
+            raise InputError(f"metadata for {mode.name!r} has no label in {place(row)}; add one.")
         if label not in places:
             raise InputError(
-                f"metadata for {mode.name!r} has the label {label!r} in {place(row)}, which the data do not "
-                f"have; theirs are like {mode.label(0)!r}."
+                f"metadata for {mode.name!r} has the unknown label {label!r} in {place(row)}; labels in the "
+                f"data look like {mode.label(0)!r}."
             )
         if label in first:
             raise InputError(
@@ -282,7 +274,7 @@ def _column(name: str, values: Sequence[Any]) -> Column:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN or NaT, none of which is what it is."""
+    """Whether a value is None, NaN, NaT or NA; NaN and NaT differ from themselves."""
     return value is None or bool(value != value) or type(value).__name__ == "NAType"
 
 

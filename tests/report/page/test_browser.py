@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
-from tensorm import write_report
+from tensorm.report.page import write_report
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = [
@@ -49,7 +49,7 @@ def reports(tmp_path_factory, ward_fit):
     """A fitted ward, the small ward with someone in doubt, hostile labels, and many labels."""
     folder = tmp_path_factory.mktemp("reports")
     X, model = ward_fit
-    write_report(model, folder / "ward.html", X=X, metadata={"person": X.role, "met": X.role})
+    model.report(folder / "ward.html", X, metadata={"person": X.role, "met": X.role})
     score = {"label": PEOPLE, "role": ROLES, "score": [50, -5, 40, 30, -10, 80, 70, 60]}
     write_report(ward_posterior(), folder / "small.html", metadata={"person": score})
     hours = np.array([*HOSTILE, "a", "b"])

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, ward_posterior
-from tensorm import FileError, InputError, TensOrMachine, datasets, write_report
-from tensorm.report.page import render_report
+from tensorm import FileError, InputError, TensOrMachine, datasets
+from tensorm.report.page import render_report, write_report
 from tensorm.report.page.cells import component_cells, slice_cells, thin
 from tensorm.report.page.charts import chart_selection, ticks
 from tensorm.report.selection import Candidate, Selection, Trial
@@ -66,12 +66,11 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def ward(ward_fit):
+def ward(ward_fit, tmp_path_factory):
     X, model = ward_fit
-    page = render_report(
-        model, X=X, metadata={"person": X.role, "met": X.role}, selection=SELECTION, title="The ward"
-    )
-    return model, page
+    page = tmp_path_factory.mktemp("report") / "ward.html"
+    model.report(page, X, metadata={"person": X.role, "met": X.role}, selection=SELECTION, title="The ward")
+    return model, page.read_text(encoding="utf-8")
 
 
 def test_the_page_says_everything_in_its_order(ward) -> None:
@@ -85,12 +84,12 @@ def test_the_page_says_everything_in_its_order(ward) -> None:
         "Who is in which component",
         "Component by component",
         "Data and reconstruction",
-        "Components and what is known of their members",
+        "Components and metadata",
         "role: doctor",
         "Do the chains agree?",
         "R-hat",
         "Why 2 components? Two are enough.",
-        "how to make this again",
+        "how to repeat this fit",
         "TensOrMachine(n_components=7, n_chains=2, n_draws=20, random_state=0).fit(X)",
     ]
     places = [text.find(part) for part in wanted]
@@ -102,7 +101,9 @@ def test_numbers_known_of_members_and_the_command_are_there(ward_fit) -> None:
     X, model = ward_fit
     age = np.where(X.role == "patient", 80, 40) + np.arange(75) % 20
     command = "tensorm fit '<b>.csv' --modes hour,person,met"
-    page = render_report(model, metadata={"person": {"label": X.person.values, "age": age}}, command=command)
+    metadata = {"person": {"label": X.person.values, "age": age}}
+    settings = {"n_components": 7}
+    page = render_report(model.posterior_, metadata=metadata, command=command, settings=settings)
     reader = Reader(page)
     assert re.search(r"\d person age median \d\d(\.5)? \d\d(\.5)? elsewhere \d", reader.text)
     assert f"In a terminal {command} In Python" in reader.text
@@ -166,8 +167,8 @@ def test_a_posterior_by_itself_has_no_data_settings_or_selection() -> None:
     reader = Reader(render_report(ward_posterior()))
     text = reader.text
     assert "Reconstruction" in text
-    assert "give the data" in text
-    for absent in ("Data and reconstruction", "Why ", "All settings", "what is known of"):
+    assert "pass the data" in text
+    for absent in ("Data and reconstruction", "Why ", "All settings", "Components and metadata"):
         assert absent not in text
     assert reader.data()["slices"]["data"] is None
     assert [attrs["id"] for tag, attrs in reader.tags if tag == "article"] == ["component-0", "component-1"]
@@ -177,8 +178,8 @@ def test_empty_components_and_chains_in_doubt_are_named() -> None:
     draw = [bits(3, [0], [], [1]), bits(4, [0, 1], [], [2])]
     other = [bits(3, [0], [], []), bits(4, [0, 1], [], [])]
     text = Reader(render_report(make_posterior([[draw] * 4, [other] * 4, [other] * 4]))).text
-    assert "Empty, or found by too few chains to be described: 1, 2." in text
-    assert "Take care." in text
+    assert "Empty, or found by too few chains to describe: 1, 2." in text
+    assert "Caution." in text
 
 
 @pytest.mark.parametrize("shape", [(5, 4), (3, 2, 5, 4)])
@@ -263,7 +264,7 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path) -> None:
         write_report(ward_posterior(), None)
     with pytest.raises(InputError, match=r"X has shape \(2, 2\); give \(6, 8, 8\), as in fit"):
         write_report(ward_posterior(), tmp_path / "report.html", X=np.eye(2))
-    with pytest.raises(InputError, match="has the label 'x' in row 1"):
+    with pytest.raises(InputError, match="has the unknown label 'x' in row 1"):
         write_report(ward_posterior(), tmp_path / "report.html", metadata={"hour": {"label": ["x"]}})
     assert not os.listdir(tmp_path)
 
@@ -274,11 +275,13 @@ def test_without_jinja_it_says_how_to_get_it(monkeypatch) -> None:
         render_report(ward_posterior())
 
 
-def test_arrays_in_settings_are_named_by_their_shape() -> None:
+def test_arrays_in_settings_are_named_by_their_shape(tmp_path) -> None:
     X = np.eye(4)
     init = [np.eye(4)[:, :2], np.eye(4)[:, :2]]
     model = TensOrMachine(2, init=init, n_chains=1, n_draws=3, burn_in=2, progress=False).fit(X)
-    text = Reader(render_report(model)).text
+    model.report(tmp_path / "page.html")
+    text = Reader((tmp_path / "page.html").read_text(encoding="utf-8")).text
+    assert "TensOrMachine(n_components=2, n_chains=1, n_draws=3, burn_in=2, init=" in text
     assert "init=[<array of shape (4, 2)>, <array of shape (4, 2)>]" in text
-    assert "No seed was given" in text
+    assert "No random seed" in text
     assert HOURS[0] not in text

@@ -1,4 +1,4 @@
-"""Pictures of components, cells, chains and associations: what is drawn, and what is refused."""
+"""Pictures of components, cells and associations: what is drawn, and what is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
 from tensorm import InputError, TensOrMachine
 from tensorm.posterior.contributions import Contribution
-from tensorm.report.associations import Associations, associate
+from tensorm.report.associations import associate
 from tensorm.report.plots import (
     plot_associations,
     plot_component,
@@ -18,7 +18,6 @@ from tensorm.report.plots import (
     plot_members,
     plot_reconstruction,
     plot_slice,
-    plot_traces,
 )
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -100,44 +99,30 @@ def test_data_and_reconstruction_side_by_side() -> None:
     assert bar.get_ylabel() == "probability"
 
 
-def test_a_line_for_each_chain() -> None:
-    posterior = replace(ward_posterior(3), kept=(True, False, True))
-    ax = plot_traces(posterior, "accuracy")
-    assert [line.get_label() for line in ax.lines] == ["chain 0", "chain 1, left out", "chain 2"]
-    np.testing.assert_array_equal(ax.lines[0].get_ydata(), posterior.chains[0].accuracy)
-    assert ax.get_ylabel() == "accuracy"
-    figure, mine = pyplot.subplots()
-    assert plot_traces(posterior, ax=mine) is mine
-    np.testing.assert_array_equal(mine.lines[0].get_ydata(), posterior.chains[0].log_likelihood)
-    assert figure.axes == [mine]
-    with pytest.raises(InputError, match="quantity is 'speed'"):
-        plot_traces(posterior, "speed")
-
-
 def test_contributions() -> None:
     rows = (Contribution(0, 10, 8, 8, 5, 2, 0.1, 3.0), Contribution(1, 6, 4, 1, 1, 1, 0.0, 1.0))
     ax = plot_contributions(replace(ward_posterior(), contributions=rows))
     spans = [(bar.get_x(), bar.get_width()) for bar in ax.patches]
     assert spans == [(0, 5), (0, 1), (5, 3), (1, 3), (0, -2), (0, -1)]
     fitted = TensOrMachine(2, n_chains=1, n_draws=3, burn_in=2, progress=False).fit(np.eye(4))
-    assert len(plot_contributions(fitted).patches) == 6
-    with pytest.raises(InputError, match="holds no contributions"):
+    assert len(plot_contributions(fitted.posterior_).patches) == 6
+    with pytest.raises(InputError, match="has no contributions"):
         plot_contributions(ward_posterior())
 
 
 def test_associations() -> None:
     found = associate(ward_posterior(), {"person": ROLES})
-    ax = plot_associations(found, q=0.1)
+    ax = plot_associations(ward_posterior(), {"person": ROLES}, q=0.1)
     values = ax.get_images()[0].get_array()
     assert values.shape == (2, 2)
     by_name = dict(zip(names(ax.yaxis), values, strict=True))
     row = next(row for row in found.rows if (row.component, row.category) == (0, "doctor"))
     assert by_name["person, group: doctor"][0] == pytest.approx(-np.log10(row.q))
     assert len(ax.lines) == (1 if found.below(0.1) else 0)
-    assert len(plot_associations(found, q=1.0).lines[0].get_xdata()) == 4
+    assert len(plot_associations(ward_posterior(), {"person": ROLES}, q=1.0).lines[0].get_xdata()) == 4
     ages = {"met": {"label": [f"doctor 0{n}" for n in range(1, 5)] + [f"nurse 0{n}" for n in range(1, 5)]}}
     ages["met"]["age"] = range(8)
-    marks = plot_associations(associate(ward_posterior(), ages), q=1.0).lines
+    marks = plot_associations(ward_posterior(), ages, q=1.0).lines
     assert {line.get_marker() for line in marks} <= {"^", "v"}
-    with pytest.raises(InputError, match="associations holds no pairs"):
-        plot_associations(Associations(()))
+    with pytest.raises(InputError, match="metadata has nothing to test"):
+        plot_associations(ward_posterior(), {"person": {"label": PEOPLE, "ward": ["north"] * 8}})

@@ -1,8 +1,8 @@
-"""A fit as one HTML page that can be mailed: what was found, who is in it, how sure that is.
+"""A fit as a single HTML page that can be mailed: what was found, who is in it, how certain that is.
 
-``write`` puts the page together from ``page.html``, ``page.css`` and ``page.js``; ``cells`` works out the
-pictures of cells, ``charts`` those of chains and scores, ``recipe`` how to fit the same again, and ``pack``
-what the script reads.
+``write`` assembles the page from ``page.html``, ``page.css`` and ``page.js``; ``cells`` prepares the pictures
+of cells, ``charts`` those of chains and scores, ``recipe`` the code that repeats the fit, ``pack`` the data
+that the script reads.
 """
 
 from tensorm.report.page.write import render_report, write_report

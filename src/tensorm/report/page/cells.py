@@ -1,8 +1,8 @@
-"""Cells to look at: the data beside what the fit predicts, slice by slice, and the cells of each component.
+"""Pictures of cells: the data next to the predictions, slice by slice, and the cells of each component.
 
-Two modes are the sides of a picture, the largest ones; the others are gone through. Modes with too many
-indices for a page are thinned out evenly, in the order of their strongest component, so that each keeps its
-share.
+The two largest modes are the rows and columns of a picture; each combination of the others has its own slice.
+Modes with too many indices for a page are thinned evenly, in the order of their strongest component, so that
+each component keeps its share.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import MEMBER, FittedMode, read_modes
+from tensorm.posterior.modes import FittedMode, read_modes
 from tensorm.tensors.protocol import MISSING, Tensor
 
 Index = npt.NDArray[np.intp]
 
-SIDE, SLICES = 160, 24  # most rows and columns of a picture, and most pictures
-BLOCK_SIDE, BLOCK_CELLS = 60, 2**20  # the same for the cells of a component, and most cells looked at
+SIDE, SLICES = 160, 24  # maximal rows and columns of a picture, and number of pictures
+BLOCK_SIDE, BLOCK_CELLS = 60, 2**20  # the same for a component, and the cells that are averaged
 
 
 class Slices(NamedTuple):
@@ -34,11 +34,11 @@ class Slices(NamedTuple):
     titles: list[str]
     predicted: list[list[int]]  # for each picture P(x = 1) of its cells in percent, row by row
     data: list[list[int]] | None  # 0, 1 and -1 for missing
-    complete: bool  # whether every cell is there
+    complete: bool  # whether every cell is shown
 
 
 class Block(NamedTuple):
-    """The cells of a component: rows and columns its members, shades the share of ones in the other modes."""
+    """A component's members as rows and columns, shaded by the share of ones over the other modes."""
 
     rows: int
     columns: int
@@ -49,7 +49,7 @@ class Block(NamedTuple):
 
 
 def slice_cells(posterior: Posterior, tensor: Tensor | None) -> Slices:
-    """Return the pictures of all slices, or of some rows, columns and slices of a large tensor."""
+    """Return pictures of all slices, or of some rows, columns and slices of a large tensor."""
     modes, (rows, columns) = read_modes(posterior), _sides(posterior.shape)
     others = [k for k in range(len(posterior.shape)) if k not in (rows, columns)]
     most = {rows: SIDE, columns: SIDE} | {k: max(2, int(SLICES ** (1 / len(others)))) for k in others}
@@ -75,11 +75,11 @@ def slice_cells(posterior: Posterior, tensor: Tensor | None) -> Slices:
 
 
 def component_cells(posterior: Posterior, tensor: Tensor | None, component: int) -> Block | None:
-    """Return the cells of a component as they are in the data or as predicted; None if it is empty."""
+    """Return the cells of a component, observed or predicted; None if it is empty."""
     modes, (rows, columns) = read_modes(posterior), _sides(posterior.shape)
     others = [k for k in range(len(posterior.shape)) if k not in (rows, columns)]
     room = int((BLOCK_CELLS / BLOCK_SIDE**2) ** (1 / max(1, len(others))))
-    members = [np.flatnonzero(mode.means[:, component] > MEMBER) for mode in modes]
+    members = [np.sort(mode.members(component)) for mode in modes]
     if not all(len(index) for index in members):
         return None
     indices = [thin(index, BLOCK_SIDE if k in (rows, columns) else room) for k, index in enumerate(members)]
@@ -101,12 +101,12 @@ def component_cells(posterior: Posterior, tensor: Tensor | None, component: int)
 
 
 def thin(order: Index, most: int) -> Index:
-    """Return at most so many of some indices, evenly spread over their order."""
+    """Return at most this many indices, evenly spread over their order."""
     return order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(np.intp)]
 
 
 def _title(mode: FittedMode, n: int) -> str:
-    """Return the name of an index after that of its mode, unless it has it already."""
+    """Return the names of a mode and its index, or only the latter if it begins with the former."""
     label = mode.label(n)
     return label if label.lower().startswith(mode.name.lower()) else f"{mode.name} {label}"
 

@@ -1,4 +1,4 @@
-"""Line charts as plain SVG: where lines, dots and ticks go. ``page.html`` draws and ``page.css`` colours."""
+"""Coordinates of line charts in SVG; ``page.html`` draws them and ``page.css`` sets the colours."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 380, 220
 RIGHT, TOP, BOTTOM = 10, 12, 36
 LETTER = 6.6  # width of a digit
-POINTS = 250  # most points of a line
-COLOURS = 7  # lines that have a colour of their own in page.css
+POINTS = 250  # maximal points of a line
+COLOURS = 7  # number of line colours in page.css
 
 
 class Tick(NamedTuple):
@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """All that the page needs to draw a chart of ``WIDTH`` x ``HEIGHT``."""
+    """Everything needed to draw a chart of ``WIDTH`` x ``HEIGHT``."""
 
     title: str
     x_name: str
@@ -52,12 +52,12 @@ class Chart(NamedTuple):
 
 
 def chart_traces(posterior: Posterior) -> list[Chart]:
-    """Return the log-likelihood and the accuracy of the draws of each chain."""
+    """Return charts of the log-likelihood and the accuracy over the draws of each chain."""
     likely = [trace.log_likelihood for trace in posterior.chains]
     right = [trace.accuracy for trace in posterior.chains]
     return [
         _trace("log-likelihood", likely, posterior.kept),
-        _trace("share of cells as the components say", right, posterior.kept, most=1.0),
+        _trace("share of cells predicted correctly", right, posterior.kept, most=1.0),
     ]
 
 
@@ -86,7 +86,7 @@ def chart_selection(selection: Selection) -> Chart:
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Return round numbers from low to high, at most so many."""
+    """Return at most this many round numbers between low and high."""
     span = high - low
     if not span > 0:
         return [low]
@@ -120,7 +120,7 @@ def _trace(
 
 
 class _Scale:
-    """Places numbers from ``low`` to ``high`` between two ends of an axis."""
+    """Maps numbers between ``low`` and ``high`` to positions on an axis."""
 
     def __init__(self, low: float, high: float, start: float, end: float) -> None:
         self.low, self.high, self.start, self.end = float(low), float(high), start, end
@@ -137,7 +137,7 @@ def _range(values: npt.NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _name(y: _Scale) -> tuple[list[Tick], float]:
-    """Return the ticks of an axis, and how much room their names take."""
+    """Return the ticks of an axis, and the width of their labels."""
     places = ticks(y.low, y.high)
     step = places[1] - places[0] if len(places) > 1 else 1.0
     digits = max(0, -math.floor(math.log10(step) + 1e-9))

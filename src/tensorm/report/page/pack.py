@@ -1,4 +1,4 @@
-"""What the page's script reads: one JSON text, compressed, in letters that no browser takes for markup."""
+"""The data that the page's script reads: compressed JSON, encoded so that no browser takes it for markup."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNITS = 10_000  # of a probability
 
 
 def pack_modes(modes: Sequence[FittedMode], columns: Sequence[Sequence[Column]]) -> list[dict[str, Any]]:
-    """Return each mode's labels, means and what else is known of its indices."""
+    """Return each mode's labels, means and metadata."""
     return [
         {
             "name": mode.name,
@@ -31,7 +31,7 @@ def pack_modes(modes: Sequence[FittedMode], columns: Sequence[Sequence[Column]])
 
 
 def pack(modes: list[dict[str, Any]], L: int, slices: Slices, blocks: Sequence[Block | None]) -> str:
-    """Return all of it as letters, digits, +, / and =."""
+    """Return all of it in base64."""
     content = {
         "components": L,
         "modes": modes,

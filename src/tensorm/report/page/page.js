@@ -1,28 +1,28 @@
 "use strict";
-// The page's only script. It reads what the page was made with, draws it on canvases and fills the lists of members.
-// Labels come from anywhere: they are only ever set as text, never as markup.
+// The page's only script. It reads the packed data, draws them on canvases and fills the lists of members.
+// Labels are untrusted: they are only ever set as text, never as markup.
 (async () => {
   const root = document.documentElement;
   const tip = document.getElementById("tip");
   const slider = document.getElementById("threshold");
-  const MOST = 100; // members of a list before the rest is folded away
-  const MOST_PRINTED = 24, PRINT_HEIGHT = 800; // the same on paper, and pixels of a heat map there
+  const MOST = 100; // members listed before the rest is folded
+  const MOST_PRINTED = 24, PRINT_HEIGHT = 800; // members and height of a heat map in pixels on paper
 
   let page;
   try {
-    const octets = Uint8Array.from(atob(document.getElementById("data").textContent.trim()), c => c.charCodeAt(0));
-    const stream = new Blob([octets]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const bytes = Uint8Array.from(atob(document.getElementById("data").textContent.trim()), c => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
     page = await new Response(stream).json();
   } catch (error) {
     const trouble = document.getElementById("trouble");
-    trouble.textContent = "The pictures of this page need a newer browser, of 2023 or later.";
+    trouble.textContent = "The pictures on this page need a newer browser, from 2023 or later.";
     trouble.hidden = false;
     return;
   }
   const L = page.components;
   let threshold = Number(slider.value);
   let printing = false;
-  const drawings = []; // everything with a draw(), to be drawn again when colours or sizes change
+  const drawings = []; // everything with a draw(), redrawn when colours or sizes change
 
   const chance = (mode, n, l) => mode.means[n * L + l] / 10000;
   const strongest = (mode, n) => {
@@ -38,7 +38,7 @@
     return element;
   };
 
-  // Colours, as the style sheet has them now.
+  // The current colours of the style sheet.
   const colours = {};
   const readColours = () => {
     const style = getComputedStyle(root);
@@ -53,7 +53,7 @@
     colours.font = getComputedStyle(document.body).fontFamily;
   };
 
-  // Give a canvas a size in pixels of the page and return what it is drawn with.
+  // Set the size of a canvas in CSS pixels and return its drawing context.
   const prepare = (canvas, width, height) => {
     const ratio = printing ? 3 : window.devicePixelRatio || 1;
     canvas.width = Math.round(width * ratio);
@@ -85,8 +85,8 @@
   };
   const hideTip = () => { tip.hidden = true; };
 
-  // Let a picture of fields answer the pointer and the keys. It has rows(), columns(), find(x, y), box(row, column),
-  // say(row, column) and draw(), and may have reveal(row), enter(row, column) and click(x, y); `at` is where we are.
+  // Let a picture respond to pointer and keys. It has rows(), columns(), find(x, y), box(row, column),
+  // say(row, column) and draw(), and may have reveal(row), enter(row, column) and click(x, y); `at` is the current field.
   const answer = (canvas, picture) => {
     const leave = () => { picture.at = null; hideTip(); picture.draw(); };
     const go = (at, x, y) => {
@@ -99,7 +99,7 @@
       if (at) go(at, event.clientX, event.clientY); else if (picture.at || !tip.hidden) leave();
     };
     canvas.addEventListener("pointermove", point);
-    canvas.addEventListener("pointerdown", point); // a finger does not move before it is there
+    canvas.addEventListener("pointerdown", point); // a touch starts without a move
     canvas.addEventListener("pointerleave", event => event.pointerType === "mouse" && leave());
     canvas.addEventListener("blur", leave);
     canvas.addEventListener("click", event => picture.click && picture.click(event.offsetX, event.offsetY));
@@ -126,7 +126,7 @@
     pen.strokeRect(box.x + 0.5, box.y + 0.5, Math.max(2, box.width - 1), Math.max(2, box.height - 1));
   };
 
-  // A mode as a heat map. Only the rows in sight are drawn, so thousands of them scroll as well as ten.
+  // A mode as a heat map. Only visible rows are drawn, so thousands scroll as smoothly as ten.
   const heatMap = (section, mode) => {
     const pick = name => section.querySelector(name);
     const scroller = pick(".scroller"), spacer = pick(".spacer"), canvas = pick("canvas"), count = pick(".count");
@@ -185,7 +185,7 @@
       const fontSize = Math.min(13, height - 1), named = height >= 9;
       const step = Math.ceil(14 / height);
       pen.textBaseline = "middle";
-      if (height < 1) for (let y = 0; y < size.whole; y++) { // several rows share a line: show their mean
+      if (height < 1) for (let y = 0; y < size.whole; y++) { // several rows share a pixel row: show their mean
         const from = Math.floor(y / height), to = Math.min(rows.length, Math.max(from + 1, Math.floor((y + 1) / height)));
         for (let l = 0; l < L; l++) {
           let sum = 0;
@@ -230,7 +230,7 @@
         }
       }
       pen.textAlign = "left";
-      if (!rows.length) { pen.fillStyle = colours.soft; pen.fillText("nothing fits", 8, HEAD - 8); }
+      if (!rows.length) { pen.fillStyle = colours.soft; pen.fillText("no matches", 8, HEAD - 8); }
       if (picture.at) outline(pen, picture.box(picture.at.row, picture.at.column));
     };
     const picture = {
@@ -272,7 +272,7 @@
     return found;
   };
 
-  // The members of one component in one mode, surest first.
+  // The members of one component in one mode, most probable first.
   const memberList = (section, mode, l) => {
     const list = section.querySelector("ol"), count = section.querySelector(".count"), groups = section.querySelector(".groups");
     let open = false;
@@ -283,7 +283,7 @@
       if (kinds) {
         const tally = new Map();
         for (const n of found) tally.set(kinds.values[n], (tally.get(kinds.values[n]) || 0) + 1);
-        groups.textContent = [...tally].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([kind, many]) => many + " " + (kind || "unknown")).join(", ") + (tally.size > 6 ? ", …" : "");
+        groups.textContent = [...tally].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([kind, many]) => (kind || "unknown") + ": " + many).join(", ") + (tally.size > 6 ? ", …" : "");
       }
       const shown = open && !printing ? found : found.slice(0, printing ? MOST_PRINTED : MOST);
       const items = shown.map(n => {
@@ -310,7 +310,7 @@
     return fill;
   };
 
-  // A rectangle of cells: shades in percent, -1 for missing.
+  // A rectangle of cells: shades in percent, -1 if missing.
   const cellPicture = (canvas, parts) => {
     // parts: rows(), columns() -> labels by position; value(row, column); width() in pixels; say(row, column); twin
     let size = {};
@@ -383,11 +383,11 @@
     };
     const now = () => (which ? Number(which.value) : 0);
     const seen = (row, column) => slices.data[now()][rows[row] * across + columns[column]];
-    const said = (row, column) => slices.predicted[now()][rows[row] * across + columns[column]];
+    const predicted = (row, column) => slices.predicted[now()][rows[row] * across + columns[column]];
     const say = (row, column) => {
       const names = rowMode.labels[slices.row_indices[rows[row]]] + ", " + columnMode.labels[slices.column_indices[columns[column]]];
       const fact = slices.data ? ["data: " + (seen(row, column) < 0 ? "missing" : seen(row, column))] : [];
-      return [names, ...fact, "predicted: " + (said(row, column) / 100).toFixed(2)].join("\n");
+      return [names, ...fact, "predicted: " + (predicted(row, column) / 100).toFixed(2)].join("\n");
     };
     const made = {};
     const parts = (name, value) => ({
@@ -396,7 +396,7 @@
       twin: () => made[name === "data" ? "predicted" : "data"],
     });
     arrange();
-    made.predicted = cellPicture(pick("canvas.predicted"), parts("predicted", said));
+    made.predicted = cellPicture(pick("canvas.predicted"), parts("predicted", predicted));
     if (slices.data) made.data = cellPicture(pick("canvas.data"), parts("data", (row, column) => { const cell = seen(row, column); return cell < 0 ? -1 : 100 * cell; }));
     const draw = () => {
       hideTip();

@@ -1,51 +1,42 @@
-"""How to make a fit again: its settings, as a table and as lines of Python."""
+"""How to repeat a fit: its settings, as a table and as Python code."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorm.posterior.draws import Posterior
 
-if TYPE_CHECKING:
-    from tensorm.estimator.machine import TensOrMachine
-
 NO_RECIPE = ("progress", "n_jobs")  # the draws do not depend on them
+Settings = Mapping[str, Any]
 
 
-def list_settings(model: TensOrMachine | Posterior) -> dict[str, str]:
-    """Return the settings of an estimator as text; none of a posterior by itself."""
-    return {name: _text(value) for name, value in _settings(model).items()}
+def list_settings(settings: Settings) -> dict[str, str]:
+    """Return the settings as text."""
+    return {name: _text(value) for name, value in settings.items()}
 
 
-def write_recipe(model: TensOrMachine | Posterior, posterior: Posterior) -> str:
-    """Return lines of Python that fit the same again."""
+def write_recipe(posterior: Posterior, settings: Settings, defaults: Settings) -> str:
+    """Return Python code that repeats the fit; settings equal to their defaults are left out."""
     sizes = " x ".join(
         f"{size:,} ({mode})" for size, mode in zip(posterior.shape, posterior.modes, strict=True)
     )
-    defaults = {name: part.default for name, part in inspect.signature(type(model)).parameters.items()}
-    settings = {name: _text(value) for name, value in _settings(model).items() if name not in NO_RECIPE}
     arguments = ", ".join(
-        f"{name}={settings[name]}"
-        for name, default in defaults.items()
-        if name in settings and (name == "n_components" or settings[name] != _text(default))
+        f"{name}={text}"
+        for name, text in list_settings(settings).items()
+        if name not in NO_RECIPE and (name == "n_components" or text != _text(defaults.get(name)))
     )
     return (
-        f"import tensorm\n\nX = ...  # the cells, {sizes}\n"
+        f"import tensorm\n\nX = ...  # the data, {sizes}\n"
         f"model = tensorm.TensOrMachine({arguments}).fit(X)\n"
-        'tensorm.write_report(model, "report.html", X=X)\n'
+        'model.report("report.html", X)\n'
     )
-
-
-def _settings(model: Any) -> Mapping[str, Any]:
-    return model.get_params(deep=False) if hasattr(model, "get_params") else {}
 
 
 def _text(value: Any) -> str:
-    """Return a setting as Python, or what it is where that would be long."""
+    """Return a setting as Python code, or a short placeholder for a long one."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, (str, bool, int, float)):
         return repr(value)

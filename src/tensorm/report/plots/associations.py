@@ -1,4 +1,4 @@
-"""Components against what is known of their members."""
+"""Components and the metadata of their members."""
 
 from __future__ import annotations
 
@@ -8,37 +8,46 @@ import numpy as np
 
 from tensorm.data.checks import check_number
 from tensorm.errors import InputError
-from tensorm.report.associations import Associations, Pair
+from tensorm.posterior.align import MEMBER
+from tensorm.posterior.draws import Posterior
+from tensorm.report.associations import Pair, associate
+from tensorm.report.metadata import Metadata
 from tensorm.report.plots.style import COLOURS, LINE, POINTS, name_axes, new_axes, shades
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKS = {0: "o", 1: "^", -1: "v"}  # by direction
-STRONGEST = 6.0  # -log10 q from which on a field is as dark as it gets
+STRONGEST = 6.0  # -log10 q of the darkest shade
 
 
-def plot_associations(associations: Associations, ax: Axes | None = None, q: float = 0.05) -> Axes:
-    """Draw which components hold more of a group than chance would put there, or have larger numbers.
+def plot_associations(
+    posterior: Posterior,
+    metadata: Metadata,
+    ax: Axes | None = None,
+    q: float = 0.05,
+    threshold: float = MEMBER,
+) -> Axes:
+    """Draw which components are associated with which groups or measurements.
 
     Parameters
     ----------
-    associations : Associations
-        From ``associate``.
+    posterior, metadata, threshold
+        As for ``tensorm.report.associations.associate``.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
     q : float, default 0.05
-        Pairs with a q of at most this get a dot; for numbers, a triangle that points up where those of the
-        members are larger than the others', and down where they are smaller.
+        Pairs with a q of at most this are marked: groups by a dot, measurements by a triangle that points up
+        if the members' are larger than the others', and down if they are smaller.
 
     Returns
     -------
     matplotlib Axes
-        A row for each group and each kind of numbers, a column for each component; the darker, the smaller q.
+        A row for each group and each measurement, a column for each component; darker means smaller q.
     """
+    limit, associations = check_number("q", q), associate(posterior, metadata, threshold)
     if not len(associations):
-        raise InputError("associations holds no pairs; give what associate returns for a table with groups.")
-    limit = check_number("q", q)
+        raise InputError("metadata has nothing to test; give a table with groups or measurements.")
     groups = list(dict.fromkeys(_name(row) for row in sorted(associations.rows, key=lambda row: row.mode)))
     L = 1 + max(row.component for row in associations.rows)
     values = np.ma.masked_all((len(groups), L))
@@ -47,9 +56,9 @@ def plot_associations(associations: Associations, ax: Axes | None = None, q: flo
     ax = new_axes(ax, (1.8 + 0.28 * L, 0.9 + 0.2 * len(groups)))
     image = ax.imshow(values, cmap=shades(), vmin=0, vmax=STRONGEST, aspect="auto")
     for direction, mark in MARKS.items():
-        sure = [row for row in associations.below(limit) if row.direction == direction]
-        if sure:
-            places = ([row.component for row in sure], [groups.index(_name(row)) for row in sure])
+        marked = [row for row in associations.below(limit) if row.direction == direction]
+        if marked:
+            places = ([row.component for row in marked], [groups.index(_name(row)) for row in marked])
             ax.plot(
                 *places, mark, color="white", markersize=4, markeredgecolor=COLOURS[-1], markeredgewidth=0.6
             )

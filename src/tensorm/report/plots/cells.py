@@ -1,4 +1,4 @@
-"""Slices of a tensor: its cells, and the probability that each is 1."""
+"""Slices of a tensor: the cells, and the probability that each is 1."""
 
 from __future__ import annotations
 
@@ -9,47 +9,42 @@ import numpy as np
 
 from tensorm.data.checks import check_index
 from tensorm.errors import InputError
-from tensorm.posterior.modes import FittedMode, find_mode, posterior_of, read_modes
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import FittedMode, find_mode, read_modes
 from tensorm.report.plots.style import LINE, POINTS, SMALLEST, explain, new_axes, pyplot, shades
-from tensorm.tensors import as_tensor
 from tensorm.tensors.protocol import MISSING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from tensorm.estimator.machine import TensOrMachine
-    from tensorm.posterior.draws import Posterior
-
 
 def plot_slice(
-    model: TensOrMachine | Posterior,
+    posterior: Posterior,
     at: Mapping[Any, Any] | None = None,
     X: Any = None,
     ax: Axes | None = None,
     colorbar: bool = True,
 ) -> Axes:
-    """Draw the cells of two modes, with one index in each other mode.
+    """Draw the cells of two modes at one index of each other mode.
 
     Parameters
     ----------
-    model : TensOrMachine or Posterior
-        A fitted model.
+    posterior : Posterior
     at : mapping
         For all modes but two, by name or number, an index or its label, such as ``{"hour": "09-10"}``; not
         needed for a matrix.
     X : array-like or tensor, optional
-        The data, to be drawn in place of the predictions; missing cells are grey.
+        Data to draw instead of predictions; missing cells are grey.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
     colorbar : bool, default True
-        Whether to explain the shades beside the picture.
+        Whether to add a colour bar.
 
     Returns
     -------
     matplotlib Axes
     """
-    posterior = posterior_of(model)
     modes, fixed = read_modes(posterior), _find(posterior, at)
     rows, columns = (k for k in range(len(modes)) if k not in fixed)
     indices = [
@@ -58,10 +53,7 @@ def plot_slice(
     if X is None:
         cells = np.ma.array(posterior.take(indices).predict_all())
     else:
-        tensor = as_tensor(X)
-        if tensor.shape != posterior.shape:
-            raise InputError(f"X has shape {tensor.shape}; give {posterior.shape}, as in fit.")
-        cells = np.ma.masked_equal(tensor.read_cells(indices), MISSING)
+        cells = np.ma.masked_equal(posterior.check_tensor(X).read_cells(indices), MISSING)
     ax = new_axes(ax)
     image = ax.imshow(
         cells.reshape(posterior.shape[rows], posterior.shape[columns]),
@@ -84,14 +76,12 @@ def plot_slice(
     return ax
 
 
-def plot_reconstruction(
-    model: TensOrMachine | Posterior, X: Any, at: Mapping[Any, Any] | None = None
-) -> Figure:
-    """Draw a slice of the data, and beside it the probability that each of its cells is 1.
+def plot_reconstruction(posterior: Posterior, X: Any, at: Mapping[Any, Any] | None = None) -> Figure:
+    """Draw a slice of the data next to the probability that each of its cells is 1.
 
     Parameters
     ----------
-    model, at
+    posterior, at
         As for ``plot_slice``.
     X : array-like or tensor
         The data.
@@ -100,9 +90,8 @@ def plot_reconstruction(
     -------
     matplotlib Figure
     """
-    posterior = posterior_of(model)
     _find(posterior, at)
-    tensor = as_tensor(X)
+    tensor = posterior.check_tensor(X)
     figure = pyplot().figure(figsize=(8.4, 3.9), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     plot_slice(posterior, at, tensor, left, colorbar=False)
@@ -118,10 +107,12 @@ def plot_reconstruction(
 
 
 def _find(posterior: Posterior, at: Mapping[Any, Any] | None) -> dict[int, int]:
-    """Return the index of each mode that is held, or raise unless two modes are left."""
+    """Return the fixed index of each mode in ``at``, or raise unless two modes remain."""
     fixed = {}
     if at is not None and not isinstance(at, Mapping):
-        raise InputError(f"at is of type {type(at).__name__}; give a dict such as {{0: 3}}, index by mode.")
+        raise InputError(
+            f"at is of type {type(at).__name__}; give a dict of mode and index, such as {{0: 3}}."
+        )
     for mode, index in (at or {}).items():
         k = find_mode(posterior, mode)
         fixed[k] = check_index(index, posterior.modes[k], posterior.shape[k], posterior.labels[k])
@@ -130,7 +121,7 @@ def _find(posterior: Posterior, at: Mapping[Any, Any] | None) -> dict[int, int]:
         known = ", ".join(map(repr, posterior.modes))
         raise InputError(
             f"at names {len(fixed)} of the modes {known}; give an index for {len(posterior.shape) - 2} of "
-            "them, so that two are left to be drawn."
+            "them, so that two remain to be drawn."
         )
     return fixed
 

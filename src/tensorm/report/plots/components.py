@@ -1,4 +1,4 @@
-"""Components one by one: who is in them, and what they explain."""
+"""Single components: their members, and what they explain."""
 
 from __future__ import annotations
 
@@ -8,48 +8,46 @@ import numpy as np
 
 from tensorm.data.checks import check_number
 from tensorm.errors import InputError
-from tensorm.posterior.modes import MEMBER, FittedMode, find_component, find_mode, posterior_of, read_modes
+from tensorm.posterior.align import MEMBER
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import FittedMode, find_component, find_mode, read_modes
 from tensorm.report.plots.style import COLOURS, LINE, POINTS, name_axes, new_axes, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from tensorm.estimator.machine import TensOrMachine
-    from tensorm.posterior.draws import Posterior
 
-NAMES = 40  # members of a list before it is cut short
+LONGEST_LIST = 40  # members shown before a list is cut short
 
 
 def plot_members(
-    model: TensOrMachine | Posterior,
+    posterior: Posterior,
     component: int,
     mode: str | int,
     ax: Axes | None = None,
     threshold: float = MEMBER,
 ) -> Axes:
-    """Draw the members of a component in one mode as a list with their probabilities, the surest first.
+    """Draw the members of a component in one mode with their probabilities, most probable first.
 
     Parameters
     ----------
-    model : TensOrMachine or Posterior
-        A fitted model.
+    posterior : Posterior
     component : int
         Its column in the factors.
     mode : str or int
         Name or number of the mode.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
     threshold : float, default 0.5
         Members are in the component with more than this probability.
 
     Returns
     -------
     matplotlib Axes
-        A bar for each member; of more than 40 the rest is counted.
+        A bar for each member, up to 40; the others are counted.
     """
-    posterior, limit = posterior_of(model), check_number("threshold", threshold)
-    l = find_component(posterior, component)
+    limit, l = check_number("threshold", threshold), find_component(posterior, component)
     part = read_modes(posterior)[find_mode(posterior, mode)]
     shown, left_out = _members(part, l, limit)
     ax = new_axes(ax, (2.8, 0.6 + 0.17 * max(1, len(shown))))
@@ -67,20 +65,19 @@ def plot_members(
     return ax
 
 
-def plot_component(model: TensOrMachine | Posterior, component: int, threshold: float = MEMBER) -> Figure:
-    """Draw a component as the lists of its members, a list for each mode.
+def plot_component(posterior: Posterior, component: int, threshold: float = MEMBER) -> Figure:
+    """Draw the members of a component, with a list for each mode.
 
     Parameters
     ----------
-    model, component, threshold
+    posterior, component, threshold
         As for ``plot_members``.
 
     Returns
     -------
     matplotlib Figure
     """
-    posterior, limit = posterior_of(model), check_number("threshold", threshold)
-    l = find_component(posterior, component)
+    limit, l = check_number("threshold", threshold), find_component(posterior, component)
     modes = read_modes(posterior)
     longest = max(len(_members(mode, l, limit)[0]) for mode in modes)
     height = 0.9 + 0.17 * max(1, longest + 1)
@@ -94,31 +91,32 @@ def plot_component(model: TensOrMachine | Posterior, component: int, threshold: 
     return figure
 
 
-def plot_contributions(model: TensOrMachine | Posterior, ax: Axes | None = None) -> Axes:
+def plot_contributions(posterior: Posterior, ax: Axes | None = None) -> Axes:
     """Draw what each component explains in the most probable draw.
 
     Parameters
     ----------
-    model : TensOrMachine or Posterior
-        A fitted model.
+    posterior : Posterior
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
     matplotlib Axes
-        For each component the ones that only it explains, the others that it explains, and to the left the
-        zeros that only it covers.
+        For each component a bar with the ones that only it explains and the ones it shares with others, and
+        to the left the zeros that only it covers.
     """
-    rows = posterior_of(model).contributions
+    rows = posterior.contributions
     if not rows:
-        raise InputError("model holds no contributions; give one that was fitted or loaded.")
+        raise InputError(
+            "This posterior has no contributions; use the posterior_ of a fitted or loaded model."
+        )
     ax = new_axes(ax, (5.2, 0.8 + 0.22 * len(rows)))
     at, alone = [row.component for row in rows], np.array([row.alone for row in rows])
     shared = np.array([row.explained for row in rows]) - alone
-    ax.barh(at, alone, height=0.7, color=COLOURS[2], label="ones, alone")
-    ax.barh(at, shared, left=alone, height=0.7, color=COLOURS[1], label="ones, with others")
-    ax.barh(at, [-row.errors for row in rows], height=0.7, color=LINE, label="zeros, alone")
+    ax.barh(at, alone, height=0.7, color=COLOURS[2], label="ones, this component only")
+    ax.barh(at, shared, left=alone, height=0.7, color=COLOURS[1], label="ones, shared with others")
+    ax.barh(at, [-row.errors for row in rows], height=0.7, color=LINE, label="zeros, this component only")
     ax.axvline(0, color="0.35", linewidth=0.7)
     ax.set_yticks(at)
     ax.invert_yaxis()
@@ -129,7 +127,6 @@ def plot_contributions(model: TensOrMachine | Posterior, ax: Axes | None = None)
 
 
 def _members(mode: FittedMode, component: int, threshold: float) -> tuple[list[int], int]:
-    """Return the members to be shown, the surest first, and how many others there are."""
-    p = mode.means[:, component]
-    found = [int(n) for n in np.argsort(-p, kind="stable")[: np.count_nonzero(p > threshold)]]
-    return found[:NAMES], max(0, len(found) - NAMES)
+    """Return the members to show, most probable first, and how many others there are."""
+    found = mode.members(component, threshold).tolist()
+    return found[:LONGEST_LIST], max(0, len(found) - LONGEST_LIST)

@@ -10,21 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.errors import InputError
-from tensorm.posterior.modes import FittedMode, Groups, find_mode, posterior_of, read_modes
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import FittedMode, Groups, find_mode, read_modes
 from tensorm.report.plots.style import LINE, POINTS, SMALLEST, explain, new_axes, pyplot, shades
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from tensorm.estimator.machine import TensOrMachine
-    from tensorm.posterior.draws import Posterior
 
 COMPONENT = "component"
 
 
 def plot_factor(
-    model: TensOrMachine | Posterior,
+    posterior: Posterior,
     mode: str | int,
     ax: Axes | None = None,
     groups: npt.ArrayLike | None = None,
@@ -35,27 +34,26 @@ def plot_factor(
 
     Parameters
     ----------
-    model : TensOrMachine or Posterior
-        A fitted model.
+    posterior : Posterior
     mode : str or int
         Name or number of the mode.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
     groups : array (N_k,), optional
-        The group of each index, such as a person's role. Rows are then brought together by group, in the
-        order in which groups appear, and groups are named.
+        The group of each index, such as a person's role. Rows are then arranged by group, in order of
+        appearance, and the groups are named.
     colorbar : bool, default True
-        Whether to explain the shades beside the picture.
+        Whether to add a colour bar.
     order : array (N_k,) or "component", optional
-        What rows are ordered by, within their groups: a value for each index, such as a person's age, or the
-        component that each is most probably in.
+        How to order rows within groups: by a value for each index, such as a person's age, or by each index's
+        most probable component.
 
     Returns
     -------
     matplotlib Axes
     """
-    k = find_mode(posterior_of(model), mode)
-    part = read_modes(model, None if groups is None else {k: groups})[k]
+    k = find_mode(posterior, mode)
+    part = read_modes(posterior, None if groups is None else {k: groups})[k]
     rows = _arrange(part, order)
     ax = new_axes(ax)
     image = _draw(ax, part, rows)
@@ -66,29 +64,28 @@ def plot_factor(
 
 
 def plot_factors(
-    model: TensOrMachine | Posterior,
+    posterior: Posterior,
     groups: Groups | None = None,
     order: Mapping[Any, npt.ArrayLike] | str | None = None,
 ) -> Figure:
-    """Draw all modes side by side, components in the same order in each.
+    """Draw the factors of all modes side by side.
 
     Parameters
     ----------
-    model : TensOrMachine or Posterior
-        A fitted model.
+    posterior : Posterior
     groups : mapping, optional
-        For some modes, by name or number, an array with the group of each index; ``metadata.groups_of``
-        takes them from tables.
+        For some modes, by name or number, an array with the group of each index;
+        ``tensorm.report.metadata.groups_of`` reads them from tables.
     order : mapping or "component", optional
-        For some modes, what rows are ordered by, as for ``plot_factor``; or "component" for all.
+        For some modes, how to order rows, as for ``plot_factor``; or "component" for all.
 
     Returns
     -------
     matplotlib Figure
     """
-    modes = read_modes(model, groups)
+    modes = read_modes(posterior, groups)
     wanted = order if isinstance(order, Mapping) else dict.fromkeys(range(len(modes)), order)
-    orders = {find_mode(posterior_of(model), mode): values for mode, values in wanted.items()}
+    orders = {find_mode(posterior, mode): values for mode, values in wanted.items()}
     rows = [_arrange(mode, orders.get(k)) for k, mode in enumerate(modes)]
     N, L = max(len(mode.means) for mode in modes), modes[0].means.shape[1]
     width, height = min(max(1.6, 0.22 * L), 3.0), min(max(2.8, 0.16 * N), 4.8)
@@ -104,7 +101,7 @@ def plot_factors(
 
 
 def _draw(ax: Axes, mode: FittedMode, order: npt.NDArray[np.intp]) -> Any:
-    """Draw one mode, rows in this order, and return its image."""
+    """Draw one mode with rows in this order, and return its image."""
     N, L = mode.means.shape
     image = ax.imshow(mode.means[order], cmap=shades(), vmin=0, vmax=1, aspect="auto")
     ax.set_title(mode.name, fontsize=POINTS + 2)
@@ -129,7 +126,7 @@ def _draw(ax: Axes, mode: FittedMode, order: npt.NDArray[np.intp]) -> Any:
 
 
 def _same_rows(mode: FittedMode, other: FittedMode) -> bool:
-    """Whether two modes have the same named rows, so that names beside one serve both."""
+    """Whether two modes have the same named rows, so that names next to one serve both."""
     if mode.labels is None or other.labels is None or not np.array_equal(mode.labels, other.labels):
         return False
     if mode.groups is None or other.groups is None:
@@ -156,7 +153,7 @@ def _arrange(mode: FittedMode, order: npt.ArrayLike | None) -> npt.NDArray[np.in
 
 
 def _name_groups(ax: Axes, groups: npt.NDArray[np.str_], room: float) -> None:
-    """Draw a line between groups and name them: in place of the rows, or to the right of rows with names."""
+    """Draw lines between groups and name them: in place of the rows, or to the right of named rows."""
     edges = [0, *(np.flatnonzero(groups[1:] != groups[:-1]) + 1), len(groups)]
     for edge in edges[1:-1]:
         ax.axhline(edge - 0.5, color="0.35", linewidth=0.7)
