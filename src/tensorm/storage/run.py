@@ -60,16 +60,16 @@ def start_run(folder: str | os.PathLike[str], run: Run) -> Path:
 def check_folder(folder: str | os.PathLike[str]) -> Path:
     """Make a folder for a new run, or raise if that fails or it already holds a run."""
     path = Path(folder)
-    if find(path, RUN) is not None:
+    if find_file(path, RUN) is not None:
         raise FileError(f"{path} already holds a run; go on with tensorm.resume, or give another run_dir.")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{path} cannot be made: {error.strerror}; give another run_dir.") from error
+        raise FileError(f"{path} cannot be created: {error.strerror}; give another run_dir.") from error
     return path
 
 
-def find(folder: str | os.PathLike[str], name: str) -> Path | None:
+def find_file(folder: str | os.PathLike[str], name: str) -> Path | None:
     """Return the path of a folder's RUN or FIT, also under its name in the first edition; None without it."""
     paths = (Path(folder) / name, Path(folder) / OLD[name])
     return next((path for path in paths if path.exists()), None)
@@ -87,7 +87,7 @@ def open_run(folder: str | os.PathLike[str], parameters: Sequence[str], given: T
         check_format(file, FORMAT, FORMAT_VERSION)
         shape, modes, labels = read_modes(file)
         cells = file.tree("cells")
-        if given is not None or FINGERPRINT in cells.names():
+        if given is not None or cells.has(FINGERPRINT):
             tensor = _check_cells(cells, shape, given)
         else:
             tensor = _read_tensor(cells, shape)
@@ -97,7 +97,7 @@ def open_run(folder: str | os.PathLike[str], parameters: Sequence[str], given: T
 
 
 def _find_run(folder: str | os.PathLike[str]) -> Path:
-    path = find(folder, RUN)
+    path = find_file(folder, RUN)
     if path is None:
         raise FileError(f"{folder} holds no run; give the run_dir of an earlier fit.")
     return path
@@ -124,17 +124,19 @@ def _check_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> 
     """Return the cells that were given, or raise if they are not those of the run."""
     if given is None:
         raise FileError("The cells of this run are on a cluster; give them again, as in resume(run_dir, X).")
-    known = FINGERPRINT in tree.names()
+    known = tree.has(FINGERPRINT)
     counts = (
         tree.array(FINGERPRINT, "i8", (sum(shape), 2)) if known else _fingerprint(_read_tensor(tree, shape))
     )
     if given.shape != shape or not np.array_equal(counts, _fingerprint(given)):
-        raise InputError("X has other cells than the run in this folder; give those that it began with.")
+        raise InputError(
+            "X has other cells than the run in this folder; give the cells that the run started with."
+        )
     return given
 
 
 def _read_tensor(tree: Stored, shape: tuple[int, ...]) -> Tensor:
-    return _read_ranks(tree, shape) if "ranks" in tree.names() else _read_cells(tree, shape)
+    return _read_ranks(tree, shape) if tree.has("ranks") else _read_cells(tree, shape)
 
 
 def _read_ranks(tree: Stored, shape: tuple[int, ...]) -> RelationalTensor:
@@ -142,8 +144,7 @@ def _read_ranks(tree: Stored, shape: tuple[int, ...]) -> RelationalTensor:
         raise tree.refuse(f"ranks belong to 3 modes, not {len(shape)}")
     O, A, B = shape
     known = {"part": (2,), "object_keys": (O, 2), "keys": (A,), "other_keys": (B,)}
-    known = known if "part" in tree.names() else {}
-    tree.expect(["ranks", *known])
+    known = known if tree.has("part") else {}
     ranks = tree.array("ranks", None, (O, None))
     if ranks.dtype not in (np.uint16, np.uint32) or ranks.shape[1] not in {A if A == B else A + B, A + B}:
         raise tree.refuse("there are not as many ranks as attributes")
@@ -156,12 +157,12 @@ def _pack(bits: Bits) -> npt.NDArray[np.uint8]:
 
 
 def _read_cells(tree: Stored, shape: tuple[int, ...]) -> Tensor:
-    if "one_cells" in tree.names():
+    if tree.has("one_cells"):
         return _read_listed(tree, shape)
     inner = math.prod(shape[1:])
     stored = (shape[0], -(-inner // 8))
     ones = tree.array("ones", "u1", stored)
-    observed = tree.array("observed", "u1", stored) if "observed" in tree.names() else None
+    observed = tree.array("observed", "u1", stored) if tree.has("observed") else None
     cells = np.unpackbits(ones, axis=1, count=inner, bitorder="little").reshape(shape).astype(np.int8)
     if observed is None:
         return DenseTensor(cells)
