@@ -23,7 +23,7 @@ from tensorm import TensOrMachine, load, resume, select_components
 from tensorm.errors import InputError
 from tensorm.posterior.modes import MEMBER
 from tensorm.report.selection import Selection
-from tensorm.storage import RUN, find
+from tensorm.storage import RUN, find_file
 
 FIGURES = "../figures"  # as seen from docs/gallery
 NEUTRAL = ("quick", "fresh")  # options that do not change what is found
@@ -107,7 +107,7 @@ def fit_once(name: str, X: Any, about: Row, settings: Mapping[str, Any], fresh: 
         return Fitted(load(folder), chosen(), json.loads(facts.read_text()))
     folder.mkdir(parents=True, exist_ok=True)
     wall, cpu = time.perf_counter(), time.process_time()
-    resumed = find(folder, RUN) is not None
+    resumed = find_file(folder, RUN) is not None
     if resumed:
         model = resume(folder)
     else:

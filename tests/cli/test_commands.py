@@ -82,6 +82,18 @@ def test_the_examples_of_the_help_run(folder, monkeypatch) -> None:
     assert set(np.load(folder / "planted.npz")) >= {"observed", "noise_free", "factor_0"}
 
 
+def test_netcdf_needs_an_extra(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    for module in ("tensorm.cli.data", "tensorm.reading.cells"):
+        monkeypatch.setattr(f"{module}.find_spec", lambda name: None)
+    (folder / "some.nc").write_bytes(b"")
+    for line in ("datasets get ward --out none.nc", "fit some.nc --out runs/none"):
+        result = run(*line.split())
+        assert result.exit_code != 0
+        assert "needs h5netcdf; install it with: pip install 'tensorm[netcdf]'" in result.output
+    assert not (folder / "none.nc").exists()
+
+
 def test_a_fit_on_a_cluster(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setattr("tensorm.cli.fit.connect", threads)

@@ -161,7 +161,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     X = datasets.simulate((6, 6, 6), rank=2, random_state=0).observed
-    with pytest.raises(FileError, match="cannot be made"):
+    with pytest.raises(FileError, match="cannot be created"):
         TensOrMachine(2, progress=False).fit(X, run_dir=tmp_path / "file" / "run")
 
 

@@ -120,7 +120,7 @@ def test_a_selection_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
     with pytest.raises(FileError, match="another seed; give another run_dir"):
         select(random_state=5)
     (tmp_path / kept[0]).write_text("{")
-    with pytest.raises(FileError, match="delete it, and its trial is made again"):
+    with pytest.raises(FileError, match="delete it to run its trial again"):
         select()
 
 

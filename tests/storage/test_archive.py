@@ -43,8 +43,21 @@ def test_what_is_written_is_read(path: Path) -> None:
         assert inner.integer("large", 0, 2**64) == 2**64 - 1
         assert inner.array("reversed", "f8", (3,)).tolist() == [2.0, 1.0, 0.0]
         assert inner.tree("deep").array("x", None, ()).item() == 5
-        file.expect(["numbers", "inner"])
-        inner.expect(["reversed", "deep"])
+        file.expect_end()
+
+
+def test_arrays_are_read_once_and_all_of_them(path: Path) -> None:
+    with reading(path) as file:
+        assert file.has("numbers")
+        assert file.has("inner")
+        assert not file.has("number")
+        with pytest.raises(FileError, match="'numbers' is unexpected"):
+            file.expect_end()
+        file.array("numbers", None, None)
+        with pytest.raises(FileError, match="'numbers' is missing"):
+            file.array("numbers", None, None)
+        with pytest.raises(FileError, match="'inner/reversed' is unexpected"):
+            file.expect_end()
 
 
 KINDS = ["?", "i1", "i8", "u2", "u8", "f2", "f4", "f8", "S3", "U4", "M8[D]", "m8[ns]", "M8"]
@@ -137,29 +150,29 @@ def test_every_missing_end_is_found(path: Path) -> None:
     ("changes", "why"),
     [
         ({"shape": (10**6, 10**6)}, "another size than its header says"),
-        ({"shape": (3, 4, 2)}, "another size than its header says"),
+        ({"shape": (3, 4, 2)}, "has shape"),
         ({"shape": (0, 2**61)}, "another size than its header says"),
-        ({"shape": (-3, -4)}, "another size than its header says"),
-        ({"shape": (True, 12)}, "another size than its header says"),
+        ({"shape": (-3, -4)}, "has shape"),
+        ({"shape": (True, 12)}, "has shape"),
         ({"shape": (12,)}, r"has shape \(12,\), not \(any, any\)"),
-        ({"shape": "3, 4"}, "header of 'numbers' is damaged"),
-        ({"shape": (3.0, 4)}, "header of 'numbers' is damaged"),
-        ({"shape": [3, 4]}, "header of 'numbers' is damaged"),
-        ({"shape": None}, "header of 'numbers' is damaged"),
+        ({"shape": "3, 4"}, "'numbers' is damaged"),
+        ({"shape": (3.0, 4)}, "'numbers' is damaged"),
+        ({"shape": [3, 4]}, "'numbers' is damaged"),
+        ({"shape": None}, "'numbers' is damaged"),
         ({"fortran_order": True}, "another size than its header says"),
-        ({"fortran_order": 1}, "header of 'numbers' is damaged"),
+        ({"fortran_order": 1}, "'numbers' is damaged"),
         ({"descr": "|O"}, "is of type '|O', not '<i8'"),
         ({"descr": "<f8"}, "is of type '<f8', not '<i8'"),
         ({"descr": ">i8"}, "is of type '>i8', not '<i8'"),
-        ({"descr": "<i4"}, "another size than its header says"),
+        ({"descr": "<i4"}, "is of type '<i4', not '<i8'"),
         ({"descr": [("a", "<i4"), ("b", "<i4")]}, "is of type '|V8', not '<i8'"),
         ({"descr": ("<i4", (2,))}, "is of type '|V8', not '<i8'"),
-        ({"descr": [["a", "<i4"]] * 9}, "header of 'numbers' is damaged"),
-        ({"descr": "<U0", "shape": (10**15,)}, "another size than its header says"),
-        ({"descr": "<M8[9999999999s]"}, "header of 'numbers' is damaged"),
-        ({"descr": "<U100000000"}, "another size than its header says"),
-        ({"descr": 8}, "header of 'numbers' is damaged"),
-        ({"extra": 1}, "header of 'numbers' is damaged"),
+        ({"descr": [["a", "<i4"]] * 9}, "'numbers' is damaged"),
+        ({"descr": "<U0", "shape": (10**15,)}, "is of type '<U0'"),
+        ({"descr": "<M8[9999999999s]"}, "'numbers' is damaged"),
+        ({"descr": "<U100000000"}, "is of type '<U100000000'"),
+        ({"descr": 8}, "'numbers' is damaged"),
+        ({"extra": 1}, "'numbers' is damaged"),
     ],
     ids=str,
 )
@@ -195,6 +208,17 @@ def test_headers_that_are_none(path: Path, start: bytes) -> None:
     path.write_bytes(parts.join())
     with pytest.raises(FileError, match="'numbers'"), reading(path) as file:
         file.array("numbers", "i8", (3, 4))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"descr": "<U100000000"}, {"descr": "<U0"}, {"shape": (10**12,)}, {"shape": (-12,)}], ids=str
+)
+def test_headers_that_lie_where_any_array_will_do(path: Path, changes: dict[str, Any]) -> None:
+    parts = forge.Parts(path.read_bytes())
+    parts.say("numbers", **changes)
+    path.write_bytes(parts.join())
+    with reading(path) as file, pytest.raises(FileError, match=r"another size|has shape|is of type"):
+        file.array("numbers", None, None)
 
 
 def test_pickles_are_not_read(path: Path) -> None:
@@ -300,6 +324,8 @@ def test_members_on_top_of_each_other(path: Path) -> None:
 def test_a_bomb_larger_than_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_archive(path, {"zeros": np.zeros(10**6)})
     assert path.stat().st_size < 10_000
+    with reading(path) as file:
+        assert not file.array("zeros", "f8", (10**6,)).any()
     monkeypatch.setattr("tensorm.storage.archive.available_memory", lambda: 10**6)
     with pytest.raises(FileError, match="what it holds is larger than this machine's memory"), reading(path):
         pass
@@ -322,7 +348,7 @@ def test_json_longer_than_any(path: Path) -> None:
     parts = forge.Parts(path.read_bytes())
     parts.about = b" " * 2**23
     path.write_bytes(parts.join())
-    with pytest.raises(FileError, match=r"about\.json is too long"), reading(path):
+    with pytest.raises(FileError, match=r"about\.json is missing or too long"), reading(path):
         pass
 
 
@@ -357,8 +383,6 @@ def test_wrong_values(path: Path) -> None:
             (lambda: file.tree("number"), "'number' is not a tree"),
             (lambda: file.array("inner", "i8", ()), "'inner' is missing"),
             (lambda: file.array("numbers", "S1", (3, 4)), "is of type '<i8', not '|S1'"),
-            (lambda: file.expect(["numbers"]), "'inner' is unexpected"),
-            (lambda: file.expect(["zebra", *file.names()]), "'zebra' is missing"),
         ]:
             with pytest.raises(FileError, match=why):
                 read()

@@ -157,8 +157,9 @@ def strange_array(parts: forge.Parts) -> None:
     parts.members["__init__.npy"] = parts.members["kept.npy"]
 
 
-def strange_tree(parts: forge.Parts) -> None:
-    parts.about["chain_2"] = {}
+def again_and_again(parts: forge.Parts) -> None:
+    """Reading a large array a thousand times would fill the memory."""
+    parts.about["settings"]["parameters"]["init"] = [{"array": 0}] * 1000
 
 
 def other_cells(parts: forge.Parts) -> None:
@@ -176,7 +177,7 @@ def many_chains(parts: forge.Parts) -> None:
     parts.about["n_chains"] = 1000
     parts.write("kept", np.ones(1000, "i1"))
     for number in range(2, 1000):
-        parts.about[f"chain_{number}"] = {"noise": {}, "density": {}}
+        parts.about[f"chain_{number}"] = parts.about["chain_0"]
 
 
 def bomb(parts: forge.Parts) -> None:
@@ -198,14 +199,15 @@ FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
     "other format": (said("format", "tensorm chain"), "format is 'tensorm chain', not 'tensorm fit'"),
     "escape codes": (said("format", "\x1b]0;\x07\n"), r"format is '\x1b]0;\x07\n', not"),
     "long word": (said("format", "x" * 10**5), "format is 'xxx"),
-    "chains 10^6": (said("n_chains", 10**6), "n_chains is 1000000, not an integer from 1 to"),
+    "chains 10^6": (said("n_chains", 10**6), "'chain_2' is missing"),
     "three chains": (said("n_chains", 3), "'chain_2' is missing"),
-    "chains 10^12": (said("n_chains", 10**12), "n_chains is 1000000000000"),
+    "chains 10^63": (said("n_chains", 10**63), "n_chains is a very large number"),
+    "chains 10^12": (said("n_chains", 10**12), "'chain_2' is missing"),
     "no chains": (said("n_chains", 0), "n_chains is 0"),
-    "a thousand chains": (many_chains, "'confusion' is missing in chain_2"),
+    "a thousand chains": (many_chains, "'log_posterior' is missing in chain_2"),
     "chain missing": (no_chain, "'chain_1' is missing"),
     "array too many": (strange_array, "'__init__' is unexpected"),
-    "tree too many": (strange_tree, "'chain_2' is unexpected"),
+    "an array again and again": (again_and_again, "'array_0' is missing in settings"),
     "chain of text": (said("chain_1", "x"), "'chain_1' is not a tree"),
     "components differ": (said("n_components", 10), "there are 9 components instead of 10 in chain_0"),
     "components differ in a chain": (said("n_components", 8, "chain_1"), "8 components instead of 9"),
@@ -216,9 +218,9 @@ FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
     "labels missing": (missing("mode_0"), "'mode_0' is missing"),
     "settings missing": (said("settings", {}), "'parameters' is missing in settings"),
     "10^12 draws": (header("chain_0/log_posterior", shape=(10**12,)), "another size than its header says"),
-    "10^12 indices": (header("chain_0/factor_0", shape=(6, 10**12, 2)), "another size than its header says"),
+    "10^12 indices": (header("chain_0/factor_0", shape=(6, 10**12, 2)), "not (6, 4, 2)"),
     "a bomb": (bomb, "has shape (6, 4194304, 2), not (6, 4, 2)"),
-    "a bomb of text": (bomb_of_text, "about.json is too long"),
+    "a bomb of text": (bomb_of_text, "about.json is missing or too long"),
     "objects": (header("chain_0/noise", descr="|O"), "is of type '|O', not '<f8'"),
     "single precision": (array("chain_0/noise", np.ones((6, 2), "f4")), "is of type '<f4'"),
     "flat": (header("chain_0/noise", shape=(12,)), "has shape (12,), not (6, 2)"),

@@ -72,7 +72,7 @@ def test_what_cannot_be_saved_is_refused(value: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("forms", "why"),
     [
-        ([1], "'parameters' is missing"),
+        ([1], "the settings are damaged"),
         ({"zz": 1}, "'zz' is not a setting"),
         ({"__class__": 1}, "'__class__' is not a setting"),
         ({"a": {"tuple": 3}}, "damaged"),

@@ -16,7 +16,7 @@ from tensorm.estimator.load import load
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.report.metadata import is_missing
 from tensorm.report.selection import Selection
-from tensorm.storage import FIT, RUN, check_folder, find, open_run
+from tensorm.storage import FIT, RUN, check_folder, find_file, open_run
 from tensorm.storage.files import replace_file
 from tensorm.tensors import Tensor
 
@@ -53,7 +53,7 @@ class Folder:
 
     def give_up(self) -> None:
         """Leave nothing of a fit that stopped before sampling."""
-        if find(self.path, RUN) is not None:
+        if find_file(self.path, RUN) is not None:
             return
         for name in (COMMAND, METADATA):
             (self.path / name).unlink(missing_ok=True)
@@ -63,8 +63,8 @@ class Folder:
 
     def model(self) -> TensOrMachine:
         """Return the fit."""
-        if find(self.path, FIT) is None:
-            unfinished = find(self.path, RUN) is not None
+        if find_file(self.path, FIT) is None:
+            unfinished = find_file(self.path, RUN) is not None
             advice = f"finish it with: tensorm resume {self.path}" if unfinished else "run: tensorm fit"
             raise FileError(f"{self.path} holds no finished fit; {advice}.")
         return load(self.path)

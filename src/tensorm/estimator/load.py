@@ -11,7 +11,7 @@ from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import make_plan, make_tensor
 from tensorm.selection import Selection
-from tensorm.storage import FIT, RUN, find, open_run, read_fit
+from tensorm.storage import FIT, RUN, find_file, open_run, read_fit
 from tensorm.storage.files import as_path, quote
 from tensorm.tensors import as_tensor
 
@@ -72,7 +72,7 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
         When X has other cells than the run began with.
     """
     folder = Path(run_dir)
-    if find(folder, FIT) is not None:
+    if find_file(folder, FIT) is not None:
         model, selection = load(folder), Selection.read(folder)
         if selection is not None:
             model.selection_ = selection
@@ -88,9 +88,9 @@ def _find_fit(path: str | os.PathLike[str]) -> Path:
     place = as_path(path)
     if not place.is_dir():
         return place
-    fit = find(place, FIT)
+    fit = find_file(place, FIT)
     if fit is None:
-        unfinished = find(place, RUN) is not None
+        unfinished = find_file(place, RUN) is not None
         advice = (
             f"finish it with tensorm.resume({str(path)!r})" if unfinished else "give the run_dir of a fit"
         )

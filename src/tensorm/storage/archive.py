@@ -14,12 +14,12 @@ import math
 import os
 import re
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -47,10 +47,16 @@ def write_archive(path: FilePath, tree: Tree) -> None:
     FileError
         When the file cannot be written.
     """
-    place, arrays, image = as_path(path), dict[str, npt.NDArray[Any]](), BytesIO()
+    place = as_path(path)
+    replace_file(place, pack_archive(place, tree))
+
+
+def pack_archive(path: Path, tree: Tree) -> memoryview:
+    """Return the bytes of a tree's file; the path is for messages."""
+    image, arrays = BytesIO(), dict[str, npt.NDArray[Any]]()
     about = json.dumps(_take_arrays(tree, "", arrays)).encode()
     if len(about) > MOST_JSON:
-        raise FileError(f"{place} cannot be written: its settings are too long; give arrays, not lists.")
+        raise FileError(f"{path} cannot be written: its settings are too long; give arrays, not lists.")
     with zipfile.ZipFile(image, "w") as file:
         file.comment = MARK + bytes(DIGITS)
         with _new_member(file, ABOUT, len(about)) as member:
@@ -61,7 +67,7 @@ def write_archive(path: FilePath, tree: Tree) -> None:
                 npy.write_array(member, little, (1, 0), allow_pickle=False)
     content = image.getbuffer()
     content[-DIGITS:] = blake2b(content[:-DIGITS], digest_size=DIGITS // 2).hexdigest().encode()
-    replace_file(place, content)
+    return content
 
 
 @contextmanager
@@ -75,8 +81,8 @@ def reading(path: FilePath) -> Iterator[Stored]:
     """
     place = as_path(path)
     with open_file(place) as file:
-        source = _open(place, file)
-        yield Stored(source, source.about, "")
+        archive = _open(place, file)
+        yield Stored(archive, archive.about, "")
 
 
 def refusal(path: Path, why: str) -> FileError:
@@ -84,23 +90,7 @@ def refusal(path: Path, why: str) -> FileError:
     return FileError(f"{path} cannot be read: {why}.")
 
 
-class Source(Protocol):
-    """An open file of unknown origin, in whatever format."""
-
-    path: Path
-    about: Any  # what its JSON says
-    names: Collection[str]  # of arrays
-
-    def header(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
-        """Return the type and the shape of an array, of which as many bytes are there."""
-        ...
-
-    def read(self, name: str) -> npt.NDArray[Any]:
-        """Return an array."""
-        ...
-
-
-def _open(path: Path, file: BinaryIO) -> Source:
+def _open(path: Path, file: BinaryIO) -> _Archive:
     """Tell the format of a file by its first bytes."""
     with refusing(path, "it cannot be read to its end"):
         start, size = file.read(len(HDF5)), os.fstat(file.fileno()).st_size
@@ -108,61 +98,57 @@ def _open(path: Path, file: BinaryIO) -> Source:
             raise refusal(path, "it is empty")
         if size > available_memory():
             raise refusal(path, f"it has {size:,} bytes, more than this machine's memory")
-        if start.startswith(ZIP):
-            return _Zip(path, file, size)
         if start == HDF5:
-            from tensorm.storage.old_netcdf import OldFile
+            from tensorm.storage.old_netcdf import read_tree
 
-            return OldFile(path, file, size)
-        raise refusal(path, "it is not a tensorm file")
+            content = pack_archive(path, read_tree(path, file))
+            return _Archive(path, BytesIO(content), len(content))
+        if not start.startswith(ZIP):
+            raise refusal(path, "it is not a tensorm file")
+        return _Archive(path, file, size)
 
 
 class Stored:
     """A tree from a file of unknown origin: each verb checks before it reads, or raises FileError."""
 
-    def __init__(self, source: Source, about: Any, where: str) -> None:
-        self._source, self._about, self._where = source, about, where
+    def __init__(self, archive: _Archive, about: Any, where: str) -> None:
+        self._archive, self._about, self._where = archive, about, where
         if not isinstance(about, dict):
             raise self.refuse(f"{quote(where or ABOUT)} is not a tree")
 
     def refuse(self, why: str) -> FileError:
         """Return the error that says why this file cannot be read."""
-        return refusal(self._source.path, f"{why} in {self._where}" if self._where else why)
+        return refusal(self._archive.path, f"{why} in {self._where}" if self._where else why)
 
-    def names(self) -> set[str]:
-        """Return the names of arrays and trees."""
-        start = f"{self._where}/" if self._where else ""
-        arrays = {name[len(start) :].split("/")[0] for name in self._source.names if name.startswith(start)}
-        return arrays | {name for name, value in self._about.items() if isinstance(value, dict)}
+    def has(self, name: str) -> bool:
+        """Whether there is an array of this name that was not read yet, or a tree."""
+        return self._path(name) in self._archive.unread or isinstance(self._about.get(name), dict)
 
-    def expect(self, names: Sequence[str]) -> None:
-        """Raise unless there are arrays and trees of these names, and no others."""
-        found = self.names()
-        missing, strange = sorted(set(names) - found), sorted(found - set(names))
-        if missing:
-            raise self.refuse(f"{quote(missing[0])} is missing")
-        if strange:
-            raise self.refuse(f"{quote(strange[0])} is unexpected")
+    def expect_end(self) -> None:
+        """Raise if the file holds an array that nobody read."""
+        for name in self._archive.unread:
+            raise self.refuse(f"{quote(name)} is unexpected")
 
     def tree(self, name: str) -> Stored:
         """Return a tree inside this one."""
-        where = f"{self._where}/{name}" if self._where else name
-        return Stored(self._source, self.value(name), where)
+        return Stored(self._archive, self.value(name), self._path(name))
 
     def array(self, name: str, dtype: str | None, shape: Sequence[int | None] | None) -> npt.NDArray[Any]:
-        """Read an array of this type and shape; None stands for any plain type, any shape or any size."""
-        path = f"{self._where}/{name}" if self._where else name
-        if path not in self._source.names:
+        """Read an array, once, of this type and shape; None stands for any plain type, shape or size."""
+        member = self._archive.unread.pop(self._path(name), None)
+        if member is None:
             raise self.refuse(f"{quote(name)} is missing")
-        found, sizes = self._source.header(path)
-        wanted = None if dtype is None else np.dtype(dtype).newbyteorder("<").str
-        if found.kind not in PLAIN or not found.itemsize or (wanted and found.str != wanted):
-            raise self.refuse(f"{quote(name)} is of type {quote(found.str)}, not {wanted or 'a plain one'!r}")
-        shape = sizes if shape is None else shape
-        if len(sizes) != len(shape) or any(w not in (None, n) for w, n in zip(shape, sizes, strict=True)):
-            expected = ", ".join("any" if size is None else str(size) for size in shape)
-            raise self.refuse(f"{quote(name)} has shape {quote(sizes)}, not ({expected})")
-        return self._source.read(path).astype(found.newbyteorder("="), copy=False)
+        damaged = refusing(self._archive.path, f"{quote(name)} is damaged")
+        with damaged, self._archive.zip.open(member) as file:
+            version = npy.read_magic(file)
+            sizes, by_column, found = npy.read_array_header_1_0(file)
+            self._check_type(name, found, dtype)
+            self._check_shape(name, sizes, shape)
+            size = file.tell() + found.itemsize * math.prod(sizes)
+            if version != (1, 0) or by_column or size != member.file_size:
+                raise self.refuse(f"{quote(name)} has another size than its header says")
+            content = bytearray(file.read())
+            return np.ndarray(sizes, found, content).astype(found.newbyteorder("="), copy=False)
 
     def value(self, name: str) -> Any:
         """Return what JSON says under a name."""
@@ -193,45 +179,43 @@ class Stored:
             raise self.refuse(f"{name} is {quote(value)}, not a positive number")
         return value
 
+    def _check_type(self, name: str, found: np.dtype[Any], dtype: str | None) -> None:
+        wanted = "a plain type" if dtype is None else repr(np.dtype(dtype).newbyteorder("<").str)
+        plain = found.kind in PLAIN and found.itemsize > 0
+        if not plain or (dtype is not None and repr(found.str) != wanted):
+            raise self.refuse(f"{quote(name)} is of type {quote(found.str)}, not {wanted}")
 
-class _Zip:
-    """A zip of arrays."""
+    def _check_shape(self, name: str, sizes: Any, shape: Sequence[int | None] | None) -> None:
+        wanted = (None,) * len(sizes) if shape is None else shape
+        counts = all(type(n) is int and n >= 0 for n in sizes)
+        fits = all(want in (None, n) for n, want in zip(sizes, wanted, strict=False))
+        if len(sizes) != len(wanted) or not counts or not fits:
+            expected = ", ".join("any" if want is None else str(want) for want in wanted)
+            raise self.refuse(f"{quote(name)} has shape {quote(sizes)}, not ({expected})")
+
+    def _path(self, name: str) -> str:
+        return f"{self._where}/{name}" if self._where else name
+
+
+class _Archive:
+    """An open file of unknown origin."""
 
     def __init__(self, path: Path, file: BinaryIO, size: int) -> None:
         self.path = path
         self._check_content(file, size)
         with refusing(path, "its directory is damaged"):
-            self._zip = zipfile.ZipFile(file)
-        members = self._zip.infolist()
-        self._members = {member.filename.removesuffix(".npy"): member for member in members}
-        if len(self._members) < len(members):
-            raise refusal(path, "two of its members have the same name")
+            self.zip = zipfile.ZipFile(file)
+        members = self.zip.infolist()
         for member in members:
             self._check_member(member)
+        if len({member.filename for member in members}) < len(members):
+            raise refusal(path, "two of its members have the same name")
         if sum(member.compress_size for member in members) > size:
             raise refusal(path, "its members overlap")
         if sum(member.file_size for member in members) > available_memory():
             raise refusal(path, "what it holds is larger than this machine's memory")
-        self.about = self._read_about()
-        self.names: Collection[str] = self._members.keys() - {ABOUT}
-
-    def header(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
-        """Return the type and the shape of an array, of which as many bytes are there."""
-        member = self._members[name]
-        with refusing(self.path, f"the header of {quote(name)} is damaged"), self._zip.open(member) as file:
-            version = npy.read_magic(file)
-            shape, by_column, dtype = npy.read_array_header_1_0(file)
-            size = file.tell() + dtype.itemsize * math.prod(shape)
-            counts = all(type(n) is int and n >= 0 for n in shape)
-        if version != (1, 0) or by_column or not counts or size != member.file_size:
-            raise refusal(self.path, f"{quote(name)} has another size than its header says")
-        return dtype, shape
-
-    def read(self, name: str) -> npt.NDArray[Any]:
-        """Return an array."""
-        with refusing(self.path, f"{quote(name)} is damaged"), self._zip.open(self._members[name]) as file:
-            array: npt.NDArray[Any] = npy.read_array(file, allow_pickle=False)
-            return array
+        self.unread = {member.filename.removesuffix(".npy"): member for member in members}
+        self.about = self._read_about(self.unread.pop(ABOUT, None))
 
     def _check_content(self, file: BinaryIO, size: int) -> None:
         """Raise unless the file ends as ours do, with the checksum of all its bytes."""
@@ -257,13 +241,11 @@ class _Zip:
         if member.file_size > MOST_EXPANSION * member.compress_size:
             raise refusal(self.path, f"{name} cannot be as large as the directory says")
 
-    def _read_about(self) -> Any:
-        if ABOUT not in self._members:
-            raise refusal(self.path, f"{ABOUT} is missing")
-        if self._members[ABOUT].file_size > MOST_JSON:
-            raise refusal(self.path, f"{ABOUT} is too long")
+    def _read_about(self, member: zipfile.ZipInfo | None) -> Any:
+        if member is None or member.file_size > MOST_JSON:
+            raise refusal(self.path, f"{ABOUT} is missing or too long")
         with refusing(self.path, f"{ABOUT} is damaged"):
-            return json.loads(self._zip.read(ABOUT))
+            return json.loads(self.zip.read(member))
 
 
 @contextmanager

@@ -46,7 +46,6 @@ def read_trace(tree: Stored, shape: Sequence[int], n_components: int) -> Trace:
         When something is missing, has another type or size, or could not have come from a sampler.
     """
     modes = [f"factor_{k}" for k in range(len(shape))]
-    tree.expect([*modes, "noise", "density", "confusion", "log_posterior"])
     L = tree.integer("n_components", 1, MOST_COMPONENTS)
     if n_components != L:
         raise tree.refuse(f"there are {L:,} components instead of {n_components:,}")
@@ -102,11 +101,9 @@ def read_target(tree: Stored, shape: Sequence[int]) -> Target:
     noise = MODELS[tree.word("noise", choices[0]), tree.word("noise_update", choices[1])]
     prior: LearnedPrior | FixedPrior
     if tree.word("prior", ("learned", "fixed")) == "learned":
-        tree.expect(())
         prior = LearnedPrior(tree.positive("prior_a"), tree.positive("prior_b"))
     else:
         tables = [f"prior_{k}" for k in range(len(shape))]
-        tree.expect(tables)
         sizes = zip(tables, shape, strict=True)
         prior = FixedPrior(tuple(_read_table(tree, name, size, L) for name, size in sizes))
     first, second = (tree.integer(f"tied_{name}", -1, len(shape) - 1) for name in ("first", "second"))

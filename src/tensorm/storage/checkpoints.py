@@ -82,7 +82,9 @@ class Checkpoints:
                 raise file.refuse("it belongs to another run")
             if (found := file.integer("chain", 0)) != number:
                 raise file.refuse(f"it belongs to chain {found}, not {number}")
-            return _read(file, self.shape, self.n_components)
+            snapshot = _read(file, self.shape, self.n_components)
+            file.expect_end()
+            return snapshot
 
     def _path(self, number: int) -> Path:
         return self.folder / f"chain-{number}.tensorm"
@@ -120,8 +122,8 @@ def _read(file: Stored, shape: Sequence[int], L: int) -> Snapshot:
         State(Factors(masks, L), Noise(*noise.tolist()), tuple(density.tolist()), sweep),
         _read_memory(file),
         None if burn_in < 0 else (burn_in, bool(file.integer("settled", 0, 1))),
-        _read_confusion(file, math.prod(shape)) if "confusion" in file.names() else None,
-        read_trace(file.tree("draws"), shape, L) if "draws" in file.names() else None,
+        _read_confusion(file, math.prod(shape)) if file.has("confusion") else None,
+        read_trace(file.tree("draws"), shape, L) if file.has("draws") else None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,12 +64,9 @@ def read_fit(path: FilePath, parameters: Sequence[str]) -> Fit:
     """
     with reading(path) as file:
         check_format(file, FORMAT, FORMAT_VERSION)
-        n_chains, L = file.integer("n_chains", 1, len(file.names())), file.integer("n_components", 1)
+        n_chains, L = file.integer("n_chains", 1), file.integer("n_components", 1)
         shape, modes, labels = read_modes(file)
-        chains = [f"chain_{number}" for number in range(n_chains)]
-        labelled = [f"mode_{k}" for k, values in enumerate(labels) if values is not None]
-        file.expect(["kept", "settings", "model", "contributions", *labelled, *chains])
-        traces = tuple(read_trace(file.tree(name), shape, L) for name in chains)
+        traces = tuple(read_trace(file.tree(f"chain_{number}"), shape, L) for number in range(n_chains))
         _check_chains(file, traces)
         kept = _read_kept(file, n_chains)
         contributions = _read_contributions(file.tree("contributions"), L, math.prod(shape))
@@ -78,16 +75,14 @@ def read_fit(path: FilePath, parameters: Sequence[str]) -> Fit:
         if target.n_components != L:
             raise file.refuse(f"there are {target.n_components:,} components in the model and {L:,} in draws")
         _check_memory(file, posterior)
-        return Fit(read_settings(file.tree("settings"), parameters), target, posterior)
+        settings = read_settings(file.tree("settings"), parameters)
+        file.expect_end()
+        return Fit(settings, target, posterior)
 
 
 def describe_file(kind: str, number: int) -> dict[str, Any]:
     """Say what a file is, in which version of its format, and who wrote it."""
-    try:
-        writer = version("tensorm")
-    except PackageNotFoundError:
-        writer = "unknown"
-    return {"format": kind, "format_version": number, "tensorm_version": writer}
+    return {"format": kind, "format_version": number, "tensorm_version": version("tensorm")}
 
 
 def check_format(file: Stored, kind: str, newest: int) -> None:
@@ -165,9 +160,8 @@ def _column(posterior: Posterior, name: str) -> npt.NDArray[Any]:
 
 
 def _read_contributions(tree: Stored, n_components: int, n_cells: int) -> tuple[Contribution, ...]:
-    if not tree.names():
+    if not any(tree.has(name) for name in COLUMNS):
         return ()
-    tree.expect(COLUMNS)
     columns = []
     for name in COLUMNS:
         column = tree.array(name, _column_type(name), (n_components,))

@@ -1,8 +1,8 @@
 """Reads the fits and runs of tensorm 0.1: netCDF files that end with an index and a checksum.
 
 The index says where in the file each array lies, so the HDF5 library is not needed and never sees the file.
-All arrays together are no larger than the file: they are read at once, and given the form in which archives
-have them today. Nothing here writes.
+All arrays together are no larger than the file. They become a tree, which is packed as an archive in memory
+and then read with all the checks of one. Nothing here writes a file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -28,98 +27,76 @@ NUMBERS = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)")
 TEXTS = ("text", "text objects", "bytes", "json")  # kinds of labels
 
 
-class OldFile:
-    """A file of the first edition in the form of an archive."""
+def read_tree(path: Path, file: BinaryIO) -> dict[str, Any]:
+    """Return what a file of the first edition holds, as the tree of an archive."""
+    file.seek(0)
+    content = memoryview(file.read())
+    index = _find_index(path, content)
+    with refusing(path, "its index is damaged"):
+        tree, _ = _read_group(json.loads(bytes(index)), content, len(content))
+    with refusing(path, "its labels or settings are damaged"):
+        _translate(tree)
+    return tree
 
-    def __init__(self, path: Path, file: BinaryIO, size: int) -> None:
-        self.path = path
-        file.seek(0)
-        content = memoryview(file.read())
-        index = self._find_index(content)
-        with refusing(path, "its index is damaged"):
-            form = json.loads(bytes(index))
-            self._left = size  # bytes that are in no array yet
-            self._arrays = dict(self._list_arrays(form, content))
-            self.about = _attributes(form)
-        with refusing(path, "its labels or settings are damaged"):
-            self._translate()
-        self.names: Collection[str] = self._arrays.keys()
 
-    def header(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
-        """Return the type and the shape of an array."""
-        return self._arrays[name].dtype, self._arrays[name].shape
+def _find_index(path: Path, content: memoryview) -> memoryview:
+    ending = 8 + DIGEST + len(SEAL)
+    if len(content) < ending or content[-len(SEAL) :] != SEAL:
+        raise refusal(path, "tensorm did not write it, or it is incomplete or was changed since")
+    last = len(content) - ending
+    length = int.from_bytes(content[last : last + 8], "little")
+    if length > min(MOST_JSON, last):
+        raise refusal(path, "its index has an impossible length")
+    if blake2b(content[: last + 8], digest_size=DIGEST).digest() != content[last + 8 : -len(SEAL)]:
+        raise refusal(path, "its checksum is wrong, so it is damaged or was changed")
+    return content[last - length : last]
 
-    def read(self, name: str) -> npt.NDArray[Any]:
-        """Return an array."""
-        return self._arrays[name]
 
-    def _find_index(self, content: memoryview) -> memoryview:
-        ending = 8 + DIGEST + len(SEAL)
-        if len(content) < ending or content[-len(SEAL) :] != SEAL:
-            raise refusal(self.path, "tensorm did not write it, or it is incomplete or was changed since")
-        last = len(content) - ending
-        length = int.from_bytes(content[last : last + 8], "little")
-        if length > min(MOST_JSON, last):
-            raise refusal(self.path, "its index has an impossible length")
-        digest = blake2b(content[: last + 8], digest_size=DIGEST).digest()
-        if digest != content[last + 8 : -len(SEAL)]:
-            raise refusal(self.path, "its checksum is wrong, so it is damaged or was changed")
-        return content[last - length : last]
+def _read_group(group: Any, content: memoryview, left: int) -> tuple[dict[str, Any], int]:
+    """Return the tree of a group, which takes no more bytes than are left, and how many are left then."""
+    tree = dict(group["attributes"])
+    for name, entry in group["variables"].items():
+        dtype, shape, offset = entry["dtype"], entry["shape"], entry["offset"]
+        if dtype not in TYPES or not all(type(n) is int and 0 <= n < 2**62 for n in (*shape, offset)):
+            raise ValueError("no array")
+        array = np.frombuffer(content, dtype, math.prod(shape), offset).reshape(shape)
+        tree[name], left = array, left - array.nbytes
+        if left < 0:
+            raise ValueError("larger than the file")
+    for name, inner in group["groups"].items():
+        tree[name], left = _read_group(inner, content, left)
+    return tree, left
 
-    def _list_arrays(
-        self, group: Any, content: memoryview, where: str = ""
-    ) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield the arrays of a group and of those inside it, with their paths."""
-        for name, entry in group["variables"].items():
-            dtype, shape, offset = entry["dtype"], entry["shape"], entry["offset"]
-            if dtype not in TYPES or not all(type(n) is int and 0 <= n < 2**62 for n in (*shape, offset)):
-                raise ValueError("no array")
-            count = math.prod(shape)
-            self._left -= count * np.dtype(dtype).itemsize
-            if self._left < 0:
-                raise ValueError("larger than the file")
-            yield where + name, np.frombuffer(content, dtype, count, offset).reshape(shape).copy()
-        for name, inner in group["groups"].items():
-            yield from self._list_arrays(inner, content, f"{where}{name}/")
 
-    def _translate(self) -> None:
-        """Put labels, settings, cells and the shape into the form that they have in archives."""
-        self.about["modes"] = json.loads(self._take_text("modes"))
-        for k, mode in enumerate(self.about["modes"]):
-            if mode["labels"] is not None:
-                mode["labels"], labels = _read_labels(mode["labels"], self._arrays[f"mode_{k}"])
-                self._arrays[f"mode_{k}"] = labels
-        text = self._take_text("settings/settings")
-        self.about["settings"]["parameters"] = json.loads(text, object_hook=self._read_setting)
-        for name in ("cells/one_cells", "cells/other_cells"):
-            if name in self._arrays:
-                self._arrays[name] = self._arrays[name][:-1]  # the last marked the end
-        if "cells/other_cells" in self._arrays:
-            listed = OTHERS[self.about["cells"]["unlisted"]]
-            self._arrays[f"cells/{listed}"] = self._arrays.pop("cells/other_cells")
-        K, cells = len(self.about["modes"]), self.about.get("cells")
-        if cells is None:
-            self.about["shape"] = [self._arrays[f"chain_0/factor_{k}"].shape[1] for k in range(K)]
-        else:
-            self.about["shape"] = [cells[f"size_{k}"] for k in range(K)]
+def _translate(tree: dict[str, Any]) -> None:
+    """Put labels, settings, cells and the shape into the form that they have in archives."""
+    tree["modes"], settings, cells = json.loads(_text(tree["modes"])), tree["settings"], tree.get("cells")
+    for k, mode in enumerate(tree["modes"]):
+        if mode["labels"] is not None:
+            mode["labels"], tree[f"mode_{k}"] = _read_labels(mode["labels"], tree[f"mode_{k}"])
 
-    def _read_setting(self, form: dict[str, Any]) -> dict[str, Any]:
-        """Give an array among the settings its type again."""
+    def read_setting(form: dict[str, Any]) -> dict[str, Any]:
         if form.keys() != {"array", "axes", "dtype"}:
             return form
-        name = f"settings/array_{form['array']}"
-        self._arrays[name] = _as_numbers(self._arrays[name], form["dtype"])
+        name = f"array_{form['array']}"
+        settings[name] = _as_numbers(settings[name], form["dtype"])
         return {"array": form["array"]}
 
-    def _take_text(self, name: str) -> str:
-        characters = self._arrays.pop(name)
-        if characters.nbytes > MOST_JSON:
-            raise ValueError("too long")
-        return characters.tobytes().decode()
+    settings["parameters"] = json.loads(_text(settings.pop("settings")), object_hook=read_setting)
+    if cells is None:
+        tree["shape"] = [tree["chain_0"][f"factor_{k}"].shape[1] for k in range(len(tree["modes"]))]
+        return
+    tree["shape"] = [cells[f"size_{k}"] for k in range(len(tree["modes"]))]
+    for name in {"one_cells", "other_cells"} & cells.keys():
+        cells[name] = cells[name][:-1]  # the last marked the end
+    if "other_cells" in cells:
+        cells[OTHERS[cells["unlisted"]]] = cells.pop("other_cells")
 
 
-def _attributes(group: Any) -> dict[str, Any]:
-    return {**group["attributes"], **{name: _attributes(inner) for name, inner in group["groups"].items()}}
+def _text(characters: npt.NDArray[Any]) -> str:
+    if characters.nbytes > MOST_JSON:
+        raise ValueError("too long")
+    return characters.tobytes().decode()
 
 
 def _read_labels(kind: str, stored: npt.NDArray[Any]) -> tuple[str, npt.NDArray[Any]]:

@@ -22,7 +22,7 @@ from tensorm.storage.chain import pack_target, read_target
 from tensorm.storage.files import open_file
 from tensorm.storage.fit import check_format, describe_file, pack_modes, read_modes
 from tensorm.storage.settings import pack_settings, read_settings
-from tensorm.tensors.arrays import from_arrays
+from tensorm.tensors.arrays import NAMES, from_arrays
 from tensorm.tensors.protocol import Tensor
 
 FORMAT, FORMAT_VERSION = "tensorm run", 2
@@ -56,16 +56,16 @@ def start_run(folder: str | os.PathLike[str], run: Run) -> Path:
 def check_folder(folder: str | os.PathLike[str]) -> Path:
     """Make a folder for a new run, or raise if that fails or it already holds a run."""
     path = Path(folder)
-    if find(path, RUN) is not None:
+    if find_file(path, RUN) is not None:
         raise FileError(f"{path} already holds a run; go on with tensorm.resume, or give another run_dir.")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{path} cannot be made: {error.strerror}; give another run_dir.") from error
+        raise FileError(f"{path} cannot be created: {error.strerror}; give another run_dir.") from error
     return path
 
 
-def find(folder: str | os.PathLike[str], name: str) -> Path | None:
+def find_file(folder: str | os.PathLike[str], name: str) -> Path | None:
     """Return the path of a folder's RUN or FIT, also under its name in the first edition; None without it."""
     paths = (Path(folder) / name, Path(folder) / OLD[name])
     return next((path for path in paths if path.exists()), None)
@@ -83,7 +83,7 @@ def open_run(folder: str | os.PathLike[str], parameters: Sequence[str], given: T
         check_format(file, FORMAT, FORMAT_VERSION)
         shape, modes, labels = read_modes(file)
         cells = file.tree("cells")
-        if given is not None or FINGERPRINT in cells.names():
+        if given is not None or cells.has(FINGERPRINT):
             tensor = _check_cells(cells, shape, given)
         else:
             tensor = _read_cells(cells, shape)
@@ -93,7 +93,7 @@ def open_run(folder: str | os.PathLike[str], parameters: Sequence[str], given: T
 
 
 def _find_run(folder: str | os.PathLike[str]) -> Path:
-    path = find(folder, RUN)
+    path = find_file(folder, RUN)
     if path is None:
         raise FileError(f"{folder} holds no run; give the run_dir of an earlier fit.")
     return path
@@ -103,18 +103,20 @@ def _check_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> 
     """Return the cells that were given, or raise if they are not those of the run."""
     if given is None:
         raise FileError("The cells of this run are on a cluster; give them again, as in resume(run_dir, X).")
-    known = FINGERPRINT in tree.names()
+    known = tree.has(FINGERPRINT)
     counts = (
         tree.array(FINGERPRINT, "i8", (sum(shape), 2)) if known else _read_cells(tree, shape).fingerprint()
     )
     if given.shape != shape or not np.array_equal(counts, given.fingerprint()):
-        raise InputError("X has other cells than the run in this folder; give those that it began with.")
+        raise InputError(
+            "X has other cells than the run in this folder; give the cells that the run started with."
+        )
     return given
 
 
 def _read_cells(tree: Stored, shape: tuple[int, ...]) -> Tensor:
     """Return the tensor whose arrays are in a tree."""
-    arrays = {name: tree.array(name, None, None) for name in tree.names()}
+    arrays = {name: tree.array(name, None, None) for name in NAMES if tree.has(name)}
     try:
         return from_arrays(arrays, shape)
     except InputError as error:

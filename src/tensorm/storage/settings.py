@@ -12,11 +12,8 @@ from tensorm.errors import InputError
 from tensorm.storage.archive import Stored
 from tensorm.storage.files import quote
 
-NUMBERS = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "float32", "float64",
-)  # fmt: skip
-MOST_ARRAYS = 1000
+INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+NUMBERS = ("bool", "float16", "float32", "float64", *INTEGERS)
 
 
 def pack_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,13 +31,11 @@ def pack_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_settings(tree: Stored, known: Sequence[str]) -> dict[str, Any]:
     """Read settings with these names; a random generator comes back as None, because it was not kept."""
-    names = tree.names()
-    arrays = [name for name in (f"array_{number}" for number in range(MOST_ARRAYS)) if name in names]
-    tree.expect(["parameters", *arrays])
     forms = tree.value("parameters")
-    strange = sorted(set(forms) - set(known))
-    if strange:
-        raise tree.refuse(f"{quote(strange[0])} is not a setting")
+    if not isinstance(forms, dict):
+        raise tree.refuse("the settings are damaged")
+    for strange in sorted(forms.keys() - set(known)):
+        raise tree.refuse(f"{quote(strange)} is not a setting")
     try:
         return {name: _from_json(form, tree) for name, form in forms.items()}
     except RecursionError as error:
@@ -58,7 +53,7 @@ def _to_json(name: str, value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return {"generator": type(value).__name__}
     array = np.asarray(value)
-    if array.dtype.name not in NUMBERS or len(arrays) == MOST_ARRAYS:
+    if array.dtype.name not in NUMBERS:
         raise InputError(
             f"{name} is of type {type(value).__name__}; only numbers, texts and arrays can be saved."
         )

@@ -1,7 +1,7 @@
-"""A folder that remembers finished trials, so that a selection can be stopped and taken up again.
+"""A folder that remembers finished trials, so that a selection can be stopped and continued.
 
 ``selection.json`` says which data and settings the folder belongs to; every finished trial is a JSON file of
-its own, put there in one step.
+its own, written in one step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Store:
     Parameters
     ----------
     folder : path
-        Made if it is not there.
+        Created if it does not exist.
     settings : mapping
         What the trials depend on. A folder of other settings is refused.
     """
@@ -35,7 +35,7 @@ class Store:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise FileError(f"{folder} cannot be made: {error.strerror}; give another run_dir.") from error
+            raise FileError(f"{folder} cannot be created: {error.strerror}; give another run_dir.") from error
         head = self.folder / HEAD
         if not head.exists():
             replace_file(head, json.dumps(mine, indent=1).encode())
@@ -46,7 +46,7 @@ class Store:
                 raise FileError(f"{folder} holds a selection with another {name}; give another run_dir.")
 
     def __call__(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return the result of this name: from its file if there is one, else make it and write the file."""
+        """Return the result of this name: from its file if it exists, else make it and write the file."""
         path = self.folder / f"{name}.json"
         if path.exists():
             return _read(path)
@@ -67,4 +67,4 @@ def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be read; delete it, and its trial is made again.") from error
+        raise FileError(f"{path} cannot be read; delete it to run its trial again.") from error

@@ -13,6 +13,11 @@ from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.relational import RelationalTensor
 from tensorm.tensors.sparse import SparseTensor
 
+NAMES = (  # of all arrays that a tensor may have
+    *("ones", "observed"),
+    *("one_cells", "missing_cells", "zero_cells"),
+    *("ranks", "part", "object_keys", "keys", "other_keys"),
+)
 KINDS = (DenseTensor, SparseTensor, RelationalTensor)  # each is told by the array it cannot do without
 
 
