@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.kernels.rows import GIBBS, GREEDY, METROPOLIS, Rule
+from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.factors import Factors
@@ -79,6 +79,15 @@ class Tensor(Protocol):
         """Return a new factor for ``mode``, every entry decided in turn given all others (eq. 4).
 
         With ``rows`` only these are decided, with the random numbers they would have among all.
+        """
+        ...
+
+    def update_tied(
+        self, pair: tuple[int, int], factors: Factors, rule: Rule, stream: Stream, rows: Rows | None = None
+    ) -> Words:
+        """Return a new factor for two modes that share one, entries decided in turn given all others.
+
+        No cell with the same index along both modes may be observed.
         """
         ...
 

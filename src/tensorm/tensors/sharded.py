@@ -3,7 +3,7 @@
 A shard answers for its cells, and only factors and counts travel. Mode 0 is updated where its rows live. The
 rows of other modes run through all shards: every shard counts, the counts are added up, and each entry is
 decided once, here. One round of counts serves all components of a row until an entry flips; then only rows
-with decisions still open that hang on the flipped entry are counted again (kernels/decisions.py).
+with decisions still open that hang on the flipped entry are counted again (kernels/sharded.py).
 
 Nothing here knows where the shards are: a ``ShardHost`` carries questions to them (distributed.py).
 """
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tensorm.data.inputs import Labels, check_names
 from tensorm.errors import InputError
-from tensorm.kernels.decisions import decide_rows, find_company
+from tensorm.kernels.sharded import decide_rows, find_company
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import DenseTensor
@@ -169,6 +169,15 @@ class ShardedTensor:
             return self._update_there(factors, rule, stream, chosen)
         return self._update_here(mode, factors, rule, stream, chosen)
 
+    def update_tied(
+        self, pair: tuple[int, int], factors: Factors, rule: Rule, stream: Stream, rows: Rows | None = None
+    ) -> Words:
+        """Return a new factor for two modes that share one; the rows take turns."""
+        for n in np.arange(len(factors[pair[0]])) if rows is None else rows:
+            new = self.update_factor(pair[0], factors, rule, stream, np.array([n]))
+            factors = factors.replace(pair[0], new).replace(pair[1], new)
+        return factors[pair[0]]
+
     def counts(
         self,
         mode: int,
@@ -258,7 +267,8 @@ class ShardedTensor:
             first = int(turns.min())
             counts, found = self._count(mode, state, rule.order[first:], rows, wanted)
             confusion, wanted = found or confusion, False
-            hits, cover = decide_rows(factor, rows, turns, counts, first, company, tuple(rule), tuple(stream))
+            known = counts, company
+            hits, cover = decide_rows(factor, turns, rows, known, tuple(rule), tuple(stream))
             if confusion is not None:
                 tp, fp, fn, tn = confusion
                 confusion = Confusion(tp + hits, fp + cover - hits, fn - hits, tn - cover + hits)

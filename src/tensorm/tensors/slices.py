@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.inputs import Labels
-from tensorm.kernels import slices as kernel
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words, combine
 from tensorm.tensors.factors import Factors
@@ -22,12 +21,11 @@ from tensorm.tensors.threads import share_rows
 
 WORTH_THREADS = 2**26  # cells times components below which a second thread costs more than it saves
 
-NO_COUNTS = np.empty((2, 0), np.int64)
-
 
 class View(NamedTuple):
     """How the slices of one mode are read."""
 
+    kernels: Any  # the module that reads such a source
     source: tuple[Any, ...]  # what a kernel reads them from; plain tuples, whose types numba tells sooner
     rows: tuple[int, ...]  # modes that index the rows of a slice
     packed: tuple[int, ...]  # modes along which a row runs
@@ -102,16 +100,30 @@ class SlicedTensor(ABC):
 
         Those of some rows only if ``rows`` are given; the others stay as they are.
         """
-        given = self._given(mode, factors)
-        factor = factors[mode].copy()
+        view, factor = self._view(mode), factors[mode].copy()
         chosen = _every(len(factor)) if rows is None else rows
-        plain = tuple(rule), tuple(stream)
+        given = view.source, _masks(view, factors), tuple(rule), tuple(stream)
 
         def update(start: int, stop: int) -> None:
-            if start < stop:
-                kernel.update_rows(factor, chosen, start, stop, *given, *plain)
+            view.kernels.update_rows(factor, chosen[start:stop], *given)
 
         share_rows(update, len(chosen), self._threads(factors.n_components))
+        return factor
+
+    def update_tied(
+        self, pair: tuple[int, int], factors: Factors, rule: Rule, stream: Stream, rows: Rows | None = None
+    ) -> Words:
+        """Return a new factor for two modes that share one, entries decided in turn given all others.
+
+        No cell with the same index along both modes may be observed.
+        """
+        (mode, other), view = pair, self._view(pair[0])
+        factor, in_rows = factors[mode].copy(), other in view.rows
+        side = view.rows if in_rows else view.packed
+        inner = math.prod(self.shape[k] for k in side[side.index(other) + 1 :])
+        tie = in_rows, inner, combine([factors[k] for k in side if k != other], factors.n_components)
+        chosen, plain = _every(len(factor)) if rows is None else rows, (tuple(rule), tuple(stream))
+        view.kernels.update_tied(factor, chosen, view.source, _masks(view, factors), tie, *plain)
         return factor
 
     def counts(
@@ -122,17 +134,18 @@ class SlicedTensor(ABC):
         rows: Rows | None = None,
     ) -> tuple[Counts, Counts]:
         """Return (pos, tot) of a mode's entries, two arrays (rows, len(components)) (eq. 5)."""
-        given = self._given(mode, factors)
-        factor = factors[mode]
+        view, factor = self._view(mode), factors[mode]
         chosen = np.arange(factors.n_components) if components is None else np.array(components)
         where = _every(len(factor)) if rows is None else rows
-        counts = np.empty((2, len(where), len(chosen)), np.int64)
+        pos, tot = np.empty((2, len(where), len(chosen)), np.int64)
+        given = view.source, _masks(view, factors), chosen
 
         def count(start: int, stop: int) -> None:
-            kernel.count_entries(counts, factor, where, start, stop, *given, chosen)
+            counts = pos[start:stop], tot[start:stop]
+            view.kernels.count_entries(counts, factor, where[start:stop], *given)
 
         share_rows(count, len(where), self._threads(factors.n_components))
-        return counts[0], counts[1]
+        return pos, tot
 
     def times_counted(self, mode: int) -> int:
         """Return 1: a cell lies in one row of a mode."""
@@ -140,7 +153,7 @@ class SlicedTensor(ABC):
 
     def confusion(self, factors: Factors) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
-        tp, covered = self._covered(factors, NO_COUNTS)
+        tp, covered = self._covered(factors, np.empty((2, self.shape[0]), np.int64))
         fp, fn = covered - tp, self.n_ones - tp
         return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
 
@@ -165,24 +178,28 @@ class SlicedTensor(ABC):
 
     def _covered(self, factors: Factors, counts: Counts) -> tuple[int, int]:
         """Count the ones and the observed cells that components cover, by slices of mode 0 and in all."""
-        given = self._given(0, factors)
+        view, every = self._view(0), _every(self.shape[0])
+        given = view.source, _masks(view, factors)
 
         def count(start: int, stop: int) -> tuple[int, int]:
-            return kernel.count_covered(counts, factors[0], start, stop, *given)
+            covered: tuple[int, int] = view.kernels.count_covered(
+                counts, factors[0], every[start:stop], *given
+            )
+            return covered
 
         shares = share_rows(count, self.shape[0], self._threads(factors.n_components))
         ones, observed = (sum(share) for share in zip(*shares, strict=True))
         return ones, observed
 
-    def _given(self, mode: int, factors: Factors) -> tuple[Any, ...]:
-        """What every kernel is given: cells, the components of rows and columns, and the width of vectors."""
-        view = self._view(mode)
-        row_masks = combine([factors[k] for k in view.rows], factors.n_components)
-        column_masks = combine([factors[k] for k in view.packed], factors.n_components)
-        return view.source, row_masks, column_masks, factors.n_components, view.span
-
     def _threads(self, n_components: int) -> int:
         return self._n_threads if math.prod(self.shape) * n_components >= WORTH_THREADS else 1
+
+
+def _masks(view: View, factors: Factors) -> tuple[Any, ...]:
+    """Return the components of rows and columns, and the width of vectors (kernels/rows.py)."""
+    row_masks = combine([factors[k] for k in view.rows], factors.n_components)
+    column_masks = combine([factors[k] for k in view.packed], factors.n_components)
+    return row_masks, column_masks, factors.n_components, view.span
 
 
 @cache

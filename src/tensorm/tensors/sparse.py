@@ -39,6 +39,7 @@ Keys = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 
 WORTH_THREADS = 2**17  # rows and listed cells below which a second thread costs more than it saves
+NO_WEIGHTS = np.zeros(0, np.int64)
 MOST_UNPACKED = 2**34  # cells of a tensor that are handed out one by one
 
 
@@ -239,9 +240,23 @@ class SparseTensor:
 
         With ``rows`` only those are decided.
         """
-        data, factor = self._data(mode, factors), factors[mode].copy()
-        L, plain = factors.n_components, (tuple(rule), tuple(stream))
-        self._share(mode, rows, lambda some: kernel.update_rows(factor, some, data, L, *plain))
+        factor = factors[mode].copy()
+        given = self._listing(mode, factors), len(rule.prior) == 1, tuple(rule), tuple(stream)
+        self._share(mode, rows, lambda some: kernel.update_rows(factor, some, *given))
+        return factor
+
+    def update_tied(
+        self, pair: tuple[int, int], factors: Factors, rule: Rule, stream: Stream, rows: Rows | None = None
+    ) -> Words:
+        """Return a new factor for two modes that share one, entries decided in turn given all others.
+
+        No cell with the same index along both modes may be observed.
+        """
+        (mode, other), factor = pair, factors[pair[0]].copy()
+        listing = self._listing(mode, factors)
+        tie = self._edges[other], group_tuples(np.concatenate(factors.masks), self._edges, pair)
+        chosen = np.arange(self.shape[mode]) if rows is None else rows
+        kernel.update_tied(factor, chosen, listing, tie, tuple(rule), tuple(stream))
         return factor
 
     def counts(
@@ -252,11 +267,10 @@ class SparseTensor:
         rows: Rows | None = None,
     ) -> tuple[Counts, Counts]:
         """Return (pos, tot) of a mode's entries, two arrays (len(rows), len(components)) (eq. 5)."""
-        data, factor = self._data(mode, factors), factors[mode]
-        L = factors.n_components
-        chosen = np.arange(L) if components is None else np.array(components)
+        listing, factor = self._listing(mode, factors), factors[mode]
+        chosen = np.arange(factors.n_components) if components is None else np.array(components)
         counts = np.empty((2, len(factor), len(chosen)), np.int64)
-        self._share(mode, rows, lambda some: kernel.count_entries(counts, factor, some, data, L, chosen))
+        self._share(mode, rows, lambda some: kernel.count_entries(counts, factor, some, listing, chosen))
         pos, tot = counts if rows is None else counts[:, rows]
         return pos, tot
 
@@ -267,8 +281,8 @@ class SparseTensor:
     def confusion(self, factors: Factors) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
         mode = int(np.argmin(self.shape))  # the others' index tuples are grouped, the more the better
-        data, factor, L = self._data(mode, factors), factors[mode], factors.n_components
-        shares = self._share(mode, None, lambda some: kernel.count_rows(factor, some, data, L))
+        listing, factor = self._listing(mode, factors), factors[mode]
+        shares = self._share(mode, None, lambda some: kernel.count_rows(factor, some, listing))
         tp, covered = (sum(share) for share in zip(*shares, strict=True))
         fp, fn = covered - tp, self.n_ones - tp
         return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
@@ -345,15 +359,12 @@ class SparseTensor:
         inside = np.logical_and.reduce([place >= 0 for place in places])
         return tuple(place[inside] for place in places)
 
-    def _data(self, mode: int, factors: Factors) -> tuple[Any, ...]:
-        """What a kernel needs to read the slices of a mode, as plain tuples (see DenseTensor)."""
-        stack = np.concatenate(factors.masks)
-        if self.unlisted == "zero":
-            table = group_tuples(stack, self._edges, mode)
-        else:
-            table = stack[:0], np.zeros(0, np.int64)
+    def _listing(self, mode: int, factors: Factors) -> tuple[Any, ...]:
+        """What a kernel needs to read the slices of a mode (kernels.sparse.Listing), as plain tuples."""
+        stack, implied = np.concatenate(factors.masks), self.unlisted == "zero"
+        tuples = group_tuples(stack, self._edges, (mode,)) if implied else (stack[:0], NO_WEIGHTS)
         ones, others = self._lists[mode]
-        return tuple(ones), tuple(others), table, stack
+        return tuple(ones), tuple(others), stack, factors.n_components, implied, tuples
 
     def _share(self, mode: int, rows: Rows | None, work: Callable[[Rows], T]) -> list[T]:
         """Call ``work`` on shares of the rows that have about as many cells each."""

@@ -62,12 +62,7 @@ class SymmetricTensor(Wrapped[Tensor]):
         if mode != first:
             halved = rule._replace(gain=rule.gain / 2, loss=rule.loss / 2)
             return self.tensor.update_factor(mode, tied, halved, stream, rows)
-        factor = tied[first].copy()
-        tied = tied.replace(first, factor).replace(second, factor)
-        for n in range(len(factor)) if rows is None else rows:
-            one = np.array([n])
-            factor[n] = self.tensor.update_factor(first, tied, rule, stream, one)[n]
-        return factor
+        return self.tensor.update_tied(self.pair, tied, rule, stream, rows)
 
     def counts(
         self,

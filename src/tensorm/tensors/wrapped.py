@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.tensors.bits import Bits
+from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Tensor
+from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
 
 Inner = TypeVar("Inner", bound=Tensor)
 
@@ -32,6 +32,12 @@ class Wrapped(Generic[Inner]):
     def nbytes(self) -> int:
         """Memory held by the cells, in bytes."""
         return self.tensor.nbytes
+
+    def update_tied(
+        self, pair: tuple[int, int], factors: Factors, rule: Rule, stream: Stream, rows: Rows | None = None
+    ) -> Words:
+        """Return a new factor for two modes that share one."""
+        return self.tensor.update_tied(pair, factors, rule, stream, rows)
 
     def counts(
         self,
