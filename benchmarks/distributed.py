@@ -27,7 +27,7 @@ from rich.console import Console
 
 from benchmarks.sweep import machine, show
 from tensorm import DaskTensor, DenseTensor
-from tensorm.kernels.decisions import decide_rows, find_company
+from tensorm.kernels.sharded import decide_rows, find_company
 from tensorm.model import Noise, factor_density
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
@@ -178,10 +178,13 @@ def make_plan(rounds: float, empty_round: float) -> dict[str, Any]:
     counts[1] = 1000
     answer = counts.astype(np.uint32)
     masks = [np.zeros((N, 1), np.uint64) for N in PLAN]
-    company = find_company(masks[0], RANK)
-    question = (masks[1], rows, np.zeros(len(rows), np.int64), counts, 0, company, tuple(rule), streams[1])
-    decide_rows(*question)
-    decide = best_of(lambda: decide_rows(*question[:2], np.zeros(len(rows), np.int64), *question[3:]))
+    known = counts, find_company(masks[0], RANK)
+
+    def ask() -> None:
+        decide_rows(masks[1], np.zeros(len(rows), np.int64), rows, known, tuple(rule), tuple(streams[1]))
+
+    ask()
+    decide = best_of(ask)
 
     def add() -> None:
         for _ in range(PLAN_WORKERS):

@@ -14,10 +14,10 @@ def test_components_without_members_in_some_mode_make_no_groups():
     real = (np.arange(400)[:, None] % 2).astype(np.uint64)
     nobody = real[:3].copy()  # has none of the idle components
     stack, edges = np.concatenate([idle | real, idle | real, nobody]), np.array([0, 400, 800, 803])
-    masks, counts = group_tuples(stack, edges, 0)
+    masks, counts = group_tuples(stack, edges, (0,))
     assert masks.tolist() == [[1]]
     assert counts.tolist() == [200 * 1]
-    masks, counts = group_tuples(stack, edges, 2)  # both have them: then all pairs count
+    masks, counts = group_tuples(stack, edges, (2,))  # both have them: then all pairs count
     pairs = (stack[:400, None, 0] & stack[None, 400:800, 0]).ravel()
     found = dict(zip(masks[:, 0].tolist(), counts.tolist(), strict=True))
     expected = dict(

@@ -95,7 +95,7 @@ def test_masks_of_index_tuples_are_counted(L: int) -> None:
     rng = np.random.default_rng(0)
     factors = [rng.random((N, L)) < (0.4 if L == 3 else 0.05) for N in (200, 7, 50)]
     edges = np.array([0, 200, 207, 257])
-    masks, weights = group_tuples(np.concatenate(Factors.from_bits(factors).masks), edges, 1)
+    masks, weights = group_tuples(np.concatenate(Factors.from_bits(factors).masks), edges, (1,))
     shared = (factors[0][:, None] & factors[2]).reshape(-1, L)
     expected, times = np.unique(pack(shared[shared.any(axis=1)]), axis=0, return_counts=True)
     assert len(expected) > 2

@@ -8,14 +8,19 @@ import numpy as np
 import pytest
 
 import exact
+import naive
 from chain import run
 from exact import N_DRAWS, THIN, distance_ratio
+from problems import RULES, Turn
+from shard_hosts import shard
 from tensorm import InputError, TensOrMachine, datasets, load, resume, select_components
+from tensorm.kernels.philox import uniforms
+from tensorm.model import Noise, boolean_product
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sweep import Target, log_posterior
-from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
-from tensorm.tensors.bits import pack
+from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, SparseTensor, Stream
+from tensorm.tensors.bits import pack, unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import count_alone
 from tensorm.tensors.symmetric import SymmetricTensor
@@ -128,3 +133,78 @@ def test_bad_input_is_named() -> None:
     fitted = TensOrMachine(1, symmetric=(0, 1), n_chains=1, n_draws=2, progress=False).fit(matrix)
     with pytest.raises(InputError, match="new slices cannot be placed alone"):
         fitted.transform(matrix)
+
+
+def shared_problem(others: tuple[int, ...], N: int, L: int, seed: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Cells (others, N, N), mirrored, some of them missing, and factors; the last two are the same."""
+    rng = np.random.default_rng(seed)
+    factors = [rng.random((size, L)) < 0.5 for size in (*others, N)]
+    factors.append(factors[-1])
+    upper = np.triu(np.ones((N, N), bool), 1)
+    ones = (boolean_product(factors) ^ (rng.random((*others, N, N)) < 0.2)) & upper
+    seen = (rng.random(ones.shape) < 0.8) & upper
+    cells = np.where(seen | seen.swapaxes(-1, -2), ones | ones.swapaxes(-1, -2), np.nan)
+    return cells, factors
+
+
+def listed(cells: np.ndarray, unlisted: str) -> SparseTensor:
+    seen = ~np.isnan(cells)
+    if unlisted == "missing":
+        return SparseTensor(np.argwhere(seen), cells.shape, cells[seen], unlisted="missing")
+    return SparseTensor(np.argwhere(cells == 1), cells.shape, missing=np.argwhere(~seen))
+
+
+STORAGES = {
+    "dense": DenseTensor,
+    "zeros": lambda cells: listed(cells, "zero"),
+    "missing": lambda cells: listed(cells, "missing"),
+    "sharded": lambda cells: shard([DenseTensor(part) for part in np.array_split(cells, 2)]),
+}
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("rule", ["gibbs", "metropolis", "greedy"])
+@pytest.mark.parametrize(
+    ("others", "N", "order"),
+    [
+        ((), 9, (0, 1)),
+        ((3,), 8, (0, 1, 2)),  # packed with the other mode
+        ((3,), 8, (1, 2, 0)),
+        ((3,), 8, (1, 0, 2)),  # in between
+        ((70,), 6, (0, 1, 2)),  # a mode of the rows
+        ((2, 70), 5, (2, 0, 3, 1)),  # a mode of the rows, beside another
+        ((2,), 70, (0, 1, 2)),  # packed alone
+    ],
+)
+def test_rows_take_turns(storage: str, rule: str, others: tuple, N: int, order: tuple[int, ...]) -> None:
+    """Row by row as the paper's loops would, the shared factor renewed for both modes after each."""
+    L = 3 if N == 70 else 5
+    cells, factors = shared_problem(others, N, L, seed=len(others) + N)
+    cells, factors = cells.transpose(order), [factors[k] for k in order]
+    first, second = sorted((order.index(len(others)), order.index(len(others) + 1)))
+    rng = np.random.default_rng(5)
+    prior = rng.choice([0.0, 1.0, 0.5, 0.4], size=(N, L))
+    turn = Turn(first, Noise(0.8, 0.3), prior, rng.permutation(L), rule, Stream(np.uint64(7), 0, 0, first))
+    numbers = np.array([uniforms(turn.stream, n, L) for n in range(N)])
+    rows = np.arange(N) if N < 70 else np.arange(0, N, 9)
+    expected = [factor.copy() for factor in factors]
+    ones, seen = cells == 1, ~np.isnan(cells)
+    for n in rows:
+        for l in turn.order:
+            if prior[n, l] in (0, 1):
+                new = bool(prior[n, l])
+            else:
+                counts = naive.counts(ones, seen, expected, first, n, l)
+                odds = naive.log_odds(*counts, *turn.noise, prior[n, l])
+                new = naive.decide(rule, bool(expected[first][n, l]), odds, numbers[n, l])
+            expected[first][n, l] = new
+        expected[second] = expected[first].copy()
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(prior) - np.log1p(-prior)
+    how = Rule(turn.order, RULES[rule], *turn.noise.weights, log_odds)
+    tensor = SymmetricTensor(STORAGES[storage](cells), (first, second))
+    masks = Factors.from_bits(factors)
+    new = tensor.update_factor(first, masks, how, turn.stream, None if N < 70 else rows)
+    np.testing.assert_array_equal(unpack(new, L), expected[first])
+    assert not np.array_equal(expected[first], factors[first])
+    np.testing.assert_array_equal(masks.bits()[first], factors[first])  # what was given is left alone

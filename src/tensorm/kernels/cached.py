@@ -2,59 +2,67 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
+from tensorm.kernels.compiled import kernel, lend, part
+from tensorm.kernels.decisions import CERTAIN, ONE, bit_of, decide_row, spread_prior, weigh
 from tensorm.kernels.philox import fill_uniforms
-from tensorm.kernels.rows import CERTAIN, ONE, certain, entry_prior, toss, weigh
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+class Kept(NamedTuple):
+    """The cells of a row, of which only counts are known, and only until the first flip that matters."""
+
+    pos: Any
+    tot: Any
+    inert: Any  # components whose entries change no counts but their own factor's
+
+    def count(self, turn, component, active):
+        return self.pos[component], self.tot[component]
+
+    def flip(self, row, turn, component, stop):
+        word, bit = bit_of(component)
+        if self.inert[word] & bit:
+            return stop
+        row[word] ^= bit
+        return 0
+
+
+@kernel
 def find_flips(factor, pos, tot, inert, rule, stream):
     """Rows of which an entry flips, decided in turn from counts (N, L); they are left to be decided anew.
 
-    The counts of a row hold until its first flip. Entries of `inert` components change no counts but their
-    own factor's: they are set at once.
+    Entries of inert components are set at once.
     """
-    order, kind, gain, loss, prior = rule
-    rows, count = np.empty(factor.shape[0], np.intp), 0
+    rule = spread_prior(lend(rule), *pos.shape)
+    factor, pos, tot, inert = lend((factor, pos, tot, inert))
+    rows, found = np.empty(factor.shape[0], np.intp), 0
     against, numbers = np.empty(pos.shape[1]), np.empty(pos.shape[1])
     for n in range(factor.shape[0]):
-        weigh_row(against, factor[n], pos[n], tot[n], gain, loss, prior, n)
+        weigh_row(against, factor[n], n, pos[n], tot[n], rule)
         if np.min(against) > CERTAIN:
             continue
         fill_uniforms(numbers, stream, n)
         if not may_flip(against, numbers):
             continue
-        for component in order:
-            word, bit = component >> 6, ONE << uint64(component & 63)
-            active = (factor[n, word] & bit) != 0
-            log_odds = against[component] if active else -against[component]
-            if certain(kind, log_odds):
-                new = log_odds > 0
-            else:
-                new = toss(kind, active, log_odds, numbers[component])
-            if new == active:
-                continue
-            if inert[word] & bit:
-                factor[n, word] ^= bit
-            else:
-                rows[count] = n
-                count += 1
-                break
-    return rows[:count]
+        stop = decide_row(factor[n], n, 0, Kept(pos[n], tot[n], inert), rule, stream)
+        rows[found] = n
+        found += stop < rule.order.shape[0]
+    return rows[:found]
 
 
-@njit(error_model="numpy")
-def weigh_row(against, row, pos, tot, gain, loss, prior, n):
+@part
+def weigh_row(against, row, n, pos, tot, rule):
     """The log-odds against a flip, of every entry of a row."""
     for component in range(against.shape[0]):
-        log_odds = weigh(entry_prior(prior, n, component), gain, loss, pos[component], tot[component])
+        log_odds = weigh(rule, n, component, pos[component], tot[component])
         active = (row[component >> 6] >> uint64(component & 63)) & ONE
         against[component] = log_odds if active else -log_odds
 
 
-@njit(error_model="numpy")
+@part
 def may_flip(against, numbers):
     """False if no entry flips by either rule: exp(-x) < (1 + x / 8)^-8 for x > 0, and needs no branches."""
     loud = 0
@@ -67,7 +75,7 @@ def may_flip(against, numbers):
     return loud > 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find_changes(old, new, mask):
     """Rows in which two factors differ in a component of the mask, and the components of all differences."""
     rows, moved, count = np.empty(old.shape[0], np.intp), np.zeros(old.shape[1], np.uint64), 0
@@ -83,7 +91,7 @@ def find_changes(old, new, mask):
     return rows[:count], moved
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def present(factor):
     """The components that a factor has any entry of."""
     found = np.zeros(factor.shape[1], np.uint64)

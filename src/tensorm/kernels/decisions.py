@@ -1,61 +1,93 @@
-"""Entries decided from counts that were made beforehand, where the cells themselves are elsewhere.
+"""Eq. 4: the entries of a factor row decided in turn, from whatever can count the cells that depend on them.
 
-The counts of a row hold until one of its entries flips. After that they still hold for the components that
-share no index tuple of the other modes with the flipped one; the first that does must be counted again.
+There is one loop, and it sees no cell. It asks an object for the counts of an entry (``count``) and tells it
+when an entry has changed (``flip``); each way to store or to know cells has a NamedTuple with these methods.
+``weigh`` alone turns counts into log-odds: it is what a noise model is to the kernels.
 """
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit, uint64
 
-from tensorm.kernels.rows import ONE, decide, entry_prior, weigh
-from tensorm.kernels.vectors import lowest_bit
+from tensorm.kernels.compiled import OPTIONS, inlined, verb
+from tensorm.kernels.philox import uniform
+
+GIBBS, METROPOLIS, GREEDY = 0, 1, 2
+CERTAIN = 37.0  # log-odds beyond which no uniform number of 53 bits can decide otherwise
+ONE = np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
-def find_company(masks, n_components):
-    """For each component (L, M) the mask of all that it shares a row of this factor with."""
-    company = np.zeros((n_components, masks.shape[1]), np.uint64)
-    for n in range(masks.shape[0]):
-        for m in range(masks.shape[1]):
-            left = masks[n, m]
-            while left:
-                component = (m << 6) + lowest_bit(left)
-                left &= left - ONE
-                for word in range(masks.shape[1]):
-                    company[component, word] |= masks[n, word]
-    return company
+class Rule(NamedTuple):
+    """How an entry is decided once its counts are known."""
+
+    order: Any  # components in the order of their turn
+    kind: int  # GIBBS, METROPOLIS or GREEDY
+    gain: float  # log-odds for each one-cell explained
+    loss: float  # log-odds against, for each zero-cell covered
+    prior: Any  # (N or 1, L or 1) log-odds of the entries; +-inf fixes an entry
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def decide_rows(factor, rows, turns, counts, first, company, rule, stream):
-    """Decide factor[rows] in place, each row from its turn on for as long as its counts hold.
+@partial(verb, inline="always")
+def count(cells, turn, component, active):
+    """(pos, tot) of the entry whose turn it is (eq. 5); `active` is its value now."""
 
-    `counts` is (pos, tot) of the components order[first:]; `turns` is moved on to the next open decision.
-    Returns what the flips add to the ones covered and to the cells covered.
-    """
+
+@partial(verb, inline="always")
+def flip(cells, row, turn, component, stop):
+    """Take note that an entry of the row has changed; return the turn to stop at, so far `stop`."""
+
+
+@inlined
+def spread_prior(rule, n_rows, n_components):
+    """The rule with a prior for every entry; a plain tuple will do."""
     order, kind, gain, loss, prior = rule
-    stale = np.empty(factor.shape[1], np.uint64)
-    hits, cover = 0, 0
-    for i in range(rows.shape[0]):
-        n = rows[i]
-        row = factor[n]
-        stale[:] = 0
-        while turns[i] < order.shape[0]:
-            component = order[turns[i]]
-            word, bit = component >> 6, ONE << uint64(component & 63)
-            if stale[word] & bit:
-                break
-            active = (row[word] & bit) != 0
-            pos, tot = counts[0, i, turns[i] - first], counts[1, i, turns[i] - first]
-            log_odds = entry_prior(prior, n, component)
-            if not np.isinf(log_odds):
-                log_odds = weigh(log_odds, gain, loss, pos, tot)
-            if decide(kind, active, log_odds, stream, n, component) != active:
-                row[word] ^= bit
-                stale |= company[component]
-                hits += -pos if active else pos
-                cover += -tot if active else tot
-            turns[i] += 1
-    return hits, cover
+    return Rule(order, kind, gain, loss, np.broadcast_to(prior, (n_rows, n_components)))
+
+
+@inlined
+def weigh(rule, n, component, pos, tot):
+    """Log-odds of an entry (eq. 4) from its prior and its counts."""
+    return rule.prior[n, component] + (rule.gain * pos - rule.loss * (tot - pos))
+
+
+@inlined
+def bit_of(component):
+    """(word, bit) of a component in a mask."""
+    return component >> 6, ONE << uint64(component & 63)
+
+
+@njit(inline="always", **OPTIONS)
+def decide_row(row, n, turn, cells, rule, stream):
+    """Decide the entries of row n in place, from a turn on; return the turn that it stopped at."""
+    stop = rule.order.shape[0]
+    while turn < stop:
+        component = rule.order[turn]
+        word, bit = bit_of(component)
+        active = (row[word] & bit) != 0
+        log_odds = rule.prior[n, component]
+        if not np.isinf(log_odds):
+            pos, tot = count(cells, turn, component, active)
+            log_odds = weigh(rule, n, component, pos, tot)
+        if decide(rule.kind, active, log_odds, stream, n, component) != active:
+            row[word] ^= bit
+            stop = flip(cells, row, turn, component, stop)
+        turn += 1
+    return stop
+
+
+@inlined
+def decide(kind, active, log_odds, stream, n, component):
+    """The new value of entry (n, component); the random number is drawn only if it can matter."""
+    if kind == GREEDY or abs(log_odds) > CERTAIN:
+        return log_odds > 0
+    u = uniform(stream, n, component)
+    if kind == GIBBS or log_odds == 0:  # a fair coin where Metropolised flips would alternate for ever
+        return u < 1 / (1 + np.exp(-log_odds))
+    step = -log_odds if active else log_odds
+    if step >= 0 or u < np.exp(step):
+        return not active
+    return active

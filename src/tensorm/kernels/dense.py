@@ -5,20 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types, uint64
-from numba.extending import overload
+from numba import uint64
 
-from tensorm.kernels.rows import ONE
-from tensorm.kernels.slices import (
-    INLINE,
-    cells_at,
-    fetch_rows,
-    is_far,
-    laid_cells,
-    lay_rows,
-    places_of,
-    seen_at,
-)
+from tensorm.kernels import slices
+from tensorm.kernels.compiled import inlined, kernel, lend
+from tensorm.kernels.decisions import ONE
+from tensorm.kernels.rows import Masks
+from tensorm.kernels.slices import Tie, seen_at
 from tensorm.kernels.vectors import LANES, load, ones, prefetch, store
 
 NEAR = 2**20  # words that stay in a processor's caches, and so need not be asked for in advance
@@ -28,90 +21,79 @@ class Packed(NamedTuple):
     """Cells packed along one mode or several, seen from the mode whose slices are read."""
 
     words: Any  # flat uint64; the last row is followed by enough zeros for a whole vector
-    observed: Any  # the same for the observed cells; empty when none is missing
+    observed: Any  # the same for the observed cells
+    complete: bool  # whether none is missing, so that `observed` is not read
     stride: int  # words from one slice to the next
     offsets: Any  # words from the start of a slice to each of its rows
 
+    def places_of(self, members):
+        return self.offsets[members]
 
-def _is_packed(source):
-    return source[0].dtype == types.uint64
+    def seen_at(self, n, place, at, span):
+        return ones(span) if self.complete else load(self.observed, place + n * self.stride + at, span)
 
-
-@overload(places_of)
-def _places_of(source, members):
-    if _is_packed(source):
-        return lambda source, members: source[3][members]
-
-
-@overload(cells_at, jit_options=INLINE)
-def _cells_at(source, n, place, at, span):
-    if _is_packed(source):
-        return lambda source, n, place, at, span: load(source[0], place + n * source[2] + at, span)
-
-
-@overload(seen_at, jit_options=INLINE)
-def _seen_at(source, n, place, at, span):
-    if not _is_packed(source):
-        return None
-
-    def read(source, n, place, at, span):
-        observed = source[1]
-        return ones(span) if observed.shape[0] == 0 else load(observed, place + n * source[2] + at, span)
-
-    return read
-
-
-@overload(lay_rows, jit_options={"error_model": "numpy"})
-def _lay_rows(workspace, source, n, places, span):
-    if not _is_packed(source):
-        return None
-
-    def lay(workspace, source, n, places, span):
-        width, kept = workspace.shape[2], workspace.shape[1] == 3
+    def lay_rows(self, workspace, n, places, n_planes, span):
+        width = workspace.shape[2]
         for at in range(0, width, LANES * len(span)):
             to = at
             for place in places:
-                seen = seen_at(source, n, place, at, span)
+                seen = seen_at(self, n, place, at, span)
                 store(workspace, to, seen)
-                if kept:
+                if n_planes == 2:
                     store(workspace, to + width, seen)
-                    store(workspace, to + 2 * width, cells_at(source, n, place, at, span))
-                    to += width
-                to += 2 * width
+                    store(workspace, to + 2 * width, cells_at(self, n, place, at, span))
+                to += (n_planes + 1) * width
 
-    return lay
+    def laid_cells(self, workspace, to, n, place, at, span):
+        return cells_at(self, n, place, at, span)  # a copy for a single look does not pay
 
-
-@overload(laid_cells, jit_options=INLINE)
-def _laid_cells(workspace, to, source, n, place, at, span):
-    if _is_packed(source):  # read where they are: a copy for a single look does not pay
-        return lambda workspace, to, source, n, place, at, span: cells_at(source, n, place, at, span)
-
-
-@overload(is_far)
-def _is_far(source):
-    if _is_packed(source):
-        return lambda source: source[0].shape[0] > NEAR
-
-
-@overload(fetch_rows, jit_options={"error_model": "numpy"})
-def _fetch_rows(source, n, places, width, turn, n_turns):
-    if not _is_packed(source):
-        return None
-
-    def fetch(source, n, places, width, turn, n_turns):
-        words, observed, stride, _ = source
+    def fetch_rows(self, n, places, width, turn, n_turns):
+        if self.words.shape[0] <= NEAR:
+            return
         for place in places[turn * places.shape[0] // n_turns : (turn + 1) * places.shape[0] // n_turns]:
-            start = place + n * stride
+            start = place + n * self.stride
             for at in range(start + width - 1, start - 1, -8):
-                prefetch(words, at)
-                if observed.shape[0] > 0:
-                    prefetch(observed, at)
-
-    return fetch
+                prefetch(self.words, at)
+                if not self.complete:
+                    prefetch(self.observed, at)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@inlined
+def cells_at(source, n, place, at, span):
+    """The vector of cells from word `at` of a row of slice n."""
+    return load(source.words, place + n * source.stride + at, span)
+
+
+# The verbs of slices.py for this source. Plain tuples come in, since numba tells their types sooner.
+
+
+@kernel
+def update_rows(factor, rows, source, masks, rule, stream):
+    """See slices.py."""
+    slices.update_rows(lend(factor), rows, Packed(*lend(source)), Masks(*masks), lend(rule), stream)
+
+
+@kernel
+def update_tied(factor, rows, source, masks, tie, rule, stream):
+    """See slices.py."""
+    slices.update_tied(
+        lend(factor), rows, Packed(*lend(source)), Masks(*masks), Tie(*tie), lend(rule), stream
+    )
+
+
+@kernel
+def count_entries(counts, factor, rows, source, masks, components):
+    """See slices.py."""
+    slices.count_entries(lend(counts), lend(factor), rows, Packed(*lend(source)), Masks(*masks), components)
+
+
+@kernel
+def count_covered(counts, factor, rows, source, masks):
+    """See slices.py."""
+    return slices.count_covered(counts, lend(factor), rows, Packed(*lend(source)), Masks(*masks))
+
+
+@kernel
 def gather_bits(target, starts, words, rows, columns):
     """Fill rows of words, which begin at `starts`, with the bits at addresses rows[r] + columns[t].
 
@@ -138,7 +120,7 @@ def gather_bits(target, starts, words, rows, columns):
             target[starts[r] + w] = word
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def turn_bits(target, to, to_step, words, at, at_step, n_rows, n_columns):
     """Make columns of rows: bit t of row r, rows `at_step` words apart, becomes bit r of row t of the target.
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
+
+from tensorm.kernels.compiled import inlined, kernel, part
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -22,7 +24,7 @@ class Groups(NamedTuple):
     size: Any  # how many there are, in an array of one
 
 
-@njit
+@part
 def make_groups(room, n_words):
     """Groups without any mask, with room for so many."""
     places = 16
@@ -32,7 +34,7 @@ def make_groups(room, n_words):
     return Groups(slots, np.empty((room, n_words), np.uint64), np.zeros(room, np.int64), size)
 
 
-@njit(error_model="numpy", forceinline=True)
+@inlined
 def find(groups, mask):
     """(number, whether it is new) of a mask; a new one gets the next number if there is room, else -1."""
     slots, masks, weights, size = groups
@@ -59,14 +61,14 @@ def find(groups, mask):
     return number, True
 
 
-@njit
+@part
 def clear(groups):
     """Forget all masks."""
     groups.slots[:] = -1
     groups.size[0] = 0
 
 
-@njit
+@part
 def enlarged(groups):
     """The same groups with twice the room."""
     room, n_words = groups.masks.shape
@@ -77,7 +79,7 @@ def enlarged(groups):
     return wider
 
 
-@njit
+@part
 def add(groups, mask, weight):
     """The groups with so much more of a mask, in a larger table where there was no room."""
     number, _ = find(groups, mask)
@@ -88,7 +90,7 @@ def add(groups, mask, weight):
     return groups
 
 
-@njit
+@part
 def is_empty(mask):
     """Whether a mask holds no component."""
     some = uint64(0)
@@ -97,7 +99,7 @@ def is_empty(mask):
     return some == 0
 
 
-@njit
+@part
 def group_rows(masks, present):
     """The groups of a factor's rows by the components that are present; rows in none are left out."""
     groups = make_groups(64, masks.shape[1])
@@ -110,12 +112,12 @@ def group_rows(masks, present):
     return groups
 
 
-@njit
-def find_present(stack, edges, mode):
-    """The components with members in all modes but one: only they can be shared."""
+@part
+def find_present(stack, edges, but):
+    """The components with members in all modes but some: only they can be shared."""
     present = ~np.zeros(stack.shape[1], np.uint64)
     for k in range(edges.shape[0] - 1):
-        if k == mode:
+        if k in but:
             continue
         held = np.zeros(stack.shape[1], np.uint64)
         for n in range(edges[k], edges[k + 1]):
@@ -126,23 +128,19 @@ def find_present(stack, edges, mode):
     return present
 
 
-@njit(nogil=True, cache=True)
-def group_tuples(stack, edges, mode):
-    """Masks shared by index tuples of all modes but one, and how many tuples share each.
+@kernel
+def group_tuples(stack, edges, but):
+    """Masks shared by index tuples of all modes but some, and how many tuples share each.
 
     The factors are stacked; that of mode k is stack[edges[k] : edges[k + 1]]. Tuples that share nothing
     are left out.
     """
-    n_words, first = stack.shape[1], True
-    groups = make_groups(64, n_words)
-    shared, present = np.empty(n_words, np.uint64), find_present(stack, edges, mode)
+    n_words, present = stack.shape[1], find_present(stack, edges, but)
+    shared, groups = np.empty(n_words, np.uint64), add(make_groups(64, n_words), present, 1)
     for k in range(edges.shape[0] - 1):
-        if k == mode:
+        if k in but:
             continue
         more = group_rows(stack[edges[k] : edges[k + 1]], present)
-        if first:
-            groups, first = more, False
-            continue
         both = make_groups(64, n_words)
         for i in range(groups.size[0]):
             for j in range(more.size[0]):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from numba import njit, uint64
+from numba import uint64
+
+from tensorm.kernels.compiled import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_product(total, row_masks, column_masks, weight):
     """Add `weight` to total[r, t] wherever a component holds row r and column t."""
     for r in range(row_masks.shape[0]):

@@ -1,7 +1,7 @@
 """Relational tensors as a source of slices (slices.py): cells made on the fly, by comparing ranks.
 
 Cell (o, a, b) is 1 if left[o, a] > right[o, b], 0 if it is less, and not observed if they are equal or one
-of them is ABSENT. A row of a slice holds one rank fixed and runs along the others of the same object.
+of them is absent. A row of a slice holds one rank fixed and runs along the others of the same object.
 """
 
 from __future__ import annotations
@@ -10,19 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic, overload
+from numba import types
+from numba.extending import intrinsic
 
-from tensorm.kernels.slices import (
-    INLINE,
-    cells_at,
-    fetch_rows,
-    is_far,
-    laid_cells,
-    lay_rows,
-    places_of,
-    seen_at,
-)
+from tensorm.kernels import slices
+from tensorm.kernels.compiled import inlined, kernel, lend
+from tensorm.kernels.rows import Masks
+from tensorm.kernels.slices import Tie, seen_at
 from tensorm.kernels.vectors import (
     LANES,
     Words,
@@ -44,22 +38,6 @@ from tensorm.kernels.vectors import (
 MIX = 0xB5AD, 0x6C8F  # odd numbers that spread bits well in 16
 
 
-class Ranks(NamedTuple):
-    """Ranks of all objects, seen from the mode whose slices are read."""
-
-    fixed: Any  # flat uint16 or uint32: the ranks of which a row has one
-    fixed_stride: int  # numbers from one object to the next
-    running: Any  # the ranks along which a row runs; the last is followed by enough for a whole vector
-    running_stride: int
-    by_object: bool  # whether a slice is an object and a row an attribute, or the other way round
-    turn: Any  # all bits set if a cell is 1 where the running rank is the greater
-    always: Any  # for each fixed attribute, whether it is alone in all objects
-    alone: Any  # (O, fixed) 1 where no other rank of the object equals the fixed one, and none is ABSENT
-    same: Any  # for each fixed attribute its own place among the running ones, or -1
-    gaps: bool  # whether any rank is ABSENT, the largest number of its type
-    held: Any  # Held, as a tuple
-
-
 class Held(NamedTuple):
     """Which pairs of attributes of which objects are left out, told by a hash of their keys."""
 
@@ -70,112 +48,121 @@ class Held(NamedTuple):
     running: Any
 
 
-@njit(error_model="numpy", forceinline=True)
-def locate(n, row, by_object):
-    """(object, attribute) of a row of slice n."""
-    return (n, row) if by_object else (row, n)
+class Ranks(NamedTuple):
+    """Ranks of all objects, seen from the mode whose slices are read."""
 
+    fixed: Any  # flat uint16 or uint32: the ranks of which a row has one
+    fixed_stride: int  # numbers from one object to the next
+    running: Any  # the ranks along which a row runs; the last is followed by enough for a whole vector
+    running_stride: int
+    by_object: bool  # whether a slice is an object and a row an attribute, or the other way round
+    turn: Any  # all bits set if a cell is 1 where the running rank is the greater
+    always: Any  # for each fixed attribute, whether it is alone in all objects
+    alone: Any  # (O, fixed) 1 where no other rank of the object equals the fixed one, and none is absent
+    same: Any  # for each fixed attribute its own place among the running ones, or -1
+    gaps: bool  # whether any rank is absent
+    absent: Any  # the rank that stands for a missing value
+    is_part: bool  # whether pairs are left out
+    held: Any  # Held, as a tuple
 
-def _is_ranks(source):
-    return source[0].dtype in (types.uint16, types.uint32)
+    def places_of(self, members):
+        return members
 
-
-@overload(cells_at, jit_options=INLINE)
-def _cells_at(source, n, place, at, span):
-    if not _is_ranks(source):
-        return None
-
-    def compare(source, n, place, at, span):
-        fixed, fixed_stride, running, running_stride, by_object, turn = source[:6]
-        o, a = locate(n, place, by_object)
-        greater = exceeds(running, o * running_stride + 64 * at, fixed[o * fixed_stride + a], span)
-        return turned(greater, turn)
-
-    return compare
-
-
-@overload(seen_at, jit_options=INLINE)
-def _seen_at(source, n, place, at, span):
-    if not _is_ranks(source):
-        return None
-    absent = source[0].dtype(2 ** source[0].dtype.bitwidth - 1)
-
-    def compare(source, n, place, at, span):
-        fixed, fixed_stride, running, running_stride, by_object, _, always, alone, same, gaps, held = source
-        o, a = locate(n, place, by_object)
-        if always[a] or alone[o, a]:  # most are, and then no rank need be read
-            seen = all_but(same[a] - 64 * at, span)
+    def seen_at(self, n, place, at, span):
+        o, a = locate(self, n, place)
+        if self.always[a] or self.alone[o, a]:  # most are, and then no rank need be read
+            seen = all_but(self.same[a] - 64 * at, span)
         else:
-            rank, start = fixed[o * fixed_stride + a], o * running_stride + 64 * at
-            seen = differs(running, start, rank, span)
-            if gaps:
-                if rank == absent:
+            rank, start = self.fixed[o * self.fixed_stride + a], o * self.running_stride + 64 * at
+            seen = differs(self.running, start, rank, span)
+            if self.gaps:
+                if rank == self.absent:
                     return zeros(span)
-                seen = both(seen, differs(running, start, absent, span))
-        if held[0] > 0:
-            limit, side, objects, mine, others = held
+                seen = both(seen, differs(self.running, start, self.absent, span))
+        if self.is_part:
+            limit, side, objects, mine, others = self.held
             first, second = objects[o, 0], objects[o, 1]
             below = hash_below(others, 64 * at, np.uint16(mine[a] + first), first, second, limit, span)
             seen = both(seen, turned(below, side))
         return seen
 
-    return compare
-
-
-@overload(lay_rows, jit_options={"error_model": "numpy"})
-def _lay_rows(workspace, source, n, places, span):
-    if not _is_ranks(source):
-        return None
-
-    def lay(workspace, source, n, places, span):
-        fixed, fixed_stride, running, running_stride, by_object, turn, always, alone, same, _, held = source
-        width, last = workspace.shape[2], workspace.shape[1] - 1
-        to, whole = 0, held[0] == 0
+    def lay_rows(self, workspace, n, places, n_planes, span):
+        width, to = workspace.shape[2], 0
         for place in places:
-            o, a = locate(n, place, by_object)
-            rank, start = fixed[o * fixed_stride + a], o * running_stride
-            if whole and (always[a] or alone[o, a]):
-                for at in range(to, to + last * width, LANES * len(span)):
+            o, a = locate(self, n, place)
+            rank, start = self.fixed[o * self.fixed_stride + a], o * self.running_stride
+            if not self.is_part and (self.always[a] or self.alone[o, a]):
+                for at in range(to, to + n_planes * width, LANES * len(span)):
                     store(workspace, at, ones(span))
-                if same[a] >= 0:
-                    for at in range(to, to + last * width, width):
-                        drop_bit(workspace, at, same[a])
+                if self.same[a] >= 0:
+                    for at in range(to, to + n_planes * width, width):
+                        drop_bit(workspace, at, self.same[a])
             else:
                 for at in range(0, width, LANES * len(span)):
-                    seen = seen_at(source, n, place, at, span)
+                    seen = seen_at(self, n, place, at, span)
                     store(workspace, to + at, seen)
-                    if last == 2:
+                    if n_planes == 2:
                         store(workspace, to + at + width, seen)
-            to += last * width
-            for at in range(running_stride >> 6):
-                store_exceeding(workspace, to + at, running, start + 64 * at, rank, turn)
+            to += n_planes * width
+            for at in range(self.running_stride >> 6):
+                store_exceeding(workspace, to + at, self.running, start + 64 * at, rank, self.turn)
             to += width
 
-    return lay
+    def laid_cells(self, workspace, to, n, place, at, span):
+        return load(workspace, to, span)
+
+    def fetch_rows(self, n, places, width, turn, n_turns):
+        """Ranks are few, and read one after the other."""
 
 
-@overload(laid_cells, jit_options=INLINE)
-def _laid_cells(workspace, to, source, n, place, at, span):
-    if _is_ranks(source):
-        return lambda workspace, to, source, n, place, at, span: load(workspace, to, span)
+@inlined
+def locate(source, n, row):
+    """(object, attribute) of a row of slice n."""
+    return (n, row) if source.by_object else (row, n)
 
 
-@overload(places_of)
-def _places_of(source, members):
-    if _is_ranks(source):
-        return lambda source, members: members
+# The verbs of slices.py for this source. Plain tuples come in, since numba tells their types sooner.
 
 
-@overload(is_far)
-def _is_far(source):
-    if _is_ranks(source):
-        return lambda source: False  # ranks are few, and read one after the other
+@kernel
+def update_rows(factor, rows, source, masks, rule, stream):
+    """See slices.py."""
+    slices.update_rows(lend(factor), rows, Ranks(*lend(source)), Masks(*masks), lend(rule), stream)
 
 
-@overload(fetch_rows)
-def _fetch_rows(source, n, places, width, turn, n_turns):
-    if _is_ranks(source):
-        return lambda source, n, places, width, turn, n_turns: None
+@kernel
+def update_tied(factor, rows, source, masks, tie, rule, stream):
+    """See slices.py."""
+    slices.update_tied(lend(factor), rows, Ranks(*lend(source)), Masks(*masks), Tie(*tie), lend(rule), stream)
+
+
+@kernel
+def count_entries(counts, factor, rows, source, masks, components):
+    """See slices.py."""
+    slices.count_entries(lend(counts), lend(factor), rows, Ranks(*lend(source)), Masks(*masks), components)
+
+
+@kernel
+def count_covered(counts, factor, rows, source, masks):
+    """See slices.py."""
+    return slices.count_covered(counts, lend(factor), rows, Ranks(*lend(source)), Masks(*masks))
+
+
+@kernel
+def read_slices(words, start, stop, source, span):
+    """Write the ones and the observed cells of slices start:stop to words (2, slices, rows, width)."""
+    _, n_slices, n_rows, width = words.shape
+    ranks, to = Ranks(*source), 0
+    for n in range(start, stop):
+        for row in range(n_rows):
+            o, a = locate(ranks, n, row)
+            rank, first = ranks.fixed[o * ranks.fixed_stride + a], o * ranks.running_stride
+            for at in range(0, width, LANES * len(span)):
+                seen = seen_at(ranks, n, row, at, span)
+                greater = exceeds(ranks.running, first + 64 * at, rank, span)
+                store(words, to + at, both(seen, turned(greater, ranks.turn)))
+                store(words, to + at + n_slices * n_rows * width, seen)
+            to += width
 
 
 @intrinsic
@@ -209,7 +196,7 @@ def hash_below(typing, keys, offset, mine, first, second, limit, span):
     return words(keys, types.int64, short, short, short, short, span), codegen
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_pairs(counts, left, right, n_levels):
     """Write the ones and the observed cells of each object to counts (2, O); ranks are below n_levels."""
     up_to = np.empty(n_levels + 1, np.int64)

@@ -1,27 +1,28 @@
 """The slices of a mode, decided or counted row by row (rows.py), wherever their cells come from.
 
-A *source* is a plain tuple from which the words of any row of any slice can be had. Each kind of tensor has
-its own, and says in its module how it is read: the first functions below are only named here, and numba
-picks the definition that fits the source's type.
+A *source* is a NamedTuple from which the words of any row of any slice can be read. Each kind of tensor has
+its own (dense.py, relational.py), with the verbs below as methods.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit, uint64
+from typing import Any, NamedTuple
 
+import numpy as np
+from numba import uint64
+
+from tensorm.kernels.compiled import keep, lend, part, verb
+from tensorm.kernels.decisions import ONE, bit_of, count, decide_row, spread_prior
 from tensorm.kernels.rows import (
     FREE,
-    ONE,
     SINGLE,
+    Table,
     count_entry,
     cover_rows,
-    decide,
-    entry_prior,
     holders,
+    list_holders,
     make_table,
     make_workspace,
-    weigh,
 )
 from tensorm.kernels.vectors import (
     LANES,
@@ -37,62 +38,93 @@ from tensorm.kernels.vectors import (
 )
 
 
+@verb
 def places_of(source, members):
     """Where the rows with these numbers are to be found in any slice."""
 
 
-def cells_at(source, n, place, at, span):
-    """The vector of cells from word `at` of a row of slice n; anything where a cell is not observed."""
-
-
+@verb
 def seen_at(source, n, place, at, span):
     """The vector of observed cells from word `at` of a row of slice n."""
 
 
-def lay_rows(workspace, source, n, places, span):
+@verb
+def lay_rows(source, workspace, n, places, n_planes, span):
     """Put all rows of a slice on the workspace, with no component active.
 
-    For each row there are one or two runs of words with the observed cells, then one with the cells, for
-    ``laid_cells`` to read.
+    For each row there are one or two runs of words with the observed cells, then one for the cells, which
+    ``laid_cells`` reads; where there are two planes it is filled.
     """
 
 
-def laid_cells(workspace, to, source, n, place, at, span):
-    """The vector of cells of a row that was laid at word `to` of the workspace."""
+@verb
+def laid_cells(source, workspace, to, n, place, at, span):
+    """The vector of cells from word `at` of a row of slice n, whose cells were laid at word `to`."""
 
 
-def is_far(source):
-    """Whether slices should be asked for before they are read."""
-
-
+@verb
 def fetch_rows(source, n, places, width, turn, n_turns):
     """Ask for a share of slice n, turn by turn, so that laying it will not wait for memory."""
 
 
-INLINE = {"error_model": "numpy", "forceinline": True}  # for definitions of what is called for each vector
+class Slice(NamedTuple):
+    """The cells of a slice on a workspace, given the entries of its row."""
+
+    here: Any  # its number, and that of the slice after it
+    source: Any
+    places: Any
+    table: Table
+    workspace: Any
+    span: Any
+    n_turns: int  # how often it will be counted
+
+    def count(self, turn, component, active):
+        width = self.workspace.shape[2]
+        fetch_rows(self.source, self.here[1], self.places, width, turn, self.n_turns)
+        positions, column = holders(self.table, component), self.table.columns[component]
+        return count_entry(self.workspace, positions, column, active, self.span)
+
+    def flip(self, row, turn, component, stop):
+        word, bit = bit_of(component)
+        positions = holders(self.table, component)
+        if row[word] & bit:
+            cover_rows(self.workspace, positions, self.table.columns[component], self.span)
+        else:
+            uncover_rows(self, positions, row)
+        return stop
 
 
-@njit(error_model="numpy")
-def cover_slice(workspace, row, table, span):
-    """Let the components that are active in a factor row cover its slice."""
+@part
+def make_slice(source, table, span, n_turns):
+    """Room for one slice after the other."""
+    here, places = np.zeros(2, np.int64), places_of(source, table.members)
+    return Slice(here, source, places, table, make_workspace(table), span, n_turns)
+
+
+@part
+def lay_slice(cells, row):
+    """Put a slice on its workspace, and let the components that are active in its row cover it."""
+    table, span = cells.table, cells.span
+    lay_rows(cells.source, cells.workspace, cells.here[0], cells.places, 2, span)
     for m in range(row.shape[0]):
         left = row[m]
         while left:
             component = (m << 6) + lowest_bit(left)
             left &= left - ONE
-            cover_rows(workspace, holders(table, component), table.columns[component], span)
+            cover_rows(cells.workspace, holders(table, component), table.columns[component], span)
 
 
-@njit(error_model="numpy")
-def uncover_rows(workspace, positions, entries, table, source, n, places, span):
+@part
+def uncover_rows(cells, positions, row):
     """A component becomes inactive: what is free in its rows is worked out anew from those still active."""
-    width = workspace.shape[2]
+    here, source, places, table, workspace, span, _ = cells
+    n, width = here[0], workspace.shape[2]
     for at in range(0, width, LANES * len(span)):
         for position in positions:
             free = seen_at(source, n, places[position], at, span)
             single = free
-            for m in range(entries.shape[0]):
-                left = entries[m] & table.masks[position, m]
+            for m in range(row.shape[0]):
+                left = row[m] & table.masks[position, m]
                 while left:
                     bits = load(table.columns, ((m << 6) + lowest_bit(left)) * width + at, span)
                     left &= left - ONE
@@ -102,124 +134,138 @@ def uncover_rows(workspace, positions, entries, table, source, n, places, span):
             store(workspace, to + SINGLE * width, single)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def update_rows(factor, rows, start, stop, source, row_masks, column_masks, n_components, span, rule, stream):
-    """Update factor[rows[start:stop]] in place; rows are independent given the other modes' factors."""
-    order, kind, gain, loss, prior = rule
-    table = make_table(row_masks, column_masks, order, n_components, span)
-    workspace, places = make_workspace(table), places_of(source, table.members)
-    far, n_turns = is_far(source), order.shape[0]
-    for number in range(start, stop):
-        n, following = rows[number], rows[min(number + 1, stop - 1)]
-        entries = factor[n]
-        lay_rows(workspace, source, n, places, span)
-        cover_slice(workspace, entries, table, span)
-        for turn in range(n_turns):
-            if far:
-                fetch_rows(source, following, places, workspace.shape[2], turn, n_turns)
-            component = order[turn]
-            word, bit = component >> 6, ONE << uint64(component & 63)
-            active = (entries[word] & bit) != 0
-            positions, column = holders(table, component), table.columns[component]
-            log_odds = entry_prior(prior, n, component)
-            if not np.isinf(log_odds):
-                pos, tot = count_entry(workspace, positions, column, active, span)
-                log_odds = weigh(log_odds, gain, loss, pos, tot)
-            new = decide(kind, active, log_odds, stream, n, component)
-            if new == active:
+@part
+def update_rows(factor, rows, source, masks, rule, stream):
+    """Update factor[rows] in place; rows are independent given the other modes' factors."""
+    rule = spread_prior(rule, factor.shape[0], masks.n_components)
+    table = make_table(masks, rule.order, False)
+    own = make_slice(source, table, masks.span, rule.order.shape[0])
+    cells = lend(own)
+    for i in range(rows.shape[0]):
+        n = rows[i]
+        cells.here[0], cells.here[1] = n, rows[min(i + 1, rows.shape[0] - 1)]
+        lay_slice(cells, factor[n])
+        decide_row(factor[n], n, 0, cells, rule, stream)
+    keep(own)
+
+
+class Tie(NamedTuple):
+    """Another mode that shares the factor being updated: what holds its index n changes with row n."""
+
+    in_rows: bool  # whether it is a mode of the rows of a slice, or one they run along
+    inner: int  # index tuples of the modes after it
+    rest: Any  # (tuples, M) the components of the other modes beside it
+
+
+@part
+def update_tied(factor, rows, source, masks, tie, rule, stream):
+    """Update factor[rows] in place, row after row, where another mode shares the factor.
+
+    No cell of row n is observed in slice n, so that the table need not change before the row is decided.
+    """
+    rule = spread_prior(rule, factor.shape[0], masks.n_components)
+    table = make_table(masks, rule.order, True)
+    cells = make_slice(source, table, masks.span, rule.order.shape[0])
+    for n in rows:
+        old = factor[n].copy()
+        cells.here[:] = n
+        update_row(factor[n], n, cells, rule, stream)
+        if follow(table, tie, factor, n, old) and tie.in_rows:
+            positions, firsts = list_holders(table.masks, masks.n_components)
+            table = Table(table.members, table.masks, positions, firsts, table.columns)
+            here, _, places, _, workspace, span, n_turns = cells
+            cells = Slice(here, source, places, table, workspace, span, n_turns)
+
+
+@part
+def update_row(row, n, cells, rule, stream):
+    """Update row n in place; a function of its own where the cells are bound anew between rows."""
+    lay_slice(cells, row)
+    decide_row(row, n, 0, cells, rule, stream)
+
+
+@part
+def follow(table, tie, factor, n, old):
+    """Change what depends on row n of a shared factor in the masks or the columns; say whether any does."""
+    changed = False
+    for j in range(tie.rest.shape[0]):
+        at = (j // tie.inner * factor.shape[0] + n) * tie.inner + j % tie.inner
+        for m in range(old.shape[0]):
+            left = (old[m] ^ factor[n, m]) & tie.rest[j, m]
+            changed |= left != 0
+            if tie.in_rows:
+                table.masks[at, m] ^= left
                 continue
-            entries[word] ^= bit
-            if new:
-                cover_rows(workspace, positions, column, span)
-            else:
-                uncover_rows(workspace, positions, entries, table, source, n, places, span)
+            while left:
+                table.columns[(m << 6) + lowest_bit(left), at >> 6] ^= ONE << uint64(at & 63)
+                left &= left - ONE
+    return changed
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def count_entries(
-    counts, factor, rows, start, stop, source, row_masks, column_masks, n_components, span, components
-):
-    """Write (pos, tot) of some components' entries of factor[rows[start:stop]] to counts, others held."""
-    table = make_table(row_masks, column_masks, components, n_components, span)
-    workspace, places = make_workspace(table), places_of(source, table.members)
-    far, n_turns = is_far(source), components.shape[0]
-    for i in range(start, stop):
-        n, following = rows[i], rows[min(i + 1, stop - 1)]
-        lay_rows(workspace, source, n, places, span)
-        cover_slice(workspace, factor[n], table, span)
-        for c, component in enumerate(components):
-            if far:
-                fetch_rows(source, following, places, workspace.shape[2], c, n_turns)
-            active = (factor[n, component >> 6] >> uint64(component & 63)) & ONE != 0
-            positions, column = holders(table, component), table.columns[component]
-            counts[0, i, c], counts[1, i, c] = count_entry(workspace, positions, column, active, span)
+@part
+def count_entries(counts, factor, rows, source, masks, components):
+    """Write (pos, tot) of some components' entries of factor[rows] to two arrays, others held."""
+    table, (pos, tot) = make_table(masks, components, False), counts
+    own = make_slice(source, table, masks.span, components.shape[0])
+    cells = lend(own)
+    for i in range(rows.shape[0]):
+        n = rows[i]
+        cells.here[0], cells.here[1] = n, rows[min(i + 1, rows.shape[0] - 1)]
+        lay_slice(cells, factor[n])
+        for turn in range(components.shape[0]):
+            word, bit = bit_of(components[turn])
+            active = (factor[n, word] & bit) != 0
+            pos[i, turn], tot[i, turn] = count(cells, turn, components[turn], active)
+    keep(own)
 
 
-@njit(error_model="numpy")
-def claim_rows(workspace, positions, column, source, n, places, span):
-    """(ones, all) of the free cells that a component covers in these rows; they are free no longer.
+@part
+def claim_cells(cells, component):
+    """(ones, all) of the free cells that a component covers in a slice; they are free no longer.
 
     The workspace (R, 2, width) has the free cells and the cells themselves.
     """
+    workspace, column, span = cells.workspace, cells.table.columns[component], cells.span
     width = column.shape[0]
     pos, tot = zeros(span), zeros(span)
     for at in range(0, width, LANES * len(span)):
         bits = load(column, at, span)
-        for position in positions:
-            to = position * 2 * width + at
+        for position in holders(cells.table, component):
+            to, place = position * 2 * width + at, cells.places[position]
             left = load(workspace, to, span)
             store(workspace, to, without(left, bits))
             claimed = both(left, bits)
-            pos = add(
-                pos,
-                popcount(
-                    both(claimed, laid_cells(workspace, to + width, source, n, places[position], at, span))
-                ),
+            ones = both(
+                claimed, laid_cells(cells.source, workspace, to + width, cells.here[0], place, at, span)
             )
+            pos = add(pos, popcount(ones))
             tot = add(tot, popcount(claimed))
     return total(pos), total(tot)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def count_covered(counts, factor, start, stop, source, row_masks, column_masks, n_components, span):
-    """Write to counts the ones and the observed cells that components cover in slices start:stop; the sums.
-
-    Counts of shape (2, 0) are left alone.
-    """
-    table = make_table(row_masks, column_masks, np.arange(n_components), n_components, span)
+@part
+def count_covered(counts, factor, rows, source, masks):
+    """Write to counts (2, N) the ones and the observed cells that components cover in slices; their sums."""
+    table, span = make_table(masks, np.arange(masks.n_components), False), masks.span
     places, width = places_of(source, table.members), table.columns.shape[1]
-    workspace, far = np.empty((places.shape[0], 2, width), np.uint64), is_far(source)
+    workspace = np.empty((places.shape[0], 2, width), np.uint64)
+    own = Slice(np.zeros(2, np.int64), source, places, table, workspace, span, 1)
+    cells = lend(own)
     all_ones, all_seen = 0, 0
-    for n in range(start, stop):
-        if far:
-            fetch_rows(source, min(n + 1, stop - 1), places, width, 0, 1)
-        lay_rows(workspace, source, n, places, span)
+    for n in rows:
+        cells.here[0] = n
+        fetch_rows(source, min(n + 1, rows[-1]), places, width, 0, 1)
+        lay_rows(source, workspace, n, places, 1, span)
         ones, seen = 0, 0
         for m in range(factor.shape[1]):
             left = factor[n, m]
             while left:
-                component = (m << 6) + lowest_bit(left)
+                pos, tot = claim_cells(cells, (m << 6) + lowest_bit(left))
                 left &= left - ONE
-                positions, column = holders(table, component), table.columns[component]
-                pos, tot = claim_rows(workspace, positions, column, source, n, places, span)
                 ones += pos
                 seen += tot
-        if counts.shape[1] > 0:
-            counts[0, n], counts[1, n] = ones, seen
+        counts[0, n], counts[1, n] = ones, seen
         all_ones += ones
         all_seen += seen
+    keep(own)
     return all_ones, all_seen
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def read_slices(words, start, stop, source, span):
-    """Write the ones and the observed cells of slices start:stop to words (2, slices, rows, width)."""
-    _, n_slices, n_rows, width = words.shape
-    places, to = places_of(source, np.arange(n_rows)), 0
-    for n in range(start, stop):
-        for place in places:
-            for at in range(0, width, LANES * len(span)):
-                seen = seen_at(source, n, place, at, span)
-                store(words, to + at, both(seen, cells_at(source, n, place, at, span)))
-                store(words, to + at + n_slices * n_rows * width, seen)
-            to += width

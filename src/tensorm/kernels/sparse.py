@@ -1,7 +1,7 @@
 """Sparse tensors: the listed cells of a mode's slices, decided or counted row by row.
 
 A cell counts for a component by what its other indices share, its *shared mask*, and by the row's mask z: if
-no component of z is shared, the cell hangs on every component that is; if just one is, on that one alone;
+no component of z is shared, the cell depends on every component that is; if just one is, on that one alone;
 else on none. So one walk through a slice gives the counts of all components, and when an entry flips only
 the cells that hold its component change theirs.
 
@@ -14,14 +14,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
-from tensorm.kernels.groups import Groups, clear, find, is_empty, make_groups
-from tensorm.kernels.rows import CERTAIN, GREEDY, ONE, decide, entry_prior
+from tensorm.kernels.compiled import inlined, keep, kernel, lend, part
+from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, Rule, bit_of, decide_row, spread_prior, weigh
+from tensorm.kernels.groups import Groups, add, clear, find, is_empty, make_groups
 from tensorm.kernels.vectors import count_bits, lowest_bit
 
 REMEMBERED = 2**23  # numbers kept for the masks met so far, by each thread
-NO_WEIGHTS = np.zeros(0, np.int64)
+SIZE, OTHERS, TOTAL = 0, 1, 2  # what the workspace knows of the slice that lies on it
 
 
 class Listed(NamedTuple):
@@ -29,6 +30,17 @@ class Listed(NamedTuple):
 
     firsts: Any  # (N + 1,)
     cells: Any  # (n, K - 1) their indices in the other modes, as rows of the stacked factors
+
+
+class Listing(NamedTuple):
+    """The cells seen from one mode, and the components of all others."""
+
+    ones: Any  # Listed, as a tuple
+    others: Any  # the same for the missing cells if unlisted ones are zeros, else for the zeros
+    stack: Any  # (rows, M) the factors, stacked
+    n_components: int
+    implied: bool  # whether unlisted cells count, as zeros
+    tuples: Any  # if so: (masks, weights), the masks that index tuples share and how many share each
 
 
 class Workspace(NamedTuple):
@@ -40,10 +52,39 @@ class Workspace(NamedTuple):
     others: Any  # the same for the other listed cells
     groups: Groups  # row masks met so far
     totals: Any  # (room, L + 1) for each of them the same for all cells, listed or not
-    implied: bool  # whether unlisted cells count
+    here: Any  # masks of ones and of others in use, and the place of the totals
+    implied: bool
+    tuples: Any  # as in the listing
+
+    def count(self, turn, component, active):
+        return self.pos[component], observed(self, component)
+
+    def flip(self, row, turn, component, stop):
+        word, bit = bit_of(component)
+        entry = row[word] & bit
+        row[word] &= ~bit
+        weight = -1 if entry else 1
+        shift(self.pos, self.masks, self.here[SIZE], row, component, weight)
+        shift(self.others, self.other_masks, self.here[OTHERS], row, component, weight)
+        row[word] |= entry
+        recall(self, row)
+        return stop
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+class Idle(NamedTuple):
+    """A slice without listed cells whose row is in no component."""
+
+    totals: Any  # (L + 1,)
+
+    def count(self, turn, component, active):
+        return 0, self.totals[component]
+
+    def flip(self, row, turn, component, stop):
+        row[:] = 0
+        return 0
+
+
+@kernel
 def arrange(keys, shape, edges, mode, firsts, cells):
     """List cells, given by their number in the tensor, by the slices of a mode; their order is kept."""
     K = shape.shape[0]
@@ -69,20 +110,21 @@ def arrange(keys, shape, edges, mode, firsts, cells):
                 i += 1
 
 
-@njit
-def make_workspace(rows, data, n_components):
-    """An empty workspace, with room for the largest of some slices."""
-    ones, others, table, stack = data
-    n_words, implied = stack.shape[1], table[1].shape[0] > 0
-    masks = np.empty((longest(ones[0], rows), n_words), np.uint64)
-    other_masks = np.empty((longest(others[0], rows), n_words), np.uint64)
-    pos, more = np.zeros(n_components + 1, np.int64), np.zeros(n_components + 1, np.int64)
-    room = max(16, min(4 * rows.shape[0], REMEMBERED // (n_components + 1))) if implied else 1
-    totals = np.empty((room, n_components + 1), np.int64)
-    return Workspace(masks, pos, other_masks, more, make_groups(room, n_words), totals, implied)
+@part
+def make_workspace(rows, listing, remembered):
+    """An empty workspace, with room for the largest of some slices and the totals of so many rows."""
+    n_words, n_counts = listing.stack.shape[1], listing.n_components + 1
+    masks = np.empty((longest(listing.ones[0], rows), n_words), np.uint64)
+    other_masks = np.empty((longest(listing.others[0], rows), n_words), np.uint64)
+    pos, others = np.zeros(n_counts, np.int64), np.zeros(n_counts, np.int64)
+    room = max(16, min(4 * remembered, REMEMBERED // n_counts)) if listing.implied else 1
+    groups, totals = make_groups(room, n_words), np.empty((room, n_counts), np.int64)
+    totals[0] = 0  # where nothing is implied
+    here, tuples = np.zeros(3, np.int64), listing.tuples
+    return Workspace(masks, pos, other_masks, others, groups, totals, here, listing.implied, tuples)
 
 
-@njit
+@part
 def longest(firsts, rows):
     """Cells of the largest of some slices."""
     room = 0
@@ -91,17 +133,17 @@ def longest(firsts, rows):
     return room
 
 
-@njit(error_model="numpy", forceinline=True)
-def lay_slice(workspace, data, n, row):
-    """Count the cells of slice n; return how many ones and others hold components, and where totals are."""
-    ones, others, table, stack = data
-    size, n_others = share(workspace.masks, ones, n, stack), share(workspace.other_masks, others, n, stack)
-    tally(workspace.pos, workspace.masks, NO_WEIGHTS, size, row)
-    tally(workspace.others, workspace.other_masks, NO_WEIGHTS, n_others, row)
-    return size, n_others, recall(workspace, table, row)
+@inlined
+def lay_slice(workspace, listing, n, row):
+    """Count the cells of slice n, given its row."""
+    workspace.here[SIZE] = share(workspace.masks, listing.ones, n, listing.stack)
+    workspace.here[OTHERS] = share(workspace.other_masks, listing.others, n, listing.stack)
+    tally(workspace.pos, workspace.masks, workspace.here[SIZE], row)
+    tally(workspace.others, workspace.other_masks, workspace.here[OTHERS], row)
+    recall(workspace, row)
 
 
-@njit(error_model="numpy", forceinline=True)
+@inlined
 def share(masks, listed, n, stack):
     """Write the shared masks of slice n that hold a component; return how many there are."""
     firsts, cells = listed
@@ -118,44 +160,49 @@ def share(masks, listed, n, stack):
     return count
 
 
-@njit(error_model="numpy", forceinline=True)
-def overlap(mask, row):
-    """(how many components mask and row have in common, one of them)."""
+@inlined
+def overlap(masks, i, row):
+    """(how many components mask i and the row have in common, one of them)."""
     hits, last = 0, 0
-    for m in range(mask.shape[0]):
-        common = mask[m] & row[m]
+    for m in range(masks.shape[1]):
+        common = masks[i, m] & row[m]
         if common:
             hits += count_bits(common)
             last = (m << 6) + lowest_bit(common)
     return hits, last
 
 
-@njit(error_model="numpy", forceinline=True)
-def add_all(counts, mask, weight):
+@inlined
+def add_all(counts, masks, i, weight):
     """Count a cell for every component that it holds."""
-    for m in range(mask.shape[0]):
-        left = mask[m]
+    for m in range(masks.shape[1]):
+        left = masks[i, m]
         while left:
             counts[(m << 6) + lowest_bit(left)] += weight
             left &= left - ONE
 
 
-@njit(error_model="numpy", forceinline=True)
-def tally(counts, masks, weights, size, row):
-    """Count cells for each component, given the row's; a cell weighs 1 where there are no weights."""
-    counts[:] = 0
-    for i in range(size):
-        weight = weights[i] if weights.shape[0] else 1
-        hits, last = overlap(masks[i], row)
-        if hits == 0:
-            add_all(counts, masks[i], weight)
-            continue
+@inlined
+def add_cell(counts, masks, i, weight, row):
+    """Count a cell, or so many alike, for each component that it depends on, given the row's."""
+    hits, last = overlap(masks, i, row)
+    if hits == 0:
+        add_all(counts, masks, i, weight)
+    else:
         counts[-1] += weight
         if hits == 1:
             counts[last] += weight
 
 
-@njit(error_model="numpy", forceinline=True)
+@inlined
+def tally(counts, masks, size, row):
+    """Count cells for each component, given the row's."""
+    counts[:] = 0
+    for i in range(size):
+        add_cell(counts, masks, i, 1, row)
+
+
+@inlined
 def shift(counts, masks, size, rest, component, weight):
     """An entry of the row changes: cells that hold its component count for others by so much more or less.
 
@@ -165,119 +212,158 @@ def shift(counts, masks, size, rest, component, weight):
     for i in range(size):
         if not masks[i, word] & bit:
             continue
-        hits, last = overlap(masks[i], rest)
+        hits, last = overlap(masks, i, rest)
         if hits == 0:
-            add_all(counts, masks[i], weight)
+            add_all(counts, masks, i, weight)
             counts[component] -= weight
         elif hits == 1:
             counts[last] += weight
 
 
-@njit(error_model="numpy", forceinline=True)
-def recall(workspace, table, row):
-    """The place of the totals of a row's mask, which are worked out if it is new."""
+@inlined
+def recall(workspace, row):
+    """Find the totals of a row's mask, which are worked out if it is new."""
     if not workspace.implied:
-        return 0
+        return
     number, new = find(workspace.groups, row)
     if number < 0:
         clear(workspace.groups)
         number, new = find(workspace.groups, row)
+    workspace.here[TOTAL] = number
     if new:
-        masks, weights = table
-        tally(workspace.totals[number], masks, weights, masks.shape[0], row)
-    return number
+        masks, weights = workspace.tuples
+        totals = workspace.totals[number]
+        totals[:] = 0
+        for i in range(masks.shape[0]):
+            add_cell(totals, masks, i, weights[i], row)
 
 
-@njit(error_model="numpy", forceinline=True)
-def observed(workspace, total, component):
+@inlined
+def observed(workspace, component):
     """Observed cells that count for a component."""
     if workspace.implied:
-        return workspace.totals[total, component] - workspace.others[component]
+        return workspace.totals[workspace.here[TOTAL], component] - workspace.others[component]
     return workspace.pos[component] + workspace.others[component]
 
 
-@njit(error_model="numpy")
-def leave_idle(rows, factor, workspace, data, rule, stream):
+@part
+def leave_idle(rows, factor, workspace, listing, rule, stream):
     """The rows without those that have no listed cell, are in no component and will join none.
 
-    In a large mode that is most rows. They are all alike: only where the odds are not overwhelming does a
-    random number decide, and where it says that a row joins, the row is left to be updated like others.
+    In a large mode that is most rows. If they have the same prior they are all alike: only where the odds
+    are not overwhelming does a random number decide, and where it says that a row joins, the row is left to
+    be updated like others.
     """
-    order, kind, _, loss, prior = rule
-    if prior.shape[0] > 1:
-        return rows
-    total, odds, open_to, n_open = 0, np.empty(order.shape[0]), np.empty_like(order), 0
-    if workspace.implied:
-        total = recall(workspace, data[2], np.zeros(factor.shape[1], np.uint64))
-    for component in order:
-        odds[n_open] = entry_prior(prior, 0, component)
-        if workspace.implied:
-            odds[n_open] -= loss * workspace.totals[total, component]
+    blank, likely = np.zeros(factor.shape[1], np.uint64), -CERTAIN
+    recall(workspace, blank)
+    totals = workspace.totals[workspace.here[TOTAL]].copy()
+    if rule.kind == GREEDY:
+        likely = 0.0
+    open_to, n_open = np.empty_like(rule.order), 0
+    for component in rule.order:
         open_to[n_open] = component
-        n_open += odds[n_open] > (0 if kind == GREEDY else -CERTAIN)
-    busy, count, firsts, other_firsts = np.empty_like(rows), 0, data[0][0], data[1][0]
+        n_open += weigh(rule, 0, component, 0, totals[component]) > likely
+    idle, few = Idle(totals), Rule(open_to[:n_open], rule.kind, rule.gain, rule.loss, rule.prior)
+    busy, n_busy, firsts, other_firsts = np.empty_like(rows), 0, listing.ones[0], listing.others[0]
     for n in rows:
         stays = firsts[n + 1] == firsts[n] and other_firsts[n + 1] == other_firsts[n] and is_empty(factor[n])
-        i = 0
-        while stays and i < n_open:
-            stays = not decide(kind, False, odds[i], stream, n, open_to[i])
-            i += 1
-        busy[count] = n
-        count += not stays
-    return busy[:count]
+        busy[n_busy] = n
+        n_busy += not (stays and decide_row(blank, n, 0, idle, few, stream) == n_open)
+    return busy[:n_busy]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def update_rows(factor, rows, data, n_components, rule, stream):
+@kernel
+def update_rows(factor, rows, listing, same_prior, rule, stream):
     """Update some rows of a factor in place; they are independent given the other modes' factors.
 
-    `data` has the ones, the other listed cells, a table and the stacked factors. The table has the masks
-    that index tuples share, and how many share each (groups.py). It is empty where unlisted cells are
-    missing; then the other cells are zeros, else they are missing.
+    `same_prior` says that all rows have the same prior.
     """
-    order, kind, gain, loss, prior = rule
-    workspace = make_workspace(rows, data, n_components)
-    for n in leave_idle(rows, factor, workspace, data, rule, stream):
-        row = factor[n]
-        size, n_others, total = lay_slice(workspace, data, n, row)
-        for component in order:
-            word, bit = component >> 6, ONE << uint64(component & 63)
-            active = (row[word] & bit) != 0
-            log_odds = entry_prior(prior, n, component)
-            if not np.isinf(log_odds):
-                pos, tot = workspace.pos[component], observed(workspace, total, component)
-                log_odds += gain * pos - loss * (tot - pos)
-            if decide(kind, active, log_odds, stream, n, component) == active:
-                continue
-            row[word] &= ~bit
-            weight = 1 if active else -1
-            shift(workspace.pos, workspace.masks, size, row, component, weight)
-            shift(workspace.others, workspace.other_masks, n_others, row, component, weight)
-            if not active:
-                row[word] |= bit
-            total = recall(workspace, data[2], row)
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def count_entries(counts, factor, rows, data, n_components, chosen):
-    """Write (pos, tot) of some components' entries in some rows to counts, all others held."""
-    workspace = make_workspace(rows, data, n_components)
+    listing, factor = Listing(*lend(listing)), lend(factor)
+    rule = spread_prior(lend(rule), factor.shape[0], listing.n_components)
+    own = make_workspace(rows, listing, rows.shape[0])
+    workspace = lend(own)
+    if same_prior:
+        rows = leave_idle(rows, factor, workspace, listing, rule, stream)
     for n in rows:
-        _, _, total = lay_slice(workspace, data, n, factor[n])
-        for i, component in enumerate(chosen):
+        lay_slice(workspace, listing, n, factor[n])
+        decide_row(factor[n], n, 0, workspace, rule, stream)
+    keep(own)
+
+
+@part
+def update_row(row, n, workspace, listing, rule, stream):
+    """Update row n in place; a function of its own where the workspace is bound anew between rows."""
+    lay_slice(workspace, listing, n, row)
+    decide_row(row, n, 0, workspace, rule, stream)
+
+
+@kernel
+def update_tied(factor, rows, listing, tie, rule, stream):
+    """Update some rows of a factor in place, row after row, where another mode shares the factor.
+
+    `tie` has the first row of that mode in the stack, and (masks, weights) of the tuples of all modes beside
+    the two.
+    """
+    listing, (first, rest) = Listing(*listing), tie
+    rule = spread_prior(rule, factor.shape[0], listing.n_components)
+    tuples = make_groups(64, factor.shape[1])
+    for mask, weight in zip(*listing.tuples):
+        tuples = add(tuples, mask, weight)
+    workspace = make_workspace(rows, listing, 16)
+    for n in rows:
+        old = listing.stack[first + n].copy()
+        update_row(factor[n], n, workspace, listing, rule, stream)
+        listing.stack[first + n] = factor[n]
+        if listing.implied and np.any(old != factor[n]):
+            tuples = add_tuples(add_tuples(tuples, old, rest, -1), factor[n], rest, 1)
+            workspace = with_tuples(workspace, tuples)
+
+
+@part
+def add_tuples(tuples, row, rest, sign):
+    """The tuples with more of those, or fewer, that a row of the shared factor makes with others."""
+    for mask, weight in zip(*rest):
+        shared = mask & row
+        if not is_empty(shared):
+            tuples = add(tuples, shared, sign * weight)
+    return tuples
+
+
+@part
+def with_tuples(workspace, tuples):
+    """The workspace for other tuples, with no totals remembered."""
+    masks, pos, other_masks, others, groups, totals, here, implied, _ = workspace
+    clear(groups)
+    listed = tuples.masks[: tuples.size[0]], tuples.weights[: tuples.size[0]]
+    return Workspace(masks, pos, other_masks, others, groups, totals, here, implied, listed)
+
+
+@kernel
+def count_entries(counts, factor, rows, listing, components):
+    """Write (pos, tot) of some components' entries in some rows to counts, all others held."""
+    listing, factor = Listing(*lend(listing)), lend(factor)
+    own = make_workspace(rows, listing, rows.shape[0])
+    workspace = lend(own)
+    for n in rows:
+        lay_slice(workspace, listing, n, factor[n])
+        for i, component in enumerate(components):
             counts[0, n, i] = workspace.pos[component]
-            counts[1, n, i] = observed(workspace, total, component)
+            counts[1, n, i] = observed(workspace, component)
+    keep(own)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def count_rows(factor, rows, data, n_components):
+@kernel
+def count_rows(factor, rows, listing):
     """(ones covered, observed cells covered) over some slices."""
-    workspace = make_workspace(rows, data, n_components)
+    listing, factor = Listing(*lend(listing)), lend(factor)
+    own = make_workspace(rows, listing, rows.shape[0])
+    workspace = lend(own)
     hits, cover = 0, 0
     for n in rows:
         if is_empty(factor[n]):
             continue
-        _, _, total = lay_slice(workspace, data, n, factor[n])
-        hits += workspace.pos[n_components]
-        cover += observed(workspace, total, n_components)
+        lay_slice(workspace, listing, n, factor[n])
+        hits += workspace.pos[-1]
+        cover += observed(workspace, listing.n_components)
+    keep(own)
     return hits, cover

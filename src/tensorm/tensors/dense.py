@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tensorm.data.inputs import Observations, observe
 from tensorm.errors import InputError
-from tensorm.kernels.dense import Packed
+from tensorm.kernels import dense as kernels
 from tensorm.tensors.bits import Bits, Words, words_for
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
 from tensorm.tensors.memory import available_memory
@@ -140,8 +140,9 @@ class DenseTensor(SlicedTensor):
 
 def _view(mode: int, layout: Layout) -> View:
     rows = tuple(k for k in layout.rows if k != mode)
-    source = Packed(layout.words, layout.observed, *layout.view(mode))
-    return View(tuple(source), rows, layout.packed, layout.span)
+    stride, offsets = layout.view(mode)
+    source = kernels.Packed(layout.words, layout.observed, not layout.observed.size, stride, offsets)
+    return View(kernels, tuple(source), rows, layout.packed, layout.span)
 
 
 def plan_layouts(shape: Sequence[int]) -> list[tuple[int, ...]]:

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from tensorm.data.coordinates import key_of
 from tensorm.data.inputs import Labels
 from tensorm.errors import InputError
-from tensorm.kernels.rows import GIBBS, GREEDY, METROPOLIS, Rule
+from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.choosing import check_room_for_mask, choose_mask
@@ -133,6 +133,16 @@ class Tensor(ABC):
             Decide only these rows, each with the random numbers that it would have among all.
         """
         return self._update(mode, factors, rule, stream, every(self.shape[mode]) if rows is None else rows)
+
+    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        """Return a new factor for two modes that share one: the rows take turns, each given those before.
+
+        No cell with the same index along both modes may be observed.
+        """
+        for n in rows:
+            new = self._update(pair[0], factors, rule, stream, np.array([n]))
+            factors = factors.replace(pair[0], new).replace(pair[1], new)
+        return factors[pair[0]].copy()
 
     def counts(
         self,

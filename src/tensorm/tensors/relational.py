@@ -12,8 +12,8 @@ import numpy.typing as npt
 from tensorm.data.checks import check_choice, check_generator
 from tensorm.data.inputs import Matrix, check_names, read_matrix
 from tensorm.errors import InputError
-from tensorm.kernels.relational import Held, Ranks, count_pairs
-from tensorm.kernels.slices import read_slices
+from tensorm.kernels import relational as kernels
+from tensorm.kernels.relational import Held, Ranks
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, unpack, words_for
 from tensorm.tensors.choosing import check_share
@@ -322,7 +322,7 @@ class RelationalTensor(SlicedTensor):
         lanes = LANES * len(view.span)
         width = -(-words_for(self.shape[view.packed[0]]) // lanes) * lanes
         words = np.empty((2, stop - start, self.shape[view.rows[0]], width), np.uint64)
-        read_slices(words, start, stop, view.source, view.span)
+        kernels.read_slices(words, start, stop, view.source, view.span)
         return words
 
     @cached_property
@@ -352,9 +352,11 @@ class RelationalTensor(SlicedTensor):
             alone=alone,
             same=fixed.find(running),
             gaps=self._gaps,
+            absent=fixed.flat.dtype.type(absent_rank(fixed.flat.dtype)),
+            is_part=part is not None,
             held=tuple(held),
         )
-        return View(tuple(source), (rows,), (packed,), self._spans[packed])
+        return View(kernels, tuple(source), (rows,), (packed,), self._spans[packed])
 
     @cached_property
     def _spans(self) -> list[tuple[int, ...]]:
@@ -371,7 +373,7 @@ class RelationalTensor(SlicedTensor):
         sides = self._left.ranks, self._right.ranks
         absent = absent_rank(self._left.flat.dtype)
         levels = 1 + max(int(side.max(where=side < absent, initial=0)) for side in sides)
-        count_pairs(counts, *sides, levels)
+        kernels.count_pairs(counts, *sides, levels)
         return counts
 
     def _ones_of_slices(self) -> npt.NDArray[np.int64]:

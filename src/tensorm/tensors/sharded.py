@@ -3,7 +3,7 @@
 A shard answers for its cells; only factors and counts are sent. Mode 0 is updated where its rows are. The
 rows of other modes run through all shards: every shard counts, the counts are added up, and each entry is
 decided once, here. One round of counts serves all components of a row until an entry flips; then only rows
-with open decisions that depend on the flipped entry are counted again (kernels/decisions.py).
+with open decisions that depend on the flipped entry are counted again (kernels/sharded.py).
 
 Nothing here knows where the shards are: a ``ShardHost`` calls their methods (workers.py).
 """
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tensorm.data.inputs import Labels, check_names
 from tensorm.errors import InputError
-from tensorm.kernels.decisions import decide_rows, find_company
+from tensorm.kernels.sharded import decide_rows, find_company
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import DenseTensor
@@ -223,7 +223,8 @@ class ShardedTensor(Tensor):
             state = factors.replace(mode, factor.copy())
             counts, found = self._ask_counts(mode, state, rule.order[first:], rows, wanted)
             confusion, wanted = found or confusion, False
-            hits, cover = decide_rows(factor, rows, turns, counts, first, company, tuple(rule), tuple(stream))
+            known = counts, company
+            hits, cover = decide_rows(factor, turns, rows, known, tuple(rule), tuple(stream))
             if confusion is not None:
                 tp, fp, fn, tn = confusion
                 confusion = Confusion(tp + hits, fp + cover - hits, fn - hits, tn - cover + hits)

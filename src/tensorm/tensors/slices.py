@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.kernels import slices as kernel
 from tensorm.model import Confusion
 from tensorm.tensors import cached
 from tensorm.tensors.bits import Words, combine
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
+from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor, every
 from tensorm.tensors.threads import share_rows
 
 WORTH_THREADS = 2**26  # cells times components below which a second thread costs more than it saves
-
-NO_COUNTS = np.empty((2, 0), np.int64)
 
 
 class View(NamedTuple):
     """How the slices of one mode are read."""
 
+    kernels: Any  # the module that reads such a source
     source: tuple[Any, ...]  # what a kernel reads them from; plain tuples, whose types numba tells sooner
     rows: tuple[int, ...]  # modes that index the rows of a slice
     packed: tuple[int, ...]  # modes along which a row runs
@@ -54,30 +52,39 @@ class SlicedTensor(Tensor):
         return cached.CachedCounts(self) if large else self
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        given = self._given(mode, factors)
-        factor = factors[mode].copy()
-        plain = tuple(rule), tuple(stream)
+        view, factor = self._views[mode], factors[mode].copy()
+        given = view.source, _masks(view, factors), tuple(rule), tuple(stream)
 
         def update(start: int, stop: int) -> None:
-            if start < stop:
-                kernel.update_rows(factor, rows, start, stop, *given, *plain)
+            view.kernels.update_rows(factor, rows[start:stop], *given)
 
         share_rows(update, len(rows), self._threads(factors.n_components))
         return factor
 
+    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        (mode, other), view = pair, self._views[pair[0]]
+        factor, in_rows = factors[mode].copy(), other in view.rows
+        side = view.rows if in_rows else view.packed
+        inner = math.prod(self.shape[k] for k in side[side.index(other) + 1 :])
+        tie = in_rows, inner, combine([factors[k] for k in side if k != other], factors.n_components)
+        given = view.source, _masks(view, factors), tie, tuple(rule), tuple(stream)
+        view.kernels.update_tied(factor, rows, *given)
+        return factor
+
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
-        given = self._given(mode, factors)
-        factor = factors[mode]
+        view, factor = self._views[mode], factors[mode]
         counts = np.empty((2, len(rows), len(components)), np.int64)
+        given = view.source, _masks(view, factors), components
 
         def count(start: int, stop: int) -> None:
-            kernel.count_entries(counts, factor, rows, start, stop, *given, components)
+            some = counts[0, start:stop], counts[1, start:stop]
+            view.kernels.count_entries(some, factor, rows[start:stop], *given)
 
         share_rows(count, len(rows), self._threads(factors.n_components))
         return counts
 
     def confusion(self, factors: Factors) -> Confusion:
-        tp, covered = self._covered(factors, NO_COUNTS)
+        tp, covered = self._covered(factors, np.empty((2, self.shape[0]), np.int64))
         fp, fn = covered - tp, self.n_ones - tp
         return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
 
@@ -97,21 +104,25 @@ class SlicedTensor(Tensor):
 
     def _covered(self, factors: Factors, counts: Counts) -> tuple[int, int]:
         """Count the ones and the observed cells that components cover, by slices of mode 0 and in all."""
-        given = self._given(0, factors)
+        view, rows = self._views[0], every(self.shape[0])
+        given = view.source, _masks(view, factors)
 
         def count(start: int, stop: int) -> tuple[int, int]:
-            return kernel.count_covered(counts, factors[0], start, stop, *given)
+            covered: tuple[int, int] = view.kernels.count_covered(
+                counts, factors[0], rows[start:stop], *given
+            )
+            return covered
 
         shares = share_rows(count, self.shape[0], self._threads(factors.n_components))
         ones, observed = (sum(share) for share in zip(*shares, strict=True))
         return ones, observed
 
-    def _given(self, mode: int, factors: Factors) -> tuple[Any, ...]:
-        """What every kernel is given: cells, the components of rows and columns, and the width of vectors."""
-        view = self._views[mode]
-        row_masks = combine([factors[k] for k in view.rows], factors.n_components)
-        column_masks = combine([factors[k] for k in view.packed], factors.n_components)
-        return view.source, row_masks, column_masks, factors.n_components, view.span
-
     def _threads(self, n_components: int) -> int:
         return self._n_threads if math.prod(self.shape) * n_components >= WORTH_THREADS else 1
+
+
+def _masks(view: View, factors: Factors) -> tuple[Any, ...]:
+    """Return the components of rows and columns, and the width of vectors (kernels/rows.py)."""
+    row_masks = combine([factors[k] for k in view.rows], factors.n_components)
+    column_masks = combine([factors[k] for k in view.packed], factors.n_components)
+    return row_masks, column_masks, factors.n_components, view.span

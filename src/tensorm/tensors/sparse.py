@@ -39,6 +39,7 @@ T = TypeVar("T")
 
 WORTH_THREADS = 2**17  # rows and listed cells below which a second thread costs more than it saves
 OTHERS = {"zero": "missing_cells", "missing": "zero_cells"}  # what is listed beside ones, by what is not
+NO_WEIGHTS = np.zeros(0, np.int64)
 MOST_UNPACKED = 2**34  # cells of a tensor that are handed out one by one
 
 
@@ -224,21 +225,28 @@ class SparseTensor(Tensor):
         return sum(array.nbytes for kinds in self._lists for listed in kinds for array in listed)
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        data, factor = self._data(mode, factors), factors[mode].copy()
-        L, plain = factors.n_components, (tuple(rule), tuple(stream))
-        self._share(mode, rows, lambda some: kernel.update_rows(factor, some, data, L, *plain))
+        factor = factors[mode].copy()
+        given = self._listing(mode, factors), len(rule.prior) == 1, tuple(rule), tuple(stream)
+        self._share(mode, rows, lambda some: kernel.update_rows(factor, some, *given))
+        return factor
+
+    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        (mode, other), factor = pair, factors[pair[0]].copy()
+        listing = self._listing(mode, factors)
+        tie = self._edges[other], group_tuples(np.concatenate(factors.masks), self._edges, pair)
+        kernel.update_tied(factor, rows, listing, tie, tuple(rule), tuple(stream))
         return factor
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
-        data, factor, L = self._data(mode, factors), factors[mode], factors.n_components
+        listing, factor = self._listing(mode, factors), factors[mode]
         counts = np.empty((2, len(factor), len(components)), np.int64)
-        self._share(mode, rows, lambda some: kernel.count_entries(counts, factor, some, data, L, components))
+        self._share(mode, rows, lambda some: kernel.count_entries(counts, factor, some, listing, components))
         return counts if rows is every(len(factor)) else counts[:, rows]
 
     def confusion(self, factors: Factors) -> Confusion:
         mode = int(np.argmin(self.shape))  # the others' index tuples are grouped, the more the better
-        data, factor, L = self._data(mode, factors), factors[mode], factors.n_components
-        shares = self._share(mode, every(len(factor)), lambda some: kernel.count_rows(factor, some, data, L))
+        listing, factor = self._listing(mode, factors), factors[mode]
+        shares = self._share(mode, every(len(factor)), lambda some: kernel.count_rows(factor, some, listing))
         tp, covered = (sum(share) for share in zip(*shares, strict=True))
         fp, fn = covered - tp, self.n_ones - tp
         return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
@@ -356,13 +364,12 @@ class SparseTensor(Tensor):
         inside = np.logical_and.reduce([place >= 0 for place in places])
         return tuple(place[inside] for place in places)
 
-    def _data(self, mode: int, factors: Factors) -> tuple[Any, ...]:
-        """What a kernel needs to read the slices of a mode, as plain tuples (see DenseTensor)."""
-        stack = np.concatenate(factors.masks)
-        nothing = stack[:0], np.zeros(0, np.int64)
-        table = nothing if self.lists_observed else group_tuples(stack, self._edges, mode)
+    def _listing(self, mode: int, factors: Factors) -> tuple[Any, ...]:
+        """What a kernel needs to read the slices of a mode (kernels.sparse.Listing), as plain tuples."""
+        stack, implied = np.concatenate(factors.masks), not self.lists_observed
+        tuples = group_tuples(stack, self._edges, (mode,)) if implied else (stack[:0], NO_WEIGHTS)
         ones, others = self._lists[mode]
-        return tuple(ones), tuple(others), table, stack
+        return tuple(ones), tuple(others), stack, factors.n_components, implied, tuples
 
     def _share(self, mode: int, rows: Rows, work: Callable[[Rows], T]) -> list[T]:
         """Call ``work`` on shares of the rows that have about as many cells each."""

@@ -8,8 +8,6 @@ as for the other modes, each pair counts twice and is halved.
 
 from __future__ import annotations
 
-import numpy as np
-
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.factors import Factors
@@ -48,12 +46,7 @@ class SymmetricTensor(Wrapped):
         if mode != first:
             halved = rule._replace(gain=rule.gain / 2, loss=rule.loss / 2)
             return self.tensor.update_factor(mode, tied, halved, stream, rows)
-        factor = tied[first].copy()
-        tied = tied.replace(first, factor.view()).replace(second, factor.view())  # to see what is decided
-        for n in rows:
-            one = np.array([n])
-            factor[n] = self.tensor.update_factor(first, tied, rule, stream, one)[n]
-        return factor
+        return self.tensor.update_tied(self.pair, tied, rule, stream, rows)
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         # The factors of the two modes are taken as they are, so that components can be grown in one of them.

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.tensors.bits import Bits
+from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Tensor
+from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor
 
 
 class Wrapped(Tensor):
@@ -34,6 +34,9 @@ class Wrapped(Tensor):
         twin = copy.copy(self)
         twin.tensor = self.tensor.with_threads(n_threads)
         return twin
+
+    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        return self.tensor.update_tied(pair, factors, rule, stream, rows)
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         return self.tensor._count(mode, factors, components, rows)

@@ -1,0 +1,72 @@
+"""Entries decided from counts that were made beforehand, where the cells themselves are elsewhere.
+
+The counts of a row hold until one of its entries flips. After that they still hold for the components that
+share no index tuple of the other modes with the flipped one; the first that does must be counted again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorm.kernels.compiled import kernel, lend
+from tensorm.kernels.decisions import ONE, bit_of, decide_row, spread_prior
+from tensorm.kernels.vectors import lowest_bit
+
+
+class Counted(NamedTuple):
+    """The cells of a row, of which only counts are known: those of the components order[first:]."""
+
+    pos: Any
+    tot: Any
+    first: int
+    order: Any
+    company: Any  # (L, M) for each component those that it shares index tuples with
+    gained: Any  # what flips have added to the ones covered and to the cells covered
+
+    def count(self, turn, component, active):
+        return self.pos[turn - self.first], self.tot[turn - self.first]
+
+    def flip(self, row, turn, component, stop):
+        word, bit = bit_of(component)
+        sign = 1 if row[word] & bit else -1
+        self.gained[0] += sign * self.pos[turn - self.first]
+        self.gained[1] += sign * self.tot[turn - self.first]
+        for later in range(turn + 1, stop):
+            word, bit = bit_of(self.order[later])
+            if self.company[component, word] & bit:
+                return later
+        return stop
+
+
+@kernel
+def find_company(masks, n_components):
+    """For each component (L, M) the mask of all that it shares a row of this factor with."""
+    company = np.zeros((n_components, masks.shape[1]), np.uint64)
+    for n in range(masks.shape[0]):
+        for m in range(masks.shape[1]):
+            left = masks[n, m]
+            while left:
+                component = (m << 6) + lowest_bit(left)
+                left &= left - ONE
+                for word in range(masks.shape[1]):
+                    company[component, word] |= masks[n, word]
+    return company
+
+
+@kernel
+def decide_rows(factor, turns, rows, known, rule, stream):
+    """Decide factor[rows] in place, each row from its turn on for as long as its counts hold.
+
+    `known` has counts (2, rows, components), from the first of all turns on, and the components' company.
+    `turns` is moved on to the next open decision. Returns what the flips add to the ones covered and to the
+    cells covered.
+    """
+    counts, company = lend(known)
+    rule, first = spread_prior(lend(rule), factor.shape[0], company.shape[0]), turns.min()
+    gained = np.zeros(2, np.int64)
+    for i in range(rows.shape[0]):
+        cells = Counted(counts[0, i], counts[1, i], first, rule.order, company, lend(gained))
+        turns[i] = decide_row(factor[rows[i]], rows[i], turns[i], cells, rule, stream)
+    return gained[0], gained[1]

@@ -1,0 +1,74 @@
+"""Compiled kernels are cached, and never run from a cache that was made before an edit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tensorm.kernels
+
+SCRIPT = """
+import numpy as np
+from tensorm.kernels.rows import count_ones
+print(count_ones(np.array([[7, 0, 1]], np.uint64)), sum(count_ones.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """The kernels alone, in a package of the same name."""
+    (tmp_path / "tensorm").mkdir()
+    (tmp_path / "tensorm" / "__init__.py").touch()
+    source = Path(tensorm.kernels.__file__).parent
+    shutil.copytree(
+        source, tmp_path / "tensorm" / "kernels", ignore=lambda *_: ["__pycache__", ".ruff_cache"]
+    )
+    return tmp_path
+
+
+def run(folder: Path, **environment: str) -> str:
+    """Count the set bits of 7, 0 and 1; also tell whether compiled code came from the cache."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env=kept | {"PYTHONPATH": str(folder)} | environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.strip()
+
+
+def test_a_caller_does_not_outlive_an_edit_of_what_it_calls(copied: Path) -> None:
+    """`count_ones` stands in rows.py, and what it calls for each word in vectors.py."""
+    assert run(copied) == "4 0"
+    assert run(copied) == "4 1"
+    before = {file.name for file in copied.rglob("*.nb?")}
+    callee = copied / "tensorm" / "kernels" / "vectors.py"
+    text = callee.read_text()
+    edited = text.replace("b.ctpop(a[0])", "b.mul(b.ctpop(a[0]), ir.Constant(ir.IntType(64), 10))")
+    assert edited != text
+    callee.write_text(edited)
+    assert run(copied) == "40 0"
+    assert run(copied) == "40 1"
+    assert {file.name for file in copied.rglob("*.nb?")} == before  # old code was overwritten
+
+
+def test_the_cache_goes_where_numba_is_told(copied: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    assert run(copied, NUMBA_CACHE_DIR=str(elsewhere)) == "4 0"
+    assert run(copied, NUMBA_CACHE_DIR=str(elsewhere)) == "4 1"
+    assert list(elsewhere.rglob("rows.count_ones*.nbi"))
+    assert not list((tmp_path / "tensorm").rglob("*.nbi"))
+
+
+def test_from_a_zip_archive(copied: Path, tmp_path: Path) -> None:
+    archive = shutil.make_archive(str(tmp_path / "packed"), "zip", copied, "tensorm")
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert run(Path(archive), **home) == "4 0"
+    assert run(Path(archive), **home) == "4 1"
