@@ -235,7 +235,7 @@ class TensOrMachine(FittedModel, BaseEstimator):
         self.storage_ = tensor.storage
         if folder is not None and not interrupted:
             self.save(folder / FIT)
-        _warn(traces, self.n_chains, interrupted, stacklevel=5)
+        _warn(traces, self.n_chains, interrupted)
         return self
 
     def _keep(self, posterior: Posterior, model: Target) -> None:
@@ -255,17 +255,17 @@ def warn_if_stopped(selection: Selection, stacklevel: int) -> None:
         warnings.warn(told, RuntimeWarning, stacklevel=stacklevel)
 
 
-def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool, stacklevel: int) -> None:
+def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
     """Warn if the fit rests on less than was asked for."""
     unsettled = [trace for trace in traces if not trace.settled]
     if interrupted:
         made = f"{sum(map(len, traces))} draws from {len(traces)} of {n_chains} chains"
         unsure = ", made before burn-in was over" if unsettled else ""
         told = f"Stopped by Ctrl-C: this fit rests on {made}{unsure}."
-        warnings.warn(told, RuntimeWarning, stacklevel=stacklevel)
+        warnings.warn(told, RuntimeWarning, stacklevel=5)
     elif unsettled:
         told = (
             f"The log-likelihood of {len(unsettled)} of {n_chains} chains was still rising after "
             f"{unsettled[0].burn_in} sweeps of burn-in; give burn_in a larger number."
         )
-        warnings.warn(told, ConvergenceWarning, stacklevel=stacklevel)
+        warnings.warn(told, ConvergenceWarning, stacklevel=5)

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tensorm.model import Confusion, Noise
-from tensorm.sampler.state import Bytes, State, SweepInfo, Trace, narrow
+from tensorm.sampler.state import State, SweepInfo, Trace, narrow
 from tensorm.sampler.sweep import Target, log_posterior
-
-
-class Draw(NamedTuple):
-    """What is kept of one sweep."""
-
-    factors: tuple[Bytes, ...]
-    noise: Noise
-    density: tuple[float, ...]
-    confusion: Confusion
 
 
 class Recorder:
@@ -32,12 +22,10 @@ class Recorder:
 
     def __init__(self, target: Target, draws: Trace | None = None) -> None:
         self._target = target
-        self._draws: list[Draw] = []
+        self._draws: list[Any] = []  # factors, noise, density and confusion of each
         if draws is not None:
-            for i in range(len(draws)):
-                factors, density = (part[i] for part in draws.factors), draws.density[i].tolist()
-                counts = Confusion(*draws.confusion[i].tolist())
-                self._draws.append(Draw(tuple(factors), draws.noise_at(i), tuple(density), counts))
+            factors = zip(*draws.factors, strict=True)
+            self._draws = list(zip(factors, draws.noise, draws.density, draws.confusion, strict=True))
 
     def __len__(self) -> int:
         return len(self._draws)
@@ -45,7 +33,7 @@ class Recorder:
     def record(self, state: State, info: SweepInfo) -> None:
         """Keep a draw."""
         factors = tuple(narrow(masks, self._target.n_components) for masks in state.factors)
-        self._draws.append(Draw(factors, state.noise, state.density, info.confusion))
+        self._draws.append((factors, state.noise, state.density, info.confusion))
 
     def trace(self, burn_in: int, settled: bool = True) -> Trace:
         """Return the draws kept so far."""

@@ -22,7 +22,7 @@ from tensorm.sampler.sample import Stop
 from tensorm.sampler.sweep import Target
 from tensorm.selection.counting import Numbers, Proposal, count_components
 from tensorm.selection.members import to_factors, to_members
-from tensorm.selection.occam import Found, Stage, find_components, join
+from tensorm.selection.occam import Found, Stage, find_components
 from tensorm.tensors.protocol import Tensor
 
 FIRST, MOST, LEFT_OVER = 16, 128, 0.75
@@ -76,7 +76,8 @@ def choose_by_posterior(
     found, most, complete = search
     if not complete:
         return _count_found(tensor, candidates, search)
-    proposal = Proposal(join([one.seen for one in found]), target.tied)
+    seen = zip(*(one.seen for one in found), strict=True)
+    proposal = Proposal(tuple(map(np.concatenate, seen)), target.tied)
     large, shared = replace(target, n_components=most), pool.share(tensor)
 
     def count(chain: int, stop: Stop) -> Numbers | None:
@@ -99,8 +100,7 @@ def choose_by_posterior(
         for number in np.flatnonzero(shares[chain]).tolist()
     )
     errors = _errors([one.counts for one, keep in zip(numbers, kept, strict=True) if keep], most)
-    seen = np.flatnonzero(mean)
-    rows = tuple(Candidate(int(number), float(mean[number]), float(errors[number])) for number in seen)
+    rows = tuple(Candidate(n, float(mean[n]), float(errors[n])) for n in np.flatnonzero(mean).tolist())
     reason = _describe(mean) if n else NONE
     reason += _remarks(tensor, n, chosen, most, candidates, [int(share.argmax()) for share in shares[kept]])
     reason += STOPPED * interrupted

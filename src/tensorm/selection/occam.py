@@ -12,7 +12,7 @@ out, times n! for the orders in which they can be listed, so that different numb
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -244,8 +244,3 @@ def search_better(
     wider = add_empty(explanation.emptied([int(l) for l in out]), min(EXTRA, most - n))
     new = prune(search(wider, rng, rng.choice([*PURITIES, explanation.noise.purity])))
     return new if log_evidence(new) > log_evidence(prune(explanation.polished())) + 1e-6 else None
-
-
-def join(seen: Sequence[Sequence[Floats]]) -> tuple[Floats, ...]:
-    """Bring together what several chains saw."""
-    return tuple(np.concatenate(parts) for parts in zip(*seen, strict=True))
