@@ -11,23 +11,14 @@ import click
 
 from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main, name_options, quietly, say
-from tensorm.cli.options import (
-    Assigned,
-    Components,
-    about_cells,
-    read_named,
-    read_tables,
-    spread_named,
-    to_tensor,
-)
+from tensorm.cli.options import Assigned, Components, about_cells, read_named, read_tables
 from tensorm.estimator.load import resume
 from tensorm.estimator.machine import TensOrMachine
-from tensorm.reading import metadata_of
 from tensorm.report.describe import MOST, describe
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.selection.result import Selection
 from tensorm.storage import FIT
-from tensorm.tensors import SparseTensor, Tensor
+from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
 
 SURE = 0.5  # members of a component have at least this probability
@@ -57,9 +48,7 @@ SURE = 0.5  # members of a component have at least this probability
 @click.option(
     "--noise", type=click.Choice(["asymmetric", "symmetric"]), default="asymmetric", show_default=True
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads; one per processor core by default.")
 @click.option("--workers", type=click.IntRange(min=1), help="Spread the cells over so many processes here.")
 @click.option("--scheduler", help="Spread them over a running Dask cluster, as tcp://10.0.0.1:8786.")
@@ -95,11 +84,10 @@ def _fit(
     undirected = options["pair"] if options["undirected"] else None
     if options["shared"] and undirected is None:
         raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
-    cells = read_named(file, options) if client is None else spread_named(file, options, client)
-    tensor = to_tensor(cells, options)
-    if options["pair"] is None and isinstance(tensor, SparseTensor):
+    tensor, metadata = read_named(file, options, client)
+    if not (options["pair"] or options["relational"]):
         _note(_hint(tensor), quiet)
-    metadata = share_metadata(tensor, metadata_of(cells) | read_tables(options["metadata"], tensor))
+    metadata = share_metadata(tensor, metadata | read_tables(options["metadata"], tensor))
     model = TensOrMachine(
         options["components"],
         n_chains=options["chains"],

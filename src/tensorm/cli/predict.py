@@ -14,11 +14,11 @@ import numpy as np
 
 from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main
+from tensorm.data.read import open_table
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import find_mode, read_modes
-from tensorm.reading import read_any_table
 from tensorm.storage.netcdf import replace_file
 
 
@@ -60,23 +60,27 @@ def _index(posterior: Posterior, mode: str, label: str) -> int:
     places = (n for n in range(len(fitted.means)) if fitted.label(n) == label)
     found = next(places, None)
     if found is None:
-        raise InputError(f"{label!r} is no {mode} of the fit; theirs are like {fitted.label(0)!r}.")
+        raise InputError(f"Unknown {mode} {label!r}; labels look like {fitted.label(0)!r}.")
     return found
 
 
 def _find_cells(posterior: Posterior, path: Path) -> tuple[Any, tuple[tuple[str, ...], ...]]:
     """Return the indices of the cells in a table, and their labels as they stand there."""
-    table, place = read_any_table(path)
+    table = open_table(path)
     columns, texts = [], []
     for mode, known, size in zip(posterior.modes, posterior.labels, posterior.shape, strict=True):
-        if mode not in table.columns:
+        if mode not in table.names:
             raise InputError(f"{path} has no column {mode!r}; give one for each mode.")
         names = [str(n) for n in range(size)] if known is None else known.astype(str).tolist()
         places = {name: n for n, name in enumerate(names)}
-        mine = table[mode].astype(str).tolist()
+        column = table.column(mode)
+        column.refuse_empty("give a label")
+        mine = column.values.astype(str)[column.codes].tolist()
         for row, name in enumerate(mine):
             if name not in places:
-                raise InputError(f"{place(row)} has {name!r} as {mode}, which the fit does not know.")
+                raise InputError(
+                    f"Unknown {mode} {name!r} in {table.place(row)}; labels look like {names[0]!r}."
+                )
         columns.append([places[name] for name in mine])
         texts.append(mine)
     return np.array(columns, np.intp).T, tuple(zip(*texts, strict=True))

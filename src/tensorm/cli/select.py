@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tensorm.cli.groups import main, quietly, say
-from tensorm.cli.options import about_cells, read_named, to_tensor
+from tensorm.cli.options import about_cells, read_named
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.select import METHODS, select_components
 
@@ -39,9 +39,7 @@ class Candidates(click.ParamType):
 @click.option("--shared", is_flag=True, help="The two modes of an undirected pair share one factor.")
 @click.option("--run-dir", type=click.Path(path_type=Path, file_okay=False), help="Keeps finished trials.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Picture to write.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads; one per processor core by default.")
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
 @quietly("Print the number only.")
@@ -55,7 +53,7 @@ def select_command(file: Path, as_json: bool, quiet: bool, **options: Any) -> No
     """
     pair = options["pair"]
     found = select_components(
-        to_tensor(read_named(file, options), options),
+        read_named(file, options)[0],
         options["method"],
         options["candidates"],
         estimator=TensOrMachine(symmetric=pair if options["shared"] else None),

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.coordinates.cells import MOST_CELLS, Cells
+from tensorm.data.coordinates import MOST_CELLS, Cells
 from tensorm.errors import FileError, InputError
 from tensorm.sampler.sweep import Target
 from tensorm.storage.chain import read_target, write_target
