@@ -57,14 +57,14 @@ SURE = 0.5  # members of a component have at least this probability
 def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     """Find the components of the cells in FILE, and leave the fit in a folder.
 
-    FILE is a table with a row for each event or cell (.csv, .tsv, .parquet), or an array (.npy, .npz, .nc,
-    .zarr, .h5ad).
+    FILE is a table with a row for each event or cell (.csv, .tsv, .parquet, .xlsx), or an array (.npy, .npz,
+    .nc, .zarr, .h5ad).
 
     \b
     Examples:
       tensorm fit contacts.csv --modes hour,person,met --out runs/ward
       tensorm fit badges.tsv --time-column t --modes i,j --pair i,j --undirected --out runs/badges
-      tensorm fit contacts.parquet --components 7 --workers 2 --out runs/spread
+      tensorm fit contacts.parquet --indices --components 7 --workers 2 --out runs/spread
       tensorm fit genes.csv --wide --modes patient,gene --components 8 --out runs/genes
       tensorm fit expression.csv --relational --modes patient,gene --components 4 --out runs/expression
       tensorm fit contacts.csv --modes hour,person,met --metadata person=roles.csv --out runs/roles

@@ -19,6 +19,7 @@ from tensorm.errors import InputError
 Codes = npt.NDArray[np.intp]
 
 LONGEST_LABEL = 10_000  # characters; every label of a mode takes as much memory as the longest
+CROWDED = 16  # times as many possible integers as rows, up to which a table of them is made
 LARGEST_INDEX = 2**53
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 DIGITS = re.compile(r"([0-9]+)")
@@ -67,21 +68,27 @@ class Column(NamedTuple):
             raise InputError(f"column {self.name!r} is empty in {self.place(row)}; {wanted}.")
 
 
-def factorise(name: str, array: npt.NDArray[Any], place: Place, **known: Any) -> Column:
+def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> Column:
     """Return a column from its rows; texts lose the blanks around them."""
     import pandas as pd
 
+    if array.dtype.kind == "i" and 0 < np.ptp(array) < CROWDED * len(array):  # quicker than a hash table
+        present = np.zeros(int(np.ptp(array)) + 1, np.bool_)
+        present[array - array.min()] = True
+        codes = (np.cumsum(present) - 1)[array - array.min()]
+        return Column(name, codes, np.flatnonzero(present) + array.min(), place, **more)
     try:
         codes, values = pd.factorize(array)
     except TypeError:  # lists and other things that cannot be hashed
         codes, values = pd.factorize(np.array([str(item) for item in array], object))
-    if values.dtype.kind == "O" and any(isinstance(value, str) for value in values):
+    if values.dtype.kind == "O":
         stripped = [value.strip() if isinstance(value, str) else value for value in values]
-        distinct, values = pd.factorize(
-            np.array([value if value != "" else None for value in stripped], object)
-        )
-        codes = np.append(distinct, -1)[codes]
-    return Column(name, codes, np.asarray(values), place, **known)
+        if any(new is not old or new == "" for new, old in zip(stripped, values, strict=True)):
+            distinct, values = pd.factorize(
+                np.array([None if new == "" else new for new in stripped], object)
+            )
+            codes = np.append(distinct, -1)[codes]
+    return Column(name, codes, np.asarray(values), place, **more)
 
 
 def label(columns: Sequence[Column], order: Sequence[Any] | None = None) -> tuple[list[Codes], Any]:

@@ -49,6 +49,7 @@ class Options(NamedTuple):
         words = [self.missing] if isinstance(self.missing, (str, int, float)) else self.missing
         return self._replace(
             missing=frozenset(str(word).strip().lower() for word in words),
+            order=self.order or None,
             bins="clock" if self.bins is None else str(self.bins),
             modes=None if self.modes is None else [str(name) for name in self.modes],
         )

@@ -183,8 +183,10 @@ def _known_of(X: Any) -> list[dict[str, list[Any]]]:
             }
             for table in (X.obs, X.var)
         ]
-    known: list[dict[str, list[Any]]] = [{} for _ in getattr(X, "dims", ())]
-    for name, coordinate in getattr(X, "coords", {}).items():
+    if not is_a(X, "xarray", "DataArray"):
+        return []
+    known: list[dict[str, list[Any]]] = [{} for _ in X.dims]
+    for name, coordinate in X.coords.items():
         if len(coordinate.dims) == 1 and name not in coordinate.dims:
             known[X.dims.index(coordinate.dims[0])][str(name)] = coordinate.values.tolist()
     return known

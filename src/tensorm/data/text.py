@@ -29,6 +29,8 @@ SEPARATORS = {".csv": ",", ".tsv": "\t", ".tns": r"\s+", ".txt": ","}  # what th
 MARKS = (",", ";", "\t", "|")  # what spreadsheets write
 BLANK = ' \t\r\n,;|"'  # a line of these alone, before the table, is empty
 
+LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+
 log = logging.getLogger(__name__)
 
 
@@ -64,16 +66,15 @@ class TextTable:
 
     def __init__(self, path: Path, header: bool | None = None, wanted: Sequence[str] = ()) -> None:
         self.path, self.title, self.coordinates = path, str(path), kind_of(path) == ".tns"
-        self._text = io.StringIO(read_text(path).rstrip("\r\n"), newline="")
+        self._text = read_text(path).rstrip("\r\n")
         self._begin, self._n_skipped, line, separator = self._skip_preamble()
         self._separator = separator or _find_separator(line, SEPARATORS[kind_of(path)])
         self.decimal = "," if self._separator == ";" else "."
-        self._text.seek(self._begin)
-        first = [field.strip() for field in next(self._split())[1]]
+        first = [field.strip() for field in next(self._split(self._begin))[1]]
         if header is None:
             asked = bool(wanted) and set(wanted) <= set(first)
             header = asked or not (self.coordinates or any(map(NUMBER.fullmatch, first)))
-        self._header, self._start = header, self._text.tell() if header else self._begin
+        self._header, self._start = header, self._position if header else self._begin
         self._width = len(first)
         self._frame = self._parse()
         if not any(dtype.kind in "iub" for dtype in self._frame.dtypes):
@@ -107,7 +108,7 @@ class TextTable:
     def _skip_preamble(self) -> tuple[int, int, str, str | None]:
         """Return where the table begins, how many lines are before it, its first line, and the separator."""
         separator, comments = None, 0
-        for number, line in enumerate(iter(self._text.readline, "")):
+        for number, line in enumerate(self._lines(0)):
             declared = re.fullmatch(r"sep=([,;|\t])[\r\n]*", line) if number == 0 else None
             if declared:
                 separator = declared[1]
@@ -116,12 +117,18 @@ class TextTable:
             elif line.strip(BLANK):
                 if comments:
                     log.info("Skipped %d line(s) that begin with # at the top of %s.", comments, self.path)
-                return self._text.tell() - len(line), number, line, separator
+                return self._position - len(line), number, line, separator
         raise no_data(self.path)
 
-    def _split(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the records from where the text stands: the line in which each begins, and its fields."""
-        lines = iter(self._text.readline, "")
+    def _lines(self, start: int) -> Iterator[str]:
+        """Yield the lines from a position on; the attribute ``_position`` says how far that got."""
+        for match in LINE.finditer(self._text, start):
+            self._position = match.end()
+            yield match[0]
+
+    def _split(self, start: int) -> Iterator[tuple[int, list[str]]]:
+        """Yield the records from a position on: the line in which each begins, and its fields."""
+        lines = self._lines(start)
         if self._separator not in MARKS:
             yield from enumerate(map(str.split, lines), 1)
             return
@@ -137,8 +144,7 @@ class TextTable:
 
     def _records(self) -> Iterator[tuple[int, int]]:
         """Yield the line in which each record begins, and the number of its fields."""
-        self._text.seek(self._begin)
-        return ((self._n_skipped + line, len(fields)) for line, fields in self._split())
+        return ((self._n_skipped + line, len(fields)) for line, fields in self._split(self._begin))
 
     def _name_columns(self, wanted: Sequence[str]) -> list[str]:
         """Return names for the columns of a file without a header."""
@@ -184,17 +190,15 @@ class TextTable:
             raise self._uneven()
         return frame
 
-    def _body(self) -> io.StringIO:
-        """Return the text of the records, without bare carriage returns: pandas trips over some of them."""
-        self._text.seek(self._start)
-        if "\r" not in self._text.getvalue().replace("\r\n", ""):
-            return self._text
+    def _body(self) -> io.BytesIO:
+        """Return the records as bytes, without bare carriage returns: pandas trips over some of them."""
+        if "\r" not in self._text or self._text.count("\r") == self._text.count("\r\n"):
+            return io.BytesIO(self._text[self._start :].encode())
         body = io.StringIO(newline="")
         mark = self._separator if self._separator in MARKS else " "
         writer = csv.writer(body, delimiter=mark, quoting=csv.QUOTE_ALL, lineterminator="\n")
-        writer.writerows(fields for _, fields in self._split())
-        body.seek(0)
-        return body
+        writer.writerows(fields for _, fields in self._split(self._start))
+        return io.BytesIO(body.getvalue().encode())
 
     def _uneven(self) -> FileError:
         """Return the error for a record with more fields than there are columns."""
@@ -211,19 +215,17 @@ class TextTable:
     @cached_property
     def _is_plain(self) -> bool:
         """Whether no field begins as an integer that is not written in the shortest way: 007, +7 or -0."""
-        data = np.frombuffer(f"\n{self._text.getvalue()}\n\n".encode(), np.uint8)
-        begins = np.zeros(256, np.bool_)
+        data = np.frombuffer(f"\n{self._text}\n\n".encode(), np.uint8)
         marks = self._separator if self._separator in MARKS else " \t"
-        begins[[ord(mark) for mark in f'{marks}\r\n"']] = True
-        begins[[ord(" "), ord("\t")]] |= any(f"{mark} " in self._text.getvalue() for mark in f"{marks}\n")
-        first, second = data[1:-1], data[2:]
-        suspects = np.flatnonzero(begins[data[:-2]] & (first <= ord("0")) & (first >= ord("+")))
-        first, second = first[suspects], second[suspects]
-        digit = (second >= ord("0")) & (second <= ord("9"))
-        odd = (
-            (first == ord("+")) | ((first == ord("0")) & digit) | ((first == ord("-")) & (second == ord("0")))
-        )
-        return not odd.any()
+        begins, blanks = ([ord(mark) for mark in some] for some in (f'{marks}\r\n"', {*" \t\v\f"} - {*marks}))
+        suspects = np.flatnonzero((data == ord("0")) | (data == ord("+")) | (data == ord("-")))
+        before = suspects - 1
+        while (blank := np.isin(data[before], blanks)).any():
+            before = before - blank
+        suspects = suspects[np.isin(data[before], begins)]
+        first, second = data[suspects], data[suspects + 1]
+        padded = (first == ord("0")) & (second >= ord("0")) & (second <= ord("9"))
+        return not (padded | (first == ord("+")) | ((first == ord("-")) & (second == ord("0")))).any()
 
 
 def read_text(path: Path) -> str:

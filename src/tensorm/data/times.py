@@ -122,8 +122,10 @@ def _parse_texts(series: Any, place: Callable[[int], str]) -> Any:
     """Return dates in ISO 8601 or all in one other format; local clock times, without their zones."""
     import pandas as pd
 
-    zone = r"(:\d\d(?:\.\d+)?)\s*(?:Z|[+-]\d\d:?\d\d)$"
-    texts = series.str.strip().str.replace(zone, r"\1", regex=True)
+    zone = re.compile(r"(:\d\d(?:\.\d+)?)\s*(?:Z|[+-]\d\d:?\d\d)$")
+    texts = series
+    if any(text[-1:] == "Z" or "+" in text[-6:-4] or "-" in text[-6:-4] for text in series):
+        texts = series.str.replace(zone, r"\1", regex=True)
     tried = [pd.to_datetime(texts, errors="coerce", format="ISO8601")]
     if tried[0].isna().any():
         first = texts.iloc[:1]
