@@ -49,7 +49,7 @@ class FrameTable:
     def column(self, name: str, exact: bool = True) -> Column:
         """Return a column; its values have the types that they have in the table."""
         series = self._frame[:, self.names.index(name)]
-        categories = series.cat.get_categories().to_list() if series.dtype == nw.Enum else None
+        categories = list(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
         if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
             series = series.dt.replace_time_zone(None)  # as the clock showed
         return factorise(name, series.to_numpy(), self.place, categories=categories)
