@@ -7,7 +7,7 @@ from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.select import select_components
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.scores import score_cells
-from tensorm.tensors import DaskTensor, DenseTensor, RelationalTensor, SparseTensor
+from tensorm.tensors import DaskTensor, DenseTensor, RelationalTensor, SparseTensor, read
 from tensorm.tensors.holdout import hide, hold_out, train_test_mask
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "hide",
     "hold_out",
     "load",
+    "read",
     "resume",
     "score_cells",
     "select_components",

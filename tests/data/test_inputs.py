@@ -185,7 +185,8 @@ def test_observe_imports_neither_pandas_nor_xarray() -> None:
 def test_other_values_are_refused_with_their_place(value: float, max_cells: int) -> None:
     X = np.zeros((6, 2, 3), dtype=type(value))
     X[4, 0, 2] = value
-    expected = f"X holds {value} at (4, 0, 2); cells must be 0, 1 or missing (NaN)."
+    expected = f"X holds {value} at (4, 0, 2); cells must be 0, 1 or missing (NaN), "
+    expected += "unless you give tensorm.read a threshold."
     for axis in range(3):
         with pytest.raises(InputError) as caught:
             list(observe(X).blocks(axis, max_cells))

@@ -123,7 +123,9 @@ def test_tables_of_cells_are_parted_by_the_workers(client: Any, tmp_path: Path, 
         tensor = DaskTensor.from_table(tmp_path / "cells", shape=X.shape, n_shards=3)
         assert tensor.n_shards == 3
     else:
-        tensor = as_tensor(table)
+        with pytest.raises(InputError, match=r"^X cannot be read in parts; .* and indices=True.$"):
+            tensorm.read(table)
+        tensor = tensorm.read(table, indices=True)
     assert tensor.modes == ("who", "what", "when")
     assert_same_cells(tensor, (X == 1).astype(float))
     zeros = np.nan_to_num(X)

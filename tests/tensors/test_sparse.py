@@ -197,7 +197,7 @@ def test_sparse_matrices_and_arrays() -> None:
         (_, ones, observed), *_ = tensor.blocks()
         np.testing.assert_array_equal(ones, cells == 1)
         np.testing.assert_array_equal(observed, ~np.isnan(cells))
-    with pytest.raises(InputError, match=r"^values holds 2.0 in row 1; give 0, 1 or NaN for missing.$"):
+    with pytest.raises(InputError, match=r"^X holds 2.0 at \(0, 1\); cells must be 0, 1 or missing"):
         as_tensor(scipy.sparse.coo_array(np.array([[1.0, 2.0]])))
     with pytest.raises(InputError, match=r"^X has fill value 1.0; give 0, or NaN"):
         as_tensor(sparse.COO([[0], [1]], [0.0], shape=(3, 3), fill_value=1.0))

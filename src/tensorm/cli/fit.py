@@ -11,19 +11,10 @@ import click
 
 from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main, name_options, quietly, say
-from tensorm.cli.options import (
-    Assigned,
-    Components,
-    about_cells,
-    read_named,
-    read_tables,
-    spread_named,
-    to_tensor,
-)
+from tensorm.cli.options import Assigned, Components, about_cells, read_named, read_tables
 from tensorm.estimator.load import resume
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.posterior.modes import read_modes
-from tensorm.reading import metadata_of
 from tensorm.report.describe import MOST
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.report.selection import Selection
@@ -76,14 +67,14 @@ from tensorm.tensors.distributed import connect
 def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: Any) -> None:
     """Fit a model to the cells in FILE and save it in a folder.
 
-    FILE is a table with a row for each event or cell (.csv, .tsv, .parquet), or an array (.npy, .npz, .nc,
-    .zarr, .h5ad).
+    FILE is a table with a row for each event or cell (.csv, .tsv, .parquet, .xlsx), or an array (.npy, .npz,
+    .nc, .zarr, .h5ad).
 
     \b
     Examples:
       tensorm fit contacts.csv --modes hour,person,met --out runs/ward
       tensorm fit badges.tsv --time-column t --modes i,j --pair i,j --undirected --out runs/badges
-      tensorm fit contacts.parquet --components 7 --workers 2 --out runs/spread
+      tensorm fit contacts.parquet --indices --components 7 --workers 2 --out runs/spread
       tensorm fit genes.csv --wide --modes patient,gene --components 8 --out runs/genes
       tensorm fit expression.csv --relational --modes patient,gene --components 4 --out runs/expression
       tensorm fit contacts.csv --modes hour,person,met --metadata person=roles.csv --out runs/roles
@@ -103,11 +94,10 @@ def _fit(
     undirected = options["pair"] if options["undirected"] else None
     if options["shared"] and undirected is None:
         raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
-    cells = read_named(file, options) if client is None else spread_named(file, options, client)
-    tensor = to_tensor(cells, options)
-    if options["pair"] is None and tensor.storage == "sparse":
+    tensor, metadata = read_named(file, options, client)
+    if not (options["pair"] or options["relational"]):
         _note(_hint(tensor), quiet)
-    metadata = share_metadata(tensor, metadata_of(cells) | read_tables(options["metadata"], tensor))
+    metadata = share_metadata(tensor, metadata | read_tables(options["metadata"], tensor))
     model = TensOrMachine(
         options["components"],
         n_chains=options["chains"],

@@ -31,6 +31,7 @@ OPTIONS = {
     "n_jobs": "--jobs",
     "run_dir": "--out",
     "tensorm.resume": "tensorm resume",
+    "tensorm.read a threshold": "a --threshold",
 }
 
 

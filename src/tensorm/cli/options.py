@@ -8,15 +8,14 @@ from typing import Any, TypeVar
 
 import click
 
-from tensorm.data.coordinates.files import kind_of
+from tensorm.data.options import Options
+from tensorm.data.read import read_columns
 from tensorm.errors import InputError
-from tensorm.reading import TABLES, Wanted, read_any_table, read_cells
-from tensorm.report.metadata import check_metadata
-from tensorm.tensors import RelationalTensor, Tensor, as_tensor
-from tensorm.tensors.distributed import DaskTensor
+from tensorm.report.metadata import LABEL, check_metadata
+from tensorm.tensors import Tensor
+from tensorm.tensors.read import read_with_metadata
 
 F = TypeVar("F", bound=Callable[..., Any])
-CELLS = ("modes", "value", "unlisted", "time", "bins", "origin", "pair", "undirected", "wide", "relational")
 
 
 class Names(click.ParamType):
@@ -49,6 +48,21 @@ class Assigned(click.ParamType):
         return mode, path
 
 
+class Ordered(click.ParamType):
+    """MODE=LABEL,LABEL,..."""
+
+    name = "mode=labels"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a mode and its labels."""
+        if not isinstance(value, str):
+            return value
+        mode, mark, labels = value.partition("=")
+        if not (mode and mark and labels):
+            self.fail(f"{value!r} names no mode and labels; write day=Mon,Tue,Wed", param, ctx)
+        return mode, tuple(label.strip() for label in labels.split(","))
+
+
 class Components(click.ParamType):
     """A number, or auto."""
 
@@ -64,9 +78,9 @@ class Components(click.ParamType):
 
 
 def about_cells(command: F) -> F:
-    """Add the options that say what a file of cells holds."""
+    """Add the options that describe a file of cells: those of ``tensorm.read``, with the same names."""
     options = [
-        click.option("--modes", type=Names(), help="Columns with the modes, or names for those of an array."),
+        click.option("--modes", type=Names(), help="Columns that are modes, or names for an array's modes."),
         click.option("--value", help="Column with 0 and 1; without it every row is a 1."),
         click.option(
             "--unlisted",
@@ -75,65 +89,49 @@ def about_cells(command: F) -> F:
             show_default=True,
             help="What cells are that no row names.",
         ),
-        click.option("--time-column", "time", help="Column with times, cut into bins; becomes a mode."),
+        click.option(
+            "--time", "--time-column", "time", help="Column with times, cut into bins; becomes a mode."
+        ),
         click.option(
             "--bins",
-            help="Of times: clock (hours of the day, the default), a length (1h, 30min, 1d), or a number of "
-            "equal bins.",
+            help="Bins of times: clock (hours of the day, the default), a length (1h, 30min, 1d), or a "
+            "number of equal bins.",
         ),
-        click.option("--origin", help='When times in seconds start to count, such as "2010-12-06 13:00".'),
-        click.option("--pair", type=Names(), help="Two modes that stand for the same things, as i,j."),
+        click.option("--origin", help='Start of times in seconds, such as "2010-12-06 13:00".'),
+        click.option("--pair", type=Names(), help="Two modes that stand for the same things, as I,J."),
         click.option("--undirected", is_flag=True, help="A row says the same of both orders of the pair."),
         click.option(
-            "--wide", is_flag=True, help="A row for each index of one mode, a column for the other."
+            "--wide", is_flag=True, help="A row for each index of one mode, a column for each of the other."
         ),
         click.option(
             "--relational",
             is_flag=True,
             help="Such a table, or a matrix, of numbers: which of two columns is higher in each row.",
         ),
+        click.option("--missing", type=Names(), help="Values that stand for missing cells, as -1,unknown."),
+        click.option("--threshold", type=float, help="Numbers of at least this are 1, all others 0."),
+        click.option("--order", type=Ordered(), multiple=True, help="Labels in order, as day=Mon,Tue,Wed."),
+        click.option("--indices", is_flag=True, help="Columns hold indices counted from 0, not labels."),
+        click.option("--header/--no-header", default=None, help="Whether the first line has names."),
     ]
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def read_named(file: Path, options: dict[str, Any]) -> Any:
-    """Read the cells of a file, given the options of ``about_cells``."""
-    said = {name: options[name] for name in CELLS}
-    pair = said["pair"]
-    if pair is not None and len(pair) != 2:
-        raise InputError(f"--pair is {','.join(pair)}; give two modes.")
-    if said["undirected"] and pair is None:
-        raise InputError("--undirected says nothing without a pair; give the two modes by --pair i,j.")
+def read_named(file: Path, options: dict[str, Any], client: Any = None) -> tuple[Tensor, dict[str, Any]]:
+    """Read a file as the options of ``about_cells`` say: its cells, and what it knows of their labels."""
+    if options["undirected"] and options["pair"] is None:
+        raise InputError("--undirected needs --pair I,J.")
     for name in ("bins", "origin"):
-        if said[name] is not None and said["time"] is None:
-            raise InputError(f"--{name} says nothing without times; name their column by --time-column.")
-    if said["unlisted"] == "missing" and said["value"] is None and kind_of(file) in TABLES:
-        raise InputError("--unlisted missing leaves ones only; name the column of 0 and 1 by --value.")
-    return read_cells(file, Wanted(**said | {"bins": said["bins"] or "clock"}))
-
-
-def to_tensor(cells: Any, options: dict[str, Any]) -> Tensor:
-    """Return cells that were read as a tensor."""
-    return RelationalTensor(cells) if options["relational"] else as_tensor(cells)
-
-
-def spread_named(file: Path, options: dict[str, Any], client: Any) -> Any:
-    """Let the workers of a cluster read the cells of a file, each its own part."""
-    said = {name: options[name] for name in CELLS}
-    kind = kind_of(file)
-    if kind not in (".zarr", ".parquet") or any(
-        said[name] for name in ("time", "pair", "wide", "relational")
-    ):
-        raise InputError(
-            f"{file} cannot be read in parts; on a cluster give a zarr array, or Parquet with a column of "
-            "indices for each mode."
-        )
-    if kind == ".zarr":
-        return DaskTensor.from_zarr(file, client, modes=said["modes"])
-    modes, value, unlisted = said["modes"], said["value"], said["unlisted"]
-    return DaskTensor.from_table(file, modes, value, unlisted=unlisted, client=client)
+        if options[name] is not None and options["time"] is None:
+            raise InputError(f"--{name} needs --time COLUMN.")
+    said = {name: options[name] for name in Options._fields}
+    said |= {"order": dict(said["order"]), "missing": said["missing"] or ()}
+    tensor, metadata = read_with_metadata(file, Options(**said), client)
+    if said["unlisted"] == "missing" and tensor.n_ones == tensor.n_observed:
+        raise InputError("--unlisted missing leaves only ones; name the column of 0 and 1 with --value.")
+    return tensor, metadata
 
 
 def read_tables(assigned: tuple[tuple[str, str], ...], tensor: Tensor) -> dict[str, Any]:
@@ -142,6 +140,6 @@ def read_tables(assigned: tuple[tuple[str, str], ...], tensor: Tensor) -> dict[s
     for mode, path in assigned:
         if mode in tables:
             raise InputError(f"--metadata is given twice for {mode}; put both tables into one.")
-        tables[mode], place = read_any_table(path)
-        check_metadata(tensor, mode, tables[mode], place)
+        tables[mode], table = read_columns(path, (mode, LABEL))
+        check_metadata(tensor, mode, tables[mode], table.place)
     return tables

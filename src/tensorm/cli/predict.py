@@ -14,11 +14,11 @@ import numpy as np
 
 from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main
+from tensorm.data.read import open_table
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import find_mode, read_modes
-from tensorm.reading import read_any_table
 from tensorm.storage.files import replace_file
 
 
@@ -71,18 +71,22 @@ def _index(posterior: Posterior, mode: str, label: str) -> int:
 
 
 def _find_cells(posterior: Posterior, path: Path) -> tuple[Any, tuple[tuple[str, ...], ...]]:
-    """Return the indices of the cells in a table, and their labels as given there."""
-    table, place = read_any_table(path)
+    """Return the indices of the cells in a table, and their labels as they stand there."""
+    table = open_table(path)
     columns, texts = [], []
     for mode, known, size in zip(posterior.modes, posterior.labels, posterior.shape, strict=True):
-        if mode not in table.columns:
-            raise InputError(f"{path} has no column {mode!r}; it needs one for each mode.")
+        if mode not in table.names:
+            raise InputError(f"{path} has no column {mode!r}; give one for each mode.")
         names = [str(n) for n in range(size)] if known is None else known.astype(str).tolist()
         places = {name: n for n, name in enumerate(names)}
-        mine = table[mode].astype(str).tolist()
+        column = table.column(mode)
+        column.refuse_empty("give a label")
+        mine = column.values.astype(str)[column.codes].tolist()
         for row, name in enumerate(mine):
             if name not in places:
-                raise InputError(f"Unknown {mode} {name!r} in {place(row)}; labels look like {names[0]!r}.")
+                raise InputError(
+                    f"Unknown {mode} {name!r} in {table.place(row)}; labels look like {names[0]!r}."
+                )
         columns.append([places[name] for name in mine])
         texts.append(mine)
     return np.array(columns, np.intp).T, tuple(zip(*texts, strict=True))

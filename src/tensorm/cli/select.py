@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tensorm.cli.groups import main, quietly, say
-from tensorm.cli.options import about_cells, read_named, to_tensor
+from tensorm.cli.options import about_cells, read_named
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.select import METHODS, select_components
 
@@ -63,7 +63,7 @@ def select_command(file: Path, as_json: bool, quiet: bool, **options: Any) -> No
     """
     pair = options["pair"]
     found = select_components(
-        to_tensor(read_named(file, options), options),
+        read_named(file, options)[0],
         options["method"],
         options["candidates"],
         estimator=TensOrMachine(symmetric=pair if options["shared"] else None),

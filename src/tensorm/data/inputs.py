@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,11 +29,11 @@ CELLS = (
     "convert to bool, integer, or float with NaN for missing",
 )
 NUMBERS = "every column must hold numbers or be left out", "convert to integer, or float with NaN for missing"
+OTHER_VALUE = "cells must be 0, 1 or missing (NaN), unless you give tensorm.read a threshold"
 LARGEST_UNPACKED = 2**24  # cells of a scipy.sparse matrix that are unpacked to a dense array
 
 
-@dataclass(frozen=True, eq=False)
-class Observations:
+class Observations(NamedTuple):
     """An input as it came, with the names of its modes and of their indices.
 
     Attributes
@@ -93,9 +92,7 @@ class Observations:
             ones, missing, bad = read_bits(cells, None if self.mask is None else self.mask[index])
             if bad is not None:
                 place = tuple(n + start * (k == axis) for k, n in enumerate(bad))
-                raise InputError(
-                    f"X holds {cells[bad]} at {self._place(place)}; cells must be 0, 1 or missing (NaN)."
-                )
+                raise InputError(f"X holds {cells[bad]} at {self._place(place)}; {OTHER_VALUE}.")
             yield where, ones, None if missing is None else ~missing
 
     def _place(self, index: tuple[int, ...]) -> str:
@@ -109,8 +106,19 @@ class Matrix(NamedTuple):
 
     values: npt.NDArray[Any]
     mask: Bits | None  # True where a value is missing; NaN is missing besides
-    modes: tuple[str, str]  # what an object and an attribute are called
+    modes: tuple[str, ...]  # what an object and an attribute are called
     labels: Labels  # their own names, or None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of objects and attributes."""
+        return self.values.shape
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a scipy.sparse matrix or array, or a ``sparse.COO`` or similar."""
+    known = ("scipy.sparse", "sparray"), ("scipy.sparse", "spmatrix"), ("sparse", "SparseArray")
+    return any(is_a(X, module, name) for module, name in known)
 
 
 def observe(X: Any) -> Observations:
@@ -133,6 +141,8 @@ def observe(X: Any) -> Observations:
     InputError
         When this is no array of numbers, or has fewer than two modes, or an empty one.
     """
+    if isinstance(X, Observations):
+        return X
     values, mask, names, labels = _open("X", X, *CELLS)
     K = values.ndim
     if K < 2:
@@ -158,6 +168,8 @@ def read_matrix(matrix: Any) -> Matrix:
     InputError
         When there are not two axes of numbers, or one is empty.
     """
+    if isinstance(matrix, Matrix):
+        return matrix
     if is_a(matrix, "anndata", "AnnData"):
         objects, attributes = matrix.obs_names, matrix.var_names
         values, mask, *_ = _open("matrix", matrix.X, *NUMBERS)

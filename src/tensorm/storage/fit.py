@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.coordinates.cells import check_shape
+from tensorm.data.coordinates import check_shape
 from tensorm.data.inputs import Labels
 from tensorm.errors import InputError
 from tensorm.posterior.contributions import Contribution

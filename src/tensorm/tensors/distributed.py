@@ -155,8 +155,14 @@ class DaskTensor(ShardedTensor):
         table : dask.dataframe.DataFrame or path
             Indices counted from 0, a column for each mode; or the path of a Parquet file or folder of them
             that every worker can read.
-        modes, value, shape, unlisted
-            As for ``SparseTensor.from_table``.
+        modes : sequence of str, optional
+            The columns with indices; by default all but ``value``.
+        value : str, optional
+            The column with the cells' values: 0, 1 or missing; without it every row is a 1.
+        shape : sequence of int, optional
+            Sizes of the modes; by default as large as the largest index needs.
+        unlisted : "zero" or "missing", default "zero"
+            What all other cells are.
         client : distributed.Client, optional
         n_shards : int, optional
             Number of parts; as many as there are workers by default.
@@ -191,9 +197,9 @@ class DaskTensor(ShardedTensor):
 
 def load_part(part: Any) -> Any:
     """Return the tensor of a part, on the worker that is to hold it."""
-    from tensorm.tensors import as_tensor
+    from tensorm.tensors.read import read
 
-    return as_tensor(part() if callable(part) else part)
+    return read(part() if callable(part) else part)
 
 
 def find_client(client: Any = None) -> Any:
@@ -352,7 +358,9 @@ def _list_cells(
         wanted = f"give integers from 0 to {shape[0] - 1}"
         raise InputError(f"table holds {outside.iloc[0]} for {names[0]!r}; {wanted}.")
     own = rows.assign(**{names[0]: first - start})
-    return SparseTensor.from_table(own, names, value, shape=(stop - start, *shape[1:]), unlisted=unlisted)
+    columns = tuple(own[name].to_numpy() for name in names)
+    values = None if value is None else own[value].to_numpy(np.float64, na_value=np.nan)
+    return SparseTensor(columns, (stop - start, *shape[1:]), values, unlisted, modes=names)
 
 
 def _check_modes(shape: tuple[int, ...]) -> None:

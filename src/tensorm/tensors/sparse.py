@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
@@ -12,16 +11,13 @@ import numpy.typing as npt
 
 from tensorm.data.checks import check_choice
 from tensorm.data.coordinates import (
+    MOST_CELLS,
     Cells,
-    ConflictError,
     Listing,
     check_shape,
     key_of,
     list_cells,
-    read_file,
-    read_table,
 )
-from tensorm.data.coordinates.cells import MOST_CELLS
 from tensorm.data.inputs import Labels, check_names
 from tensorm.errors import InputError
 from tensorm.kernels import sparse as kernel
@@ -107,88 +103,11 @@ class SparseTensor(Tensor):
         self._store(list_cells(coords, self.shape, values, missing))
 
     @classmethod
-    def from_table(
-        cls,
-        table: Any,
-        modes: Sequence[str] | None = None,
-        value: str | None = None,
-        *,
-        shape: Sequence[int] | None = None,
-        unlisted: str = "zero",
-        labelled: bool = False,
-    ) -> Self:
-        """Return a tensor of the cells listed in a long table, one row each.
-
-        Parameters
-        ----------
-        table : pandas, polars or pyarrow table
-        modes : sequence of str, optional
-            The columns that hold the indices of the modes; by default all but ``value``. Integers are indices
-            counted from 0, anything else becomes labels in sorted order.
-        value : str, optional
-            The column with the cells' values: 0, 1 or missing; without one all listed cells are 1.
-        shape : sequence of int, optional
-            Sizes of the modes; by default as large as the largest index needs.
-        unlisted : "zero" or "missing", default "zero"
-            What all other cells are.
-        labelled : bool, default False
-            Whether integers are labels, too.
-        """
-        return cls.from_listing(read_table(table, modes, value, shape, labelled), unlisted)
-
-    @classmethod
-    def read(
-        cls,
-        path: str | os.PathLike[str],
-        modes: Sequence[str] | None = None,
-        value: str | int | None = None,
-        *,
-        shape: Sequence[int] | None = None,
-        unlisted: str = "zero",
-        first: int | None = None,
-        header: bool | None = None,
-        labelled: bool = False,
-    ) -> Self:
-        """Return a tensor of the cells listed in a file, one line each.
-
-        Parameters
-        ----------
-        path : path
-            A file of indices or labels: .csv, .tsv, .txt (parted by commas, semicolons, tabs or blanks),
-            FROSTT's .tns, whose last column is a value and means 1 unless it is 0, all of these also with
-            .gz, or .parquet.
-        modes : sequence of str, optional
-            The columns that hold the indices, or where the file has no names, names for the modes.
-        value : str or int, optional
-            Name or position of the column with the cells' values.
-        shape, unlisted, labelled
-            As for ``from_table``.
-        first : int, optional
-            The number that indices are counted from: by default 1 in .tns files, 0 in others.
-        header : bool, optional
-            Whether the first line holds names; by default if it has no number but the second line has.
-
-        Raises
-        ------
-        InputError
-            When a line names no cell; the message says which line.
-        FileError
-            When the file cannot be read.
-        """
-        listing = read_file(path, modes, value, shape, first, header, labelled)
-        return cls.from_listing(listing, unlisted)
-
-    @classmethod
-    def from_listing(cls, listing: Listing, unlisted: str | None = None) -> Self:
+    def from_listing(cls, listing: Listing) -> Self:
         """Return a tensor of listed cells that are still to be checked."""
         shape = check_shape(listing.shape)
-        try:
-            cells = list_cells(listing.columns, shape, listing.values, place=listing.place)
-        except ConflictError as conflict:
-            raise InputError(_where(conflict, listing)) from conflict
         names = check_names(shape, listing.modes, listing.labels)
-        kind = check_choice("unlisted", unlisted or listing.unlisted, ("zero", "missing"))
-        return cls.from_cells(cells, shape, kind, *names)
+        return cls.from_cells(listing.check(), shape, listing.unlisted, *names)
 
     @classmethod
     def from_cells(
@@ -384,13 +303,3 @@ class SparseTensor(Tensor):
 def _in_order(keys: Keys, volume: int) -> bool:
     """Whether each key is above the last, and all are those of cells."""
     return not len(keys) or bool(keys[0] >= 0 and keys[-1] < volume and (keys[1:] > keys[:-1]).all())
-
-
-def _where(conflict: ConflictError, listing: Listing) -> str:
-    """Say which rows of a listing name the same cell with two values."""
-    columns = zip(listing.columns, conflict.cell, strict=True)
-    rows = np.flatnonzero(np.logical_and.reduce([column == index for column, index in columns]))
-    values = np.asarray(listing.values)[rows]
-    other = rows[int(np.argmax(values != values[0]))]
-    first, second = (listing.place(int(row)) for row in (rows[0], other))
-    return f"{first} and {second} give the same cell different values; keep one of the two."

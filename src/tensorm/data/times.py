@@ -1,4 +1,4 @@
-"""Times cut into bins: hours of the day, stretches of equal length, or so many equal parts."""
+"""Times cut into bins: hours of the day, intervals of equal length, or a number of equal parts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Bins = tuple[npt.NDArray[np.int64], npt.NDArray[Any]]
 
 
 def cut_times(series: Any, bins: str, origin: str | None, place: Callable[[int], str]) -> Bins:
-    """Return the bin of each time, and the bins' names; bins without a time in between are there, too.
+    """Return the bin of each time and the names of all bins, including those in between that stay empty.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def cut_times(series: Any, bins: str, origin: str | None, place: Callable[[int],
     bins : str
         "clock", a length such as 1h, 30min or 1d, or a number.
     origin : str, optional
-        When seconds start to count; without it they have no date.
+        The moment at which seconds start to count; without it they have no date.
     place : callable
         Says where a row is.
     """
@@ -46,7 +46,7 @@ def cut_times(series: Any, bins: str, origin: str | None, place: Callable[[int],
     dated = times.dtype.kind == "M"
     if bins == "clock":
         if not dated:
-            raise InputError("Seconds have no hour of the day; say by the origin when they start to count.")
+            raise InputError("Seconds have no hour of the day; give the origin from which they count.")
         hours = times.astype("datetime64[h]").astype(np.int64) % 24
         return hours, np.array([f"{hour:02d}-{(hour + 1) % 24:02d}" for hour in range(24)])
     start = times.min()
@@ -83,11 +83,8 @@ def _parse(series: Any, origin: str | None, place: Callable[[int], str]) -> npt.
     """Return times as dates, or as seconds if that is what they are."""
     import pandas as pd
 
-    unknown = series.isna().to_numpy()
-    if unknown.any():
-        raise InputError(f"{place(int(unknown.argmax()))} has no time; give one, or leave that row out.")
     if pd.api.types.is_bool_dtype(series):
-        raise InputError(f"column {series.name!r} is true or false, no time; give another column.")
+        raise InputError(f"column {series.name!r} holds true and false, not times; give another column.")
     if pd.api.types.is_numeric_dtype(series):
         return _count(series.to_numpy(np.float64), origin, place)
     times = series
@@ -104,7 +101,7 @@ def _count(seconds: npt.NDArray[np.float64], origin: str | None, place: Callable
 
     infinite = ~np.isfinite(seconds)
     if infinite.any():
-        raise InputError(f"{place(int(infinite.argmax()))} has a time without end; give seconds.")
+        raise InputError(f"{place(int(infinite.argmax()))} has an infinite time; give seconds.")
     if origin is None:
         return seconds
     start = pd.to_datetime(origin, errors="coerce")
@@ -116,17 +113,19 @@ def _count(seconds: npt.NDArray[np.float64], origin: str | None, place: Callable
         row = int(late.argmax())
         raise InputError(
             f"{place(row)} has the time {seconds[row]:.15g}, which is after the year 9999; give seconds, not "
-            "thousandths of them."
+            "milliseconds."
         )
     return first + _microseconds(seconds)
 
 
 def _parse_texts(series: Any, place: Callable[[int], str]) -> Any:
-    """Return dates: as ISO 8601 has them, or all in one other format; as the clock showed, without zones."""
+    """Return dates in ISO 8601 or all in one other format; local clock times, without their zones."""
     import pandas as pd
 
-    zone = r"(:\d\d(?:\.\d+)?)\s*(?:Z|[+-]\d\d:?\d\d)$"
-    texts = series.str.strip().str.replace(zone, r"\1", regex=True)
+    zone = re.compile(r"(:\d\d(?:\.\d+)?)\s*(?:Z|[+-]\d\d:?\d\d)$")
+    texts = series
+    if any(text[-1:] == "Z" or "+" in text[-6:-4] or "-" in text[-6:-4] for text in series):
+        texts = series.str.replace(zone, r"\1", regex=True)
     tried = [pd.to_datetime(texts, errors="coerce", format="ISO8601")]
     if tried[0].isna().any():
         first = texts.iloc[:1]
@@ -141,7 +140,7 @@ def _parse_texts(series: Any, place: Callable[[int], str]) -> Any:
         )
     if any(not whole[0].equals(times) for times in whole[1:]):
         raise InputError(
-            f"{place(0)} has the time {series.iloc[0]!r}, which may begin with the day or with the month; "
+            f"{place(0)} has the time {series.iloc[0]!r}, which may begin with the day or the month; "
             "write dates as 2010-12-06."
         )
     return whole[0]

@@ -1,6 +1,6 @@
-"""Coordinates turned into keys: the number of each cell in the tensor, sorted, each there once.
+"""Listed cells, checked and turned into keys: the number of each cell in the tensor, sorted, each once.
 
-A key is all that is needed to sort cells, to find duplicates and to take a cell's indices apart again.
+A key is all that is needed to sort cells, to find duplicates and to recover a cell's indices.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_count, check_ternary
+from tensorm.data.inputs import Labels
 from tensorm.errors import InputError
 
 Keys = npt.NDArray[np.int64]
@@ -46,6 +47,54 @@ class Cells(NamedTuple):
         return cls(ones, others[:0], others) if unlisted == "zero" else cls(ones, others, others[:0])
 
 
+class Listing(NamedTuple):
+    """Cells by their indices, not yet checked, and everything that is known about them.
+
+    Attributes
+    ----------
+    columns : tuple of arrays (n,)
+        The index of each listed cell in each mode.
+    shape : tuple of int
+    values : array (n,), optional
+        0, 1 or NaN; all 1 by default.
+    unlisted : "zero" or "missing"
+    modes, labels
+        Names of the modes and of their indices.
+    missing : tuple of arrays, optional
+        Further cells, all of them missing.
+    place : callable
+        Says where the cell of a number was found, for messages.
+    repeatable : bool
+        Whether cells may be listed more than once: two meetings in an hour are no reason for a warning.
+    """
+
+    columns: tuple[npt.NDArray[Any], ...]
+    shape: tuple[int, ...]
+    values: npt.NDArray[Any] | None = None
+    unlisted: str = "zero"
+    modes: tuple[str, ...] | None = None
+    labels: Labels | None = None
+    missing: tuple[npt.NDArray[Any], ...] | None = None
+    place: Place = "row {}".format
+    repeatable: bool = False
+
+    def check(self) -> Cells:
+        """Return the keys of the cells, or raise if they contradict each other or name no cells."""
+        try:
+            return list_cells(
+                self.columns, self.shape, self.values, self.missing, self.place, not self.repeatable
+            )
+        except ConflictError as conflict:
+            pairs = zip(self.columns, conflict.cell, strict=True)
+            rows = np.flatnonzero(np.logical_and.reduce([column == index for column, index in pairs]))
+            values = np.asarray(self.values)[rows]
+            other = rows[int(np.argmax(values != values[0]))]
+            first, second = (self.place(int(row)) for row in (rows[0], other))
+            raise InputError(
+                f"{first} and {second} give the same cell different values; keep one of the two."
+            ) from conflict
+
+
 def check_shape(shape: Any) -> tuple[int, ...]:
     """Return the sizes of the modes, or raise if there are too few, or too many cells to be counted."""
     if isinstance(shape, (str, bytes)) or not isinstance(shape, (Sequence, np.ndarray)) or len(shape) < 2:
@@ -73,6 +122,7 @@ def list_cells(
     values: Any = None,
     missing: Any = None,
     place: Place = "row {}".format,
+    warn: bool = True,
 ) -> Cells:
     """Check cells given by their indices, and merge those that are there more than once.
 
@@ -86,11 +136,13 @@ def list_cells(
         Further cells, all of them missing.
     place : callable
         Says where the cell of a number is found, for messages.
+    warn : bool
+        Whether to warn about cells that are listed more than once.
 
     Raises
     ------
     InputError
-        When an index is no integer or out of range, or a cell has two values.
+        When an index is not an integer or out of range, or a cell has two values.
     """
     keys = key_of(check_columns("coords", coords, shape, place), shape)
     gone = key_of(check_columns("missing", () if missing is None else missing, shape, "row {}".format), shape)
@@ -102,7 +154,7 @@ def list_cells(
         parts = [keys[ones], keys[~ones & ~none], np.concatenate([keys[none], gone])]
     distinct = [_sort(part) for part in parts]
     repeated = sum(map(len, parts)) - sum(map(len, distinct))
-    if repeated:
+    if repeated and warn:
         warnings.warn(f"Listed cells are repeated {repeated:,} times; each counts once.", stacklevel=4)
     for i, name in enumerate(("1", "0")):
         for other, other_name in zip(distinct[i + 1 :], ("0", "missing")[i:], strict=True):

@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import tensorm
 from tensorm import InputError
-from tensorm.reading import Wanted, read_cells
 
 
 @pytest.fixture
 def read(tmp_path):
-    def read(text: str, name: str = "a.csv", **wanted):
+    def read(text: str, name: str = "a.csv", **options):
         (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-        return read_cells(tmp_path / name, Wanted(**wanted))
+        return tensorm.read(tmp_path / name, **options)
 
     return read
 
@@ -71,7 +71,7 @@ def test_without_direction_both_orders_are_one_and_oneself_is_missing(read) -> N
         "who|tool\nann|saw\nbob|axe\n",
         "sep=;\nwho;tool\nann;saw\nbob;axe\n",
         "who,tool,\nann,saw,\nbob,axe,\n,,\n",
-        '# made by hand\n\nwho ,tool\n  ann,saw \n   \n"bob", axe\n# the end\n',
+        '# made by hand\n\nwho ,tool\n  ann,saw \n   \n"bob", axe\n',
         "who,tool\rann,saw\rbob,axe\r",
         "who,tool\r\nann,saw\r\n\r\nbob,axe",
     ],
@@ -112,18 +112,22 @@ def test_values_are_understood(read, words) -> None:
         ("who\nann\n", {}, "a.csv has one column, 'who'"),
         ("who,who\na,b\n", {}, "a.csv has 2 columns with the name 'who'"),
         (",who,tool\n0,a,b\n", {}, "a.csv has no name for column 1"),
-        ("who,tool\na,b,\nc,d,\n", {}, "line 2 of .*a.csv has more fields than the first line"),
+        ("who,tool\na,b,\nc,d,\n", {}, "line 2 has 3 fields, not 2"),
         ("who,tool\na,b\nc,d,e\n", {}, "line 3 has 3 fields, not 2"),
         ('who,tool\n"a,b\nc,d\n', {}, "a quote is opened in line 2 and never closed"),
         ('who,tool\n"a\nb",c\nd,\n', {}, "column 'tool' is empty in line 4 of"),
         ("# x\nwho,tool\n\na,b\n  ,d\n", {}, "column 'who' is empty in line 5 of"),
-        ("who,tool\njörg,b\n".encode("latin-1"), {}, "line 2 is damaged, or no text in UTF-8"),
+        ("who,tool\njörg,b\n".encode("latin-1"), {}, "line 2 is damaged or not UTF-8 text"),
         (
             "who,tool,x\na,b,1\nc,d,maybe\n",
             {"value": "x"},
             "column 'x' holds 'maybe' in line 3 of .*a.csv; give 0",
         ),
-        ("who;tool;x\na;b;1,5\n", {"value": "x"}, "values holds 1.5 in line 2 of"),
+        (
+            "who;tool;x\na;b;1,5\n",
+            {"value": "x"},
+            "column 'x' holds 1.5 in line 2 of .*; give 0, 1 or nothing, or a threshold",
+        ),
         ("who,tool,x\na,b,1\n", {"value": "tool"}, "column 'tool' holds 'b' in line 2"),
         ("who,tool\na,b\n", {"value": "who", "modes": ["who", "tool"]}, "value is 'who', which is a mode"),
         (
@@ -132,7 +136,7 @@ def test_values_are_understood(read, words) -> None:
             "a.csv has no column 'place'; choose from 'who', 'tool'",
         ),
         (f"who,tool\n{'x' * 200_000},b\n", {}, "is too long"),
-        ("who,tool\na,b\n", {"pair": ("who", "met")}, "pair is who,met, but the modes are who, tool"),
+        ("who,tool\na,b\n", {"pair": ("who", "met")}, "pair names 'met', but the modes are who, tool"),
     ],
 )
 def test_the_line_or_column_is_named(read, text, wanted, message) -> None:
@@ -145,5 +149,5 @@ def test_parquet_has_types_of_its_own(tmp_path) -> None:
         {"t": pd.to_datetime(["2024-01-01 10:00", "2024-01-02 11:00"]), "i": ["a", "b"], "j": [1, 2]}
     )
     table.to_parquet(tmp_path / "a.parquet")
-    tensor = read_cells(tmp_path / "a.parquet", Wanted(time="t", bins="1d"))
+    tensor = tensorm.read(tmp_path / "a.parquet", time="t", bins="1d")
     assert ones(tensor) == {("2024-01-01", "a", 1), ("2024-01-02", "b", 2)}

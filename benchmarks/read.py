@@ -1,0 +1,72 @@
+"""How long does it take to read a table? ``tensorm.read`` beside ``pandas.read_csv`` in the same run.
+
+python -m benchmarks.read                     # a million rows of each kind: under a minute
+python -m benchmarks.read --rows 100000
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+
+import tensorm
+
+REPEATS = 3
+
+
+def write_tables(folder: Path, n: int) -> dict[str, dict[str, Any]]:
+    """Write tables of contacts, and return how each is to be read."""
+    rng = np.random.default_rng(0)
+    people = np.array([f"person {i}" for i in range(2000)])
+    seconds = rng.integers(0, 10**7, n)
+    pairs = {"person": people[rng.integers(0, 2000, n)], "met": people[rng.integers(0, 2000, n)]}
+    hours = np.array([f"{hour:02d}-{hour + 1:02d}" for hour in range(24)])[rng.integers(0, 24, n)]
+    stamps = pd.Timestamp("2024-01-01") + pd.to_timedelta(seconds, "s")
+    tables: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "texts": ({"hour": hours, **pairs}, {}),
+        "integers": ({"t": seconds, "i": rng.integers(0, 5000, n), "j": rng.integers(0, 5000, n)}, {}),
+        "times": ({"t": stamps, **pairs}, {"time": "t", "bins": "1h"}),
+        "undirected": ({"hour": hours, **pairs}, {"pair": ["person", "met"], "undirected": True}),
+        "values": ({**pairs, "x": rng.random(n).round(4)}, {"value": "x", "threshold": 0.5}),
+    }
+    for name, (columns, _) in tables.items():
+        table = pd.DataFrame(columns)
+        if name == "values":
+            table = table.drop_duplicates(["person", "met"])
+        table.to_csv(folder / f"{name}.csv", index=False)
+    return {name: options for name, (_, options) in tables.items()}
+
+
+def best(work: Callable[[], Any]) -> float:
+    """Return the shortest of a few times, in seconds."""
+    times = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+@click.command()
+@click.option("--rows", default=10**6, show_default=True)
+def main(rows: int) -> None:
+    """Print the times and their ratio."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, options in write_tables(Path(folder), 100).items():
+            tensorm.read(Path(folder) / f"{name}.csv", **options)  # kernels are compiled
+        for name, options in write_tables(Path(folder), rows).items():
+            file = Path(folder) / f"{name}.csv"
+            plain = best(lambda file=file: pd.read_csv(file))  # type: ignore[misc]
+            ours = best(lambda file=file, options=options: tensorm.read(file, **options))  # type: ignore[misc]
+            print(f"{name:12} pandas {plain:.2f} s   tensorm {ours:.2f} s   ratio {ours / plain:.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""Columns of tables: labels in the order people expect, values of 0 and 1, indices.
+
+A column is held as its distinct values and, for each row, which of them it has. Everything is worked out for
+the distinct values alone, which makes long tables quick to read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.data.coordinates import Place
+from tensorm.errors import InputError
+
+Codes = npt.NDArray[np.intp]
+
+LONGEST_LABEL = 10_000  # characters; every label of a mode takes as much memory as the longest
+CROWDED = 16  # times as many possible integers as rows, up to which a table of them is made
+LARGEST_INDEX = 2**53
+NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+DIGITS = re.compile(r"([0-9]+)")
+UNKNOWN = ("", "na", "n/a", "nan", "none", "null", "<na>")
+WORDS = {**dict.fromkeys(("true", "yes"), 1.0), **dict.fromkeys(("false", "no"), 0.0)}
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str
+    codes : array of int (n,)
+        For each row which of the values it has; -1 if it is empty.
+    values : array
+        The distinct values, each of which occurs.
+    place : callable
+        Says where a row is.
+    categories : list, optional
+        All values in their order, if the column is an ordered categorical.
+    decimal : str
+        What separates the decimals of a number.
+    """
+
+    name: str
+    codes: Codes
+    values: npt.NDArray[Any]
+    place: Place
+    categories: Sequence[Any] | None = None
+    decimal: str = "."
+
+    @property
+    def kind(self) -> str:
+        """NumPy's letter for the type of the values."""
+        return self.values.dtype.kind
+
+    def where(self, n: int) -> str:
+        """Say where a value occurs first."""
+        return self.place(int((self.codes == n).argmax()))
+
+    def refuse_empty(self, wanted: str) -> None:
+        """Raise if a row has nothing in this column."""
+        if len(self.codes) and self.codes.min() < 0:
+            row = int(self.codes.argmin())
+            raise InputError(f"column {self.name!r} is empty in {self.place(row)}; {wanted}.")
+
+
+def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> Column:
+    """Return a column from its rows; texts lose the blanks around them."""
+    import pandas as pd
+
+    if array.dtype.kind == "i" and 0 < np.ptp(array) < CROWDED * len(array):  # quicker than a hash table
+        present = np.zeros(int(np.ptp(array)) + 1, np.bool_)
+        present[array - array.min()] = True
+        codes = (np.cumsum(present) - 1)[array - array.min()]
+        return Column(name, codes, np.flatnonzero(present) + array.min(), place, **more)
+    try:
+        codes, values = pd.factorize(array)
+    except TypeError:  # lists and other things that cannot be hashed
+        codes, values = pd.factorize(np.array([str(item) for item in array], object))
+    if values.dtype.kind == "O":
+        stripped = [value.strip() if isinstance(value, str) else value for value in values]
+        if any(new is not old or new == "" for new, old in zip(stripped, values, strict=True)):
+            distinct, values = pd.factorize(
+                np.array([None if new == "" else new for new in stripped], object)
+            )
+            codes = np.append(distinct, -1)[codes]
+    return Column(name, codes, np.asarray(values), place, **more)
+
+
+def label(columns: Sequence[Column], order: Sequence[Any] | None = None) -> tuple[list[Codes], Any]:
+    """Return the index of each row of some columns in the labels they share, and these labels.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        One column, or two that stand for the same things.
+    order : sequence, optional
+        All labels in their order. By default numbers are sorted as numbers, categories in their order, and
+        texts naturally: "bench 4" before "bench 10".
+    """
+    for column in columns:
+        column.refuse_empty("give a label")
+    kinds = {column.kind for column in columns}
+    order = _categories(columns) if order is None else order
+    if order is None and len(kinds) == 1 and kinds <= {*"iufM"}:
+        labels, found = np.unique(np.concatenate([column.values for column in columns]), return_inverse=True)
+    else:
+        texts = [_text(column, value) for column in columns for value in column.values.tolist()]
+        ordered = sort_texts(set(texts)) if order is None else [str(item) for item in order]
+        places = {text: n for n, text in enumerate(ordered)}
+        stray = next((text for text in texts if text not in places), None)
+        if stray is not None:
+            raise InputError(f"order leaves out {stray!r}, a label of {columns[0].name!r}; list all labels.")
+        labels, found = as_written(ordered), np.array([places[text] for text in texts], np.intp)
+    starts = np.cumsum([0, *(len(column.values) for column in columns)])
+    return [found[start:][column.codes] for start, column in zip(starts[:-1], columns, strict=True)], labels
+
+
+def _categories(columns: Sequence[Column]) -> list[Any] | None:
+    """Return the categories that occur, in their order, if all columns have the same ordered ones."""
+    first, *others = (None if column.categories is None else list(column.categories) for column in columns)
+    if first is None or any(other != first for other in others):
+        return None
+    occurring = {str(value) for column in columns for value in column.values.tolist()}
+    return [item for item in first if str(item) in occurring]
+
+
+def _text(column: Column, value: Any) -> str:
+    text = str(value)
+    if "\0" in text:
+        raise InputError(f"column {column.name!r} holds {text!r}, a label with a NUL character; remove it.")
+    if len(text) > LONGEST_LABEL:
+        raise InputError(
+            f"column {column.name!r} holds a label of {len(text):,} characters, {text[:20]!r}..., which is "
+            f"too long; give at most {LONGEST_LABEL:,}."
+        )
+    return text
+
+
+def sort_texts(texts: Collection[str]) -> list[str]:
+    """Sort texts by number if all of them are numbers, and naturally if not."""
+    if all(map(NUMBER.fullmatch, texts)):
+        return sorted(texts, key=lambda text: (float(text), natural(text)))
+    return sorted(texts, key=natural)
+
+
+def natural(text: str) -> tuple[list[Any], str]:
+    """Return a key by which "bench 4" comes before "bench 10"."""
+    parts = DIGITS.split(text)
+    for k in range(1, len(parts), 2):
+        digits = parts[k].lstrip("0")
+        parts[k] = (len(digits), digits)
+    return parts, text
+
+
+def as_written(texts: Sequence[str]) -> npt.NDArray[Any]:
+    """Return numbers if every text is exactly how its number is written, or else the texts: 007 is a name."""
+    array = np.array(texts, np.str_)
+    for kind in (np.int64, np.float64):
+        try:
+            numbers = array.astype(kind)
+        except (ValueError, OverflowError):
+            continue
+        if np.isfinite(numbers).all() and (numbers.astype(np.str_) == array).all():
+            return numbers
+    return array
+
+
+def read_values(column: Column, missing: Collection[str], threshold: float | None) -> npt.NDArray[np.float64]:
+    """Return 0, 1 or NaN for each row; yes, no, true, false and NA are understood."""
+    numbers = _distinct_numbers(column, missing, WORDS, "0, 1, or nothing where it is not known")
+    if threshold is not None:
+        numbers = np.where(np.isnan(numbers), np.nan, numbers >= threshold)
+    odd = ~(np.isin(numbers, [0, 1]) | np.isnan(numbers))
+    if odd.any():
+        n = int(odd.argmax())
+        raise InputError(
+            f"column {column.name!r} holds {numbers[n]:.10g} in {column.where(n)}; give 0, 1 or nothing, or "
+            "a threshold."
+        )
+    return np.append(numbers, np.nan)[column.codes]
+
+
+def read_numbers(column: Column, missing: Collection[str]) -> npt.NDArray[np.float64]:
+    """Return a number or NaN for each row."""
+    return np.append(_distinct_numbers(column, missing, {}, "a number, or nothing"), np.nan)[column.codes]
+
+
+def _distinct_numbers(
+    column: Column, missing: Collection[str], words: dict[str, float], wanted: str
+) -> npt.NDArray[np.float64]:
+    if column.kind in "biuf":
+        numbers = column.values.astype(np.float64)
+        numbers[np.isin(numbers, numbers_in(missing))] = np.nan
+        return numbers
+    numbers = np.full(len(column.values), np.nan)
+    for n, value in enumerate(column.values.tolist()):
+        word = str(value).lower()
+        text = word.replace(column.decimal, ".")
+        if word in words:
+            numbers[n] = words[word]
+        elif word not in missing and word not in UNKNOWN:
+            if not NUMBER.fullmatch(text):
+                raise InputError(
+                    f"column {column.name!r} holds {value!r} in {column.where(n)}; give {wanted}."
+                )
+            numbers[n] = float(text)
+    return numbers
+
+
+def numbers_in(words: Collection[str]) -> list[float]:
+    """Return those words that are numbers."""
+    return [float(word) for word in words if NUMBER.fullmatch(word)]
+
+
+def read_indices(column: Column, first: int) -> npt.NDArray[np.int64]:
+    """Return indices counted from 0, of a column in which they are counted from ``first``."""
+    column.refuse_empty("give an index")
+    for n, value in enumerate(column.values.tolist() if column.kind not in "iuf" else ()):
+        if not NUMBER.fullmatch(str(value)):
+            raise InputError(f"{column.where(n)} holds {value!r} where an index belongs; give an integer.")
+    numbers = column.values.astype(np.float64)
+    wrong = (numbers != np.floor(numbers)) | (numbers < first) | (numbers > LARGEST_INDEX)
+    if wrong.any():
+        n = int(wrong.argmax())
+        shown = f"{numbers[n]:.15g}" if column.kind == "f" else column.values[n]
+        raise InputError(
+            f"{column.where(n)} holds {shown} in {column.name!r}; give integers counted from {first}."
+        )
+    return numbers.astype(np.int64)[column.codes] - first

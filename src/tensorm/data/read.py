@@ -1,0 +1,236 @@
+"""Everything people bring, turned into cells with labels: ``read_cells`` is the one way in.
+
+To add a file format, add a reader to ``files.py``; to add an option, add it to ``options.py``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.data.columns import as_written, numbers_in
+from tensorm.data.coordinates import Listing
+from tensorm.data.files import ARRAYS, FRAMES
+from tensorm.data.inputs import OTHER_VALUE, Matrix, Observations, is_a, is_sparse, observe, read_matrix
+from tensorm.data.options import Options
+from tensorm.data.tables import FrameTable, Table, read_long, read_wide
+from tensorm.data.text import SEPARATORS, TextTable, kind_of
+from tensorm.errors import FileError, InputError
+
+Cells = Observations | Listing | Matrix
+
+FOR_TABLES = ("value", "time", "pair", "order", "wide", "indices")
+MANY = 6  # columns that a message lists
+
+
+class Source(NamedTuple):
+    """What was read: the cells, and for each mode what else is known of its indices."""
+
+    cells: Cells
+    columns: Sequence[Mapping[str, list[Any]]] = ()
+
+    def metadata(self) -> dict[str, dict[str, list[Any]]]:
+        """Return what is known as a table for each mode, its labels first."""
+        tables = {}
+        for k, columns in enumerate(self.columns):
+            mode, known = self._names(k)
+            twice = next((label for label, times in Counter(known).items() if times > 1), None)
+            if columns and twice is not None:
+                raise InputError(f"{mode} has the label {twice!r} twice; give each index its own label.")
+            others = {f"{mode} {name}" if name == mode else name: values for name, values in columns.items()}
+            if columns:
+                tables[mode] = {mode: known, **others}
+        return tables
+
+    def _names(self, k: int) -> tuple[str, list[str]]:
+        """Return the name of a mode, and its labels as texts."""
+        labels = None if self.cells.labels is None else self.cells.labels[k]
+        names = range(self.cells.shape[k]) if labels is None else labels
+        return (self.cells.modes or ())[k], [str(name) for name in names]
+
+
+def read_cells(source: Any, options: Options) -> Source:
+    """Return the cells of a file, a table, an array or an AnnData; see ``tensorm.read``."""
+    if isinstance(source, (str, os.PathLike)):
+        if (kind := kind_of(Path(source))) in ARRAYS:
+            return _read_array(ARRAYS[kind](_existing(source)), options, str(source))
+        return Source(_read_table(open_table(source, options), options))
+    if _is_frame(source):
+        return Source(_read_frame(source, options))
+    return _read_array(source, options, "X")
+
+
+def open_table(path: str | os.PathLike[str], options: Options | None = None) -> Table:
+    """Return the table in a file: by default one with a header, as spreadsheets write it."""
+    options = Options(header=True) if options is None else options
+    file = _existing(path)
+    kind = kind_of(file)
+    if kind in FRAMES:
+        return FrameTable(FRAMES[kind](file), str(file))
+    if kind not in SEPARATORS:
+        endings = ", ".join((*SEPARATORS, *FRAMES, *ARRAYS))
+        raise FileError(f"Unsupported file type: {file}; give {endings}, or text with .gz.")
+    header = True if (options.wide or options.relational) and options.header is None else options.header
+    named = list(options.modes or ())
+    if named and options.time is not None and options.time not in named:
+        named.insert(0, options.time)
+    last = "value" if kind == ".tns" else options.value
+    return TextTable(file, header, [*named, last] if named and last is not None else named)
+
+
+def read_columns(path: str | os.PathLike[str], keys: Sequence[str]) -> tuple[dict[str, list[Any]], Table]:
+    """Return the columns of a table of metadata; the first of ``keys`` that it has holds the labels."""
+    table = open_table(path)
+    key = next((name for name in keys if name in table.names), table.names[0])
+    columns = {}
+    for name in table.names:
+        column = table.column(name, exact=False)
+        if name == key or column.kind != "f":
+            column = table.column(name)
+        values = column.values
+        if name != key and column.kind == "O" and all(isinstance(value, str) for value in values):
+            values = as_written(values.tolist())
+        columns[name] = [*values.tolist(), None]
+        columns[name] = [columns[name][code] for code in column.codes]
+    return columns, table
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    file = Path(path)
+    if not file.exists():
+        raise FileError(f"No such file: {file}.")
+    return file
+
+
+def _read_table(table: Table, options: Options) -> Cells:
+    if not (options.wide or options.relational):
+        return read_long(table, options)
+    options.refuse(table.title, "a wide table", "value", "time", "pair", "order", "indices")
+    return read_wide(table, options)
+
+
+def _is_frame(source: Any) -> bool:
+    """Whether this is a table that narwhals knows."""
+    import narwhals as nw
+
+    if nw.dependencies.is_polars_lazyframe(source):
+        raise InputError("X is a polars LazyFrame; collect it first.")
+    return nw.dependencies.is_into_dataframe(source)
+
+
+def _read_frame(frame: Any, options: Options) -> Cells:
+    """Return the cells of a table in memory; its modes must be named, unless all columns are cells."""
+    indexed = is_a(frame, "pandas", "DataFrame") and not is_a(frame.index, "pandas", "RangeIndex")
+    if options.wide and indexed:  # the labels of the rows are there already
+        frame = frame.reset_index()
+        options = options._replace(modes=options.modes or [str(frame.columns[0]), "column"])
+    named = options.modes is not None and not options.relational
+    if named or any(getattr(options, name) for name in FOR_TABLES):
+        return _read_table(FrameTable(frame), options)
+    if is_a(frame, "pandas", "DataFrame") and all(dtype.kind in "biuf" for dtype in frame.dtypes):
+        return _read_array(frame, options, "X").cells
+    table = FrameTable(frame)
+    if table.is_numeric:
+        cells = _read_array(table.to_numpy(), options, "X").cells
+        return cells._replace(labels=(None, np.array(table.names)))
+    if options.relational:
+        return _read_table(table, options)
+    shown = ", ".join(map(repr, table.names[:MANY])) + ", ..." * (len(table.names) > MANY)
+    modes = ", ".join(map(repr, table.names[:2]))
+    raise InputError(
+        f"X is a table with columns {shown}, not all of them numbers; name the modes, as in "
+        f"tensorm.read(X, modes=[{modes}, ...]), or say wide=True if its first column has labels."
+    )
+
+
+def _read_array(X: Any, options: Options, title: str) -> Source:
+    """Return the cells of an array, a sparse matrix or an AnnData, with the names it has or is given."""
+    options.refuse(title, "an array", *FOR_TABLES)
+    columns, modes, labels = _known_of(X), options.modes, None
+    if is_a(X, "anndata", "AnnData"):
+        labels = tuple(index.to_numpy(str) for index in (X.obs_names, X.var_names))
+        X, modes = X.X, modes or ["observation", "variable"]
+    cells: Cells
+    if options.relational:
+        matrix = read_matrix(X)
+        cells = matrix._replace(mask=_hide(matrix, options.missing))
+    elif is_sparse(X):
+        cells = _list_sparse(X, options)
+    else:
+        cells = _cut(observe(X), options)
+    cells = cells if labels is None else cells._replace(labels=labels)
+    if modes is not None:
+        K = len(cells.shape)
+        if len(modes) != K or len(set(modes)) != K:
+            raise InputError(f"modes is {', '.join(modes)}; give {K} different names, one for each mode.")
+        cells = cells._replace(modes=tuple(modes))
+    return Source(cells, columns)
+
+
+def _known_of(X: Any) -> list[dict[str, list[Any]]]:
+    """Return for each mode what an AnnData or an xarray array knows of its indices besides their labels."""
+    if is_a(X, "anndata", "AnnData"):
+        return [
+            {
+                str(name): column.astype(object).where(column.notna(), None).tolist()
+                for name, column in table.items()
+            }
+            for table in (X.obs, X.var)
+        ]
+    if not is_a(X, "xarray", "DataArray"):
+        return []
+    known: list[dict[str, list[Any]]] = [{} for _ in X.dims]
+    for name, coordinate in X.coords.items():
+        if len(coordinate.dims) == 1 and name not in coordinate.dims:
+            known[X.dims.index(coordinate.dims[0])][str(name)] = coordinate.values.tolist()
+    return known
+
+
+def _hide(given: Observations | Matrix, missing: Collection[str]) -> npt.NDArray[np.bool_] | None:
+    """Return the mask of an array in which some numbers stand for missing cells."""
+    hidden = numbers_in(missing)
+    if not hidden:
+        return given.mask
+    mask = np.isin(given.values, hidden)
+    return mask if given.mask is None else mask | given.mask
+
+
+def _cut(given: Observations, options: Options) -> Observations:
+    """Return cells in which numbers became 0, 1 and missing."""
+    values, mask = given.values, _hide(given, options.missing)
+    if options.threshold is not None:
+        if values.dtype.kind == "f":
+            unknown = np.isnan(values)
+            mask = unknown if mask is None else mask | unknown
+        values = values >= options.threshold
+    return given._replace(values=values, mask=mask)
+
+
+def _list_sparse(X: Any, options: Options) -> Listing:
+    """List the stored cells of a sparse matrix or array; all others have its fill value."""
+    fill = getattr(X, "fill_value", 0)
+    if fill != 0 and not np.isnan(fill):
+        raise InputError(f"X has fill value {fill}; give 0, or NaN if unlisted cells are missing.")
+    matrix = X.asformat("coo")
+    coords = getattr(matrix, "coords", None)
+    columns = tuple(coords) if coords is not None else (matrix.row, matrix.col)
+    values = np.asarray(matrix.data, np.float64)
+    values = np.where(np.isin(values, numbers_in(options.missing)), np.nan, values)
+    if options.threshold is not None:
+        if fill == 0 and options.threshold <= 0:
+            raise InputError(
+                f"threshold is {options.threshold}, so all unlisted cells would be 1; give one above 0."
+            )
+        values = np.where(np.isnan(values), np.nan, values >= options.threshold)
+    odd = ~(np.isin(values, [0, 1]) | np.isnan(values))
+    if odd.any():
+        n = int(odd.argmax())
+        cell = tuple(int(column[n]) for column in columns)
+        raise InputError(f"X holds {values[n]} at {cell}; {OTHER_VALUE}.")
+    return Listing(columns, tuple(X.shape), values, "zero" if fill == 0 else "missing")

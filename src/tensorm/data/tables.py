@@ -1,0 +1,222 @@
+"""Tables turned into cells: long ones with a row for each cell, wide ones with a row for each index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.data.columns import Column, factorise, label, read_indices, read_numbers, read_values
+from tensorm.data.coordinates import MOST_MODES, Listing
+from tensorm.data.inputs import Matrix, Observations
+from tensorm.data.options import Options
+from tensorm.data.times import cut_times
+from tensorm.errors import InputError
+
+
+class Table(Protocol):
+    """What is needed of a table."""
+
+    title: str  # what messages call it
+    names: list[str]
+    coordinates: bool  # whether it lists indices counted from 1, and values, as .tns files do
+
+    def column(self, name: str, exact: bool = True) -> Column:
+        """Return a column; if ``exact``, numbers that are written differently are different labels."""
+
+    def place(self, row: int) -> str:
+        """Say where a row is."""
+
+
+class FrameTable:
+    """A pandas, polars or pyarrow table, or any other that narwhals knows."""
+
+    coordinates = False
+
+    def __init__(self, frame: Any, title: str = "The table") -> None:
+        self.title = title
+        try:
+            self._frame = nw.from_native(frame, eager_only=True)
+            self.names = [str(name) for name in self._frame.columns]
+        except nw.exceptions.DuplicateError as error:
+            raise InputError(f"{title} has several columns with the same name; give each its own.") from error
+        if not len(self._frame):
+            raise InputError(f"{title} holds no data; give a table with rows.")
+
+    def column(self, name: str, exact: bool = True) -> Column:
+        """Return a column; its values have the types that they have in the table."""
+        series = self._frame[:, self.names.index(name)]
+        categories = list(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
+        if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
+            series = series.dt.replace_time_zone(None)  # as the clock showed
+        return factorise(name, series.to_numpy(), self.place, categories=categories)
+
+    def place(self, row: int) -> str:
+        """Say which row it is, counted from 0."""
+        return f"row {row}" if self.title == "The table" else f"row {row} of {self.title}"
+
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """Return the cells of a wide table, NaN where missing."""
+        return np.column_stack(
+            [self._frame[:, k].cast(nw.Float64).to_numpy() for k in range(len(self.names))]
+        )
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all columns are numbers or Booleans, so that it can be a wide table of cells."""
+        return all(dtype.is_numeric() or dtype == nw.Boolean for dtype in self._frame.schema.values())
+
+
+def read_long(table: Table, options: Options) -> Listing:
+    """List the cells of a table with a row for each."""
+    modes, value = _choose_columns(table, options)
+    columns, labels = _read_modes(table, modes, options)
+    shape = [
+        int(column.max()) + 1 if known is None else len(known)
+        for column, known in zip(columns, labels, strict=True)
+    ]
+    listing = Listing(
+        tuple(columns),
+        tuple(shape),
+        None if value is None else _read_cells(table, value, options),
+        options.unlisted,
+        tuple(modes),
+        tuple(labels),
+        place=table.place,
+        repeatable=value is None,
+    )
+    return (
+        _undirected(listing, *map(modes.index, options.pair))
+        if options.undirected and options.pair
+        else listing
+    )
+
+
+def _choose_columns(table: Table, options: Options) -> tuple[list[str], str | None]:
+    """Return the columns for the modes and for the values, or raise if the table does not have them."""
+    title, names, value, time = table.title, table.names, options.value, options.time
+    if len(names) == 1:
+        raise InputError(
+            f"{title} has one column, {names[0]!r}; give two or more, separated by commas, semicolons, tabs "
+            "or |."
+        )
+    if table.coordinates:
+        value = names[-1]
+    modes = (
+        [name for name in names if name not in (value, time)]
+        if options.modes is None
+        else list(options.modes)
+    )
+    if time is not None and time not in modes:
+        modes.insert(0, time)
+    if len(modes) > MOST_MODES:
+        raise InputError(
+            f"{title} has {len(modes):,} columns; name those that are modes, or say that it is wide."
+        )
+    for name in modes if value is None else [*modes, value]:
+        if name not in names:
+            raise InputError(f"{title} has no column {name!r}; choose from {', '.join(map(repr, names))}.")
+        if not name:
+            raise InputError(
+                f"{title} has no name for column {names.index(name) + 1}; write one into the first line, or "
+                "name the columns that are modes."
+            )
+    if value in modes:
+        raise InputError(f"value is {value!r}, which is a mode; give another column, or none.")
+    if len(modes) < 2:
+        raise InputError(f"{title} has one column for modes, {modes[0]!r}; give two or more.")
+    for what, given in (("pair", options.pair), ("order", options.order)):
+        stray = next((name for name in given or () if name not in modes), None)
+        if stray is not None:
+            raise InputError(f"{what} names {stray!r}, but the modes are {', '.join(modes)}.")
+    return modes, value
+
+
+def _read_modes(table: Table, modes: Sequence[str], options: Options) -> tuple[list[Any], list[Any]]:
+    """Return for each mode the index of each row, and the labels; None if the table has indices."""
+    columns: dict[str, Any] = {}
+    labels: dict[str, Any] = dict.fromkeys(modes)
+    order = options.order or {}
+    for name in modes:
+        if name in columns:
+            continue
+        if options.indices or table.coordinates:
+            columns[name] = read_indices(table.column(name, exact=False), int(table.coordinates))
+        elif name == options.time:
+            columns[name], labels[name] = _cut(table.column(name, exact=False), options)
+        else:
+            shared = options.pair if options.pair and name in options.pair else [name]
+            listed = next((order[other] for other in shared if other in order), None)
+            found, known = label([table.column(other) for other in shared], listed)
+            columns |= dict(zip(shared, found, strict=True))
+            labels |= dict.fromkeys(shared, known)
+    return [columns[name] for name in modes], [labels[name] for name in modes]
+
+
+def _cut(column: Column, options: Options) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    import pandas as pd
+
+    column.refuse_empty("give a time, or leave that row out")
+    times = pd.Series(column.values, name=column.name)
+    bins, names = cut_times(times, str(options.bins), options.origin, column.where)
+    return bins[column.codes], names
+
+
+def _read_cells(table: Table, value: str, options: Options) -> npt.NDArray[np.float64]:
+    column = table.column(value, exact=False)
+    if not table.coordinates or options.threshold is not None:
+        return read_values(column, options.missing, options.threshold)
+    numbers = read_numbers(column, options.missing)
+    return np.where(np.isnan(numbers), np.nan, numbers != 0)
+
+
+def _undirected(listing: Listing, i: int, j: int) -> Listing:
+    """Let every row say the same of both orders of a pair; cells of an index with itself are missing."""
+    rows = np.flatnonzero(listing.columns[i] != listing.columns[j])
+    kept = [column[rows] for column in listing.columns]
+    swapped = list(kept)
+    swapped[i], swapped[j] = kept[j], kept[i]
+    place = listing.place
+    return listing._replace(
+        columns=tuple(np.concatenate(both) for both in zip(kept, swapped, strict=True)),
+        values=None if listing.values is None else np.tile(listing.values[rows], 2),
+        missing=_diagonal(listing.shape, i, j) if listing.unlisted == "zero" else None,
+        place=lambda row: place(int(rows[row % len(rows)])),
+    )
+
+
+def _diagonal(shape: tuple[int, ...], i: int, j: int) -> tuple[npt.NDArray[Any], ...]:
+    sizes = [1 if k == j else size for k, size in enumerate(shape)]
+    cells = list(np.indices(sizes).reshape(len(shape), -1))
+    cells[j] = cells[i]
+    return tuple(cells)
+
+
+def read_wide(table: Table, options: Options) -> Observations | Matrix:
+    """Return the cells, or with ``relational`` the numbers, of a table whose first column has labels."""
+    title, (first, *names) = table.title, table.names
+    if not names:
+        raise InputError(f"{title} has one column; give a column of labels and one for each index.")
+    column = table.column(first)
+    column.refuse_empty("give a label")
+    labels = column.values.astype(str)[column.codes].tolist()
+    if len(set(labels)) < len(labels):
+        row = next(row for row, text in enumerate(labels) if text in labels[:row])
+        raise InputError(f"{table.place(row)} repeats the label {labels[row]!r}; give each label once.")
+    modes = ("row", "column") if options.modes is None else tuple(options.modes)
+    if len(modes) != 2:
+        raise InputError(
+            f"modes is {', '.join(modes)}, but a wide table has two; name the rows and the columns."
+        )
+    cells = np.empty((len(labels), len(names)))
+    for k, name in enumerate(names):
+        column = table.column(name, exact=False)
+        if options.relational:
+            cells[:, k] = read_numbers(column, options.missing)
+        else:
+            cells[:, k] = read_values(column, options.missing, options.threshold)
+    kind = Matrix if options.relational else Observations
+    return kind(cells, None, modes, (np.array(labels), np.array(names)))

@@ -1,0 +1,273 @@
+"""Tables in text files (.csv, .tsv, .txt, .tns, also .gz): parsed by pandas; which line a row is in.
+
+Everything in the file counts, as in Python's ``csv``. Only lines before the table can be skipped: empty ones,
+comments that begin with #, and a first line such as ``sep=;`` that spreadsheets write.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import logging
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorm.data.columns import NUMBER, Column, factorise
+from tensorm.errors import FileError, InputError
+
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".tns": r"\s+", ".txt": ","}  # what the file's name suggests
+MARKS = (",", ";", "\t", "|")  # what spreadsheets write
+BLANK = ' \t\r\n,;|"'  # a line of these alone, before the table, is empty
+
+LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+
+log = logging.getLogger(__name__)
+
+
+def kind_of(path: Path) -> str:
+    """Return the ending of a file's name, without .gz."""
+    return (path.with_suffix("").suffix if _is_packed(path) else path.suffix).lower()
+
+
+def is_text(path: Path) -> bool:
+    """Whether a file is a table in a text, by its name."""
+    return kind_of(path) in SEPARATORS
+
+
+class TextTable:
+    """The table in a text file.
+
+    Parameters
+    ----------
+    path : Path
+    header : bool, optional
+        Whether the first line has the names of the columns. By default it has if none of its fields is a
+        number, or if it contains all of ``wanted``.
+    wanted : sequence of str, optional
+        Columns that are asked for; without a header, the names of all columns.
+
+    Attributes
+    ----------
+    title : str
+        What messages call the table.
+    names : list of str
+        The names of the columns; "" for those without one.
+    """
+
+    def __init__(self, path: Path, header: bool | None = None, wanted: Sequence[str] = ()) -> None:
+        self.path, self.title, self.coordinates = path, str(path), kind_of(path) == ".tns"
+        self._text = read_text(path).rstrip("\r\n")
+        self._begin, self._n_skipped, line, separator = self._skip_preamble()
+        self._separator = separator or _find_separator(line, SEPARATORS[kind_of(path)])
+        self.decimal = "," if self._separator == ";" else "."
+        first = [field.strip() for field in next(self._split(self._begin))[1]]
+        if header is None:
+            asked = bool(wanted) and set(wanted) <= set(first)
+            header = asked or not (self.coordinates or any(map(NUMBER.fullmatch, first)))
+        self._header, self._start = header, self._position if header else self._begin
+        self._width = len(first)
+        self._frame = self._parse()
+        if not any(dtype.kind in "iub" for dtype in self._frame.dtypes):
+            self._frame = self._frame.dropna(how="all")
+        if not len(self._frame):
+            raise no_data(self.path)
+        names = first if header else self._name_columns(wanted)
+        self._at = [k for k, name in enumerate(names) if name or not self._frame[k].isna().all()]
+        self.names = [names[k] for k in self._at]
+        for name, times in Counter(filter(None, self.names)).items():
+            if times > 1:
+                raise FileError(f"{path} has {times} columns with the name {name!r}; give each its own.")
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def column(self, name: str, exact: bool = True) -> Column:
+        """Return a column; if ``exact``, numbers that are written differently are different labels."""
+        k = self._at[self.names.index(name)]
+        series = self._frame[k]
+        kind = series.dtype.kind
+        if exact and kind != "O" and not (kind == "i" and self._is_plain):
+            series = self._parse(dtype={k: str})[k][self._frame.index]
+        return factorise(name, series.to_numpy(), self.place, decimal=self.decimal)
+
+    def place(self, row: int) -> str:
+        """Say in which line of the file a row of the table is."""
+        number = int(self._frame.index[row]) + self._header
+        return f"line {next(islice(self._records(), number, None))[0]} of {self.path}"
+
+    def _skip_preamble(self) -> tuple[int, int, str, str | None]:
+        """Return where the table begins, how many lines are before it, its first line, and the separator."""
+        separator, comments = None, 0
+        for number, line in enumerate(self._lines(0)):
+            declared = re.fullmatch(r"sep=([,;|\t])[\r\n]*", line) if number == 0 else None
+            if declared:
+                separator = declared[1]
+            elif line.startswith("#"):
+                comments += 1
+            elif line.strip(BLANK):
+                if comments:
+                    log.info("Skipped %d line(s) that begin with # at the top of %s.", comments, self.path)
+                return self._position - len(line), number, line, separator
+        raise no_data(self.path)
+
+    def _lines(self, start: int) -> Iterator[str]:
+        """Yield the lines from a position on; the attribute ``_position`` says how far that got."""
+        for match in LINE.finditer(self._text, start):
+            self._position = match.end()
+            yield match[0]
+
+    def _split(self, start: int) -> Iterator[tuple[int, list[str]]]:
+        """Yield the records from a position on: the line in which each begins, and its fields."""
+        lines = self._lines(start)
+        if self._separator not in MARKS:
+            yield from enumerate(map(str.split, lines), 1)
+            return
+        reader, begin = csv.reader(lines, delimiter=self._separator, skipinitialspace=True), 1
+        try:
+            for fields in reader:
+                yield begin, fields
+                begin = reader.line_num + 1
+        except csv.Error as error:
+            raise FileError(
+                f"{self.path} has a field that is too long; give a table of short texts."
+            ) from error
+
+    def _records(self) -> Iterator[tuple[int, int]]:
+        """Yield the line in which each record begins, and the number of its fields."""
+        return ((self._n_skipped + line, len(fields)) for line, fields in self._split(self._begin))
+
+    def _name_columns(self, wanted: Sequence[str]) -> list[str]:
+        """Return names for the columns of a file without a header."""
+        n = self._width
+        if len(wanted) not in (0, n):
+            raise InputError(
+                f"{self.path} has no header and {n} columns, but {len(wanted)} are named "
+                f"({', '.join(wanted)}); name all of them in their order."
+            )
+        return list(wanted) or [f"mode {k}" for k in range(n)]
+
+    def _parse(self, **how: Any) -> Any:
+        """Return the records as a table of pandas, its columns numbered."""
+        import pandas as pd
+
+        try:
+            frame = pd.read_csv(
+                self._body(),
+                sep=self._separator,
+                header=None,
+                names=range(self._width),
+                comment="#" if self.coordinates else None,
+                decimal=self.decimal,
+                na_values=[""],
+                keep_default_na=False,
+                skipinitialspace=True,
+                skip_blank_lines=False,  # so that each record is a row
+                float_precision="round_trip",
+                low_memory=False,
+                **how,
+            )
+        except pd.errors.ParserError as error:
+            if "EOF inside string" in str(error):
+                *_, (line, _) = self._records()
+                raise FileError(
+                    f"{self.path} cannot be read: a quote is opened in line {line} and never closed; close "
+                    "it."
+                ) from error
+            raise self._uneven() from error
+        except (ValueError, OverflowError) as error:
+            raise unreadable(self.path, error) from error
+        if not isinstance(frame.index, pd.RangeIndex):
+            raise self._uneven()
+        return frame
+
+    def _body(self) -> io.BytesIO:
+        """Return the records as bytes, without bare carriage returns: pandas trips over some of them."""
+        if "\r" not in self._text or self._text.count("\r") == self._text.count("\r\n"):
+            return io.BytesIO(self._text[self._start :].encode())
+        body = io.StringIO(newline="")
+        mark = self._separator if self._separator in MARKS else " "
+        writer = csv.writer(body, delimiter=mark, quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer.writerows(fields for _, fields in self._split(self._start))
+        return io.BytesIO(body.getvalue().encode())
+
+    def _uneven(self) -> FileError:
+        """Return the error for a record with more fields than there are columns."""
+        n = self._width
+        odd = ((line, found) for line, found in self._records() if found > n)
+        line, found = next(odd, (0, 0))
+        if not found:
+            return unreadable(self.path, ValueError())
+        return FileError(
+            f"{self.path} cannot be read: line {line} has {found} fields, not {n} as the first line; give as "
+            "many in every line."
+        )
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether no field begins as an integer that is not written in the shortest way: 007, +7 or -0."""
+        data = np.frombuffer(f"\n{self._text}\n\n".encode(), np.uint8)
+        marks = self._separator if self._separator in MARKS else " \t"
+        begins, blanks = ([ord(mark) for mark in some] for some in (f'{marks}\r\n"', {*" \t\v\f"} - {*marks}))
+        suspects = np.flatnonzero((data == ord("0")) | (data == ord("+")) | (data == ord("-")))
+        before = suspects - 1
+        while (blank := np.isin(data[before], blanks)).any():
+            before = before - blank
+        suspects = suspects[np.isin(data[before], begins)]
+        first, second = data[suspects], data[suspects + 1]
+        padded = (first == ord("0")) & (second >= ord("0")) & (second <= ord("9"))
+        return not (padded | (first == ord("+")) | ((first == ord("-")) & (second == ord("0")))).any()
+
+
+def read_text(path: Path) -> str:
+    """Return what is in a text file: UTF-8, or UTF-16 if it begins as such."""
+    try:
+        data = path.read_bytes()
+        data = gzip.decompress(data) if _is_packed(path) else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise unreadable(path, error) from error
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = data.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FileError(
+            f"{path} cannot be read: line {line} is damaged or not UTF-8 text; save it as UTF-8."
+        ) from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise FileError(f"line {line} of {path} holds a NUL character, so it is damaged; write it again.")
+    return text
+
+
+def no_data(path: Path) -> FileError:
+    """Return the error for a table without rows."""
+    return FileError(f"{path} holds no data; give a table with names in its first line and rows below.")
+
+
+def unreadable(path: Path, error: Exception) -> FileError:
+    """Return the error for a file that cannot be opened, or is damaged."""
+    reason = getattr(error, "strerror", None) or "it is damaged, or of another type than its name says"
+    return FileError(f"{path} cannot be read: {reason}; give another file.")
+
+
+def _is_packed(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def _find_separator(line: str, expected: str) -> str:
+    """Return what stands most often between the fields of a line: what was expected, or what is there."""
+    if expected not in MARKS:
+        return expected
+    bare = re.sub(r'"[^"]*"', "", line)
+    mark = max((expected, *MARKS), key=bare.count)
+    return mark if mark in bare else r"\s+" if " " in bare.strip() and '"' not in line else expected

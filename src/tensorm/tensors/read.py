@@ -1,0 +1,173 @@
+"""``tensorm.read``: the one door for data. Files, tables and arrays go in, a labelled tensor comes out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tensorm.data.coordinates import Listing
+from tensorm.data.inputs import Matrix, is_a
+from tensorm.data.options import Options
+from tensorm.data.read import Source, read_cells
+from tensorm.data.text import kind_of
+from tensorm.errors import InputError
+from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.distributed import DaskTensor
+from tensorm.tensors.protocol import Tensor
+from tensorm.tensors.relational import RelationalTensor
+from tensorm.tensors.sharded import ShardedTensor
+from tensorm.tensors.sparse import SparseTensor
+from tensorm.tensors.symmetric import SymmetricTensor
+
+KINDS = (DenseTensor, SymmetricTensor, RelationalTensor, ShardedTensor, SparseTensor)
+ON_CLUSTERS = ("modes", "value", "unlisted", "indices")  # options that a cluster's workers understand
+
+
+def read(
+    source: Any,
+    *,
+    modes: Sequence[str] | None = None,
+    value: str | None = None,
+    unlisted: str = "zero",
+    time: str | None = None,
+    bins: str | int | None = None,
+    origin: str | None = None,
+    pair: Sequence[str] | None = None,
+    undirected: bool = False,
+    wide: bool = False,
+    relational: bool = False,
+    missing: Any = (),
+    threshold: float | None = None,
+    order: Mapping[str, Sequence[Any]] | None = None,
+    indices: bool = False,
+    header: bool | None = None,
+    client: Any = None,
+) -> Tensor:
+    """Read cells of 0, 1 and missing from a file, a table or an array.
+
+    The values of a table's columns are labels, even if they are integers. Labels that are numbers are sorted
+    as numbers, ordered categoricals keep their order, and texts are sorted naturally ("bench 4" before
+    "bench 10").
+
+    Parameters
+    ----------
+    source : path, table or array
+        A file: a table (.csv, .tsv, .txt, .tns, also with .gz; .parquet; .xlsx) or an array (.npy, .npz, .nc,
+        .zarr, .h5ad). Or a pandas, polars or pyarrow table, an AnnData, an ``xarray.DataArray``, a sparse
+        matrix or array, a NumPy or Dask array, nested lists. A tensor is returned as it is.
+    modes : sequence of str, optional
+        The columns of a table that are modes; by default, in a file, all that have no other purpose. For an
+        array or a wide table, names for its modes.
+    value : str, optional
+        The column with the value of each cell: 0, 1, or empty if it is missing. Without it every row is a 1.
+    unlisted : "zero" or "missing", default "zero"
+        What cells are that no row names.
+    time : str, optional
+        A column with times, which is cut into bins and becomes a mode.
+    bins : str or int, optional
+        "clock" for the hours of the day (the default), a length such as "1h", "30min" or "1d", or a number of
+        equal bins.
+    origin : str, optional
+        The moment from which times in seconds count, such as "2010-12-06 13:00".
+    pair : pair of str, optional
+        Two modes that stand for the same things, such as people; they get the same labels.
+    undirected : bool, default False
+        Whether the pair has no direction: a row then says the same of both orders, and cells of an index with
+        itself are missing.
+    wide : bool, default False
+        Whether a table has a row for each index of one mode, with its label in the first column (or in the
+        index of a pandas table), and a column for each index of the other mode. A table in memory whose
+        columns are all numbers is taken as such an array of cells without this.
+    relational : bool, default False
+        Whether a wide table or a matrix holds numbers to be compared with each other, as in
+        ``RelationalTensor``.
+    missing : str, number or sequence of them, optional
+        Values that stand for missing cells, besides empty fields, NaN, "NA" and "null".
+    threshold : float, optional
+        Makes numbers cells: 1 if at least as large, 0 if smaller.
+    order : mapping, optional
+        For some modes all labels in their order, including those without a row.
+    indices : bool, default False
+        Whether the columns of a table hold indices counted from 0, not labels. Files of type .tns do, from 1.
+    header : bool, optional
+        Whether the first line of a text file has names; by default if it holds no number. Without a header,
+        ``modes``, then ``value``, name the columns in their order.
+    client : distributed.Client, optional
+        A Dask cluster whose workers read the cells (zarr, or Parquet with ``indices=True``), each its part.
+
+    Returns
+    -------
+    DenseTensor, SparseTensor, RelationalTensor or DaskTensor
+
+    Raises
+    ------
+    FileError, InputError
+        When the source cannot be read; the message names the line or the column.
+
+    Examples
+    --------
+    >>> import pandas as pd, tensorm
+    >>> contacts = pd.DataFrame({"hour": [9, 10], "person": ["ann", "bob"], "met": ["bob", "cat"]})
+    >>> X = tensorm.read(contacts, modes=["hour", "person", "met"], pair=["person", "met"])
+    >>> X.shape
+    (2, 3, 3)
+    """
+    options = Options(
+        modes, value, unlisted, time, bins, origin, pair, undirected, wide, relational, missing, threshold,
+        order, indices, header,
+    )  # fmt: skip
+    return _read(source, options.check(), client)[0]
+
+
+def read_with_metadata(
+    source: Any, options: Options, client: Any = None
+) -> tuple[Tensor, dict[str, dict[str, list[Any]]]]:
+    """Return a tensor, and for some modes a table of what the source knows of their indices."""
+    tensor, found = _read(source, options.check(), client)
+    return tensor, {} if found is None else found.metadata()
+
+
+def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Source | None]:
+    if isinstance(source, KINDS):
+        if options != Options().check():
+            raise InputError("X is a tensor already, so no options apply; leave them out.")
+        return source, None
+    if client is not None or is_distributed(source):
+        return _read_distributed(source, options, client), None
+    found = read_cells(source, options)
+    if isinstance(found.cells, Listing):
+        return SparseTensor.from_listing(found.cells), found
+    if isinstance(found.cells, Matrix):
+        return RelationalTensor(found.cells), found
+    return DenseTensor(found.cells), found
+
+
+def is_distributed(source: Any) -> bool:
+    """Whether this is a Dask array or table, or an xarray array that holds one."""
+    if is_a(source, "xarray", "DataArray"):
+        return source.chunks is not None
+    return is_a(source, "dask.array", "Array") or is_a(source, "dask.dataframe", "DataFrame")
+
+
+def _read_distributed(source: Any, options: Options, client: Any) -> DaskTensor:
+    """Let the workers of a cluster read the cells, each its own part."""
+    title, kind = "X", ""
+    if isinstance(source, (str, os.PathLike)):
+        title, kind = str(source), kind_of(Path(source))
+    known = {name: getattr(options, name) for name in ON_CLUSTERS}
+    table = kind == ".parquet" or is_a(source, "dask.dataframe", "DataFrame")
+    readable = table or kind == ".zarr" or is_distributed(source)
+    if not readable or options != Options(**known).check() or table != options.indices:
+        raise InputError(
+            f"{title} cannot be read in parts; on a cluster give an array, or a table with a column of "
+            "indices for each mode and indices=True."
+        )
+    if table:
+        return DaskTensor.from_table(
+            source, options.modes, options.value, unlisted=options.unlisted, client=client
+        )
+    named: dict[str, Any] = {} if options.modes is None else {"modes": options.modes}
+    make = DaskTensor.from_zarr if kind == ".zarr" else DaskTensor.from_array
+    return make(source, client, **named)

@@ -1,0 +1,280 @@
+"""``tensorm.read``: every kind of source, and the same cells whichever way a table comes."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+import sparse
+import xarray
+
+import tensorm
+from tensorm import DenseTensor, FileError, InputError, RelationalTensor, SparseTensor, TensOrMachine
+
+NAN = np.nan
+X = np.array([[1.0, 0.0, NAN], [0.0, 1.0, 1.0]])
+
+
+def cells_of(tensor) -> np.ndarray:
+    """The cells as an array, NaN where missing."""
+    return np.concatenate([np.where(observed, ones, NAN) for _, ones, observed in tensor.blocks()])
+
+
+def ones(tensor) -> set[tuple[object, ...]]:
+    """The labels of the cells that are 1."""
+    cells = np.unravel_index(tensor.listed()[0], tensor.shape)
+    names = [labels[cell].tolist() for labels, cell in zip(tensor.labels, cells, strict=True)]
+    return set(zip(*names, strict=True))
+
+
+LONG = {"bench": ["b10", "b9", "b10"], "day": [13, 2, 2], "x": [1, 0, None]}
+
+
+@pytest.fixture(params=["pandas", "nullable", "polars", "pyarrow", "csv", "tsv.gz", "parquet"])
+def long(request, tmp_path):
+    frame = pd.DataFrame(LONG)
+    made = {
+        "pandas": lambda: frame,
+        "nullable": frame.convert_dtypes,
+        "polars": lambda: pl.DataFrame(LONG),
+        "pyarrow": lambda: pa.table(LONG),
+    }
+    if request.param in made:
+        return made[request.param]()
+    path = tmp_path / f"a.{request.param}"
+    if request.param == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if "tsv" in request.param else ",")
+    return path
+
+
+def test_a_table_means_the_same_everywhere(long) -> None:
+    tensor = tensorm.read(long, modes=["day", "bench"], value="x")
+    assert isinstance(tensor, SparseTensor)
+    assert (tensor.modes, tensor.shape) == (("day", "bench"), (2, 2))
+    assert [labels.tolist() for labels in tensor.labels] == [[2, 13], ["b9", "b10"]]
+    assert ones(tensor) == {(13, "b10")}
+    assert tensor.n_observed == 3
+    only = tensorm.read(long, modes=["day", "bench"], value="x", unlisted="missing")
+    assert only.n_observed == 2
+    with pytest.raises(InputError, match=r"has no column 'hour'; choose from 'bench', 'day', 'x'\.$"):
+        tensorm.read(long, modes=["hour", "bench"])
+    with pytest.raises(InputError, match=r"holds 'b10' where an index belongs"):
+        tensorm.read(long, modes=["bench", "day"], indices=True)
+
+
+def test_integers_are_indices_only_if_asked() -> None:
+    table = pd.DataFrame({"i": [3, 13], "j": [0, 2]})
+    assert tensorm.read(table, modes=["i", "j"]).shape == (2, 2)
+    tensor = tensorm.read(table, modes=["i", "j"], indices=True)
+    assert (tensor.shape, tensor.labels) == ((14, 3), (None, None))
+    with pytest.raises(InputError, match=r"^row 0 holds -1 in 'i'; give integers counted from 0\.$"):
+        tensorm.read(pd.DataFrame({"i": [-1], "j": [0]}), indices=True)
+
+
+def test_ordered_categoricals_keep_their_order_and_others_do_not() -> None:
+    sizes = ["small", "medium", "large"]
+    table = pd.DataFrame({"size": ["large", "small", "large"], "who": ["a", "b", "c"]})
+    ordered = table.assign(size=pd.Categorical(table["size"], sizes, ordered=True))
+    assert tensorm.read(ordered, modes=["size", "who"]).labels[0].tolist() == ["small", "large"]
+    unordered = table.assign(size=pd.Categorical(table["size"], sizes))
+    assert tensorm.read(unordered, modes=["size", "who"]).labels[0].tolist() == ["large", "small"]
+    levels = pl.DataFrame({"size": pl.Series(table["size"].tolist(), dtype=pl.Enum(sizes)), "who": [1, 2, 3]})
+    assert tensorm.read(levels, modes=["size", "who"]).labels[0].tolist() == ["small", "large"]
+
+
+def test_an_order_can_be_given() -> None:
+    table = pd.DataFrame({"day": ["Tue", "Mon", "Tue"], "who": [1, 2, 3]})
+    order = {"day": ["Mon", "Tue", "Wed"]}
+    tensor = tensorm.read(table, modes=["day", "who"], order=order)
+    assert tensor.labels[0].tolist() == ["Mon", "Tue", "Wed"]
+    assert ones(tensor) == {("Tue", 1), ("Mon", 2), ("Tue", 3)}
+    with pytest.raises(InputError, match=r"^order leaves out 'Tue', a label of 'day'; list all labels\.$"):
+        tensorm.read(table, modes=["day", "who"], order={"day": ["Mon"]})
+    with pytest.raises(InputError, match=r"^order names 'days', but the modes are day, who\.$"):
+        tensorm.read(table, modes=["day", "who"], order={"days": ["Mon"]})
+
+
+def test_a_pair_shares_labels_also_if_one_column_has_texts() -> None:
+    table = pl.DataFrame({"i": [2, 10], "j": ["10", "a"]})
+    tensor = tensorm.read(table, modes=["i", "j"], pair=["i", "j"], undirected=True)
+    assert [labels.tolist() for labels in tensor.labels] == [["2", "10", "a"]] * 2
+    assert ones(tensor) == {("2", "10"), ("10", "2"), ("10", "a"), ("a", "10")}
+    assert tensor.n_observed == 6
+
+
+def test_columns_of_every_type() -> None:
+    table = pl.DataFrame(
+        {
+            "who": pl.Series(["b", "a", "b"], dtype=pl.Categorical),
+            "day": pl.Series(["2024-01-02", "2024-01-01", "2024-01-01"]).str.to_date(),
+            "x": pl.Series([True, None, False]),
+        }
+    )
+    tensor = tensorm.read(table, modes=["who", "day"], value="x", unlisted="missing")
+    assert tensor.labels[0].tolist() == ["a", "b"]
+    assert tensor.labels[1].astype(str).tolist() == ["2024-01-01", "2024-01-02"]
+    assert (tensor.n_ones, tensor.n_observed) == (1, 2)
+    timed = tensorm.read(table, modes=["who"], time="day", bins="1d")
+    assert timed.labels[0].tolist() == ["2024-01-01", "2024-01-02"]
+    with pytest.raises(InputError, match=r"^column 'who' is empty in row 1; give a label\.$"):
+        tensorm.read(pl.DataFrame({"who": ["a", None], "day": [0, 1]}), modes=["who", "day"])
+    with pytest.raises(
+        InputError, match=r"^column 't' is empty in row 1; give a time, or leave that row out\.$"
+    ):
+        tensorm.read(pd.DataFrame({"t": [1.0, NAN], "i": [0, 1]}), modes=["i"], time="t", bins=2)
+    with pytest.raises(InputError, match=r"^X is a polars LazyFrame; collect it first\.$"):
+        tensorm.read(table.lazy())
+
+
+def test_words_and_numbers_that_stand_for_missing_cells(tmp_path) -> None:
+    table = pd.DataFrame({"i": ["a", "b", "c", "d"], "j": list("uuvv"), "x": ["1", "0", "?", "Unknown"]})
+    tensor = tensorm.read(table, modes=["i", "j"], value="x", missing=["?", "unknown"])
+    assert tensor.n_observed == 6
+    with pytest.raises(InputError, match=r"^column 'x' holds '\?' in row 2; give 0, 1, or nothing"):
+        tensorm.read(table, modes=["i", "j"], value="x")
+    for given in (np.array([[1, -1], [0, 1]]), scipy.sparse.csr_array([[1, -1], [0, 1]])):
+        assert tensorm.read(given, missing=-1).n_observed == 3
+    (tmp_path / "a.csv").write_text("i,j,x\na,u,1\na,v,-1\nb,v,0\n")
+    assert tensorm.read(tmp_path / "a.csv", value="x", missing=-1).n_observed == 3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        np.asarray,
+        xarray.DataArray,
+        pd.DataFrame,
+        lambda cells: pl.DataFrame(cells.tolist(), orient="row"),
+        lambda cells: pa.table({str(k): column for k, column in enumerate(cells.T)}),
+        scipy.sparse.csr_matrix,
+        sparse.COO.from_numpy,
+        lambda cells: pytest.importorskip("anndata").AnnData(cells),
+        lambda cells: pytest.importorskip("anndata").AnnData(scipy.sparse.csr_matrix(cells)),
+    ],
+)
+def test_a_threshold_makes_numbers_cells(make) -> None:
+    numbers = make(np.array([[0.0, 0.5, 2.0], [3.0, 0.4, 0.0]]))
+    expected = [[0, 1, 1], [1, 0, 0]]
+    np.testing.assert_array_equal(cells_of(tensorm.read(numbers, threshold=0.5)), expected)
+    with pytest.raises(InputError, match=r"X holds .*unless you give tensorm.read a threshold\.$"):
+        tensorm.read(numbers)
+
+
+def test_a_threshold_for_values_and_files(tmp_path) -> None:
+    table = pd.DataFrame({"i": ["a", "b"], "j": ["u", "v"], "x": [0.3, 7]})
+    assert ones(tensorm.read(table, modes=["i", "j"], value="x", threshold=0.3)) == {("a", "u"), ("b", "v")}
+    assert ones(tensorm.read(table, modes=["i", "j"], value="x", threshold=1)) == {("b", "v")}
+    with pytest.raises(InputError, match=r"^column 'x' holds 0.3 in row 0; give .* or a threshold"):
+        tensorm.read(table, modes=["i", "j"], value="x")
+    np.save(tmp_path / "a.npy", np.array([[1.5, NAN], [2.5, 0]]))
+    np.testing.assert_array_equal(cells_of(tensorm.read(tmp_path / "a.npy", threshold=2)), [[0, NAN], [1, 0]])
+    with pytest.raises(InputError, match=r"^threshold is 0, so all unlisted cells would be 1; give one"):
+        tensorm.read(scipy.sparse.csr_array([[1, 0]]), threshold=0)
+
+
+def test_wide_tables_in_memory() -> None:
+    named = pd.DataFrame({"id": ["p", "q"], "a": [1, 0], "b": ["no", "yes"], "c": [NAN, 1]})
+    for table in (named, named.set_index("id"), pl.from_pandas(named)):
+        tensor = tensorm.read(table, wide=True, modes=["patient", "gene"])
+        np.testing.assert_array_equal(cells_of(tensor), X)
+        assert tensor.modes == ("patient", "gene")
+        assert [labels.tolist() for labels in tensor.labels] == [["p", "q"], ["a", "b", "c"]]
+    polars = tensorm.read(pl.DataFrame({"a": [1, 0], "b": [None, 1]}))
+    np.testing.assert_array_equal(cells_of(polars), [[1, NAN], [0, 1]])
+    assert polars.labels[1].tolist() == ["a", "b"]
+    levels = named.assign(b=[2.0, 3.0])
+    for table in (levels, levels.set_index("id"), pl.from_pandas(levels)):
+        relational = tensorm.read(table, relational=True)
+        assert isinstance(relational, RelationalTensor)
+        assert relational.labels[1].tolist() == ["a", "b", "c"]
+
+
+def test_arrays_and_tensors() -> None:
+    for given in (X, X.tolist(), np.ma.masked_invalid(X), xarray.DataArray(X)):
+        tensor = tensorm.read(given)
+        assert isinstance(tensor, DenseTensor)
+        np.testing.assert_array_equal(cells_of(tensor), X)
+    assert tensorm.read(X, modes=["who", "what"]).modes == ("who", "what")
+    assert tensorm.read(tensor) is tensor
+    with pytest.raises(InputError, match=r"^X is a tensor already, so no options apply"):
+        tensorm.read(tensor, modes=["a", "b"])
+
+
+def test_fit_says_which_call_reads_a_long_table() -> None:
+    table = pd.DataFrame({"hour": [1, 2], "person": ["a", "b"], "met": ["b", "a"]})
+    model = TensOrMachine(1, n_chains=1, n_draws=2, burn_in=1, progress=False)
+    with pytest.raises(InputError, match=r"'met', not all of them numbers; .*read\(X, modes=\['hour'"):
+        model.fit(table)
+    model.fit(tensorm.read(table, modes=["hour", "person", "met"]))
+    assert model.modes_ == ("hour", "person", "met")
+    wide = pd.DataFrame(np.eye(3, dtype=int), columns=list("abc"))
+    assert model.fit(wide).labels_[1].tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"undirected": True}, "undirected needs pair"),
+        ({"bins": "1h"}, "bins needs time"),
+        ({"pair": ["a"]}, "pair is a; give two modes"),
+        ({"modes": "ab"}, "modes is 'ab'; give a list of columns"),
+        ({"unlisted": "one"}, "unlisted is 'one'; choose"),
+        ({"threshold": NAN}, "threshold is nan; give a number"),
+        ({"relational": True, "threshold": 1}, "relational compares numbers as they are"),
+        ({"wide": True, "value": "a"}, "The table is a wide table, so value does not apply"),
+        ({"value": "b", "modes": ["a", "b"]}, "value is 'b', which is a mode"),
+        ({"modes": ["a"]}, "The table has one column for modes, 'a'"),
+    ],
+)
+def test_options_that_make_no_sense(options, message) -> None:
+    with pytest.raises(InputError, match=f"^{message}.*\\.$"):
+        tensorm.read(pd.DataFrame({"a": ["x"], "b": ["y"]}), **options)
+
+
+def test_repeated_names_and_empty_tables() -> None:
+    twice = pd.DataFrame([["x", "y"]], columns=["a", "a"])
+    with pytest.raises(InputError, match=r"^The table has several columns with the same name"):
+        tensorm.read(twice, modes=["a", "b"])
+    with pytest.raises(InputError, match=r"^The table holds no data"):
+        tensorm.read(pd.DataFrame({"a": [], "b": []}), modes=["a", "b"])
+
+
+def test_excel(tmp_path, monkeypatch) -> None:
+    (tmp_path / "a.xlsx").write_bytes(b"PK")
+    plain = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "openpyxl":
+            raise ImportError(name)
+        return plain(name, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(builtins, "__import__", without)
+        with pytest.raises(FileError, match=r"^Excel files need openpyxl; install it with: pip install"):
+            tensorm.read(tmp_path / "a.xlsx")
+
+
+def test_a_sheet_is_a_table_with_a_header(tmp_path, monkeypatch) -> None:
+    (tmp_path / "a.xlsx").write_bytes(b"PK")
+    sheet = pd.DataFrame([["bench", "day", None, "x"], ["b10", 13, None, 1], [None] * 4, ["b9", 2, None, 0]])
+    monkeypatch.setattr("tensorm.data.files.need", lambda *_: None)
+    monkeypatch.setattr(pd, "read_excel", lambda *_, **__: sheet)
+    tensor = tensorm.read(tmp_path / "a.xlsx", modes=["day", "bench"], value="x")
+    assert [labels.tolist() for labels in tensor.labels] == [[2, 13], ["b9", "b10"]]
+    assert ones(tensor) == {(13, "b10")}
+
+
+def test_excel_files(tmp_path) -> None:
+    pytest.importorskip("openpyxl")
+    (tmp_path / "a.xlsx").write_bytes(b"PK")
+    with pytest.raises(FileError, match=r"a.xlsx cannot be read"):
+        tensorm.read(tmp_path / "a.xlsx")
+    pd.DataFrame(LONG).to_excel(tmp_path / "b.xlsx", index=False)
+    assert ones(tensorm.read(tmp_path / "b.xlsx", modes=["day", "bench"], value="x")) == {(13, "b10")}
