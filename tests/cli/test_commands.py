@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -84,13 +85,12 @@ def test_the_examples_of_the_help_run(folder, monkeypatch) -> None:
 
 def test_netcdf_needs_an_extra(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
-    for module in ("tensorm.cli.data", "tensorm.reading.cells"):
-        monkeypatch.setattr(f"{module}.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "h5netcdf", None)
     (folder / "some.nc").write_bytes(b"")
     for line in ("datasets get ward --out none.nc", "fit some.nc --out runs/none"):
         result = run(*line.split())
         assert result.exit_code != 0
-        assert "needs h5netcdf; install it with: pip install 'tensorm[netcdf]'" in result.output
+        assert "netCDF files need h5netcdf; install it with: pip install 'tensorm[netcdf]'" in result.output
     assert not (folder / "none.nc").exists()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,10 @@ import click
 import numpy as np
 
 from tensorm.cli.groups import main, say
+from tensorm.data.files import need
 from tensorm.datasets import cancer, hospital, nations, simulate, students, ward
 from tensorm.datasets.registry import FOLDER, SOURCES
-from tensorm.errors import FileError, InputError
+from tensorm.errors import FileError
 from tensorm.storage.files import replace_file
 
 MADE = {
@@ -105,8 +105,7 @@ def get_command(name: str, out: Path | None) -> None:
     path = Path(f"{name}.nc") if out is None else out
     if path.suffix != ".nc":
         raise FileError(f"{path} has an unsupported file type; give a name that ends in .nc.")
-    if find_spec("h5netcdf") is None:
-        raise InputError("A netCDF file needs h5netcdf; install it with: pip install 'tensorm[netcdf]'.")
+    need("h5netcdf", "netCDF files", "'tensorm[netcdf]'")
     array = MADE[name][0]()
     replace_file(path, bytes(array.to_netcdf(engine="h5netcdf")))
     say(f"Wrote {path}, {' x '.join(f'{size} {mode}' for mode, size in array.sizes.items())}.")

@@ -43,6 +43,7 @@ def _read_npz(file: Path) -> Any:
 
 
 def _read_netcdf(file: Path) -> Any:
+    need("h5netcdf", "netCDF files", "'tensorm[netcdf]'")
     import xarray
 
     try:

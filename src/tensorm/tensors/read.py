@@ -17,11 +17,8 @@ from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.distributed import DaskTensor
 from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.relational import RelationalTensor
-from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.sparse import SparseTensor
-from tensorm.tensors.symmetric import SymmetricTensor
 
-KINDS = (DenseTensor, SymmetricTensor, RelationalTensor, ShardedTensor, SparseTensor)
 ON_CLUSTERS = ("modes", "value", "unlisted", "indices")  # options that a cluster's workers understand
 
 
@@ -130,7 +127,7 @@ def read_with_metadata(
 
 
 def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Source | None]:
-    if isinstance(source, KINDS):
+    if isinstance(source, Tensor):
         if options != Options().check():
             raise InputError("X is a tensor already, so no options apply; leave them out.")
         return source, None
