@@ -323,7 +323,7 @@ def test_members_on_top_of_each_other(path: Path) -> None:
 
 def test_a_bomb_larger_than_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_archive(path, {"zeros": np.zeros(10**6)})
-    assert path.stat().st_size < 10_000
+    assert path.stat().st_size < 40_000
     with reading(path) as file:
         assert not file.array("zeros", "f8", (10**6,)).any()
     monkeypatch.setattr("tensorm.storage.archive.available_memory", lambda: 10**6)

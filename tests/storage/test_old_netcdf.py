@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import tensorm
 from tensorm import FileError, RelationalTensor, SparseTensor, TensOrMachine
+from tensorm.cli import main
 from tensorm.storage.run import open_run
 
 DATA = Path(__file__).parent / "data"
@@ -94,6 +96,13 @@ def test_a_folder_of_the_first_edition(folder: Path) -> None:
     assert resumed.predict_proba().tobytes() == model.predict_proba().tobytes()
     assert tensorm.load(folder).noise_ == model.noise_
     assert (folder / "fit.tensorm").exists()
+
+
+def test_a_folder_of_the_first_edition_can_be_reported(folder: Path) -> None:
+    pytest.importorskip("jinja2")
+    result = CliRunner().invoke(main, ["report", str(folder)])
+    assert result.exit_code == 0, result.output
+    assert "BRCA2" in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_cells_of_every_kind(tmp_path: Path) -> None:

@@ -138,14 +138,9 @@ def _is_mode(mode: Any) -> bool:
 
 def _check_chains(file: Stored, traces: Sequence[Trace]) -> None:
     """Raise unless all chains saw the same data."""
-    observed = {tuple(_observed(trace)) for trace in traces}
-    if len(observed) > 1:
+    counts = [trace.confusion[0].tolist() for trace in traces]
+    if len({(tp + fn, fp + tn) for tp, fp, fn, tn in counts}) > 1:
         raise file.refuse("the chains were not sampled from the same cells")
-
-
-def _observed(trace: Trace) -> tuple[int, int]:
-    tp, fp, fn, tn = trace.confusion[0].tolist()
-    return tp + fn, fp + tn
 
 
 def _read_kept(file: Stored, n_chains: int) -> tuple[bool, ...]:
