@@ -36,7 +36,8 @@ def find_flips(factor, pos, tot, inert, rule, stream):
 
     Entries of inert components are set at once.
     """
-    rule, factor, pos, tot, inert = spread_prior(lend(rule), *pos.shape), *lend((factor, pos, tot, inert))
+    rule = spread_prior(lend(rule), *pos.shape)
+    factor, pos, tot, inert = lend(factor), lend(pos), lend(tot), lend(inert)
     rows, found = np.empty(factor.shape[0], np.intp), 0
     against, numbers = np.empty(pos.shape[1]), np.empty(pos.shape[1])
     for n in range(factor.shape[0]):
