@@ -37,7 +37,7 @@ def find_flips(factor, pos, tot, inert, rule, stream):
     Entries of inert components are set at once.
     """
     rule = spread_prior(lend(rule), *pos.shape)
-    factor, pos, tot, inert = lend((factor, pos, tot, inert))
+    factor, pos, tot, inert = lend(factor), lend(pos), lend(tot), lend(inert)
     rows, found = np.empty(factor.shape[0], np.intp), 0
     against, numbers = np.empty(pos.shape[1]), np.empty(pos.shape[1])
     for n in range(factor.shape[0]):
