@@ -34,7 +34,7 @@ SURE = 0.5  # members of a component have at least this probability
 @click.option("--shared", is_flag=True, help="The two modes of an undirected pair share one factor.")
 @click.option(
     "--metadata",
-    type=Assigned(),
+    type=Assigned("mode=file", "person=roles.csv"),
     multiple=True,
     help="What is known of a mode's labels, as person=roles.csv.",
 )

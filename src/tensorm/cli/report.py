@@ -18,7 +18,12 @@ from tensorm.report.page import write_report
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), help="File; FOLDER/report.html by default."
 )
-@click.option("--metadata", type=Assigned(), multiple=True, help="Tables of labels, as person=roles.csv.")
+@click.option(
+    "--metadata",
+    type=Assigned("mode=file", "person=roles.csv"),
+    multiple=True,
+    help="Tables of labels, as person=roles.csv.",
+)
 @click.option("--title", help="Heading of the page.")
 @quietly("Print nothing but errors.")
 def report_command(
