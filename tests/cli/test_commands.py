@@ -210,8 +210,16 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit contacts.csv --modes hour,person,met --components none --out x", "neither auto nor a number"),
         ("fit contacts.csv --undirected --out x", "--undirected needs --pair I,J"),
         ("fit contacts.csv --shared --out x", "--shared needs an undirected pair"),
+        ("fit contacts.csv --order hour --out x", "is not of the form mode=labels; write day=Mon,Tue,Wed"),
+        ("fit contacts.csv --order hour=09-10 --out x", "order leaves out '.*', a label of 'hour'"),
+        ("fit contacts.csv --indices --out x", "holds '.*' where an index belongs"),
+        ("fit expression.csv --wide --out x", "column 'u' holds .* or a threshold"),
+        ("fit levels.npy --out x", "X holds 5 at .*, unless you give a --threshold"),
         ("fit contacts.csv --pair a,b --undirected --out x", "but the modes are hour, person, met"),
-        ("fit contacts.csv --metadata person --out x", "names no mode and file"),
+        (
+            "fit contacts.csv --metadata person --out x",
+            "'person' is not of the form mode=file; write person=roles.csv",
+        ),
         ("fit contacts.csv --metadata nurse=roles.csv --out x", "'nurse'; choose one of"),
         (
             "fit contacts.csv --metadata met=patients.csv --out x",
@@ -277,6 +285,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
 def test_what_is_wrong_is_said_in_a_sentence(folder, monkeypatch, arguments, message) -> None:
     monkeypatch.chdir(folder)
     (folder / "empty.csv").write_text("")
+    np.save(folder / "levels.npy", np.array([[0, 5], [1, 1]]))
     for junk in ("junk.csv", "junk.npz", "junk.nc"):
         (folder / junk).write_bytes(bytes(range(128, 256)) * 20)
     (folder / "contacts.doc").write_text("a,b")

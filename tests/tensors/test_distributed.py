@@ -97,7 +97,7 @@ def test_workers_read_their_own_parts(client: Any, tmp_path: Path) -> None:
     parts = [tmp_path / "a.npy", str(tmp_path / "b.npz"), partial(DenseTensor, X[11:])]
     assert_same_cells(DaskTensor(parts), X)
     (tmp_path / "b.npz").write_text("nothing")
-    with pytest.raises(FileError, match=r"Part 1: .*b.npz is damaged, or holds other things than numbers"):
+    with pytest.raises(FileError, match=r"Part 1: .*b.npz holds no arrays of numbers"):
         DaskTensor(parts)
 
 
@@ -166,8 +166,8 @@ def test_no_row_of_a_table_is_lost(client: Any, wrong: int) -> None:
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ("nowhere.npy", "Part 1 cannot be read: FileNotFoundError"),
-        ("X.csv", r"Part 1: .*X.csv is none of .npy, .npz, .zarr"),
+        ("nowhere.npy", "Part 1: No such file: .*nowhere.npy"),
+        ("X.csv", r"Part 1: No such file: .*X.csv"),
         (np.full((2, 20, 15), 7), r"Part 1: X holds 7 at \(0, 0, 0\)"),
         (partial(np.zeros, (2, 20)), r"part 1 has shape \(2, 20\) and part 0"),
         (partial(int, "x"), "Part 1 cannot be loaded: ValueError: invalid literal"),

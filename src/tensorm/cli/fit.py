@@ -34,7 +34,7 @@ from tensorm.tensors.distributed import connect
 @click.option("--shared", is_flag=True, help="The two modes of an undirected pair share one factor.")
 @click.option(
     "--metadata",
-    type=Assigned(),
+    type=Assigned("mode=file", "person=roles.csv"),
     multiple=True,
     help="Table about a mode's labels, such as person=roles.csv.",
 )

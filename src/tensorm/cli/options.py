@@ -34,33 +34,19 @@ class Names(click.ParamType):
 
 
 class Assigned(click.ParamType):
-    """MODE=FILE."""
+    """MODE=SOMETHING."""
 
-    name = "mode=file"
+    def __init__(self, name: str, example: str) -> None:
+        self.name, self.example = name, example
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return a pair of texts."""
         if not isinstance(value, str):
             return value
-        mode, mark, path = value.partition("=")
-        if not (mode and mark and path):
-            self.fail(f"{value!r} names no mode and file; write person=roles.csv", param, ctx)
-        return mode, path
-
-
-class Ordered(click.ParamType):
-    """MODE=LABEL,LABEL,..."""
-
-    name = "mode=labels"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a mode and its labels."""
-        if not isinstance(value, str):
-            return value
-        mode, mark, labels = value.partition("=")
-        if not (mode and mark and labels):
-            self.fail(f"{value!r} names no mode and labels; write day=Mon,Tue,Wed", param, ctx)
-        return mode, tuple(label.strip() for label in labels.split(","))
+        mode, _, what = value.partition("=")
+        if not (mode and what):
+            self.fail(f"{value!r} is not of the form {self.name}; write {self.example}", param, ctx)
+        return mode, what
 
 
 class Components(click.ParamType):
@@ -110,7 +96,12 @@ def about_cells(command: F) -> F:
         ),
         click.option("--missing", type=Names(), help="Values that stand for missing cells, as -1,unknown."),
         click.option("--threshold", type=float, help="Numbers of at least this are 1, all others 0."),
-        click.option("--order", type=Ordered(), multiple=True, help="Labels in order, as day=Mon,Tue,Wed."),
+        click.option(
+            "--order",
+            type=Assigned("mode=labels", "day=Mon,Tue,Wed"),
+            multiple=True,
+            help="All labels of a mode in their order, as day=Mon,Tue,Wed.",
+        ),
         click.option("--indices", is_flag=True, help="Columns hold indices counted from 0, not labels."),
         click.option("--header/--no-header", default=None, help="Whether the first line has names."),
     ]
@@ -127,7 +118,8 @@ def read_named(file: Path, options: dict[str, Any], client: Any = None) -> tuple
         if options[name] is not None and options["time"] is None:
             raise InputError(f"--{name} needs --time COLUMN.")
     said = {name: options[name] for name in Options._fields}
-    said |= {"order": dict(said["order"]), "missing": said["missing"] or ()}
+    order = {mode: [label.strip() for label in labels.split(",")] for mode, labels in said["order"]}
+    said |= {"order": order, "missing": said["missing"] or ()}
     tensor, metadata = read_with_metadata(file, Options(**said), client)
     if said["unlisted"] == "missing" and tensor.n_ones == tensor.n_observed:
         raise InputError("--unlisted missing leaves only ones; name the column of 0 and 1 with --value.")

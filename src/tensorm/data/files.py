@@ -25,7 +25,7 @@ def need(name: str, what: str, install: str) -> Any:
 
 def _read_npy(file: Path) -> Any:
     try:
-        return np.load(file, allow_pickle=False)
+        return np.load(file, allow_pickle=False, mmap_mode="r")  # read block by block as it is packed
     except (OSError, ValueError, EOFError) as error:
         raise FileError(f"{file} is not an array of numbers; save one with numpy.save.") from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -13,26 +13,13 @@ from tensorm.data.columns import Column, factorise, label, read_indices, read_nu
 from tensorm.data.coordinates import MOST_MODES, Listing
 from tensorm.data.inputs import Matrix, Observations
 from tensorm.data.options import Options
+from tensorm.data.text import TextTable
 from tensorm.data.times import cut_times
 from tensorm.errors import InputError
 
 
-class Table(Protocol):
-    """What is needed of a table."""
-
-    title: str  # what messages call it
-    names: list[str]
-    coordinates: bool  # whether it lists indices counted from 1, and values, as .tns files do
-
-    def column(self, name: str, exact: bool = True) -> Column:
-        """Return a column; if ``exact``, numbers that are written differently are different labels."""
-
-    def place(self, row: int) -> str:
-        """Say where a row is."""
-
-
 class FrameTable:
-    """A pandas, polars or pyarrow table, or any other that narwhals knows."""
+    """A pandas, polars or pyarrow table, or any other that narwhals knows; used like a ``TextTable``."""
 
     coordinates = False
 
@@ -68,6 +55,9 @@ class FrameTable:
     def is_numeric(self) -> bool:
         """Whether all columns are numbers or Booleans, so that it can be a wide table of cells."""
         return all(dtype.is_numeric() or dtype == nw.Boolean for dtype in self._frame.schema.values())
+
+
+Table = TextTable | FrameTable
 
 
 def read_long(table: Table, options: Options) -> Listing:

@@ -39,11 +39,6 @@ def kind_of(path: Path) -> str:
     return (path.with_suffix("").suffix if _is_packed(path) else path.suffix).lower()
 
 
-def is_text(path: Path) -> bool:
-    """Whether a file is a table in a text, by its name."""
-    return kind_of(path) in SEPARATORS
-
-
 class TextTable:
     """The table in a text file.
 
@@ -62,6 +57,8 @@ class TextTable:
         What messages call the table.
     names : list of str
         The names of the columns; "" for those without one.
+    coordinates : bool
+        Whether it lists indices counted from 1 with their values, as .tns files do.
     """
 
     def __init__(self, path: Path, header: bool | None = None, wanted: Sequence[str] = ()) -> None:
@@ -87,9 +84,6 @@ class TextTable:
         for name, times in Counter(filter(None, self.names)).items():
             if times > 1:
                 raise FileError(f"{path} has {times} columns with the name {name!r}; give each its own.")
-
-    def __len__(self) -> int:
-        return len(self._frame)
 
     def column(self, name: str, exact: bool = True) -> Column:
         """Return a column; if ``exact``, numbers that are written differently are different labels."""
@@ -138,9 +132,7 @@ class TextTable:
                 yield begin, fields
                 begin = reader.line_num + 1
         except csv.Error as error:
-            raise FileError(
-                f"{self.path} has a field that is too long; give a table of short texts."
-            ) from error
+            raise FileError(f"{self.path} has a field that is too long; shorten it.") from error
 
     def _records(self) -> Iterator[tuple[int, int]]:
         """Yield the line in which each record begins, and the number of its fields."""
@@ -179,10 +171,8 @@ class TextTable:
         except pd.errors.ParserError as error:
             if "EOF inside string" in str(error):
                 *_, (line, _) = self._records()
-                raise FileError(
-                    f"{self.path} cannot be read: a quote is opened in line {line} and never closed; close "
-                    "it."
-                ) from error
+                problem = f"a quote is opened in line {line} and never closed; close it"
+                raise FileError(f"{self.path} cannot be read: {problem}.") from error
             raise self._uneven() from error
         except (ValueError, OverflowError) as error:
             raise unreadable(self.path, error) from error
@@ -240,9 +230,8 @@ def read_text(path: Path) -> str:
         text = data.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise FileError(
-            f"{path} cannot be read: line {line} is damaged or not UTF-8 text; save it as UTF-8."
-        ) from error
+        problem = f"line {line} is damaged or not UTF-8 text; save it as UTF-8"
+        raise FileError(f"{path} cannot be read: {problem}.") from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise FileError(f"line {line} of {path} holds a NUL character, so it is damaged; write it again.")

@@ -15,7 +15,6 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -262,41 +261,15 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
 
 
 def _locate(part: Any) -> Any:
-    """Return what a worker can load: paths become functions, all else stays."""
+    """Return what a worker can load: paths become absolute, web addresses are zarr, everything else stays."""
     if isinstance(part, str | os.PathLike):
-        return partial(_read_file, _address(part))
+        return partial(_read_zarr, str(part)) if "://" in str(part) else _address(part)
     return part
 
 
 def _address(path: str | os.PathLike[str]) -> str:
     """Return a path that means the same in every folder; web addresses do already."""
     return str(path) if "://" in str(path) else str(Path(path).absolute())
-
-
-def _read_file(path: str) -> Any:
-    suffix = Path(path).suffix
-    readers: dict[str, Callable[[str], Any]] = {".npy": _read_npy, ".npz": _read_npz, ".zarr": _read_zarr}
-    if suffix not in readers:
-        raise FileError(f"{path} is none of {', '.join(readers)}; give a function that reads it.")
-    return readers[suffix](path)
-
-
-def _read_npy(path: str) -> Any:
-    return _load(path, mmap_mode="r")  # read block by block as it is packed
-
-
-def _read_npz(path: str) -> Any:
-    with _load(path) as file:
-        if len(file.files) != 1:
-            raise FileError(f"{path} holds {len(file.files)} arrays; give files of one.")
-        return file[file.files[0]]
-
-
-def _load(path: str, **how: Any) -> Any:
-    try:
-        return np.load(path, allow_pickle=False, **how)
-    except (ValueError, EOFError, BadZipFile) as error:
-        raise FileError(f"{path} is damaged, or holds other things than numbers; save it again.") from error
 
 
 def _read_zarr(path: str, start: int | None = None, stop: int | None = None) -> Any:
