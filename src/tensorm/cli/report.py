@@ -21,7 +21,7 @@ from tensorm.report.metadata import share_metadata
 )
 @click.option(
     "--metadata",
-    type=Assigned(),
+    type=Assigned("mode=file", "person=roles.csv"),
     multiple=True,
     help="Table about a mode's labels, such as person=roles.csv.",
 )
