@@ -242,7 +242,7 @@ def test_datasets_are_listed() -> None:
             "--components is 9,999,999,999, ",
         ),
         ("simulate --shape 9999999,9999999 --out x.npy", "not enough memory"),
-        ("fit junk.npz --out x", "holds no arrays of numbers"),
+        ("fit junk.npz --out x", "junk.npz cannot be read as arrays of numbers"),
         ("fit junk.nc --out x", "cannot be read as netCDF"),
         ("fit contacts.doc --out x", "Unsupported file type: contacts.doc"),
         ("fit late.csv --time-column t --bins 1h --out x", "line 3 of late.csv has the time 'noon-ish'"),
