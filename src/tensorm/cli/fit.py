@@ -65,7 +65,7 @@ def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: An
     \b
     Examples:
       tensorm fit contacts.csv --modes hour,person,met --out runs/ward
-      tensorm fit badges.tsv --time-column t --modes i,j --pair i,j --undirected --out runs/badges
+      tensorm fit badges.tsv --time t --modes i,j --pair i,j --undirected --out runs/badges
       tensorm fit contacts.parquet --indices --components 7 --workers 2 --out runs/spread
       tensorm fit genes.csv --wide --modes patient,gene --components 8 --out runs/genes
       tensorm fit expression.csv --relational --modes patient,gene --components 4 --out runs/expression
