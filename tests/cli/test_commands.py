@@ -104,6 +104,20 @@ def test_a_fit_on_a_cluster(folder, monkeypatch) -> None:
     assert load(folder / "runs/spread").posterior_.shape == (13, 30, 30)
 
 
+def test_options_of_read_have_the_same_names_here(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    small = ["--components", 1, "--chains", 1, "--draws", 2, "--quiet"]
+    wide = ["--wide", "--threshold", 1.5, "--modes", "patient,gene", "--missing", "-1"]
+    result = run("fit", "expression.csv", *wide, *small, "--out", "runs/threshold")
+    assert result.exit_code == 0, result.output
+    assert load(folder / "runs/threshold/fit.nc").posterior_.shape == (12, 6)
+    days = ["--order", "day=Mon,Tue,Wed", "--no-header", "--modes", "day,who"]
+    (folder / "days.csv").write_text("Tue,ann\nMon,bob\n")
+    result = run("fit", "days.csv", *days, *small, "--out", "runs/days")
+    assert result.exit_code == 0, result.output
+    assert load(folder / "runs/days/fit.nc").labels_[0].tolist() == ["Mon", "Tue", "Wed"]
+
+
 def test_a_table_becomes_a_page_that_names_its_people(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     options = ["--modes", "hour,person,met", "--metadata", "person=roles.csv", "--draws", 10, "--chains", 2]
@@ -260,7 +274,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "--components is 9,999,999,999, ",
         ),
         ("simulate --shape 9999999,9999999 --out x.npy", "Not enough memory"),
-        ("fit junk.npz --out x", "holds no arrays of numbers"),
+        ("fit junk.npz --out x", "junk.npz cannot be read as arrays of numbers"),
         ("fit junk.nc --out x", "cannot be read as netCDF"),
         ("fit contacts.doc --out x", "Unsupported file type: contacts.doc"),
         ("fit late.csv --time-column t --bins 1h --out x", "line 3 of late.csv has the time 'noon-ish'"),

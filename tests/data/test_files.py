@@ -39,7 +39,7 @@ def test_npy_and_npz(tmp_path) -> None:
     with pytest.raises(FileError, match=r"many.npz holds a, b; call the one with the cells X.$"):
         tensorm.read(tmp_path / "many.npz")
     np.save(tmp_path / "pickled.npy", np.array([None, 1]))
-    with pytest.raises(FileError, match=r"pickled.npy is not an array of numbers"):
+    with pytest.raises(FileError, match=r"pickled.npy cannot be read as an array of numbers"):
         tensorm.read(tmp_path / "pickled.npy")
 
 
@@ -68,7 +68,7 @@ def test_zarr(tmp_path) -> None:
     with pytest.raises(FileError, match=r"two.zarr holds 2 variables"):
         tensorm.read(tmp_path / "two.zarr")
     (tmp_path / "b.zarr").mkdir()
-    with pytest.raises(FileError, match=r"b.zarr is not a zarr array"):
+    with pytest.raises(FileError, match=r"b.zarr cannot be read as a zarr array"):
         tensorm.read(tmp_path / "b.zarr")
 
 

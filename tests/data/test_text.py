@@ -77,7 +77,7 @@ def test_parquet(tmp_path: Path) -> None:
     pd.DataFrame({"i": [0, 3], "j": [1, 0], "k": [2, 0]}).to_parquet(tmp_path / "a.parquet")
     assert ones(tensorm.read(tmp_path / "a.parquet", indices=True)) == CELLS
     written(tmp_path / "b.parquet", "nothing")
-    with pytest.raises(FileError, match=r"b.parquet cannot be read: "):
+    with pytest.raises(FileError, match=r"b.parquet cannot be read as Parquet"):
         tensorm.read(tmp_path / "b.parquet")
 
 

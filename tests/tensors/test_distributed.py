@@ -16,7 +16,7 @@ import pytest
 
 import tensorm
 from tensorm import ClusterError, DaskTensor, FileError, InputError, TensOrMachine, datasets
-from tensorm.tensors import DenseTensor, as_tensor, workers
+from tensorm.tensors import DenseTensor, read, workers
 from tensorm.tensors.distributed import connect
 from tensorm.tensors.factors import Factors
 
@@ -84,7 +84,7 @@ def test_dask_arrays_are_fitted_where_they_are(client: Any, alone: TensOrMachine
 def test_names_and_labels_come_along(client: Any) -> None:
     pytest.importorskip("dask.array")
     ward = datasets.ward()
-    tensor = as_tensor(ward.chunk({"hour": 4}))
+    tensor = read(ward.chunk({"hour": 4}))
     assert isinstance(tensor, DaskTensor)
     assert tensor.modes == ("hour", "person", "met")
     np.testing.assert_array_equal(tensor.labels[1], ward["person"].values)
@@ -97,7 +97,7 @@ def test_workers_read_their_own_parts(client: Any, tmp_path: Path) -> None:
     parts = [tmp_path / "a.npy", str(tmp_path / "b.npz"), partial(DenseTensor, X[11:])]
     assert_same_cells(DaskTensor(parts), X)
     (tmp_path / "b.npz").write_text("nothing")
-    with pytest.raises(FileError, match=r"Part 1: .*b.npz holds no arrays of numbers"):
+    with pytest.raises(FileError, match=r"Part 1: .*b.npz cannot be read as arrays of numbers"):
         DaskTensor(parts)
 
 

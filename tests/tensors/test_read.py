@@ -70,6 +70,9 @@ def test_a_table_means_the_same_everywhere(long) -> None:
 
 
 def test_integers_are_indices_only_if_asked() -> None:
+    table = pd.DataFrame({"i": np.array([-128, 127], np.int8), "j": [-(2**63), 2**63 - 1]})
+    extremes = tensorm.read(table, modes=["i", "j"])
+    assert [labels.tolist() for labels in extremes.labels] == [[-128, 127], [-(2**63), 2**63 - 1]]
     table = pd.DataFrame({"i": [3, 13], "j": [0, 2]})
     assert tensorm.read(table, modes=["i", "j"]).shape == (2, 2)
     tensor = tensorm.read(table, modes=["i", "j"], indices=True)
@@ -236,6 +239,11 @@ def test_fit_says_which_call_reads_a_long_table() -> None:
 def test_options_that_make_no_sense(options, message) -> None:
     with pytest.raises(InputError, match=f"^{message}.*\\.$"):
         tensorm.read(pd.DataFrame({"a": ["x"], "b": ["y"]}), **options)
+
+
+def test_columns_may_have_names_that_are_not_texts() -> None:
+    table = pd.DataFrame([["a", "b"], ["b", "c"]])
+    assert tensorm.read(table, modes=[1, 0]).labels[0].tolist() == ["b", "c"]
 
 
 def test_repeated_names_and_empty_tables() -> None:

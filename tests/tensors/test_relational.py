@@ -11,7 +11,7 @@ from scipy.special import logit
 
 import tensorm
 from tensorm import DenseTensor, InputError, RelationalTensor, TensOrMachine
-from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, as_tensor, relational, slices
+from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, read, relational, slices
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.ranks import RankTable
 from tensorm.tensors.slices import SlicedTensor
@@ -39,7 +39,7 @@ def numbers(shape: tuple[int, int], levels: int, missing: float = 0.0, seed: int
     return matrix
 
 
-def read(tensor: SlicedTensor, max_cells: int = 2**22) -> np.ndarray:
+def cells_of(tensor: SlicedTensor, max_cells: int = 2**22) -> np.ndarray:
     return np.concatenate([np.where(seen, ones, np.nan) for _, ones, seen in tensor.blocks(max_cells)])
 
 
@@ -84,7 +84,7 @@ def make_cases() -> dict[str, tuple[RelationalTensor, np.ndarray]]:
     for name in ("distinct", "missing", "few right", "wide ranks", "many objects"):
         tensor, X = cases[name]
         for side, held in zip(("train", "test"), tensor.hold_out(0.3, 5), strict=True):
-            cases[f"{name}, {side}"] = held, np.where(np.isnan(read(held)), np.nan, X)
+            cases[f"{name}, {side}"] = held, np.where(np.isnan(cells_of(held)), np.nan, X)
     return cases
 
 
@@ -94,15 +94,15 @@ cases = pytest.mark.parametrize(("tensor", "X"), CASES.values(), ids=CASES.keys(
 
 @cases
 def test_cells(tensor: RelationalTensor, X: np.ndarray) -> None:
-    np.testing.assert_array_equal(read(tensor), X)
-    np.testing.assert_array_equal(read(tensor, max_cells=1), X)
+    np.testing.assert_array_equal(cells_of(tensor), X)
+    np.testing.assert_array_equal(cells_of(tensor, max_cells=1), X)
     assert tensor.shape == X.shape
     assert tensor.n_observed == np.count_nonzero(~np.isnan(X))
     assert tensor.n_ones == np.count_nonzero(X == 1)
-    assert as_tensor(tensor) is tensor
+    assert read(tensor) is tensor
     compact = tensor.compact()
     assert isinstance(compact, DenseTensor if min(X.shape[1:]) < relational.SHORT else RelationalTensor)
-    np.testing.assert_array_equal(read(compact), X)
+    np.testing.assert_array_equal(cells_of(compact), X)
     assert (compact.n_observed, compact.n_ones) == (tensor.n_observed, tensor.n_ones)
 
 
@@ -149,13 +149,13 @@ def test_values_are_brought_to_one_scale() -> None:
     matrix[:, 3] = 5.0  # the same for all: its z-score is 0
     mean, spread = np.nanmean(matrix, axis=0), np.nanstd(matrix, axis=0)
     scores = (matrix - mean) / np.where(spread > 0, spread, 1)
-    np.testing.assert_array_equal(read(RelationalTensor(matrix)), compare(scores))
+    np.testing.assert_array_equal(cells_of(RelationalTensor(matrix)), compare(scores))
     shares = np.full(matrix.shape, np.nan)
     for o, a in np.argwhere(~np.isnan(matrix)):
         known = matrix[~np.isnan(matrix[:, a]), a]
         below, equal = np.sum(known < matrix[o, a]), np.sum(known == matrix[o, a])
         shares[o, a] = (below + equal / 2) / len(known)
-    np.testing.assert_array_equal(read(RelationalTensor(matrix, normalise="rank")), compare(shares))
+    np.testing.assert_array_equal(cells_of(RelationalTensor(matrix, normalise="rank")), compare(shares))
 
 
 def test_rounding_is_no_comparison() -> None:
@@ -164,12 +164,12 @@ def test_rounding_is_no_comparison() -> None:
     matrix = np.stack([rng.permutation(column) for _ in range(20)], axis=1)
     unscaled = RelationalTensor(matrix, normalise=None)
     for units in (1, np.linspace(0.3, 7, 20)):
-        np.testing.assert_array_equal(read(RelationalTensor(matrix * units)), read(unscaled))
+        np.testing.assert_array_equal(cells_of(RelationalTensor(matrix * units)), cells_of(unscaled))
 
 
 def test_large_integers_are_not_rounded() -> None:
     matrix = np.array([[2**60, 2**60 + 1], [5, 4]])
-    np.testing.assert_array_equal(read(RelationalTensor(matrix, normalise=None))[:, 0, 1], [0, 1])
+    np.testing.assert_array_equal(cells_of(RelationalTensor(matrix, normalise=None))[:, 0, 1], [0, 1])
 
 
 @pytest.mark.parametrize("normalise", ["zscore", "rank", None])
@@ -177,7 +177,7 @@ def test_new_objects_are_scaled_like_the_old(normalise: str | None) -> None:
     matrix = np.random.default_rng(3).normal(size=(40, 6)) * np.arange(1, 7)
     tensor = RelationalTensor(matrix, normalise=normalise)
     again = tensor.new_objects(matrix[5:9])
-    np.testing.assert_array_equal(read(again), read(tensor)[5:9])
+    np.testing.assert_array_equal(cells_of(again), cells_of(tensor)[5:9])
     with pytest.raises(InputError, match="has 5 attributes; give 6"):
         tensor.new_objects(matrix[:, :5])
     with pytest.raises(InputError, match="part of another"):
@@ -214,13 +214,13 @@ def test_anndata_brings_names() -> None:
         data.obs_names, data.var_names = ["x", "y"], ["p", "q"]
     tensor = RelationalTensor(data, normalise=None)
     np.testing.assert_array_equal(tensor.labels[1], ["p", "q"])
-    np.testing.assert_array_equal(read(tensor)[:, 0, 1], [0, 1])
+    np.testing.assert_array_equal(cells_of(tensor)[:, 0, 1], [0, 1])
 
 
 def test_masked_values_are_missing() -> None:
     matrix = np.ma.array([[1, 2, 3]], mask=[[False, True, False]])
     np.testing.assert_array_equal(
-        read(RelationalTensor(matrix, normalise=None)), compare(np.array([[1, np.nan, 3]]))
+        cells_of(RelationalTensor(matrix, normalise=None)), compare(np.array([[1, np.nan, 3]]))
     )
 
 
@@ -252,7 +252,7 @@ def test_ranks_take_two_octets_or_four() -> None:
     assert (few._left.flat.itemsize, many._left.flat.itemsize) == (2, 4)
     part = [np.arange(2), np.arange(0, 65_536, 2000), np.arange(1, 65_536, 3000)]
     values = np.random.default_rng(0).random((2, 65_536))
-    np.testing.assert_array_equal(read(many.take(part)), compare(values, part))
+    np.testing.assert_array_equal(cells_of(many.take(part)), compare(values, part))
     assert many.n_observed == 2 * 65_536 * 65_535
     assert many.n_ones == many.n_observed // 2
 
@@ -260,16 +260,16 @@ def test_ranks_take_two_octets_or_four() -> None:
 def test_parts_are_disjoint_whole_and_mirrored() -> None:
     tensor = RelationalTensor(numbers((60, 90), 400))
     train, test = tensor.hold_out(0.2, random_state=3)
-    seen, hidden = (~np.isnan(read(part)) for part in (train, test))
-    np.testing.assert_array_equal(seen ^ hidden, ~np.isnan(read(tensor)))
+    seen, hidden = (~np.isnan(cells_of(part)) for part in (train, test))
+    np.testing.assert_array_equal(seen ^ hidden, ~np.isnan(cells_of(tensor)))
     np.testing.assert_array_equal(hidden, hidden.swapaxes(1, 2))
     assert not (seen & hidden).any()
-    np.testing.assert_array_equal(read(tensor.hold_out(0.2, random_state=3)[1]), read(test))
-    assert (read(tensor.hold_out(0.2, random_state=4)[1]) != read(test)).any()
+    np.testing.assert_array_equal(cells_of(tensor.hold_out(0.2, random_state=3)[1]), cells_of(test))
+    assert (cells_of(tensor.hold_out(0.2, random_state=4)[1]) != cells_of(test)).any()
     small = [np.arange(5, 9), np.arange(30, 80), np.arange(20)]
-    np.testing.assert_array_equal(read(test.take(small)), read(test)[np.ix_(*small)])
+    np.testing.assert_array_equal(cells_of(test.take(small)), cells_of(test)[np.ix_(*small)])
     overlapping = tensor.take([np.arange(60), np.arange(50), np.arange(20, 80)]).hold_out(0.2)[1]
-    shared = ~np.isnan(read(overlapping)[:, 20:, :30])
+    shared = ~np.isnan(cells_of(overlapping)[:, 20:, :30])
     np.testing.assert_array_equal(shared, shared.swapaxes(1, 2))
 
 
@@ -278,7 +278,7 @@ def test_ones_of_a_part_are_its_own() -> None:
     tensor.sample_ones(np.random.default_rng(0), 5)
     for part in tensor.hold_out(0.5):
         cells = part.sample_ones(np.random.default_rng(0), 50)
-        np.testing.assert_array_equal(read(part)[tuple(cells.T)], 1)
+        np.testing.assert_array_equal(cells_of(part)[tuple(cells.T)], 1)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.5, 0.9])
@@ -286,7 +286,7 @@ def test_parts_look_like_chance(share: float) -> None:
     """Shares by object, by attribute and by pair, and neighbours of all kinds, are as if drawn at random."""
     O, A = 200, 120
     matrix = np.random.default_rng(0).random((O, A))
-    hidden = ~np.isnan(read(RelationalTensor(matrix).hold_out(share, 8)[1]))
+    hidden = ~np.isnan(cells_of(RelationalTensor(matrix).hold_out(share, 8)[1]))
     upper = np.triu(np.ones((A, A), bool), 1)
     pairs = hidden[:, upper]
     noise = np.sqrt(share * (1 - share))
@@ -342,14 +342,14 @@ def test_a_fit_is_that_of_the_dense_tensor(matrix: np.ndarray, tmp_path: Path) -
     tensor = RelationalTensor(matrix)
     train, test = tensor.hold_out(0.2)
     model = TensOrMachine(**SETTINGS).fit(train, run_dir=tmp_path / "run")
-    dense = TensOrMachine(**SETTINGS).fit(DenseTensor(read(train)))
+    dense = TensOrMachine(**SETTINGS).fit(DenseTensor(cells_of(train)))
     same_draws(model, dense)
     assert model.contributions_ == dense.contributions_
-    assert model.score(test) == dense.score(read(test))
-    assert str(model.scores(test)) == str(dense.scores(read(test)))
+    assert model.score(test) == dense.score(cells_of(test))
+    assert str(model.scores(test)) == str(dense.scores(cells_of(test)))
     assert model.scores(test).model.auc > 0.6
     np.testing.assert_array_equal(
-        model.transform(tensor.new_objects(matrix[:4])), dense.transform(read(tensor)[:4])
+        model.transform(tensor.new_objects(matrix[:4])), dense.transform(cells_of(tensor)[:4])
     )
     (tmp_path / "run" / "fit.tensorm").unlink()
     for checkpoint in (tmp_path / "run").glob("chain-*"):
@@ -364,7 +364,7 @@ def test_a_fit_is_that_of_the_dense_tensor(matrix: np.ndarray, tmp_path: Path) -
 def test_a_run_keeps_ranks(name: str) -> None:
     tensor, X = CASES[name]
     again = RelationalTensor.from_arrays(tensor.arrays(), tensor.shape)
-    np.testing.assert_array_equal(read(again), X)
+    np.testing.assert_array_equal(cells_of(again), X)
     assert again.n_ones == tensor.n_ones
 
 

@@ -18,7 +18,7 @@ from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.search.region import START, choose_region
 from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target
-from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, as_tensor, pick
+from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, pick, read
 from tensorm.tensors.bits import pack
 from tensorm.tensors.factors import Factors
 
@@ -192,15 +192,15 @@ def test_sparse_matrices_and_arrays() -> None:
         (sparse.GCXS.from_numpy(cube), cube),
         (rated, rated.todense()),
     ):
-        tensor = as_tensor(given)
+        tensor = read(given)
         assert isinstance(tensor, SparseTensor)
         (_, ones, observed), *_ = tensor.blocks()
         np.testing.assert_array_equal(ones, cells == 1)
         np.testing.assert_array_equal(observed, ~np.isnan(cells))
     with pytest.raises(InputError, match=r"^X holds 2.0 at \(0, 1\); cells must be 0, 1 or missing"):
-        as_tensor(scipy.sparse.coo_array(np.array([[1.0, 2.0]])))
+        read(scipy.sparse.coo_array(np.array([[1.0, 2.0]])))
     with pytest.raises(InputError, match=r"^X has fill value 1.0; give 0, or NaN"):
-        as_tensor(sparse.COO([[0], [1]], [0.0], shape=(3, 3), fill_value=1.0))
+        read(sparse.COO([[0], [1]], [0.0], shape=(3, 3), fill_value=1.0))
 
 
 def test_a_run_in_a_folder_is_resumed(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

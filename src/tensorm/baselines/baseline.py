@@ -13,7 +13,7 @@ from tensorm.data.checks import check_indices
 from tensorm.errors import InputError
 from tensorm.estimator.plan import check_observed
 from tensorm.model import Bits, boolean_product
-from tensorm.tensors import Tensor, as_tensor
+from tensorm.tensors import Tensor, read
 
 
 class Baseline(BaseEstimator):
@@ -65,6 +65,6 @@ class Baseline(BaseEstimator):
 
 def read_tensor(X: Any) -> Tensor:
     """Return X as a tensor, or raise if none of its cells is observed."""
-    tensor = as_tensor(X)
+    tensor = read(X)
     check_observed(tensor)
     return tensor

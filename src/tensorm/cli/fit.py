@@ -12,6 +12,8 @@ import click
 from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main, name_options, quietly, say
 from tensorm.cli.options import Assigned, Components, about_cells, read_named, read_tables
+from tensorm.data.files import ARRAYS
+from tensorm.data.text import kind_of
 from tensorm.estimator.load import resume
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.posterior.modes import read_modes
@@ -73,7 +75,7 @@ def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: An
     \b
     Examples:
       tensorm fit contacts.csv --modes hour,person,met --out runs/ward
-      tensorm fit badges.tsv --time-column t --modes i,j --pair i,j --undirected --out runs/badges
+      tensorm fit badges.tsv --time t --modes i,j --pair i,j --undirected --out runs/badges
       tensorm fit contacts.parquet --indices --components 7 --workers 2 --out runs/spread
       tensorm fit genes.csv --wide --modes patient,gene --components 8 --out runs/genes
       tensorm fit expression.csv --relational --modes patient,gene --components 4 --out runs/expression
@@ -95,7 +97,7 @@ def _fit(
     if options["shared"] and undirected is None:
         raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
     tensor, metadata = read_named(file, options, client)
-    if not (options["pair"] or options["relational"]):
+    if not (options["pair"] or options["wide"] or options["relational"] or kind_of(file) in ARRAYS):
         _note(_hint(tensor), quiet)
     metadata = share_metadata(tensor, metadata | read_tables(options["metadata"], tensor))
     model = TensOrMachine(

@@ -121,7 +121,7 @@ def read_named(file: Path, options: dict[str, Any], client: Any = None) -> tuple
     order = {mode: [label.strip() for label in labels.split(",")] for mode, labels in said["order"]}
     said |= {"order": order, "missing": said["missing"] or ()}
     tensor, metadata = read_with_metadata(file, Options(**said), client)
-    if said["unlisted"] == "missing" and tensor.n_ones == tensor.n_observed:
+    if said["unlisted"] == "missing" and said["value"] is None and tensor.n_ones == tensor.n_observed:
         raise InputError("--unlisted missing leaves only ones; name the column of 0 and 1 with --value.")
     return tensor, metadata
 

@@ -72,10 +72,11 @@ def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> 
     """Return a column from its rows; texts lose the blanks around them."""
     import pandas as pd
 
-    if array.dtype.kind == "i" and 0 < np.ptp(array) < CROWDED * len(array):  # quicker than a hash table
-        present = np.zeros(int(np.ptp(array)) + 1, np.bool_)
-        present[array - array.min()] = True
-        codes = (np.cumsum(present) - 1)[array - array.min()]
+    if array.dtype == np.int64 and 0 < np.ptp(array) < CROWDED * len(array):  # quicker than a hash table
+        offsets = array - array.min()
+        present = np.zeros(int(offsets.max()) + 1, np.bool_)
+        present[offsets] = True
+        codes = (np.cumsum(present) - 1)[offsets]
         return Column(name, codes, np.flatnonzero(present) + array.min(), place, **more)
     try:
         codes, values = pd.factorize(array)
@@ -110,7 +111,7 @@ def label(columns: Sequence[Column], order: Sequence[Any] | None = None) -> tupl
         labels, found = np.unique(np.concatenate([column.values for column in columns]), return_inverse=True)
     else:
         texts = [_text(column, value) for column in columns for value in column.values.tolist()]
-        ordered = sort_texts(set(texts)) if order is None else [str(item) for item in order]
+        ordered = sort_texts(set(texts)) if order is None else [*dict.fromkeys(map(str, order))]
         places = {text: n for n, text in enumerate(ordered)}
         stray = next((text for text in texts if text not in places), None)
         if stray is not None:
@@ -170,14 +171,19 @@ def as_written(texts: Sequence[str]) -> npt.NDArray[Any]:
     return array
 
 
-def read_values(column: Column, missing: Collection[str], threshold: float | None) -> npt.NDArray[np.float64]:
-    """Return 0, 1 or NaN for each row; yes, no, true, false and NA are understood."""
-    numbers = _distinct_numbers(column, missing, WORDS, "0, 1, or nothing where it is not known")
+def cut_numbers(numbers: npt.NDArray[Any], threshold: float | None) -> tuple[npt.NDArray[Any], int | None]:
+    """Return 0, 1 or NaN for each number, and which is the first that is something else."""
     if threshold is not None:
         numbers = np.where(np.isnan(numbers), np.nan, numbers >= threshold)
     odd = ~(np.isin(numbers, [0, 1]) | np.isnan(numbers))
-    if odd.any():
-        n = int(odd.argmax())
+    return numbers, int(odd.argmax()) if odd.any() else None
+
+
+def read_values(column: Column, missing: Collection[str], threshold: float | None) -> npt.NDArray[np.float64]:
+    """Return 0, 1 or NaN for each row; yes, no, true, false and NA are understood."""
+    numbers = _distinct_numbers(column, missing, WORDS, "0, 1, or nothing where it is not known")
+    numbers, n = cut_numbers(numbers, threshold)
+    if n is not None:
         raise InputError(
             f"column {column.name!r} holds {numbers[n]:.10g} in {column.where(n)}; give 0, 1 or nothing, or "
             "a threshold."

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tensorm.data.text import no_data, unreadable
+from tensorm.data.text import no_data
 from tensorm.errors import FileError
 
 NAMES = ("X", "observed")  # what the cells of an .npz file may be called if there are more arrays
@@ -23,34 +23,37 @@ def need(name: str, what: str, install: str) -> Any:
         raise FileError(f"{what} need {name}; install it with: pip install {install}.") from error
 
 
-def _read_npy(file: Path) -> Any:
+@contextmanager
+def _reading(file: Path, what: str, writer: str) -> Iterator[None]:
+    """Turn whatever a library raises when it reads a damaged file into one sentence."""
     try:
+        yield
+    except (FileError, MemoryError):
+        raise
+    except Exception as error:
+        raise FileError(f"{file} cannot be read as {what}; write it with {writer}.") from error
+
+
+def _read_npy(file: Path) -> Any:
+    with _reading(file, "an array of numbers", "numpy.save"):
         return np.load(file, allow_pickle=False, mmap_mode="r")  # read block by block as it is packed
-    except (OSError, ValueError, EOFError) as error:
-        raise FileError(f"{file} is not an array of numbers; save one with numpy.save.") from error
 
 
 def _read_npz(file: Path) -> Any:
-    try:
-        with np.load(file, allow_pickle=False) as arrays:
-            names = list(arrays)
-            name = names[0] if len(names) == 1 else next((name for name in NAMES if name in names), None)
-            if name is not None:
-                return arrays[name]
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise FileError(f"{file} holds no arrays of numbers; save them with numpy.savez.") from error
-    raise FileError(f"{file} holds {', '.join(names) or 'no array'}; call the one with the cells X.")
+    with _reading(file, "arrays of numbers", "numpy.savez"), np.load(file, allow_pickle=False) as arrays:
+        names = list(arrays)
+        name = names[0] if len(names) == 1 else next((name for name in NAMES if name in names), None)
+        if name is None:
+            raise FileError(f"{file} holds {', '.join(names) or 'no array'}; call the one with the cells X.")
+        return arrays[name]
 
 
 def _read_netcdf(file: Path) -> Any:
     need("h5netcdf", "netCDF files", "'tensorm[netcdf]'")
     import xarray
 
-    try:
-        dataset = xarray.load_dataset(file, engine="h5netcdf")
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise FileError(f"{file} cannot be read as netCDF; write it with xarray's to_netcdf.") from error
-    return _single(file, dataset)
+    with _reading(file, "netCDF", "xarray's to_netcdf"):
+        return _single(file, xarray.load_dataset(file, engine="h5netcdf"))
 
 
 def _single(file: Path, dataset: Any) -> Any:
@@ -63,23 +66,17 @@ def _read_zarr(file: Path) -> Any:
     zarr = need("zarr", "Zarr arrays", "'zarr>=3'")
     import xarray
 
-    try:
+    with _reading(file, "a zarr array", "zarr.save_array or xarray"):
         found = zarr.open(file, mode="r")
         if isinstance(found, zarr.Group) and len(found):
             return _single(file, xarray.load_dataset(file, engine="zarr", consolidated=False))
         return np.asarray(zarr.open_array(file, mode="r"))
-    except FileError:
-        raise
-    except (OSError, ValueError, KeyError, zarr.errors.BaseZarrError) as error:
-        raise FileError(f"{file} is not a zarr array; write one with zarr.save_array or xarray.") from error
 
 
 def _read_h5ad(file: Path) -> Any:
     anndata = need("anndata", "h5ad files", "'tensorm[bio]'")
-    try:
+    with _reading(file, "AnnData", "write_h5ad"):
         data = anndata.read_h5ad(file)
-    except (OSError, ValueError, KeyError) as error:
-        raise FileError(f"{file} cannot be read as AnnData; write it with write_h5ad.") from error
     if data.X is None:
         raise FileError(f"{file} has no matrix X; give one that has the cells there.")
     return data
@@ -89,10 +86,8 @@ def _read_parquet(file: Path) -> Any:
     import pandas as pd
 
     need("pyarrow", "Parquet files", "pyarrow")
-    try:
+    with _reading(file, "Parquet", "pandas or polars"):
         table = pd.read_parquet(file)
-    except (OSError, ValueError) as error:
-        raise unreadable(file, error) from error
     if not len(table):
         raise no_data(file)
     return table
@@ -103,16 +98,12 @@ def _read_excel(file: Path) -> Any:
     import pandas as pd
 
     need("openpyxl", "Excel files", "'tensorm[excel]'")
-    try:
-        sheet = pd.read_excel(file, header=None, na_values=[""], keep_default_na=False)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise unreadable(file, error) from error
-    sheet = sheet.dropna(how="all")
+    with _reading(file, "an Excel file", "a spreadsheet, or save the sheet as CSV"):
+        sheet = pd.read_excel(file, header=None, na_values=[""], keep_default_na=False).dropna(how="all")
     if len(sheet) < 2:
         raise no_data(file)
-    table = sheet.iloc[1:].infer_objects()
     names = ["" if pd.isna(name) else str(name).strip() for name in sheet.iloc[0]]
-    return table.set_axis(names, axis=1).reset_index(drop=True)
+    return sheet.iloc[1:].infer_objects().set_axis(names, axis=1).reset_index(drop=True)
 
 
 ARRAYS: dict[str, Callable[[Path], Any]] = {

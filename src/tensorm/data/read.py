@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.columns import as_written, numbers_in
+from tensorm.data.columns import as_written, cut_numbers, numbers_in
 from tensorm.data.coordinates import Listing
 from tensorm.data.files import ARRAYS, FRAMES
 from tensorm.data.inputs import OTHER_VALUE, Matrix, Observations, is_a, is_sparse, observe, read_matrix
@@ -96,8 +96,8 @@ def read_columns(path: str | os.PathLike[str], keys: Sequence[str]) -> tuple[dic
         values = column.values
         if name != key and column.kind == "O" and all(isinstance(value, str) for value in values):
             values = as_written(values.tolist())
-        columns[name] = [*values.tolist(), None]
-        columns[name] = [columns[name][code] for code in column.codes]
+        known = [*values.tolist(), None]
+        columns[name] = [known[code] for code in column.codes]
     return columns, table
 
 
@@ -222,15 +222,12 @@ def _list_sparse(X: Any, options: Options) -> Listing:
     columns = tuple(coords) if coords is not None else (matrix.row, matrix.col)
     values = np.asarray(matrix.data, np.float64)
     values = np.where(np.isin(values, numbers_in(options.missing)), np.nan, values)
-    if options.threshold is not None:
-        if fill == 0 and options.threshold <= 0:
-            raise InputError(
-                f"threshold is {options.threshold}, so all unlisted cells would be 1; give one above 0."
-            )
-        values = np.where(np.isnan(values), np.nan, values >= options.threshold)
-    odd = ~(np.isin(values, [0, 1]) | np.isnan(values))
-    if odd.any():
-        n = int(odd.argmax())
+    if options.threshold is not None and fill == 0 and options.threshold <= 0:
+        raise InputError(
+            f"threshold is {options.threshold}, so all unlisted cells would be 1; give one above 0."
+        )
+    values, n = cut_numbers(values, options.threshold)
+    if n is not None:
         cell = tuple(int(column[n]) for column in columns)
         raise InputError(f"X holds {values[n]} at {cell}; {OTHER_VALUE}.")
     return Listing(columns, tuple(X.shape), values, "zero" if fill == 0 else "missing")

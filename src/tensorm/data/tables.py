@@ -27,15 +27,16 @@ class FrameTable:
         self.title = title
         try:
             self._frame = nw.from_native(frame, eager_only=True)
-            self.names = [str(name) for name in self._frame.columns]
+            self._natives = {str(name): name for name in self._frame.columns}
         except nw.exceptions.DuplicateError as error:
             raise InputError(f"{title} has several columns with the same name; give each its own.") from error
+        self.names = list(self._natives)
         if not len(self._frame):
             raise InputError(f"{title} holds no data; give a table with rows.")
 
     def column(self, name: str, exact: bool = True) -> Column:
         """Return a column; its values have the types that they have in the table."""
-        series = self._frame[:, self.names.index(name)]
+        series = self._frame.get_column(self._natives[name])
         categories = list(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
         if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
             series = series.dt.replace_time_zone(None)  # as the clock showed

@@ -79,15 +79,16 @@ class TextTable:
         if not len(self._frame):
             raise no_data(self.path)
         names = first if header else self._name_columns(wanted)
-        self._at = [k for k, name in enumerate(names) if name or not self._frame[k].isna().all()]
-        self.names = [names[k] for k in self._at]
+        kept = [k for k, name in enumerate(names) if name or not self._frame[k].isna().all()]
+        self.names = [names[k] for k in kept]
+        self._numbers = dict(zip(self.names, kept, strict=True))
         for name, times in Counter(filter(None, self.names)).items():
             if times > 1:
                 raise FileError(f"{path} has {times} columns with the name {name!r}; give each its own.")
 
     def column(self, name: str, exact: bool = True) -> Column:
         """Return a column; if ``exact``, numbers that are written differently are different labels."""
-        k = self._at[self.names.index(name)]
+        k = self._numbers[name]
         series = self._frame[k]
         kind = series.dtype.kind
         if exact and kind != "O" and not (kind == "i" and self._is_plain):

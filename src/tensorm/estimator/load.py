@@ -13,7 +13,7 @@ from tensorm.estimator.plan import make_plan, make_tensor
 from tensorm.selection import Selection
 from tensorm.storage import FIT, RUN, find_file, open_run, read_fit
 from tensorm.storage.files import as_path, quote
-from tensorm.tensors import as_tensor
+from tensorm.tensors import read
 
 MOST_JOBS = 4096  # in a file
 
@@ -77,7 +77,7 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
         if selection is not None:
             model.selection_ = selection
         return model
-    run = open_run(folder, TensOrMachine._get_param_names(), None if X is None else as_tensor(X))
+    run = open_run(folder, TensOrMachine._get_param_names(), None if X is None else read(X))
     model = TensOrMachine(**run.settings).set_params(progress=progress)
     tensor = make_tensor(run.tensor, model.symmetric)
     return model._run(tensor, replace(make_plan(model, tensor), target=run.target), folder)

@@ -20,7 +20,7 @@ from tensorm.posterior.contributions import Contribution, contributions, stronge
 from tensorm.posterior.predict import average_box, average_cells, unite_box, unite_cells
 from tensorm.posterior.uncertainty import CellSummary, EntrySummary, summarise_cells, summarise_entries
 from tensorm.sampler.state import Trace
-from tensorm.tensors import as_tensor
+from tensorm.tensors import read
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.memory import check_fits
@@ -138,7 +138,7 @@ class Posterior:
 
     def check_tensor(self, X: Any, name: str = "X") -> Tensor:
         """Return X as a tensor, or raise unless it has the shape of the fit."""
-        tensor = as_tensor(X)
+        tensor = read(X)
         if tensor.shape != self.shape:
             raise InputError(f"{name} has shape {tensor.shape}; give {self.shape}, as in fit.")
         return tensor

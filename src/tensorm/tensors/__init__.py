@@ -21,9 +21,6 @@ __all__ = [
     "Stream",
     "SymmetricTensor",
     "Tensor",
-    "as_tensor",
     "pick_storage",
     "read",
 ]
-
-as_tensor = read

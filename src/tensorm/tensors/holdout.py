@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tensorm.data.checks import check_generator, check_mask, check_mode
 from tensorm.data.inputs import is_a
 from tensorm.errors import InputError
-from tensorm.tensors import as_tensor
+from tensorm.tensors import read
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.choosing import check_share
 from tensorm.tensors.pick import to_sparse
@@ -52,7 +52,7 @@ def train_test_mask(
     ndarray of bool
         True for the cells that are held out; of the shape of X. ``hide`` takes them out.
     """
-    share, rng, tensor = check_share(test_size), check_generator(random_state), as_tensor(X)
+    share, rng, tensor = check_share(test_size), check_generator(random_state), read(X)
     pair = check_symmetric(symmetric, tensor.modes, tensor.shape)
     return tensor.choose_mask(share, rng, pair, stratify)[0]
 
@@ -78,7 +78,7 @@ def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: A
         ``score_cells(values, model.predict_proba(cells))`` measures how well they are predicted. Where zeros
         are sampled, probabilities are right for all cells, not for the sample: look at the AUC.
     """
-    share, rng, tensor = check_share(test_size), check_generator(random_state), as_tensor(X)
+    share, rng, tensor = check_share(test_size), check_generator(random_state), read(X)
     if tensor.mirrored is not None:  # a cell would reveal its mirror image
         raise InputError(
             f"X is a {type(tensor).__name__}; use its own hold_out, or train_test_mask, instead."

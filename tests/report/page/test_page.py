@@ -20,7 +20,7 @@ from tensorm.report.page import render_report, write_report
 from tensorm.report.page.cells import component_cells, slice_cells, thin
 from tensorm.report.page.charts import chart_selection, ticks
 from tensorm.report.selection import Candidate, Selection, Trial
-from tensorm.tensors import as_tensor
+from tensorm.tensors import read
 
 HOSTILE = ["<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", '"><b>', "{{ 7*7 }}"]
 SELECTION = Selection(
@@ -198,7 +198,7 @@ def test_large_tensors_are_thinned_out() -> None:
     posterior = make_posterior([[factors]])
     rng = np.random.default_rng(0)
     X = rng.random((400, 300, 50)) < 0.5
-    tensor = as_tensor(X)
+    tensor = read(X)
     slices = slice_cells(posterior, tensor)
     assert (len(slices.row_indices), len(slices.column_indices), len(slices.titles)) == (160, 160, 24)
     assert not slices.complete
@@ -221,7 +221,7 @@ def test_the_cells_of_a_component_are_shares_of_observed_ones() -> None:
     X[[1, 2], 0, 1] = 1
     X[1, 0, 2] = np.nan
     X[1:4, 1, 1] = np.nan
-    block = component_cells(posterior, as_tensor(X), 0)
+    block = component_cells(posterior, read(X), 0)
     shares = np.reshape(block.shares, (5, 5))
     assert (shares[0, 1], shares[0, 2], shares[1, 1], shares[2, 2]) == (67, 0, -1, 0)
     predicted = component_cells(posterior, None, 0)
