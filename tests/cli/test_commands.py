@@ -110,12 +110,12 @@ def test_options_of_read_have_the_same_names_here(folder, monkeypatch) -> None:
     wide = ["--wide", "--threshold", 1.5, "--modes", "patient,gene", "--missing", "-1"]
     result = run("fit", "expression.csv", *wide, *small, "--out", "runs/threshold")
     assert result.exit_code == 0, result.output
-    assert load(folder / "runs/threshold/fit.nc").posterior_.shape == (12, 6)
+    assert load(folder / "runs/threshold").posterior_.shape == (12, 6)
     days = ["--order", "day=Mon,Tue,Wed", "--no-header", "--modes", "day,who"]
     (folder / "days.csv").write_text("Tue,ann\nMon,bob\n")
     result = run("fit", "days.csv", *days, *small, "--out", "runs/days")
     assert result.exit_code == 0, result.output
-    assert load(folder / "runs/days/fit.nc").labels_[0].tolist() == ["Mon", "Tue", "Wed"]
+    assert load(folder / "runs/days").labels_[0].tolist() == ["Mon", "Tue", "Wed"]
 
 
 def test_a_table_becomes_a_page_that_names_its_people(folder, monkeypatch) -> None:

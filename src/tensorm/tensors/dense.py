@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,7 @@ class DenseTensor(SlicedTensor):
     """
 
     ESSENTIAL = "ones"
+    _kernels: ClassVar[Any] = kernels
     _views: list[View]
 
     def __init__(self, X: Any) -> None:
@@ -142,7 +143,7 @@ def _view(mode: int, layout: Layout) -> View:
     rows = tuple(k for k in layout.rows if k != mode)
     stride, offsets = layout.view(mode)
     source = kernels.Packed(layout.words, layout.observed, not layout.observed.size, stride, offsets)
-    return View(kernels, tuple(source), rows, layout.packed, layout.span)
+    return View(tuple(source), rows, layout.packed, layout.span)
 
 
 def plan_layouts(shape: Sequence[int]) -> list[tuple[int, ...]]:

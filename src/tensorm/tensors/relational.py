@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -97,6 +97,7 @@ class RelationalTensor(SlicedTensor):
     """
 
     ESSENTIAL = "ranks"
+    _kernels: ClassVar[Any] = kernels
 
     def __init__(
         self,
@@ -356,7 +357,7 @@ class RelationalTensor(SlicedTensor):
             is_part=part is not None,
             held=tuple(held),
         )
-        return View(kernels, tuple(source), (rows,), (packed,), self._spans[packed])
+        return View(tuple(source), (rows,), (packed,), self._spans[packed])
 
     @cached_property
     def _spans(self) -> list[tuple[int, ...]]:

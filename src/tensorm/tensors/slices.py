@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ WORTH_THREADS = 2**26  # cells times components below which a second thread cost
 class View(NamedTuple):
     """How the slices of one mode are read."""
 
-    kernels: Any  # the module that reads such a source
     source: tuple[Any, ...]  # what a kernel reads them from; plain tuples, whose types numba tells sooner
     rows: tuple[int, ...]  # modes that index the rows of a slice
     packed: tuple[int, ...]  # modes along which a row runs
@@ -32,6 +31,8 @@ class View(NamedTuple):
 
 class SlicedTensor(Tensor):
     """Verbs that need no more than a view of each mode's slices; a subclass offers what is abstract here."""
+
+    _kernels: ClassVar[Any]  # the module that reads such a view
 
     if TYPE_CHECKING:
 
@@ -56,7 +57,7 @@ class SlicedTensor(Tensor):
         given = view.source, _masks(view, factors), tuple(rule), tuple(stream)
 
         def update(start: int, stop: int) -> None:
-            view.kernels.update_rows(factor, rows[start:stop], *given)
+            self._kernels.update_rows(factor, rows[start:stop], *given)
 
         share_rows(update, len(rows), self._threads(factors.n_components))
         return factor
@@ -68,7 +69,7 @@ class SlicedTensor(Tensor):
         inner = math.prod(self.shape[k] for k in side[side.index(other) + 1 :])
         tie = in_rows, inner, combine([factors[k] for k in side if k != other], factors.n_components)
         given = view.source, _masks(view, factors), tie, tuple(rule), tuple(stream)
-        view.kernels.update_tied(factor, rows, *given)
+        self._kernels.update_tied(factor, rows, *given)
         return factor
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
@@ -78,7 +79,7 @@ class SlicedTensor(Tensor):
 
         def count(start: int, stop: int) -> None:
             some = counts[0, start:stop], counts[1, start:stop]
-            view.kernels.count_entries(some, factor, rows[start:stop], *given)
+            self._kernels.count_entries(some, factor, rows[start:stop], *given)
 
         share_rows(count, len(rows), self._threads(factors.n_components))
         return counts
@@ -108,7 +109,7 @@ class SlicedTensor(Tensor):
         given = view.source, _masks(view, factors)
 
         def count(start: int, stop: int) -> tuple[int, int]:
-            covered: tuple[int, int] = view.kernels.count_covered(
+            covered: tuple[int, int] = self._kernels.count_covered(
                 counts, factors[0], rows[start:stop], *given
             )
             return covered
