@@ -12,12 +12,13 @@ import os
 import sys
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
+from tensorm.data.files import need
 from tensorm.errors import FileError
 
 FOLDER = "TENSORM_DATA"
+POOCH = ("pooch", "Public data", "'tensorm[data]'")
 
 
 class Source(NamedTuple):
@@ -69,7 +70,7 @@ def fetch(*paths: str) -> tuple[Path, dict[str, str]]:
     path, file = folder / name, FILES[name]
     source = SOURCES[file.source]
     if not (source.build or os.environ.get(FOLDER)):
-        _download(name)
+        _download(folder, name)
     elif not path.exists():
         raise FileError(f"No such file: {path}; {_advice(name)}.")
     elif file.sha256 and checksum(path, file.pattern) != file.sha256:
@@ -81,7 +82,7 @@ def fetch(*paths: str) -> tuple[Path, dict[str, str]]:
 
 def data_folder() -> Path:
     """Return the folder TENSORM_DATA, or the user's cache if that is not set."""
-    return Path(os.environ.get(FOLDER) or _pooch().os_cache("tensorm"))
+    return Path(os.environ.get(FOLDER) or need(*POOCH).os_cache("tensorm"))
 
 
 def checksum(path: Path, pattern: str = "") -> str:
@@ -95,24 +96,13 @@ def checksum(path: Path, pattern: str = "") -> str:
     return hashlib.sha256("".join(f"{part.name}\0{checksum(part)}\n" for part in parts).encode()).hexdigest()
 
 
-def _download(name: str) -> None:
-    pooch = _pooch()
-    plain = {name: file for name, file in FILES.items() if not SOURCES[file.source].build}
-    hashes = {name: f"sha256:{file.sha256}" for name, file in plain.items()}
-    origins = {name: file.origin for name, file in plain.items()}
+def _download(folder: Path, name: str) -> None:
+    file, pooch = FILES[name], need(*POOCH)
     try:
-        pooch.create(data_folder(), "", registry=hashes, urls=origins).fetch(name)
+        pooch.retrieve(file.origin, f"sha256:{file.sha256}", name, folder)
     except (OSError, ValueError) as error:  # requests' errors are OSErrors
         reason = type(error).__name__ if isinstance(error, OSError) else "wrong checksum"
-        raise FileError(f"Cannot download {FILES[name].source} ({reason}); {_advice(name)}.") from error
-
-
-def _pooch() -> ModuleType:
-    try:
-        import pooch
-    except ImportError as error:
-        raise FileError("Public data need pooch; install it with: pip install 'tensorm[data]'.") from error
-    return pooch
+        raise FileError(f"Cannot download {file.source} ({reason}); {_advice(name)}.") from error
 
 
 def _advice(name: str) -> str:
