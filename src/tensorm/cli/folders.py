@@ -15,8 +15,8 @@ from tensorm.errors import FileError
 from tensorm.estimator.load import load
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.report.metadata import is_missing
-from tensorm.storage import FIT, RUN, check_folder, find_file, open_run
 from tensorm.storage.files import replace_file
+from tensorm.storage.run import FIT, RUN, check_folder, find_file, open_run
 from tensorm.tensors import Tensor
 
 METADATA, COMMAND = "metadata.json", "command.json"

@@ -19,7 +19,6 @@ from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import FLIPS, Target
 from tensorm.storage.archive import Stored
 
-ORDERS = {"random": True, "fixed": False}
 MOST_COMPONENTS = 2**24
 
 
@@ -110,7 +109,7 @@ def read_target(tree: Stored, shape: Sequence[int]) -> Target:
         prior=prior,
         seed=np.uint64(tree.integer("seed", 0, 2**64 - 1)),
         flips=FLIPS[tree.word("flips", tuple(FLIPS))],
-        shuffle=ORDERS[tree.word("order", tuple(ORDERS))],
+        shuffle=tree.word("order", ("random", "fixed")) == "random",
     )
 
 

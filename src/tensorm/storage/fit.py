@@ -115,27 +115,20 @@ def read_modes(file: Stored) -> tuple[tuple[int, ...], tuple[str, ...], Labels]:
     modes, sizes = file.value("modes"), file.value("shape")
     if not isinstance(modes, list) or not 2 <= len(modes) <= 64 or not all(_is_mode(mode) for mode in modes):
         raise file.refuse("the names of the modes are not a list of 2 to 64 names")
-    if not isinstance(sizes, list) or len(sizes) != len(modes) or not _is_shape(sizes):
-        raise file.refuse(f"shape is {quote(sizes)}, not {len(modes)} sizes")
-    pairs = enumerate(zip(modes, sizes, strict=True))
-    labels = tuple(read_labels(file, f"mode_{k}", mode["labels"], size) for k, (mode, size) in pairs)
-    return tuple(sizes), tuple(mode["name"] for mode in modes), labels
-
-
-def _is_shape(sizes: list[Any]) -> bool:
     try:
-        return check_shape(sizes) == tuple(sizes)
+        shape = check_shape(sizes) if isinstance(sizes, list) else ()
     except InputError:
-        return False
+        shape = ()
+    if len(shape) != len(modes):
+        raise file.refuse(f"shape is {quote(sizes)}, not {len(modes)} sizes")
+    pairs = enumerate(zip(modes, shape, strict=True))
+    labels = tuple(read_labels(file, f"mode_{k}", mode["labels"], size) for k, (mode, size) in pairs)
+    return shape, tuple(mode["name"] for mode in modes), labels
 
 
 def _is_mode(mode: Any) -> bool:
-    return (
-        isinstance(mode, dict)
-        and mode.keys() == {"name", "labels"}
-        and isinstance(mode["name"], str)
-        and isinstance(mode["labels"], (str, type(None)))
-    )
+    complete = isinstance(mode, dict) and mode.keys() == {"name", "labels"}
+    return complete and isinstance(mode["name"], str) and isinstance(mode["labels"], (str, type(None)))
 
 
 def _check_chains(file: Stored, traces: Sequence[Trace]) -> None:

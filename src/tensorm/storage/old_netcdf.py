@@ -11,7 +11,7 @@ import json
 import math
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +25,8 @@ TYPES = ("|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8", "
 TEXTS = ("text", "text objects", "bytes", "json")  # kinds of labels
 
 
-def read_tree(path: Path, file: BinaryIO) -> dict[str, Any]:
+def read_tree(path: Path, content: memoryview) -> dict[str, Any]:
     """Return what a file of the first edition holds, as the tree of an archive."""
-    file.seek(0)
-    content = memoryview(file.read())
     index = _find_index(path, content)
     with refusing(path, "its index is damaged"):
         tree, _ = _read_group(json.loads(bytes(index)), content, len(content))
