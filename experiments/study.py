@@ -23,7 +23,7 @@ from tensorm import TensOrMachine, load, resume, select_components
 from tensorm.errors import InputError
 from tensorm.posterior.modes import MEMBER
 from tensorm.report.selection import Selection
-from tensorm.storage import RUN, find_file
+from tensorm.storage.run import RUN, find_file
 
 FIGURES = "../figures"  # as seen from docs/gallery
 NEUTRAL = ("quick", "fresh")  # options that do not change what is found

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tensorm import FileError, InputError, datasets
+from tensorm.datasets.public import FIRST_WEEK, WEEK
 from tensorm.datasets.registry import FILES
-from tensorm.datasets.students import FIRST_WEEK, WEEK
 
 
 @pytest.fixture

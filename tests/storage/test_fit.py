@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 import forge
 import tensorm
 from tensorm import FileError, TensOrMachine, datasets
-from tensorm.storage import FORMAT_VERSION
+from tensorm.storage.fit import FORMAT_VERSION
 
 
 def fit(X: object, **settings: object) -> TensOrMachine:

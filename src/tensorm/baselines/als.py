@@ -132,22 +132,18 @@ class BooleanALS(Baseline):
         if self.missing == "zero":
             tensor = DenseTensor(np.concatenate([ones for _, ones, _ in tensor.blocks()]))
         tensor = tensor.with_threads(threads)
-        best: Descent | None = None
+        found = []
         with announcing_compilation(self.progress), ticking("starts", n_init, self.progress) as tick:
             for _ in range(n_init):
-                found = descend(tensor, start(tensor, L, rng), max_iter)
-                best = found if best is None or found.wrong < best.wrong else best
+                found.append(descend(tensor, start(tensor, L, rng), max_iter))
                 tick()
-        assert best is not None
+        best = min(found, key=lambda descent: descent.wrong)
         self.factors_ = best.factors.bits()
         self.error_ = best.wrong / tensor.n_observed
         self.n_iter_ = best.rounds
         if not best.converged:
-            warnings.warn(
-                f"The error was still falling after {max_iter} rounds; increase max_iter.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            text = f"The error was still falling after {max_iter} rounds; increase max_iter."
+            warnings.warn(text, ConvergenceWarning, stacklevel=2)
         return self
 
 

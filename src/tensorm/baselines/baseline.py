@@ -14,6 +14,7 @@ from tensorm.errors import InputError
 from tensorm.estimator.plan import check_observed
 from tensorm.model import Bits, boolean_product
 from tensorm.tensors import Tensor, read
+from tensorm.tensors.factors import Factors
 
 
 class Baseline(BaseEstimator):
@@ -52,11 +53,7 @@ class Baseline(BaseEstimator):
         tensor = read_tensor(X)
         if tensor.shape != self._shape:
             raise InputError(f"X has shape {tensor.shape}; give {self._shape}, as in fit.")
-        first, *rest = self.factors_
-        correct = 0
-        for where, ones, observed in tensor.blocks():
-            correct += int(np.count_nonzero((boolean_product([first[where], *rest]) == ones) & observed))
-        return correct / tensor.n_observed
+        return tensor.confusion(Factors.from_bits(self.factors_)).correct / tensor.n_observed
 
     @property
     def _shape(self) -> tuple[int, ...]:

@@ -101,10 +101,11 @@ class WalkNMerge(Baseline):
         if self.n_components is not None:
             most = check_count("n_components", self.n_components, 1, ", or None")
         density = check_number("density", self.density)
-        counts = {name: check_count(name, getattr(self, name), 1) for name in WALK}
+        names = ("n_walks", "restarts", "walk_length", "patience")
+        n_walks, restarts, length, patience = (check_count(name, getattr(self, name), 1) for name in names)
         rng = check_generator(self.random_state)
         ones = Ones.of(read_tensor(X))
-        large = list(walk(ones, density, rng, **counts))
+        large = list(walk(ones, density, rng, n_walks * restarts, length, patience))
         small = list(smallest(ones, large, rng))
         chosen, self.length_ = shorten(ones, merge(ones, large + small, density), most)
         self.factors_ = [np.zeros((size, len(chosen)), np.bool_) for size in ones.shape]
@@ -112,9 +113,6 @@ class WalkNMerge(Baseline):
             for factor, index in zip(self.factors_, block, strict=True):
                 factor[index, l] = True
         return self
-
-
-WALK = ("n_walks", "walk_length", "restarts", "patience")
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,16 +177,8 @@ class Ones:
 
     def inside(self, block: Block) -> Indices:
         """Return the numbers of the ones inside a block."""
-        member = np.ones(len(self), np.bool_)
-        for mode, index in enumerate(block):
-            flags = np.zeros(self.shape[mode], np.bool_)
-            flags[index] = True
-            member &= flags[self.cells[:, mode]]
-        return np.flatnonzero(member)
-
-    def density(self, block: Block) -> float:
-        """Return the share of ones in a block."""
-        return len(self.inside(block)) / volume(block)
+        member = [np.isin(column, index) for column, index in zip(self.cells.T, block, strict=True)]
+        return np.flatnonzero(np.logical_and.reduce(member))
 
 
 def volume(block: Block) -> int:
@@ -197,14 +187,7 @@ def volume(block: Block) -> int:
 
 
 def walk(
-    ones: Ones,
-    density: float,
-    rng: np.random.Generator,
-    *,
-    n_walks: int,
-    walk_length: int,
-    restarts: int,
-    patience: int,
+    ones: Ones, density: float, rng: np.random.Generator, n_walkers: int, length: int, patience: int
 ) -> Iterator[Block]:
     """Yield blocks of cells that walks from a common start visit more often than others."""
     unseen = np.ones(len(ones), np.bool_)
@@ -213,8 +196,8 @@ def walk(
         start = rng.choice(np.flatnonzero(unseen))
         unseen[start] = False
         visits = np.zeros(len(ones), np.int64)
-        at = np.full(n_walks * restarts, start)
-        for _ in range(walk_length):
+        at = np.full(n_walkers, start)
+        for _ in range(length):
             at = ones.step(at, rng)
             visits += np.bincount(at, minlength=len(ones))
         often = visits > visits[visits > 0].mean()
@@ -290,7 +273,7 @@ def merge(ones: Ones, blocks: Sequence[Block], density: float) -> list[Block]:
             if not adjoin(block, other):
                 continue
             union = tuple(np.union1d(a, b) for a, b in zip(block, other, strict=True))
-            if ones.density(union) >= density:
+            if len(ones.inside(union)) / volume(union) >= density:
                 pending[i] = union
                 break
         else:

@@ -1,6 +1,6 @@
-"""The command line: one module for each command, which reads arguments, calls the package and prints."""
+"""The command line: commands that read arguments, call the package and print."""
 
-from tensorm.cli import data, demo, fit, predict, report, select
+from tensorm.cli import data, fit, results, select
 from tensorm.cli.groups import main
 
-__all__ = ["data", "demo", "fit", "main", "predict", "report", "select"]
+__all__ = ["data", "fit", "main", "results", "select"]

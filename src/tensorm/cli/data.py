@@ -1,47 +1,87 @@
-"""``tensorm simulate`` and ``tensorm datasets``: data to try things on."""
+"""``tensorm demo``, ``tensorm simulate`` and ``tensorm datasets``: data to try things on."""
 
 from __future__ import annotations
 
 import io
 import os
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from tensorm import datasets
+from tensorm.cli import options
 from tensorm.cli.groups import main, say
 from tensorm.data.files import need
-from tensorm.datasets import cancer, hospital, nations, simulate, students, ward
 from tensorm.datasets.registry import FOLDER, SOURCES
 from tensorm.errors import FileError
+from tensorm.estimator.machine import TensOrMachine
+from tensorm.posterior.align import similarity
 from tensorm.storage.files import replace_file
 
 MADE = {
-    "ward": (ward, "13 hours x 75 people x 75 people, invented, with known groups"),
-    "hospital": (hospital, "13 hours x 75 people x 75 people, contacts measured by badges"),
-    "students": (students, "9 weeks x 7 regions x 47 students, where they sat"),
-    "nations": (nations, "14 nations x 55 relations x 14 nations"),
-    "cancer": (cancer, "8,943 patients x 1,046 microRNAs, expression"),
+    "ward": (datasets.ward, "13 hours x 75 people x 75 people, invented, with known groups"),
+    "hospital": (datasets.hospital, "13 hours x 75 people x 75 people, contacts measured by badges"),
+    "students": (datasets.students, "9 weeks x 7 regions x 47 students, where they sat"),
+    "nations": (datasets.nations, "14 nations x 55 relations x 14 nations"),
+    "cancer": (datasets.cancer, "8,943 patients x 1,046 microRNAs, expression"),
 }
 
 
-@main.command("simulate")
-@click.option("--shape", default="20,20,20", show_default=True, help="Sizes of the modes.")
-@click.option(
-    "--rank", type=click.IntRange(min=1), default=5, show_default=True, help="Number of planted components."
-)
-@click.option("--density", type=float, default=0.3, show_default=True, help="Expected share of ones.")
-@click.option("--noise", type=float, default=0.1, show_default=True, help="Share of cells flipped.")
-@click.option("--missing", type=float, default=0.0, show_default=True, help="Share of cells missing.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
+@main.command()
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    help="File to write, .npz or .npy.",
+    type=options.FOLDER,
+    default="demo",
+    help="Folder for the figure and the report; created if necessary.",
 )
-def simulate_command(shape: str, out: Path, seed: int, **options: Any) -> None:
+@click.option("--components", type=options.COUNT, default=7, help="Number of components.")
+@options.seed
+def demo(out: Path, components: int, seed: int) -> None:
+    """Try tensorm on invented contacts in a hospital ward."""
+    out.mkdir(parents=True, exist_ok=True)
+    X, truth = datasets.ward(), datasets.ward_truth()
+    roles = {"person": X.role, "met": X.role}
+    say(
+        f"Who met whom on an invented hospital ward: {X.shape[0]} hours x {X.shape[1]} people x {X.shape[2]} "
+        f"people, {np.nanmean(X):.1%} of the cells are 1."
+    )
+    start = time.perf_counter()
+    model = TensOrMachine(n_components=components, random_state=seed).fit(X)
+    seconds = time.perf_counter() - start
+    say(f"{components} components from {model.posterior_.n_draws:,} draws, in {seconds:.1f} s:\n")
+    for text in model.describe(roles):
+        say(text, bold=r"^Components? \d+")
+    say(f"\n{_name_planted(model.factors_, truth)}")
+    picture = out / "factors.png"
+    model.plot(groups=roles).savefig(picture, dpi=110)
+    say(f"Figure of the factors: {picture}")
+    report = out / "report.html"
+    model.report(report, X, metadata=roles, title="Who met whom on an invented hospital ward")
+    say(f"Report, to open in a browser: {report}")
+
+
+def _name_planted(factors: Sequence[Any], truth: datasets.WardTruth) -> str:
+    """Return a sentence on which component is which planted group."""
+    alike = similarity([factor.astype(float) for factor in truth.factors], factors)
+    found = {name: int(row.argmax()) for name, row in zip(truth.names, alike, strict=True) if row.max() > 0.9}
+    which = ", ".join(f"{name} ({component})" for name, component in found.items()) or "none"
+    many = "All" if len(found) == len(truth.names) else f"{len(found)} of the"
+    return f"{many} {len(truth.names)} groups planted in the data were found: {which}."
+
+
+@main.command("simulate")
+@click.option("--shape", default="20,20,20", help="Sizes of the modes.")
+@click.option("--rank", type=options.COUNT, default=5, help="Number of planted components.")
+@click.option("--density", type=float, default=0.3, help="Expected share of ones.")
+@click.option("--noise", type=float, default=0.1, help="Share of cells flipped.")
+@click.option("--missing", type=float, default=0.0, help="Share of cells missing.")
+@options.seed
+@click.option("--out", type=options.FILE, required=True, help="File to write, .npz or .npy.")
+def simulate_command(shape: str, out: Path, seed: int, **given: Any) -> None:
     """Write a random tensor with planted components, as in the paper.
 
     \b
@@ -52,7 +92,7 @@ def simulate_command(shape: str, out: Path, seed: int, **options: Any) -> None:
         sizes = tuple(int(size) for size in shape.split(","))
     except ValueError:
         raise click.UsageError(f"--shape is {shape!r}; write sizes as 20,20,20.") from None
-    sim = simulate(sizes, random_state=seed, **options)
+    sim = datasets.simulate(sizes, random_state=seed, **given)
     text = io.BytesIO()
     if out.suffix == ".npy":
         np.save(text, sim.observed)
@@ -62,7 +102,7 @@ def simulate_command(shape: str, out: Path, seed: int, **options: Any) -> None:
     else:
         raise FileError(f"{out} has an unsupported file type; give a name that ends in .npz or .npy.")
     replace_file(out, text.getvalue())
-    say(f"Wrote {out}, {' x '.join(map(str, sizes))} cells with {options['rank']} components.")
+    say(f"Wrote {out}, {' x '.join(map(str, sizes))} cells with {given['rank']} components.")
 
 
 @main.group("datasets")
@@ -92,9 +132,7 @@ def list_command() -> None:
 
 @datasets_group.command("get")
 @click.argument("name", type=click.Choice(list(MADE)))
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write; NAME.nc by default."
-)
+@click.option("--out", type=options.FILE, help="File to write; NAME.nc by default.")
 def get_command(name: str, out: Path | None) -> None:
     """Save a data set with its labels as netCDF, for `tensorm fit`.
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tensorm.cli.folders import Folder
+from tensorm.cli import options
+from tensorm.cli.folders import METADATA, read_mapping, starting
 from tensorm.cli.groups import main, name_options, quietly, say
-from tensorm.cli.options import Assigned, Components, about_cells, read_named, read_tables
 from tensorm.data.files import ARRAYS
 from tensorm.data.text import kind_of
 from tensorm.estimator.load import resume
@@ -23,50 +25,46 @@ from tensorm.report.selection import Selection
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
 
+LOG = logging.getLogger("tensorm")  # shown as notes, unless --quiet is set
+
+
+def components(value: str) -> int | str:
+    """Read a number, or auto."""
+    if value == "auto":
+        return value
+    if not value.isdigit() or int(value) < 1:
+        raise click.BadParameter(f"{value!r} is neither auto nor a number of at least 1")
+    return int(value)
+
 
 @main.command("fit")
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--out", type=options.FOLDER, required=True, help="Folder for the results.")
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder for the results."
+    "--components", type=components, default="auto", metavar="AUTO|NUMBER", help="Number of components."
 )
-@click.option(
-    "--components", type=Components(), default="auto", show_default=True, help="Number of components."
-)
-@about_cells
-@click.option("--shared", is_flag=True, help="The two modes of an undirected pair share one factor.")
-@click.option(
-    "--metadata",
-    type=Assigned("mode=file", "person=roles.csv"),
-    multiple=True,
-    help="Table about a mode's labels, such as person=roles.csv.",
-)
-@click.option(
-    "--chains", type=click.IntRange(min=1), default=4, show_default=True, help="Number of independent chains."
-)
+@options.about_cells
+@options.metadata
+@click.option("--chains", type=options.COUNT, default=4, help="Number of independent chains.")
 @click.option(
     "--burn-in",
     type=click.IntRange(min=0),
     help="Sweeps before the first draw; chosen automatically by default.",
 )
-@click.option("--draws", type=click.IntRange(min=1), default=250, show_default=True, help="Draws per chain.")
+@click.option("--draws", type=options.COUNT, default=250, help="Draws per chain.")
 @click.option(
     "--noise",
     type=click.Choice(["asymmetric", "symmetric"]),
     default="asymmetric",
-    show_default=True,
     help="Two rates of ones, inside and outside the components, or one error rate.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
-@click.option(
-    "--jobs", type=click.IntRange(min=1), help="Number of threads; one per processor core by default."
-)
-@click.option(
-    "--workers", type=click.IntRange(min=1), help="Distribute the cells over this many local processes."
-)
+@options.seed
+@options.jobs
+@click.option("--workers", type=options.COUNT, help="Distribute the cells over this many local processes.")
 @click.option("--scheduler", help="Use a running Dask cluster, such as tcp://10.0.0.1:8786.")
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@options.as_json
 @quietly("Print nothing but errors.")
-def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: Any) -> None:
+def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **given: Any) -> None:
     """Fit a model to the cells in FILE and save it in a folder.
 
     FILE is a table with a row for each event or cell (.csv, .tsv, .parquet, .xlsx), or an array (.npy, .npz,
@@ -81,52 +79,45 @@ def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **options: An
       tensorm fit expression.csv --relational --modes patient,gene --components 4 --out runs/expression
       tensorm fit contacts.csv --modes hour,person,met --metadata person=roles.csv --out runs/roles
     """
-    scheduler, workers = options.pop("scheduler"), options.pop("workers")
-    if scheduler is None and workers is None:
-        _fit(file, out, as_json, quiet, options)
-        return
-    with connect(scheduler, workers) as client:
-        _note(f"Watch the cluster at {client.dashboard_link}", quiet)
-        _fit(file, out, as_json, quiet, options, client)
+    where = given.pop("scheduler"), given.pop("workers")
+    with nullcontext() if where == (None, None) else connect(*where) as client:
+        if client is not None:
+            LOG.info(f"Watch the cluster at {client.dashboard_link}")
+        model = _fit(file, out, given, client, not quiet)
+        _tell(model, out, as_json, quiet)
 
 
-def _fit(
-    file: Path, out: Path, as_json: bool, quiet: bool, options: dict[str, Any], client: Any = None
-) -> None:
-    undirected = options["pair"] if options["undirected"] else None
-    if options["shared"] and undirected is None:
+def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bool) -> TensOrMachine:
+    undirected = given["pair"] if given["undirected"] else None
+    if given["shared"] and undirected is None:
         raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
-    tensor, metadata = read_named(file, options, client)
-    if not (options["pair"] or options["wide"] or options["relational"] or kind_of(file) in ARRAYS):
-        _note(_hint(tensor), quiet)
-    metadata = share_metadata(tensor, metadata | read_tables(options["metadata"], tensor))
+    tensor, metadata = options.read_named(file, given, client)
+    if not (given["pair"] or given["wide"] or given["relational"] or kind_of(file) in ARRAYS):
+        _hint(tensor)
+    metadata = share_metadata(tensor, metadata | options.read_tables(given["metadata"], tensor))
     model = TensOrMachine(
-        options["components"],
-        n_chains=options["chains"],
-        n_draws=options["draws"],
-        burn_in="auto" if options["burn_in"] is None else options["burn_in"],
-        noise=options["noise"],
-        symmetric=undirected if options["shared"] else None,
-        n_jobs=options["jobs"],
-        random_state=options["seed"],
-        progress=not quiet,
+        given["components"],
+        n_chains=given["chains"],
+        n_draws=given["draws"],
+        burn_in="auto" if given["burn_in"] is None else given["burn_in"],
+        noise=given["noise"],
+        symmetric=undirected if given["shared"] else None,
+        n_jobs=given["jobs"],
+        random_state=given["seed"],
+        progress=progress,
     )
-    folder = Folder(out)
-    words = click.get_current_context().find_root().obj
-    folder.begin(words, metadata, undirected)
     try:
-        model.fit(tensor, run_dir=out)
-    except BaseException as error:
-        folder.give_up()
-        if isinstance(error, KeyboardInterrupt) and out.exists():
-            _note(f"Stopped; continue with:  tensorm resume {out}", quiet)
+        with starting(out, click.get_current_context().find_root().obj, metadata, undirected):
+            return model.fit(tensor, run_dir=out)
+    except KeyboardInterrupt:
+        if out.exists():
+            LOG.info(f"Stopped; continue with:  tensorm resume {out}")
         raise
-    _tell(model, folder, as_json, quiet)
 
 
 @main.command("resume")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.argument("folder", type=options.FOLDER)
+@options.as_json
 @quietly("Print nothing but errors.")
 def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
     """Continue an interrupted fit; the draws are the same as without the interruption.
@@ -135,16 +126,11 @@ def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
     Example:
       tensorm resume runs/ward
     """
-    _tell(resume(folder, progress=not quiet), Folder(folder), as_json, quiet)
+    _tell(resume(folder, progress=not quiet), folder, as_json, quiet)
 
 
-def _note(text: str | None, quiet: bool) -> None:
-    if text is not None and not quiet:
-        click.echo(text, err=True)
-
-
-def _hint(tensor: Tensor) -> str | None:
-    """Return advice for two modes that seem to stand for the same things, as in a list of contacts."""
+def _hint(tensor: Tensor) -> None:
+    """Give advice on two modes that seem to stand for the same things, as in a list of contacts."""
     named = [
         (mode, {str(label) for label in labels})
         for mode, labels in zip(tensor.modes, tensor.labels, strict=True)
@@ -152,37 +138,36 @@ def _hint(tensor: Tensor) -> str | None:
     ]
     for (i, some), (j, others) in itertools.combinations(named, 2):
         if 2 * len(some & others) > max(len(some), len(others)):
-            return (
+            LOG.info(
                 f"{i} and {j} share {len(some & others):,} labels. If they stand for the same things, say so "
                 f"with --pair {i},{j}; if their pairs have no direction, add --undirected."
             )
-    return None
+            return
 
 
-def _tell(model: TensOrMachine, folder: Folder, as_json: bool, quiet: bool) -> None:
+def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> None:
     """Say what was found, for people or for programs."""
+    selection, posterior = Selection.read(folder), model.posterior_
     if as_json:
-        click.echo(json.dumps(summarise(model, folder.selection()), indent=1))
+        click.echo(json.dumps(_summarise(model, selection), indent=1))
     if as_json or quiet:
         return
-    posterior = model.posterior_
     sizes = " x ".join(
         f"{size:,} {mode}" for size, mode in zip(posterior.shape, posterior.modes, strict=True)
     )
-    selection = folder.selection()
     found = f"{model.n_components_} component{'s' if model.n_components_ != 1 else ''}"
     say(f"{sizes}: {found} from {posterior.n_draws:,} draws.")
     if selection is not None:
         say(selection.reason)
     say("")
-    for text in model.describe(groups_of(posterior, folder.metadata()), MOST):
+    for text in model.describe(groups_of(posterior, read_mapping(folder / METADATA)), MOST):
         say(text, bold=r"^Components? \d+")
     say(f"\n{name_options(model.diagnostics_.verdict)}")
-    say(f"The fit is in {folder.path}; see it all in a browser:  tensorm report {folder.path}")
-    say(f'To go on in Python:  tensorm.load("{folder.path}")')
+    say(f"The fit is in {folder}; see it all in a browser:  tensorm report {folder}")
+    say(f'To go on in Python:  tensorm.load("{folder}")')
 
 
-def summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:
+def _summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:
     """Return what was found as lists and numbers."""
     posterior = model.posterior_
     components = [

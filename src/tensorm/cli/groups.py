@@ -64,7 +64,7 @@ class Commands(click.Group):
             raise Refusal(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(package_name="tensorm", message="tensorm %(version)s")
 def main() -> None:
     """Find patterns in multi-way yes/no data.

@@ -18,61 +18,52 @@ from tensorm.tensors.read import read_with_metadata
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Names(click.ParamType):
-    """Names with commas in between."""
-
-    name = "names"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a tuple of names."""
-        if not isinstance(value, str):
-            return value
-        names = tuple(name.strip() for name in value.split(","))
-        if not all(names) or len(set(names)) != len(names):
-            self.fail(f"{value!r} is no list of different names; write them as a,b,c", param, ctx)
-        return names
+COUNT = click.IntRange(min=1)
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-class Assigned(click.ParamType):
-    """MODE=SOMETHING."""
+def names(value: str) -> tuple[str, ...]:
+    """Read names with commas in between."""
+    found = tuple(name.strip() for name in value.split(","))
+    if not all(found) or len(set(found)) != len(found):
+        raise click.BadParameter(f"{value!r} is no list of different names; write them as a,b,c")
+    return found
 
-    def __init__(self, name: str, example: str) -> None:
-        self.name, self.example = name, example
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a pair of texts."""
-        if not isinstance(value, str):
-            return value
+def assigned(form: str, example: str) -> Callable[[str], tuple[str, str]]:
+    """Return a reader of MODE=SOMETHING."""
+
+    def read(value: str) -> tuple[str, str]:
         mode, _, what = value.partition("=")
         if not (mode and what):
-            self.fail(f"{value!r} is not of the form {self.name}; write {self.example}", param, ctx)
+            raise click.BadParameter(f"{value!r} is not of the form {form}; write {example}")
         return mode, what
 
+    return read
 
-class Components(click.ParamType):
-    """A number, or auto."""
 
-    name = "auto|number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return an integer or "auto"."""
-        if value == "auto" or isinstance(value, int):
-            return value
-        if not str(value).isdigit() or int(value) < 1:
-            self.fail(f"{value!r} is neither auto nor a number of at least 1", param, ctx)
-        return int(value)
+seed = click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")
+jobs = click.option("--jobs", type=COUNT, help="Number of threads; one per processor core by default.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+metadata = click.option(
+    "--metadata",
+    type=assigned("mode=file", "person=roles.csv"),
+    metavar="MODE=FILE",
+    multiple=True,
+    help="Table about a mode's labels, such as person=roles.csv.",
+)
 
 
 def about_cells(command: F) -> F:
     """Add the options that describe a file of cells: those of ``tensorm.read``, with the same names."""
     options = [
-        click.option("--modes", type=Names(), help="Columns that are modes, or names for an array's modes."),
+        click.option("--modes", type=names, help="Columns that are modes, or names for an array's modes."),
         click.option("--value", help="Column with 0 and 1; without it every row is a 1."),
         click.option(
             "--unlisted",
             type=click.Choice(["zero", "missing"]),
             default="zero",
-            show_default=True,
             help="What cells are that no row names.",
         ),
         click.option(
@@ -84,7 +75,7 @@ def about_cells(command: F) -> F:
             "number of equal bins.",
         ),
         click.option("--origin", help='Start of times in seconds, such as "2010-12-06 13:00".'),
-        click.option("--pair", type=Names(), help="Two modes that stand for the same things, as I,J."),
+        click.option("--pair", type=names, help="Two modes that stand for the same things, as I,J."),
         click.option("--undirected", is_flag=True, help="A row says the same of both orders of the pair."),
         click.option(
             "--wide", is_flag=True, help="A row for each index of one mode, a column for each of the other."
@@ -94,34 +85,36 @@ def about_cells(command: F) -> F:
             is_flag=True,
             help="Such a table, or a matrix, of numbers: which of two columns is higher in each row.",
         ),
-        click.option("--missing", type=Names(), help="Values that stand for missing cells, as -1,unknown."),
+        click.option("--missing", type=names, help="Values that stand for missing cells, as -1,unknown."),
         click.option("--threshold", type=float, help="Numbers of at least this are 1, all others 0."),
         click.option(
             "--order",
-            type=Assigned("mode=labels", "day=Mon,Tue,Wed"),
+            type=assigned("mode=labels", "day=Mon,Tue,Wed"),
+            metavar="MODE=LABELS",
             multiple=True,
             help="All labels of a mode in their order, as day=Mon,Tue,Wed.",
         ),
         click.option("--indices", is_flag=True, help="Columns hold indices counted from 0, not labels."),
         click.option("--header/--no-header", default=None, help="Whether the first line has names."),
+        click.option("--shared", is_flag=True, help="The two modes of an undirected pair share one factor."),
     ]
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def read_named(file: Path, options: dict[str, Any], client: Any = None) -> tuple[Tensor, dict[str, Any]]:
+def read_named(file: Path, given: dict[str, Any], client: Any = None) -> tuple[Tensor, dict[str, Any]]:
     """Read a file as the options of ``about_cells`` say: its cells, and what it knows of their labels."""
-    if options["undirected"] and options["pair"] is None:
+    if given["undirected"] and given["pair"] is None:
         raise InputError("--undirected needs --pair I,J.")
     for name in ("bins", "origin"):
-        if options[name] is not None and options["time"] is None:
+        if given[name] is not None and given["time"] is None:
             raise InputError(f"--{name} needs --time COLUMN.")
-    said = {name: options[name] for name in Options._fields}
-    order = {mode: [label.strip() for label in labels.split(",")] for mode, labels in said["order"]}
-    said |= {"order": order, "missing": said["missing"] or ()}
-    tensor, metadata = read_with_metadata(file, Options(**said), client)
-    if said["unlisted"] == "missing" and said["value"] is None and tensor.n_ones == tensor.n_observed:
+    order = {mode: [label.strip() for label in labels.split(",")] for mode, labels in given["order"]}
+    options = {name: given[name] for name in Options._fields}
+    options |= {"order": order, "missing": given["missing"] or ()}
+    tensor, metadata = read_with_metadata(file, Options(**options), client)
+    if given["unlisted"] == "missing" and given["value"] is None and tensor.n_ones == tensor.n_observed:
         raise InputError("--unlisted missing leaves only ones; name the column of 0 and 1 with --value.")
     return tensor, metadata
 

@@ -1,10 +1,8 @@
 """Example data: simulated, invented, and public."""
 
 from tensorm.datasets.cancer import cancer, kegg
-from tensorm.datasets.hospital import hospital
-from tensorm.datasets.nations import nations
+from tensorm.datasets.public import hospital, nations, students
 from tensorm.datasets.simulate import Simulation, simulate
-from tensorm.datasets.students import students
 from tensorm.datasets.ward import WardTruth, ward, ward_truth
 
 __all__ = [

@@ -81,7 +81,8 @@ def simulate(
     flip_zero = noise if false_ones is None else check_number("false_ones", false_ones)
     flip_one = noise if false_zeros is None else check_number("false_zeros", false_zeros)
     # Separate streams, so that the factors of a seed stay the same when the noise changes.
-    for_factors, for_noise, for_missing = _streams(random_state, 3)
+    seeds = check_generator(random_state).integers(2**63, size=3)
+    for_factors, for_noise, for_missing = map(np.random.default_rng, seeds)
 
     f = factor_density(density, rank, len(sizes))
     factors = [for_factors.random((N, rank)) < f for N in sizes]
@@ -103,8 +104,3 @@ def _check_shape(shape: Any) -> tuple[int, ...]:
     if len(sizes) < 2:
         raise InputError(f"shape is {shape!r}; give the sizes of at least 2 modes, as in (20, 20, 20).")
     return tuple(check_count(f"shape[{k}]", N, 1) for k, N in enumerate(sizes))
-
-
-def _streams(random_state: Any, number: int) -> list[np.random.Generator]:
-    rng = check_generator(random_state)
-    return [np.random.default_rng(seed) for seed in rng.integers(2**63, size=number)]

@@ -71,18 +71,15 @@ def ward() -> xarray.DataArray:
     hour, person, met = np.indices(group.shape)
     pair = np.minimum(person, met) * len(PEOPLE) + np.maximum(person, met)
     contact = _hundredths(hour * len(PEOPLE) ** 2 + pair) < np.where(group, INSIDE, OUTSIDE)
-    return xarray.DataArray(
-        np.where(person == met, np.nan, contact).astype(np.float32),
-        dims=("hour", "person", "met"),
-        coords={
-            "hour": list(HOURS),
-            "person": list(PEOPLE),
-            "met": list(PEOPLE),
-            "role": ("person", list(ROLES)),
-        },
-        name="contact",
-        attrs={"description": "Invented contacts on a hospital ward; no person in it is real."},
-    )
+    cells = np.where(person == met, np.nan, contact).astype(np.float32)
+    coords = {
+        "hour": list(HOURS),
+        "person": list(PEOPLE),
+        "met": list(PEOPLE),
+        "role": ("person", list(ROLES)),
+    }
+    attrs = {"description": "Invented contacts on a hospital ward; no person in it is real."}
+    return xarray.DataArray(cells, coords, ("hour", "person", "met"), "contact", attrs)
 
 
 def ward_truth() -> WardTruth:

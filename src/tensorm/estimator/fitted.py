@@ -30,7 +30,7 @@ from tensorm.report.gmt import write_gmt
 from tensorm.report.page import write_report
 from tensorm.report.plots import PLOTS
 from tensorm.sampler.sweep import Target
-from tensorm.storage import Fit, write_fit
+from tensorm.storage.fit import Fit, write_fit
 from tensorm.tensors.holdout import check_symmetric
 from tensorm.tensors.threads import count_threads
 

@@ -11,8 +11,9 @@ from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import make_plan, make_tensor
 from tensorm.selection import Selection
-from tensorm.storage import FIT, RUN, find_file, open_run, read_fit
 from tensorm.storage.files import as_path, quote
+from tensorm.storage.fit import read_fit
+from tensorm.storage.run import FIT, RUN, find_file, open_run
 from tensorm.tensors import read
 
 MOST_JOBS = 4096  # in a file

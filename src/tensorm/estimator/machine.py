@@ -23,8 +23,8 @@ from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
 from tensorm.selection import Selection, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
-from tensorm.storage import FIT, Run, start_run
 from tensorm.storage.checkpoints import Checkpoints
+from tensorm.storage.run import FIT, Run, start_run
 from tensorm.storage.trials import Store
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.threads import count_threads

@@ -68,7 +68,7 @@ def pack_archive(path: Path, tree: Tree) -> memoryview:
             with file.open(f"{name}.npy", "w", force_zip64=array.nbytes > 2**30) as member:
                 npy.write_array(member, little, (1, 0), allow_pickle=False)
     content = image.getbuffer()
-    content[-DIGITS:] = blake2b(content[:-DIGITS], digest_size=DIGITS // 2).hexdigest().encode()
+    content[-DIGITS:] = _checksum(content)
     return content
 
 
@@ -93,21 +93,21 @@ def refusal(path: Path, why: str) -> FileError:
 
 
 def _open(path: Path, file: BinaryIO) -> _Archive:
-    """Tell the format of a file by its first bytes."""
+    """Read a file, and tell its format by its first bytes."""
     with refusing(path, "it cannot be read to its end"):
-        start, size = file.read(len(HDF5)), os.fstat(file.fileno()).st_size
+        size = os.fstat(file.fileno()).st_size
         if not size:
             raise refusal(path, "it is empty")
         if size > available_memory():
             raise refusal(path, f"it has {size:,} bytes, more than this machine's memory")
-        if start == HDF5:
+        content = memoryview(file.read(size))
+        if content[: len(HDF5)] == HDF5:
             from tensorm.storage.old_netcdf import read_tree
 
-            content = pack_archive(path, read_tree(path, file))
-            return _Archive(path, BytesIO(content), len(content))
-        if not start.startswith(ZIP):
+            return _Archive(path, pack_archive(path, read_tree(path, content)))
+        if content[: len(ZIP)] != ZIP:
             raise refusal(path, "it is not a tensorm file")
-        return _Archive(path, file, size)
+        return _Archive(path, content)
 
 
 class Stored:
@@ -202,36 +202,25 @@ class Stored:
 class _Archive:
     """An open file of unknown origin."""
 
-    def __init__(self, path: Path, file: BinaryIO, size: int) -> None:
+    def __init__(self, path: Path, content: memoryview) -> None:
         self.path = path
-        self._check_content(file, size)
+        if content[-DIGITS - len(MARK) : -DIGITS] != MARK:
+            raise refusal(path, "tensorm did not write it, or it is incomplete or was changed since")
+        if _checksum(content) != content[-DIGITS:]:
+            raise refusal(path, "its checksum is wrong, so it is damaged or was changed")
         with refusing(path, "its directory is damaged"):
-            self.zip = zipfile.ZipFile(file)
+            self.zip = zipfile.ZipFile(BytesIO(content))
         members = self.zip.infolist()
         for member in members:
             self._check_member(member)
         if len({member.filename for member in members}) < len(members):
             raise refusal(path, "two of its members have the same name")
-        if sum(member.compress_size for member in members) > size:
+        if sum(member.compress_size for member in members) > len(content):
             raise refusal(path, "its members overlap")
         if sum(member.file_size for member in members) > available_memory():
             raise refusal(path, "what it holds is larger than this machine's memory")
         self.unread = {member.filename.removesuffix(".npy"): member for member in members}
         self.about = self._read_about(self.unread.pop(ABOUT, None))
-
-    def _check_content(self, file: BinaryIO, size: int) -> None:
-        """Raise unless the file ends as ours do, with the checksum of all its bytes."""
-        file.seek(max(0, size - DIGITS - len(MARK)))
-        ending = file.read()
-        if len(ending) < DIGITS + len(MARK) or not ending.startswith(MARK):
-            raise refusal(self.path, "tensorm did not write it, or it is incomplete or was changed since")
-        file.seek(0)
-        digest, left = blake2b(digest_size=DIGITS // 2), size - DIGITS
-        while left and (part := file.read(min(left, 2**20))):
-            digest.update(part)
-            left -= len(part)
-        if left or digest.hexdigest().encode() != ending[len(MARK) :]:
-            raise refusal(self.path, "its checksum is wrong, so it is damaged or was changed")
 
     def _check_member(self, member: zipfile.ZipInfo) -> None:
         """Raise unless a member is of a kind that we write, and as small as it claims to be."""
@@ -259,6 +248,11 @@ def refusing(path: Path, why: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise refusal(path, why) from error
+
+
+def _checksum(content: memoryview) -> bytes:
+    """Return the checksum of a file, with which it ends: of all bytes before that."""
+    return blake2b(content[:-DIGITS], digest_size=DIGITS // 2).hexdigest().encode()
 
 
 def _take_arrays(tree: Tree, where: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:

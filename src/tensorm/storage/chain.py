@@ -19,7 +19,6 @@ from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import FLIPS, Target
 from tensorm.storage.archive import Stored
 
-ORDERS = {"random": True, "fixed": False}
 MOST_COMPONENTS = 2**24
 
 
@@ -37,27 +36,23 @@ def pack_trace(trace: Trace) -> dict[str, Any]:
     }
 
 
-def read_trace(tree: Stored, shape: Sequence[int], n_components: int) -> Trace:
-    """Read the draws of a chain of a tensor of this shape.
+def read_trace(tree: Stored, shape: Sequence[int], L: int) -> Trace:
+    """Read the draws of a chain with L components of a tensor of this shape.
 
     Raises
     ------
     FileError
         When something is missing, has another type or size, or could not have come from a sampler.
     """
-    modes = [f"factor_{k}" for k in range(len(shape))]
-    L = tree.integer("n_components", 1, MOST_COMPONENTS)
-    if n_components != L:
-        raise tree.refuse(f"there are {L:,} components instead of {n_components:,}")
+    check_components(tree, L, MOST_COMPONENTS)
     log_posterior = tree.array("log_posterior", "f8", (None,))
     S = len(log_posterior)
     if S == 0:
         raise tree.refuse("there are no draws")
-    factors = tuple(
-        _read_factor(tree, name, (S, size, -(-L // 8)), L) for name, size in zip(modes, shape, strict=True)
-    )
     trace = Trace(
-        factors=factors,
+        factors=tuple(
+            read_members(tree, f"factor_{k}", "u1", (S, size, -(-L // 8)), L) for k, size in enumerate(shape)
+        ),
         noise=tree.array("noise", "f8", (S, 2)),
         density=tree.array("density", "f8", (S, len(shape))),
         confusion=tree.array("confusion", "i8", (S, 4)),
@@ -103,9 +98,7 @@ def read_target(tree: Stored, shape: Sequence[int]) -> Target:
     if tree.word("prior", ("learned", "fixed")) == "learned":
         prior = LearnedPrior(tree.positive("prior_a"), tree.positive("prior_b"))
     else:
-        tables = [f"prior_{k}" for k in range(len(shape))]
-        sizes = zip(tables, shape, strict=True)
-        prior = FixedPrior(tuple(_read_table(tree, name, size, L) for name, size in sizes))
+        prior = FixedPrior(tuple(_read_table(tree, f"prior_{k}", size, L) for k, size in enumerate(shape)))
     first, second = (tree.integer(f"tied_{name}", -1, len(shape) - 1) for name in ("first", "second"))
     if (first, second) != (-1, -1) and not (0 <= first < second and shape[first] == shape[second]):
         raise tree.refuse(f"modes {first} and {second} cannot share a factor")
@@ -116,19 +109,23 @@ def read_target(tree: Stored, shape: Sequence[int]) -> Target:
         prior=prior,
         seed=np.uint64(tree.integer("seed", 0, 2**64 - 1)),
         flips=FLIPS[tree.word("flips", tuple(FLIPS))],
-        shuffle=ORDERS[tree.word("order", tuple(ORDERS))],
+        shuffle=tree.word("order", ("random", "fixed")) == "random",
     )
 
 
-def _read_factor(
-    tree: Stored, name: str, shape: tuple[int, int, int], n_components: int
-) -> npt.NDArray[np.uint8]:
-    """Read a mode's draws, in which bits beyond the last component must be 0."""
-    draws = tree.array(name, "u1", shape)
-    unused = 0xFF & (0xFF << (n_components - 8 * (shape[2] - 1)))
-    if np.any(draws[..., -1] & np.uint8(unused)):
+def check_components(tree: Stored, wanted: int, most: int = 2**62) -> None:
+    """Raise unless a tree has as many components as the model."""
+    if (found := tree.integer("n_components", 1, most)) != wanted:
+        raise tree.refuse(f"there are {found:,} components instead of {wanted:,}")
+
+
+def read_members(tree: Stored, name: str, dtype: str, shape: tuple[int, ...], L: int) -> npt.NDArray[Any]:
+    """Read which indices of a mode are in which components: bits, 0 beyond the last component."""
+    bits = tree.array(name, dtype, shape)
+    used = L - 8 * bits.itemsize * (shape[-1] - 1)  # in the last number
+    if np.any(bits[..., -1] >> bits.dtype.type(used)):
         raise tree.refuse(f"{name} has members of a component beyond the last")
-    return draws
+    return bits
 
 
 def _read_table(tree: Stored, name: str, size: int, n_components: int) -> npt.NDArray[np.float64]:

@@ -20,13 +20,13 @@ from tensorm.sampler.burnin import WINDOW, Memory
 from tensorm.sampler.sample import Snapshot
 from tensorm.sampler.state import State
 from tensorm.storage.archive import Stored, reading, write_archive
-from tensorm.storage.chain import check_rates, pack_trace, read_trace
+from tensorm.storage.chain import check_components, check_rates, pack_trace, read_members, read_trace
 from tensorm.storage.fit import check_format, describe_file
 from tensorm.storage.run import digest_run
-from tensorm.tensors.bits import Words, words_for
+from tensorm.tensors.bits import words_for
 from tensorm.tensors.factors import Factors
 
-FORMAT, FORMAT_VERSION = "tensorm chain", 2
+FORMAT = "tensorm chain"
 EVERY = 10.0  # seconds
 MOST_SWEEPS = 2**32 - 1  # that have random numbers of their own
 
@@ -67,7 +67,7 @@ class Checkpoints:
 
     def write(self, number: int, snapshot: Snapshot) -> None:
         """Write a chain down, in place of an older snapshot."""
-        about = {**describe_file(FORMAT, FORMAT_VERSION), "run": self.run, "chain": number}
+        about = {**describe_file(FORMAT), "run": self.run, "chain": number}
         write_archive(self._path(number), about | _pack(snapshot))
         self._written[number] = time.monotonic()
 
@@ -77,7 +77,7 @@ class Checkpoints:
         if not path.exists():
             return None
         with reading(path) as file:
-            check_format(file, FORMAT, FORMAT_VERSION)
+            check_format(file, FORMAT)
             if file.word("run") != self.run:
                 raise file.refuse("it belongs to another run")
             if (found := file.integer("chain", 0)) != number:
@@ -112,9 +112,9 @@ def _pack(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _read(file: Stored, shape: Sequence[int], L: int) -> Snapshot:
-    if (found := file.integer("n_components", 1)) != L:
-        raise file.refuse(f"there are {found:,} components instead of {L:,}")
-    masks = tuple(_read_masks(file, f"state_{k}", size, L) for k, size in enumerate(shape))
+    check_components(file, L)
+    sizes = enumerate((size, words_for(L)) for size in shape)
+    masks = tuple(read_members(file, f"state_{k}", "u8", size, L) for k, size in sizes)
     noise, density = file.array("noise", "f8", (2,)), file.array("density", "f8", (len(shape),))
     check_rates(file, noise, density)
     sweep, burn_in = file.integer("sweep", 0, MOST_SWEEPS), file.integer("burn_in", -1, MOST_SWEEPS)
@@ -125,14 +125,6 @@ def _read(file: Stored, shape: Sequence[int], L: int) -> Snapshot:
         _read_confusion(file, math.prod(shape)) if file.has("confusion") else None,
         read_trace(file.tree("draws"), shape, L) if file.has("draws") else None,
     )
-
-
-def _read_masks(file: Stored, name: str, size: int, n_components: int) -> Words:
-    """Read a mode's factor, in which bits beyond the last component must be 0."""
-    masks = file.array(name, "u8", (size, words_for(n_components)))
-    if n_components % 64 and (masks[:, -1] >> np.uint64(n_components % 64)).any():
-        raise file.refuse(f"{name} has members of a component beyond the last")
-    return masks
 
 
 def _read_memory(file: Stored) -> Memory:

@@ -50,6 +50,16 @@ def open_file(path: Path) -> BufferedReader:
     raise FileError(f"{path} cannot be read: it is not a file.")
 
 
+def make_folder(folder: FilePath) -> Path:
+    """Make a folder, and those around it, unless it exists; return its path."""
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{path} cannot be created: {error.strerror}; give another run_dir.") from error
+    return path
+
+
 def as_path(path: FilePath) -> Path:
     """Return a path, or raise if it is none."""
     try:

@@ -8,7 +8,6 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tensorm.data.coordinates import check_shape
 from tensorm.data.inputs import Labels
@@ -20,12 +19,11 @@ from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, reading, write_archive
 from tensorm.storage.chain import pack_target, pack_trace, read_target, read_trace
 from tensorm.storage.files import FilePath, quote
-from tensorm.storage.labels import pack_labels, read_labels
-from tensorm.storage.settings import pack_settings, read_settings
+from tensorm.storage.values import pack_labels, pack_settings, read_labels, read_settings
 
 FORMAT = "tensorm fit"
-FORMAT_VERSION = 2  # any change to the layout adds 1; a reader takes all versions up to its own
-COLUMNS = Contribution._fields[1:]  # the first is the number of the row
+FORMAT_VERSION = 2  # of all files: any change to a layout adds 1; a reader takes all versions up to its own
+COLUMNS = {name: "f8" if name.endswith("_lost") else "i8" for name in Contribution._fields[1:]}
 
 
 class Fit(NamedTuple):
@@ -41,14 +39,18 @@ def write_fit(path: FilePath, fit: Fit) -> None:
     posterior = fit.posterior
     chains = {f"chain_{number}": pack_trace(trace) for number, trace in enumerate(posterior.chains)}
     tree = {
-        **describe_file(FORMAT, FORMAT_VERSION),
+        **describe_file(FORMAT),
         "n_chains": len(posterior.chains),
         "n_components": posterior.n_components,
         **pack_modes(posterior.shape, posterior.modes, posterior.labels),
         "kept": np.array(posterior.kept, np.int8),
         "settings": pack_settings(fit.settings),
         "model": pack_target(fit.target),
-        "contributions": {name: _column(posterior, name) for name in COLUMNS if posterior.contributions},
+        "contributions": {
+            name: np.array([getattr(row, name) for row in posterior.contributions], dtype)
+            for name, dtype in COLUMNS.items()
+            if posterior.contributions
+        },
         **chains,
     }
     write_archive(path, tree)
@@ -63,7 +65,7 @@ def read_fit(path: FilePath, parameters: Sequence[str]) -> Fit:
         When the file cannot be read; one sentence says what is wrong with it.
     """
     with reading(path) as file:
-        check_format(file, FORMAT, FORMAT_VERSION)
+        check_format(file, FORMAT)
         n_chains, L = file.integer("n_chains", 1), file.integer("n_components", 1)
         shape, modes, labels = read_modes(file)
         traces = tuple(read_trace(file.tree(f"chain_{number}"), shape, L) for number in range(n_chains))
@@ -80,20 +82,20 @@ def read_fit(path: FilePath, parameters: Sequence[str]) -> Fit:
         return Fit(settings, target, posterior)
 
 
-def describe_file(kind: str, number: int) -> dict[str, Any]:
+def describe_file(kind: str) -> dict[str, Any]:
     """Say what a file is, in which version of its format, and who wrote it."""
-    return {"format": kind, "format_version": number, "tensorm_version": version("tensorm")}
+    return {"format": kind, "format_version": FORMAT_VERSION, "tensorm_version": version("tensorm")}
 
 
-def check_format(file: Stored, kind: str, newest: int) -> None:
+def check_format(file: Stored, kind: str) -> None:
     """Raise unless a file is what it should be, in a version of its format that is known here."""
     file.word("format", [kind])
     found = file.integer("format_version", 1)
-    if found > newest:
+    if found > FORMAT_VERSION:
         writer = quote(file.word("tensorm_version"))
         raise file.refuse(
-            f"tensorm {writer} wrote it in format {found}, and this version reads formats up to {newest}: "
-            "install a newer tensorm"
+            f"tensorm {writer} wrote it in format {found}, and this version reads formats up to "
+            f"{FORMAT_VERSION}: install a newer tensorm"
         )
 
 
@@ -113,27 +115,20 @@ def read_modes(file: Stored) -> tuple[tuple[int, ...], tuple[str, ...], Labels]:
     modes, sizes = file.value("modes"), file.value("shape")
     if not isinstance(modes, list) or not 2 <= len(modes) <= 64 or not all(_is_mode(mode) for mode in modes):
         raise file.refuse("the names of the modes are not a list of 2 to 64 names")
-    if not isinstance(sizes, list) or len(sizes) != len(modes) or not _is_shape(sizes):
-        raise file.refuse(f"shape is {quote(sizes)}, not {len(modes)} sizes")
-    pairs = enumerate(zip(modes, sizes, strict=True))
-    labels = tuple(read_labels(file, f"mode_{k}", mode["labels"], size) for k, (mode, size) in pairs)
-    return tuple(sizes), tuple(mode["name"] for mode in modes), labels
-
-
-def _is_shape(sizes: list[Any]) -> bool:
     try:
-        return check_shape(sizes) == tuple(sizes)
+        shape = check_shape(sizes) if isinstance(sizes, list) else ()
     except InputError:
-        return False
+        shape = ()
+    if len(shape) != len(modes):
+        raise file.refuse(f"shape is {quote(sizes)}, not {len(modes)} sizes")
+    pairs = enumerate(zip(modes, shape, strict=True))
+    labels = tuple(read_labels(file, f"mode_{k}", mode["labels"], size) for k, (mode, size) in pairs)
+    return shape, tuple(mode["name"] for mode in modes), labels
 
 
 def _is_mode(mode: Any) -> bool:
-    return (
-        isinstance(mode, dict)
-        and mode.keys() == {"name", "labels"}
-        and isinstance(mode["name"], str)
-        and isinstance(mode["labels"], (str, type(None)))
-    )
+    complete = isinstance(mode, dict) and mode.keys() == {"name", "labels"}
+    return complete and isinstance(mode["name"], str) and isinstance(mode["labels"], (str, type(None)))
 
 
 def _check_chains(file: Stored, traces: Sequence[Trace]) -> None:
@@ -150,25 +145,17 @@ def _read_kept(file: Stored, n_chains: int) -> tuple[bool, ...]:
     return tuple(bool(keep) for keep in kept)
 
 
-def _column(posterior: Posterior, name: str) -> npt.NDArray[Any]:
-    return np.array([getattr(row, name) for row in posterior.contributions], _column_type(name))
-
-
 def _read_contributions(tree: Stored, n_components: int, n_cells: int) -> tuple[Contribution, ...]:
     if not any(tree.has(name) for name in COLUMNS):
         return ()
     columns = []
-    for name in COLUMNS:
-        column = tree.array(name, _column_type(name), (n_components,))
-        counts = column.dtype.kind == "i"
+    for name, dtype in COLUMNS.items():
+        column = tree.array(name, dtype, (n_components,))
+        counts = dtype == "i8"
         if not np.isfinite(column).all() or (counts and not 0 <= column.min() <= column.max() <= n_cells):
             raise tree.refuse(f"{name} holds impossible numbers")
         columns.append(column.tolist())
     return tuple(Contribution(*row) for row in zip(range(n_components), *columns, strict=True))
-
-
-def _column_type(name: str) -> str:
-    return "f8" if name in ("accuracy_lost", "log_likelihood_lost") else "i8"
 
 
 def _check_memory(file: Stored, posterior: Posterior) -> None:

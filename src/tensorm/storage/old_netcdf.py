@@ -9,28 +9,24 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tensorm.storage.archive import MOST_JSON, refusal, refusing
+from tensorm.storage.values import NUMBERS
 from tensorm.tensors.sparse import OTHERS
 
 SEAL, DIGEST = b"tensorm\n", 32  # the end of a file: index, its length in 8 bytes, checksum, SEAL
 TYPES = ("|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8", "|S1")
-TIMES = re.compile(r"(datetime64|timedelta64)(\[\d{0,9}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?")
-NUMBERS = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)")
 TEXTS = ("text", "text objects", "bytes", "json")  # kinds of labels
 
 
-def read_tree(path: Path, file: BinaryIO) -> dict[str, Any]:
+def read_tree(path: Path, content: memoryview) -> dict[str, Any]:
     """Return what a file of the first edition holds, as the tree of an archive."""
-    file.seek(0)
-    content = memoryview(file.read())
     index = _find_index(path, content)
     with refusing(path, "its index is damaged"):
         tree, _ = _read_group(json.loads(bytes(index)), content, len(content))
@@ -101,10 +97,9 @@ def _text(characters: npt.NDArray[Any]) -> str:
 
 def _read_labels(kind: str, stored: npt.NDArray[Any]) -> tuple[str, npt.NDArray[Any]]:
     """Return the kind of some labels as archives name it, and what they hold of it."""
-    if TIMES.fullmatch(kind):
-        return "array", stored.view(np.dtype(kind))
     if kind not in TEXTS:
-        return "array", _as_numbers(stored, kind)
+        times = np.dtype(kind).kind in "Mm"
+        return "array", stored.view(kind) if times else _as_numbers(stored, kind)
     rows = stored.view(f"S{stored.shape[1]}").reshape(len(stored))
     if kind == "bytes":
         return "array", rows
@@ -116,6 +111,6 @@ def _read_labels(kind: str, stored: npt.NDArray[Any]) -> tuple[str, npt.NDArray[
 
 
 def _as_numbers(stored: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
-    if not NUMBERS.fullmatch(kind) or stored.dtype.kind == "S":
+    if kind not in NUMBERS or stored.dtype.kind == "S":
         raise ValueError("no numbers")
     return stored.astype(kind)

@@ -7,7 +7,6 @@ whether cells given later are the same.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from hashlib import file_digest
 from pathlib import Path
@@ -19,13 +18,13 @@ from tensorm.errors import FileError, InputError
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, reading, write_archive
 from tensorm.storage.chain import pack_target, read_target
-from tensorm.storage.files import open_file
+from tensorm.storage.files import FilePath, make_folder, open_file
 from tensorm.storage.fit import check_format, describe_file, pack_modes, read_modes
-from tensorm.storage.settings import pack_settings, read_settings
+from tensorm.storage.values import pack_settings, read_settings
 from tensorm.tensors.arrays import NAMES, from_arrays
 from tensorm.tensors.protocol import Tensor
 
-FORMAT, FORMAT_VERSION = "tensorm run", 2
+FORMAT = "tensorm run"
 RUN, FIT = "run.tensorm", "fit.tensorm"
 OLD = {RUN: "run.nc", FIT: "fit.nc"}  # names in the first edition
 FINGERPRINT = "fingerprint"
@@ -39,11 +38,11 @@ class Run(NamedTuple):
     tensor: Tensor
 
 
-def start_run(folder: str | os.PathLike[str], run: Run) -> Path:
+def start_run(folder: FilePath, run: Run) -> Path:
     """Write down what a run samples, in a folder that is made for it; return the folder."""
     path, tensor = check_folder(folder), run.tensor
     tree = {
-        **describe_file(FORMAT, FORMAT_VERSION),
+        **describe_file(FORMAT),
         **pack_modes(tensor.shape, tensor.modes, tensor.labels),
         "settings": pack_settings(run.settings),
         "model": pack_target(run.target),
@@ -53,34 +52,29 @@ def start_run(folder: str | os.PathLike[str], run: Run) -> Path:
     return path
 
 
-def check_folder(folder: str | os.PathLike[str]) -> Path:
+def check_folder(folder: FilePath) -> Path:
     """Make a folder for a new run, or raise if that fails or it already holds a run."""
-    path = Path(folder)
-    if find_file(path, RUN) is not None:
-        raise FileError(f"{path} already holds a run; go on with tensorm.resume, or give another run_dir.")
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{path} cannot be created: {error.strerror}; give another run_dir.") from error
-    return path
+    if find_file(folder, RUN) is not None:
+        raise FileError(f"{folder} already holds a run; go on with tensorm.resume, or give another run_dir.")
+    return make_folder(folder)
 
 
-def find_file(folder: str | os.PathLike[str], name: str) -> Path | None:
+def find_file(folder: FilePath, name: str) -> Path | None:
     """Return the path of a folder's RUN or FIT, also under its name in the first edition; None without it."""
     paths = (Path(folder) / name, Path(folder) / OLD[name])
     return next((path for path in paths if path.exists()), None)
 
 
-def digest_run(folder: str | os.PathLike[str]) -> str:
+def digest_run(folder: FilePath) -> str:
     """Return the SHA-256 of the file that holds a run's cells, settings and seed, to know the run again."""
     with open_file(_find_run(folder)) as file:
         return file_digest(file, "sha256").hexdigest()
 
 
-def open_run(folder: str | os.PathLike[str], parameters: Sequence[str], given: Tensor | None = None) -> Run:
+def open_run(folder: FilePath, parameters: Sequence[str], given: Tensor | None = None) -> Run:
     """Read what a run of an estimator with these parameters samples; its cells may be given by hand."""
     with reading(_find_run(folder)) as file:
-        check_format(file, FORMAT, FORMAT_VERSION)
+        check_format(file, FORMAT)
         shape, modes, labels = read_modes(file)
         cells = file.tree("cells")
         if given is not None or cells.has(FINGERPRINT):
@@ -92,7 +86,7 @@ def open_run(folder: str | os.PathLike[str], parameters: Sequence[str], given: T
         return Run(settings, read_target(file.tree("model"), shape), tensor)
 
 
-def _find_run(folder: str | os.PathLike[str]) -> Path:
+def _find_run(folder: FilePath) -> Path:
     path = find_file(folder, RUN)
     if path is None:
         raise FileError(f"{folder} holds no run; give the run_dir of an earlier fit.")
@@ -103,10 +97,10 @@ def _check_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> 
     """Return the cells that were given, or raise if they are not those of the run."""
     if given is None:
         raise FileError("The cells of this run are on a cluster; give them again, as in resume(run_dir, X).")
-    known = tree.has(FINGERPRINT)
-    counts = (
-        tree.array(FINGERPRINT, "i8", (sum(shape), 2)) if known else _read_cells(tree, shape).fingerprint()
-    )
+    if tree.has(FINGERPRINT):
+        counts = tree.array(FINGERPRINT, "i8", (sum(shape), 2))
+    else:
+        counts = _read_cells(tree, shape).fingerprint()
     if given.shape != shape or not np.array_equal(counts, given.fingerprint()):
         raise InputError(
             "X has other cells than the run in this folder; give the cells that the run started with."

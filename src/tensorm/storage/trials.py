@@ -7,13 +7,12 @@ its own, written in one step.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tensorm.errors import FileError
-from tensorm.storage.files import replace_file
+from tensorm.storage.files import FilePath, make_folder, replace_file
 
 HEAD, FORMAT = "selection.json", "tensorm selection"
 
@@ -29,13 +28,9 @@ class Store:
         What the trials depend on. A folder of other settings is refused.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: FilePath, settings: Mapping[str, Any]) -> None:
+        self.folder = make_folder(folder)
         mine = json.loads(json.dumps({"format": FORMAT, **settings}))
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"{folder} cannot be created: {error.strerror}; give another run_dir.") from error
         head = self.folder / HEAD
         if not head.exists():
             replace_file(head, json.dumps(mine, indent=1).encode())
@@ -55,7 +50,7 @@ class Store:
         return result
 
 
-def read_seed(folder: str | os.PathLike[str]) -> int | None:
+def read_seed(folder: FilePath) -> int | None:
     """Return the seed of the selection in a folder, or None if there is none."""
     head = Path(folder) / HEAD
     settings = _read(head) if head.exists() else {}

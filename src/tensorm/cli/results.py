@@ -1,0 +1,119 @@
+"""``tensorm report`` and ``tensorm predict``: a fit as a web page, and probabilities of cells."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from tensorm.cli import folders, options
+from tensorm.cli.groups import main, quietly, say
+from tensorm.data.read import open_table
+from tensorm.errors import InputError
+from tensorm.posterior.draws import Floats, Posterior
+from tensorm.posterior.modes import find_mode
+from tensorm.report.metadata import share_metadata
+from tensorm.report.selection import Selection
+from tensorm.storage.files import replace_file
+
+
+@main.command("report")
+@click.argument("folder", type=options.FOLDER)
+@click.option("--out", type=options.FILE, help="File to write; FOLDER/report.html by default.")
+@options.metadata
+@click.option("--title", help="Heading of the page.")
+@quietly("Print nothing but errors.")
+def report_command(
+    folder: Path, out: Path | None, metadata: tuple[tuple[str, str], ...], title: str | None, quiet: bool
+) -> None:
+    """Write the fit in FOLDER as a single web page.
+
+    \b
+    Examples:
+      tensorm report runs/ward
+      tensorm report runs/ward --metadata person=roles.csv --title "Who met whom"
+    """
+    page = folder / "report.html" if out is None else out
+    model, cells = folders.load_finished(folder), folders.read_cells(folder)
+    known = folders.read_mapping(folder / folders.METADATA)
+    model.report(
+        page,
+        cells,
+        metadata=known | share_metadata(cells, options.read_tables(metadata, cells)),
+        selection=Selection.read(folder),
+        title=title,
+        command=folders.read_command(folder),
+    )
+    if not quiet:
+        say(f"Wrote {page} ({page.stat().st_size / 1000:,.0f} kB). Open it in a browser.")
+
+
+@main.command("predict")
+@click.argument("folder", type=options.FOLDER)
+@click.option("--cells", type=click.Path(path_type=Path), help="Table with a column of labels for each mode.")
+@click.option("--of", nargs=2, metavar="MODE LABEL", help="Most probable cells of this index that are not 1.")
+@click.option("--top", type=options.COUNT, default=10, help="Number of cells with --of.")
+@click.option("--out", type=options.FILE, help="CSV file to write; by default the table is printed.")
+def predict_command(
+    folder: Path, cells: Path | None, of: tuple[str, str] | None, top: int, out: Path | None
+) -> None:
+    """Print the probability that cells are 1, as CSV.
+
+    \b
+    Examples:
+      tensorm predict runs/ward --cells pairs.csv --out probabilities.csv
+      tensorm predict runs/ward --of person "doctor 01" --top 5
+    """
+    if (cells is None) == (of is None):
+        raise click.UsageError("Give either --cells FILE or --of MODE LABEL.")
+    model = folders.load_finished(folder)
+    if of is not None:
+        (index,) = _find(model.posterior_, of[0], of[1:])
+        _, p, names = model.top_cells(
+            of[0], index, top, folders.read_cells(folder), folders.read_symmetric(folder)
+        )
+    elif cells is not None:
+        p, names = _predict_table(model.posterior_, cells)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*model.modes_, "probability"])
+    writer.writerows([*cell, f"{chance:.4f}"] for cell, chance in zip(names, p, strict=True))
+    if out is None:
+        sys.stdout.write(text.getvalue())
+    else:
+        replace_file(out, text.getvalue().encode())
+
+
+def _predict_table(posterior: Posterior, path: Path) -> tuple[Floats, tuple[tuple[str, ...], ...]]:
+    """Return the probabilities of the cells in a table, and their labels as they stand there."""
+    table = open_table(path)
+    indices, texts = [], []
+    for mode in posterior.modes:
+        if mode not in table.names:
+            raise InputError(f"{path} has no column {mode!r}; give one for each mode.")
+        column = table.column(mode)
+        column.refuse_empty("give a label")
+        mine = column.values.astype(str)[column.codes].tolist()
+        indices.append(np.array(_find(posterior, mode, mine, table.place), np.intp))
+        texts.append(mine)
+    return posterior.predict_cells(indices), tuple(zip(*texts, strict=True))
+
+
+def _find(
+    posterior: Posterior, mode: str, names: Sequence[str], place: Callable[[int], str] | None = None
+) -> list[int]:
+    """Return the indices of labels as users see them, which may be numbers themselves."""
+    k = find_mode(posterior, mode)
+    known = posterior.labels[k]
+    labels = (np.arange(posterior.shape[k]) if known is None else known).astype(str).tolist()
+    indices = {label: n for n, label in enumerate(labels)}
+    for row, name in enumerate(names):
+        if name not in indices:
+            where = "" if place is None else f" in {place(row)}"
+            raise InputError(f"Unknown {mode} {name!r}{where}; labels look like {labels[0]!r}.")
+    return [indices[name] for name in names]
