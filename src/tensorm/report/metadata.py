@@ -15,7 +15,6 @@ from tensorm.data.coordinates import Place
 from tensorm.data.inputs import is_a
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, find_mode, read_modes
 from tensorm.tensors import Tensor
 
 Metadata = Mapping[Any, Any]
@@ -84,36 +83,30 @@ def read_metadata(posterior: Posterior, metadata: Metadata | None) -> tuple[tupl
     InputError
         If a table has an unknown label, or a label twice.
     """
-    tables = {find_mode(posterior, mode): table for mode, table in (metadata or {}).items()}
+    tables = {check_mode(mode, posterior.modes): table for mode, table in (metadata or {}).items()}
     return tuple(
-        _join(mode, tables[k]) if k in tables else () for k, mode in enumerate(read_modes(posterior))
+        _join(mode, _labels(posterior, k), tables[k]) if k in tables else ()
+        for k, mode in enumerate(posterior.modes)
     )
 
 
 def share_metadata(tensor: Tensor, metadata: Metadata) -> dict[str, dict[str, list[Any]]]:
     """Return the tables as columns, labels first, by mode; modes with the same labels share theirs."""
     given = {check_mode(mode, tensor.modes): table for mode, table in metadata.items()}
-    read = {k: _read(_unfitted(tensor, k), table) for k, table in given.items()}
+    names = [_labels(tensor, k) for k in range(len(tensor.modes))]
+    read = {k: _read(tensor.modes[k], len(names[k]), table) for k, table in given.items()}
     shared: dict[str, dict[str, list[Any]]] = {}
     for k, mode in enumerate(tensor.modes):
-        same = [k, *(j for j in given if _same_labels(tensor, j, k))]
+        known = tensor.labels[k]
+        same = [
+            k,
+            *(j for j in read if known is not None and np.array_equal(np.asarray(tensor.labels[j]), known)),
+        ]
         labels, columns = next((read[j] for j in same if j in read), (None, {}))
         if columns:
-            names = [_unfitted(tensor, k).label(n) for n in range(tensor.shape[k])]
             others = {name: values for name, values in columns.items() if name != mode}
-            shared[mode] = {mode: names if labels is None else labels, **others}
+            shared[mode] = {mode: names[k] if labels is None else labels, **others}
     return shared
-
-
-def _same_labels(tensor: Tensor, j: int, k: int) -> bool:
-    return tensor.labels[k] is not None and np.array_equal(
-        np.asarray(tensor.labels[j]), np.asarray(tensor.labels[k])
-    )
-
-
-def _unfitted(tensor: Tensor, k: int) -> FittedMode:
-    """Return a mode as its reader will see it, before its components are known."""
-    return FittedMode(tensor.modes[k], np.zeros((tensor.shape[k], 1)), tensor.labels[k], None)
 
 
 def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
@@ -127,8 +120,7 @@ def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
     place : callable
         Returns where a row of the table is, for messages.
     """
-    k = check_mode(mode, tensor.modes)
-    _join(_unfitted(tensor, k), table, place)
+    _join(mode, _labels(tensor, check_mode(mode, tensor.modes)), table, place)
 
 
 def groups_of(
@@ -161,29 +153,30 @@ def groups_of(
     return groups
 
 
-def _place(row: int) -> str:
-    return f"row {row + 1}"
+def _labels(source: Posterior | Tensor, k: int) -> list[str]:
+    labels = source.labels[k]
+    return list(map(str, range(source.shape[k]) if labels is None else labels))
 
 
-def _join(mode: FittedMode, table: Any, place: Place = _place) -> tuple[Column, ...]:
-    labels, columns = _read(mode, table)
-    rows = [[n] for n in range(len(mode.means))] if labels is None else _find_rows(mode, labels, place)
+def _join(mode: str, names: list[str], table: Any, place: Place | None = None) -> tuple[Column, ...]:
+    labels, columns = _read(mode, len(names), table)
+    if labels is None:
+        labels = names
+    else:
+        _check_labels(mode, names, labels, place or (lambda row: f"row {row + 1}"))
+    rows = {label: row for row, label in enumerate(labels)}
     made = []
     for name, values in columns.items():
-        if len(values) != len(rows):
+        if len(values) != len(labels):
             raise InputError(
-                f"metadata for {mode.name!r} has {len(values)} values in {name!r} and {len(rows)} in the "
+                f"metadata for {mode!r} has {len(values)} values in {name!r} and {len(labels)} in the "
                 "column of labels; give one value for each label."
             )
-        spread: list[Any] = [None] * len(mode.means)
-        for value, places in zip(values, rows, strict=True):
-            for n in places:
-                spread[n] = value
-        made.append(_column(name, spread))
+        made.append(_column(name, [values[rows[label]] if label in rows else None for label in names]))
     return tuple(made)
 
 
-def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, list[Any]]]:
+def _read(mode: str, N: int, table: Any) -> tuple[list[str] | None, dict[str, list[Any]]]:
     """Return the labels of a table's rows (None if it has a row for each index) and its other columns."""
     index = None
     named = type(getattr(table, "index", None)).__name__ != "RangeIndex"
@@ -194,10 +187,10 @@ def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, lis
     columns = _columns(table)
     if columns is None:
         array = np.asarray(table)
-        if array.shape != (len(mode.means),):
+        if array.shape != (N,):
             raise InputError(
-                f"metadata for {mode.name!r} is not a table and has shape {array.shape}; give a table with a "
-                f"column of labels, or an array of shape ({len(mode.means)},)."
+                f"metadata for {mode!r} is not a table and has shape {array.shape}; give a table with a "
+                f"column of labels, or an array of shape ({N},)."
             )
         return None, {str(getattr(table, "name", None) or "group"): array.tolist()}
     if columns and all(isinstance(values, Mapping) for values in columns.values()):
@@ -205,13 +198,11 @@ def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, lis
         return list(map(str, keys)), {
             name: [values.get(key) for key in keys] for name, values in columns.items()
         }
-    key = next((name for name in (mode.name, LABEL) if name in columns), None)
+    key = next((name for name in (mode, LABEL) if name in columns), None)
     if key is None and index is not None:
         return _names(index), columns
     if not columns:
-        raise InputError(
-            f"metadata for {mode.name!r} has no columns; give one of labels and at least one more."
-        )
+        raise InputError(f"metadata for {mode!r} has no columns; give one of labels and at least one more.")
     labels = columns.pop(next(iter(columns)) if key is None else key)
     return _names(labels), columns
 
@@ -236,27 +227,24 @@ def _columns(table: Any) -> dict[str, Any] | None:
     return {name: frame[name].to_list() for name in frame.columns}
 
 
-def _find_rows(mode: FittedMode, labels: Sequence[str], place: Place) -> list[list[int]]:
-    """Return the indices of each label."""
-    places: dict[str, list[int]] = {}
-    for n in range(len(mode.means)):
-        places.setdefault(mode.label(n), []).append(n)
+def _check_labels(mode: str, names: list[str], labels: Sequence[str], place: Place) -> None:
+    """Raise unless each row of a table has a label of its own that the mode has, too."""
     first: dict[str, int] = {}
+    known = set(names)
     for row, label in enumerate(labels):
-        if not label and label not in places:
-            raise InputError(f"metadata for {mode.name!r} has no label in {place(row)}; add one.")
-        if label not in places:
+        if not label and label not in known:
+            raise InputError(f"metadata for {mode!r} has no label in {place(row)}; add one.")
+        if label not in known:
             raise InputError(
-                f"metadata for {mode.name!r} has the unknown label {label!r} in {place(row)}; labels in the "
-                f"data look like {mode.label(0)!r}."
+                f"metadata for {mode!r} has the unknown label {label!r} in {place(row)}; labels in the "
+                f"data look like {names[0]!r}."
             )
         if label in first:
             raise InputError(
-                f"metadata for {mode.name!r} has the label {label!r} in {place(first[label])} and again in "
+                f"metadata for {mode!r} has the label {label!r} in {place(first[label])} and again in "
                 f"{place(row)}; give each label once."
             )
         first[label] = row
-    return [places[label] for label in labels]
 
 
 def _column(name: str, values: Sequence[Any]) -> Column:

@@ -7,7 +7,6 @@ each component keeps its share.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -58,7 +57,7 @@ def slice_cells(posterior: Posterior, tensor: Tensor | None) -> Slices:
     place = [*others, rows, columns]
     predicted = np.rint(100 * posterior.take(indices).predict_all()).astype(int).transpose(place)
     data = None if tensor is None else tensor.read_cells(indices).transpose(place)
-    where = list(itertools.product(*(range(len(indices[k])) for k in others)))
+    where = list(np.ndindex(*(len(indices[k]) for k in others)))
     return Slices(
         rows=rows,
         columns=columns,
