@@ -17,8 +17,8 @@ from tensorm.data.checks import check_choice, check_index, check_indices, check_
 from tensorm.errors import InputError
 from tensorm.posterior.align import align, factor_means, worse
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
-from tensorm.posterior.predict import average_box, average_cells, unite_box, unite_cells
-from tensorm.posterior.uncertainty import CellSummary, EntrySummary, summarise_cells, summarise_entries
+from tensorm.posterior.convergence import EntrySummary, summarise_entries
+from tensorm.posterior.predict import CellSummary, average_box, summarise_cells, unite_box, unite_cells
 from tensorm.sampler.state import Trace
 from tensorm.tensors import as_tensor
 from tensorm.tensors.bits import Bits
@@ -195,7 +195,11 @@ class Posterior:
         """Return P(x = 1) of some cells, given as K index arrays of one length."""
         if check_choice("method", method, METHODS) == "mean":
             return unite_cells(self.factors, indices)
-        return average_cells(*self._weighted(method), indices)
+        draws, base = self._weighted(method)
+        total = np.full(len(indices[0]), base)
+        for factors, weight in draws:
+            total += weight * factors.covers(indices)
+        return total
 
     def predict_all(self, method: str = "predictive") -> Floats:
         """Return P(x = 1) of every cell at once."""
