@@ -14,11 +14,12 @@ import numpy as np
 
 from tensorm.cli.folders import Folder
 from tensorm.cli.groups import main
+from tensorm.data.checks import check_mode
 from tensorm.data.read import open_table
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import find_mode, read_modes
+from tensorm.posterior.modes import read_modes
 from tensorm.storage.files import replace_file
 
 
@@ -62,7 +63,7 @@ def predict_command(
 
 def _index(posterior: Posterior, mode: str, label: str) -> int:
     """Return the index of a label as users see it, which may be a number itself."""
-    fitted = read_modes(posterior)[find_mode(posterior, mode)]
+    fitted = read_modes(posterior)[check_mode(mode, posterior.modes)]
     places = (n for n in range(len(fitted.means)) if fitted.label(n) == label)
     found = next(places, None)
     if found is None:

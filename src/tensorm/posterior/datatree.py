@@ -57,9 +57,18 @@ def to_datatree(
     }
     if tensor is not None:
         groups["observed_data"] = {"x": (parts.names, _observed(tensor))}
-    tree = {
-        name: xarray.Dataset(variables, _coordinates(parts, variables)) for name, variables in groups.items()
+    known: dict[str, Any] = {
+        "chain": list(parts.chains),
+        "draw": np.arange(parts.n_draws),
+        "component": np.arange(posterior.n_components),
+        "mode": list(parts.names),
     }
+    for name, labels, size in zip(parts.names, posterior.labels, posterior.shape, strict=True):
+        known[name] = np.arange(size) if labels is None else labels
+    tree = {}
+    for group, variables in groups.items():
+        used = set().union(*(dimensions for dimensions, _ in variables.values()))
+        tree[group] = xarray.Dataset(variables, {name: known[name] for name in known if name in used})
     if tensor is not None and log_likelihood:
         tree["log_likelihood"] = _log_likelihood(parts, tensor)
     tree["constant_data"].attrs.update({name: _attribute(value) for name, value in settings.items()})
@@ -124,21 +133,6 @@ def _posterior(parts: _Parts) -> Variables:
 def _stack(parts: _Parts, read: Any) -> npt.NDArray[Any]:
     """Return what is read from each chain as one array (chain, draw, ...)."""
     return np.stack([read(trace)[: parts.n_draws] for trace in parts.chains.values()])
-
-
-def _coordinates(parts: _Parts, variables: Variables) -> dict[str, Any]:
-    """Return the coordinates of the dimensions that some variables have."""
-    posterior = parts.posterior
-    known: dict[str, Any] = {
-        "chain": list(parts.chains),
-        "draw": np.arange(parts.n_draws),
-        "component": np.arange(posterior.n_components),
-        "mode": list(parts.names),
-    }
-    for name, labels, size in zip(parts.names, posterior.labels, posterior.shape, strict=True):
-        known[name] = np.arange(size) if labels is None else labels
-    used = {dimension for dimensions, _ in variables.values() for dimension in dimensions}
-    return {name: values for name, values in known.items() if name in used}
 
 
 def _observed(tensor: Tensor) -> npt.NDArray[Any]:

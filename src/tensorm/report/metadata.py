@@ -55,11 +55,6 @@ class Column(NamedTuple):
     def _repeats(self, found: Sequence[str]) -> bool:
         return 2 * len(found) <= int(np.count_nonzero(self.values))
 
-    @property
-    def groups(self) -> npt.NDArray[np.str_]:
-        """The values, "unknown" if empty, as ``groups`` for descriptions and plots."""
-        return np.where(self.values == "", UNKNOWN, self.values)
-
 
 def read_metadata(posterior: Posterior, metadata: Metadata | None) -> tuple[tuple[Column, ...], ...]:
     """Join tables to the modes of a fit.
@@ -147,7 +142,7 @@ def groups_of(
         wanted = (part for part in columns if (part.grouping if column is None else part.name == column))
         found = next(wanted, None)
         if found is not None:
-            groups[mode] = found.groups
+            groups[mode] = np.where(found.values == "", UNKNOWN, found.values)
     if column is not None and not groups:
         raise InputError(f"column is {column!r}, but no table of metadata has such a column.")
     return groups
@@ -248,17 +243,12 @@ def _check_labels(mode: str, names: list[str], labels: Sequence[str], place: Pla
 
 
 def _column(name: str, values: Sequence[Any]) -> Column:
-    known = [value for value in values if not is_missing(value)]
-    measured = all(
-        isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) for value in known
-    )
-    return Column(
-        name,
-        np.array(["" if is_missing(value) else _text(value) for value in values], np.str_),
-        np.array([math.nan if is_missing(value) else float(value) for value in values])
-        if measured and known
-        else None,
-    )
+    known = [None if is_missing(value) else value for value in values]
+    text = np.array(["" if value is None else _text(value) for value in known], np.str_)
+    kinds = {type(value) for value in known if value is not None}
+    if not kinds or bool in kinds or not all(issubclass(kind, numbers.Real) for kind in kinds):
+        return Column(name, text, None)
+    return Column(name, text, np.array([math.nan if value is None else float(value) for value in known]))
 
 
 def is_missing(value: Any) -> bool:

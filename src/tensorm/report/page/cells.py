@@ -39,8 +39,6 @@ class Slices(NamedTuple):
 class Block(NamedTuple):
     """A component's members as rows and columns, shaded by the share of ones over the other modes."""
 
-    rows: int
-    columns: int
     row_indices: list[int]
     column_indices: list[int]
     shares: list[int]  # in percent, -1 where no cell is observed
@@ -90,8 +88,6 @@ def component_cells(posterior: Posterior, tensor: Tensor | None, component: int)
         ones = (cells == 1).sum(axis=tuple(others))
         shares = np.where(seen > 0, ones / np.maximum(seen, 1), MISSING / 100)
     return Block(
-        rows=rows,
-        columns=columns,
         row_indices=indices[rows].tolist(),
         column_indices=indices[columns].tolist(),
         shares=np.rint(100 * shares).astype(int).ravel().tolist(),

@@ -29,8 +29,6 @@ from tensorm.storage.files import quote, replace_file
 if TYPE_CHECKING:
     from tensorm.report.selection import Selection
 
-LARGEST_Q = 0.05  # of the associations listed
-MOST_ASSOCIATIONS = 100
 UNITS = 10_000  # of a probability in the data that the script reads
 NO_RECIPE = ("progress", "n_jobs")  # the draws do not depend on them
 Settings = Mapping[str, Any]
@@ -103,8 +101,6 @@ def render_report(
             selection=selection,
             selection_chart=None if selection is None else chart_selection(selection),
             associations=associate(posterior, metadata) if metadata else Associations(()),
-            largest_q=LARGEST_Q,
-            most=MOST_ASSOCIATIONS,
             slices=slices,
             blocks=blocks,
             settings=texts,
