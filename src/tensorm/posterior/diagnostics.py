@@ -82,12 +82,7 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     rows = summarise(posterior.chains)
     quantities, entries = assess(posterior.traces), assess_entries(posterior.traces)
     length = min(len(trace) for trace in posterior.traces)
-    problems = chain(
-        _judge_chains(rows),
-        _judge_components(rows, quantities, length),
-        _judge_mixing(quantities, length),
-        _judge_entries(entries),
-    )
+    problems = chain(_judge_chains(rows, quantities, length), _judge_mixing(quantities, entries, length))
     verdict = next(problems, f"All {len(rows)} chains agree.")
     return Diagnostics(verdict, tuple(rows), quantities, entries)
 
@@ -101,8 +96,8 @@ def largest_rhat(length: int) -> float:
     return max(1.05, 1 + 5 / length)
 
 
-def _judge_chains(rows: Sequence[ChainSummary]) -> Iterator[str]:
-    """Report chains that ended in a worse explanation of the data, or had not finished burn-in."""
+def _judge_chains(rows: Sequence[ChainSummary], quantities: Sequence[Mixing], length: int) -> Iterator[str]:
+    """Report chains with a worse explanation, an unfinished burn-in, or different components."""
     if len(rows) == 1:
         yield "A single chain cannot be checked against others; set n_chains to at least 2."
     stuck = sum(not row.kept for row in rows)
@@ -114,12 +109,6 @@ def _judge_chains(rows: Sequence[ChainSummary]) -> Iterator[str]:
         )
     if not all(row.settled for row in rows):
         yield "Some chains were still improving when burn-in ended; increase burn_in."
-
-
-def _judge_components(
-    rows: Sequence[ChainSummary], quantities: Sequence[Mixing], length: int
-) -> Iterator[str]:
-    """Report chains that fit equally well with different components."""
     unknown = length < COMPARABLE_DRAWS or any((row.rhat or 0) > largest_rhat(length) for row in quantities)
     if not unknown and min(row.agreement for row in rows) < SAME:
         yield (
@@ -128,8 +117,8 @@ def _judge_components(
         )
 
 
-def _judge_mixing(quantities: Sequence[Mixing], length: int) -> Iterator[str]:
-    """Report draws of noise rates and log-likelihood that are too few or too correlated."""
+def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: int) -> Iterator[str]:
+    """Report draws that are too few or too correlated, and chains that disagree on entries only."""
     if any(row.state == "unknown" for row in quantities):
         draws = "1 draw" if length == 1 else f"{length} draws"
         yield f"Each chain has only {draws}, too few to compare chains; set n_draws to at least 100."
@@ -149,10 +138,6 @@ def _judge_mixing(quantities: Sequence[Mixing], length: int) -> Iterator[str]:
             f"The draws are worth only {least:.0f} independent ones; set n_draws to at least {wanted:,} "
             "before you trust the second digit of a probability."
         )
-
-
-def _judge_entries(entries: EntryMixing) -> Iterator[str]:
-    """Report chains that agree on everything except who is in which component."""
     moving = entries.total - entries.constant - entries.stuck
     disputed = entries.stuck + round(moving * entries.poor / max(entries.examined, 1))
     if disputed > DISPUTED * entries.total:

@@ -89,14 +89,9 @@ class Posterior:
     @cached_property
     def factors(self) -> list[Floats]:
         """Posterior mean of each mode's factor, (N_k, L)."""
-        return [
-            np.average(
-                [factor_means(trace, mode) for trace in self.traces],
-                axis=0,
-                weights=[len(trace) for trace in self.traces],
-            )
-            for mode in range(len(self.shape))
-        ]
+        lengths = [len(trace) for trace in self.traces]
+        chains = (factor_means(trace) for trace in self.traces)
+        return [np.average(means, axis=0, weights=lengths) for means in zip(*chains, strict=True)]
 
     @cached_property
     def noise(self) -> dict[str, float]:

@@ -21,6 +21,10 @@ RIGHT, TOP, BOTTOM = 10, 12, 36
 LETTER = 6.6  # width of a digit
 POINTS = 250  # maximal points of a line
 COLOURS = 7  # number of line colours in page.css
+SHOWN = (  # of the draws: title, field of a trace, and its largest value
+    ("log-likelihood", "log_likelihood", math.inf),
+    ("share of cells predicted correctly", "accuracy", 1.0),
+)
 
 
 class Line(NamedTuple):
@@ -48,12 +52,18 @@ class Chart(NamedTuple):
 
 def chart_traces(posterior: Posterior) -> list[Chart]:
     """Return charts of the log-likelihood and the accuracy over the draws of each chain."""
-    likely = [trace.log_likelihood for trace in posterior.chains]
-    right = [trace.accuracy for trace in posterior.chains]
-    return [
-        _trace("log-likelihood", likely, posterior.kept),
-        _trace("share of cells predicted correctly", right, posterior.kept, most=1.0),
-    ]
+    charts = []
+    for title, name, most in SHOWN:
+        draws = [getattr(trace, name) for trace in posterior.chains]
+        last = max(1, *(len(values) - 1 for values in draws))
+        low, high = _range(np.concatenate(draws))
+        chart, x, y = _frame(title, "draw", (0, last), ticks(0, last), (low, min(high, most)))
+        for chain, (values, kept) in enumerate(zip(draws, posterior.kept, strict=True)):
+            at = np.unique(np.linspace(0, len(values) - 1, min(len(values), POINTS)).astype(int))
+            name_of = f"chain {chain}" + ("" if kept else ", left out")
+            chart.lines.append(Line(name_of, _points(x(at), y(values[at])), chain % COLOURS, not kept))
+        charts.append(chart)
+    return charts
 
 
 def chart_selection(selection: Selection) -> Chart:
@@ -82,17 +92,6 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     step = next(size * times for times in (1, 2, 5, 10) if span / (size * times) <= most)
     first = math.ceil(low / step - 1e-9)
     return [n * step for n in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _trace(title: str, draws: Sequence[Floats], kept: Sequence[bool], most: float = math.inf) -> Chart:
-    last = max(1, *(len(values) - 1 for values in draws))
-    low, high = _range(np.concatenate(draws))
-    chart, x, y = _frame(title, "draw", (0, last), ticks(0, last), (low, min(high, most)))
-    for chain, values in enumerate(draws):
-        at = np.unique(np.linspace(0, len(values) - 1, min(len(values), POINTS)).astype(int))
-        name = f"chain {chain}" + ("" if kept[chain] else ", left out")
-        chart.lines.append(Line(name, _points(x(at), y(values[at])), chain % COLOURS, not kept[chain]))
-    return chart
 
 
 def _frame(
