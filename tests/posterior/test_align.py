@@ -39,7 +39,7 @@ def test_factor_means(L: int, at_once: int) -> None:
     trace = trace_of(draws)
     for mode in range(3):
         expected = np.mean([draw[mode] for draw in draws], axis=0)
-        np.testing.assert_allclose(factor_means(trace, mode, at_once), expected, rtol=0, atol=1e-15)
+        np.testing.assert_allclose(factor_means(trace, at_once)[mode], expected, rtol=0, atol=1e-15)
 
 
 def test_similarity_is_the_product_of_cosines() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
 from tensorm import InputError
-from tensorm.posterior.modes import find_component, find_mode, read_modes
+from tensorm.posterior.modes import find_component, read_modes
 
 
 def test_modes_carry_names_labels_and_groups() -> None:
@@ -26,11 +26,13 @@ def test_without_labels_an_index_is_its_number() -> None:
 
 def test_modes_are_found_by_name_or_number() -> None:
     posterior = ward_posterior()
-    assert [find_mode(posterior, mode) for mode in ("met", 2, np.int64(2))] == [2, 2, 2]
+    for mode in ("met", 2, np.int64(2)):
+        groups = [part.groups for part in read_modes(posterior, {mode: ["a"] * 8})]
+        assert [part is None for part in groups] == [True, True, False]
     with pytest.raises(InputError, match=r"mode is 'ward'; choose one of 'hour', 'person', 'met'"):
-        find_mode(posterior, "ward")
+        read_modes(posterior, {"ward": []})
     with pytest.raises(InputError, match=r"mode is 3; .* a number below 3"):
-        find_mode(posterior, 3)
+        read_modes(posterior, {3: []})
 
 
 def test_components_are_numbers_below_theirs() -> None:

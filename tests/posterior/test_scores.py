@@ -17,7 +17,7 @@ from tensorm import (
     score_cells,
     train_test_mask,
 )
-from tensorm.posterior.scores import Calibration, calibration_curve, score_tensor
+from tensorm.posterior.scores import Calibration, score_tensor
 from tensorm.tensors import memory
 
 VALUES, CHANCES = [1, 0, 1, 0, 0], [0.9, 0.6, 0.44, 0.1, 0.2]
@@ -79,7 +79,7 @@ def test_the_calibration_curve_is_scikit_learns_with_counts(n_bins) -> None:
     p = rng.random(500) ** 2
     p[:2] = 0, 1
     y = rng.random(500) < p
-    found = calibration_curve(y, p, n_bins)
+    found = score_cells(y, p, n_bins=n_bins).calibration
     share, predicted = calibration.calibration_curve(y, p, n_bins=n_bins)
     np.testing.assert_allclose(found.found, share)
     np.testing.assert_allclose(found.predicted, predicted)
@@ -92,15 +92,15 @@ def test_intervals_narrow_with_the_number_of_cells_and_hold_the_truth() -> None:
     inside = []
     for _ in range(400):
         p = np.full(40, 0.3)
-        found = calibration_curve(rng.random(40) < p, p, 1)
+        found = score_cells(rng.random(40) < p, p, n_bins=1).calibration
         inside.append(found.low[0] < 0.3 < found.high[0])
     assert 0.92 < np.mean(inside) < 0.98
-    few, many = (calibration_curve([1, 0] * n, [0.5] * 2 * n, 1) for n in (5, 500))
+    few, many = (score_cells([1, 0] * n, [0.5] * 2 * n, n_bins=1).calibration for n in (5, 500))
     assert many.high[0] - many.low[0] < 0.2 * (few.high[0] - few.low[0])
 
 
 def test_the_calibration_error_is_weighted_by_cells() -> None:
-    found = calibration_curve([1] * 3 + [0], [0.75] * 3 + [0.25], 2)
+    found = score_cells([1] * 3 + [0], [0.75] * 3 + [0.25], n_bins=2).calibration
     assert found.error == pytest.approx(0.25)
     uneven = Calibration(
         np.array([0.1, 0.9]), np.array([0.1, 0.5]), *np.zeros((2, 2)), cells=np.array([300, 100])

@@ -10,7 +10,7 @@ import naive
 from posteriors import make_posterior, make_trace
 from tensorm import Posterior
 from tensorm.errors import InputError
-from tensorm.posterior import uncertainty
+from tensorm.posterior import predict
 
 
 def random_posterior(shape=(4, 3, 2), L=3, lengths=(12, 12), seed=0) -> Posterior:
@@ -39,7 +39,7 @@ def probabilities(posterior) -> np.ndarray:
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.5, 0.7, 1.0])
 @pytest.mark.parametrize("at_once", [1, 50, 2**21])
 def test_cells(monkeypatch, threshold, at_once) -> None:
-    monkeypatch.setattr(uncertainty, "AT_ONCE", at_once)
+    monkeypatch.setattr(predict, "AT_ONCE", at_once)
     posterior = random_posterior(lengths=(5, 9))
     indices = np.argwhere(np.ones(posterior.shape))[::-1]
     each = probabilities(posterior)[:, *indices.T]

@@ -9,7 +9,7 @@ import pytest
 
 from posteriors import PEOPLE, bits, make_posterior, ward_posterior
 from tensorm import FileError, InputError
-from tensorm.report.gmt import write_gmt
+from tensorm.report.export import write_gmt
 
 
 def test_a_line_for_each_set(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_labels_without_a_row_are_unknown() -> None:
     table = FRAME[2:].assign(age=[1.5, None, 3, 4, 5, 6])
     role, age = read(table)
     assert role.values.tolist() == ["doctor"] * 4 + ["nurse"] * 2 + ["", ""]
-    assert role.groups.tolist()[-1] == "unknown"
+    assert groups_of(ward_posterior(), {"person": table})["person"].tolist()[-1] == "unknown"
     assert age.values.tolist() == ["6", "5", "4", "3", "", "1.5", "", ""]
     np.testing.assert_array_equal(age.numbers, [6, 5, 4, 3, np.nan, 1.5, np.nan, np.nan])
 

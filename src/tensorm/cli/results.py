@@ -13,10 +13,10 @@ import numpy as np
 
 from tensorm.cli import folders, options
 from tensorm.cli.groups import main, quietly, say
+from tensorm.data.checks import check_mode
 from tensorm.data.read import open_table
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Floats, Posterior
-from tensorm.posterior.modes import find_mode
 from tensorm.report.metadata import share_metadata
 from tensorm.report.selection import Selection
 from tensorm.storage.files import replace_file
@@ -108,7 +108,7 @@ def _find(
     posterior: Posterior, mode: str, names: Sequence[str], place: Callable[[int], str] | None = None
 ) -> list[int]:
     """Return the indices of labels as users see them, which may be numbers themselves."""
-    k = find_mode(posterior, mode)
+    k = check_mode(mode, posterior.modes)
     known = posterior.labels[k]
     labels = (np.arange(posterior.shape[k]) if known is None else known).astype(str).tolist()
     indices = {label: n for n, label in enumerate(labels)}

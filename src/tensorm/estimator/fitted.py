@@ -20,13 +20,12 @@ from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.datatree import to_datatree
 from tensorm.posterior.diagnostics import Diagnostics, diagnose
 from tensorm.posterior.draws import METHODS, Posterior
-from tensorm.posterior.export import list_members, to_tensorly
 from tensorm.posterior.modes import Groups
 from tensorm.posterior.scores import ScoredCells, predict_observed, score_tensor
 from tensorm.posterior.top_cells import TopCells, top_cells
 from tensorm.posterior.transform import share_shown, transform_slices
 from tensorm.report.describe import Sentences, describe
-from tensorm.report.gmt import write_gmt
+from tensorm.report.export import list_members, to_tensorly, write_gmt
 from tensorm.report.page import write_report
 from tensorm.report.plots import PLOTS
 from tensorm.sampler.sweep import Target

@@ -18,17 +18,15 @@ NEGLIGIBLE = math.log(1000)  # log posterior odds that count as small
 SAME = 0.7  # two chains' components count as the same above this similarity
 
 
-def factor_means(trace: Trace, mode: int, at_once: int = 32) -> Floats:
-    """Return the posterior mean (N_k, L) of a mode's factor in one chain."""
-    total = np.zeros((trace.factors[mode].shape[1], trace.n_components))
-    for first in range(0, len(trace), at_once):
-        total += trace.bits(mode, slice(first, first + at_once)).sum(axis=0)
-    return total / len(trace)
-
-
-def all_means(trace: Trace) -> list[Floats]:
-    """Return the posterior means of all modes' factors in one chain."""
-    return [factor_means(trace, mode) for mode in range(len(trace.factors))]
+def factor_means(trace: Trace, at_once: int = 32) -> list[Floats]:
+    """Return the posterior mean (N_k, L) of each mode's factor in one chain."""
+    means = []
+    for mode, packed in enumerate(trace.factors):
+        total = np.zeros((packed.shape[1], trace.n_components))
+        for first in range(0, len(trace), at_once):
+            total += trace.bits(mode, slice(first, first + at_once)).sum(axis=0)
+        means.append(total / len(trace))
+    return means
 
 
 def active(means: Sequence[Floats]) -> npt.NDArray[np.bool_]:
@@ -62,7 +60,7 @@ def match(reference: Sequence[Floats], means: Sequence[Floats]) -> list[int]:
 
 def align(traces: Sequence[Trace]) -> list[Trace]:
     """Return the traces with components in the order of the chain with the most probable factors."""
-    means = [all_means(trace) for trace in traces]
+    means = [factor_means(trace) for trace in traces]
     best = int(np.argmax([np.median(trace.log_posterior) for trace in traces]))
     return [
         trace if chain == best else trace.reorder(match(means[best], means[chain]))
@@ -99,7 +97,7 @@ class ChainSummary(NamedTuple):
 
 def summarise(traces: Sequence[Trace]) -> list[ChainSummary]:
     """Summarise each of several aligned chains."""
-    means = [all_means(trace) for trace in traces]
+    means = [factor_means(trace) for trace in traces]
     best = means[int(np.argmax([np.median(trace.log_posterior) for trace in traces]))]
     used = np.diag(similarity(best, best)) > 0
     rows = []

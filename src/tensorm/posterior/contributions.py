@@ -63,23 +63,14 @@ def contributions(tensor: Tensor, factors: Factors, noise: Noise) -> tuple[Contr
     members = factors.bits()[0]
     alone, errors = count_alone(tensor, factors, members)
     explained, wrong = count_alone(tensor, _keep(factors, 0), members)  # no component hides another's cells
-    lost = noise.log_ratio(alone, errors)
-    rows = []
-    for l in range(factors.n_components):
-        (added,), _ = count_alone(tensor, _keep(factors, l), members[:, [l]], [l])
-        rows.append(
-            Contribution(
-                component=l,
-                covered=int(explained[l] + wrong[l]),
-                explained=int(explained[l]),
-                added=int(added),
-                alone=int(alone[l]),
-                errors=int(errors[l]),
-                accuracy_lost=float(alone[l] - errors[l]) / tensor.n_observed,
-                log_likelihood_lost=float(lost[l]),
-            )
-        )
-    return tuple(rows)
+    added = [
+        count_alone(tensor, _keep(factors, l), members[:, [l]], [l])[0][0]
+        for l in range(factors.n_components)
+    ]
+    drop, lost = (alone - errors) / tensor.n_observed, noise.log_ratio(alone, errors)
+    columns = (explained + wrong, explained, np.array(added), alone, errors, drop, lost)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return tuple(Contribution(l, *row) for l, row in enumerate(rows))
 
 
 def _keep(factors: Factors, first: int) -> Factors:

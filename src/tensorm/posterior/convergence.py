@@ -7,7 +7,7 @@ state instead: see ``Mixing.state``. Chains of different lengths are cut to the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from tensorm.sampler.state import Trace
 Bits = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-MOVING, CONSTANT, STUCK, UNKNOWN = "moving", "constant", "stuck", "unknown"
 FEWEST = 4  # draws needed for R-hat and ESS
 TAILS = (0.05, 0.95)
 MOST_ENTRIES = 1000  # entries whose R-hat and ESS are computed, evenly spread over those that change
@@ -41,7 +40,7 @@ class Mixing(NamedTuple):
     """
 
     name: str
-    state: str
+    state: Literal["moving", "constant", "stuck", "unknown"]
     rhat: float | None = None
     ess: float | None = None
     ess_tail: float | None = None
@@ -77,6 +76,28 @@ class EntryMixing(NamedTuple):
     ess: float | None
 
 
+class EntrySummary(NamedTuple):
+    """How certain the entries of a factor are; arrays (N_k, L).
+
+    Attributes
+    ----------
+    mean : ndarray
+        Probability that the entry is 1.
+    sd : ndarray
+        Standard deviation over draws; sqrt(mean * (1 - mean)), since an entry is 0 or 1.
+    error : ndarray
+        Monte Carlo standard error of the mean, sd / sqrt(ess). 0 where all draws agree: the probability is
+        then closer to 0 or 1 than this number of draws can resolve.
+    ess : ndarray
+        Effective sample size; the number of draws where all agree.
+    """
+
+    mean: Floats
+    sd: Floats
+    error: Floats
+    ess: Floats
+
+
 def assess(traces: Sequence[Trace]) -> tuple[Mixing, ...]:
     """Return how well the chains have mixed in the noise rates and in the log-likelihood."""
     length = min(len(trace) for trace in traces)
@@ -92,17 +113,17 @@ def assess(traces: Sequence[Trace]) -> tuple[Mixing, ...]:
 def measure(name: str, draws: Floats) -> Mixing:
     """Return how well chains have mixed in one quantity, (chains, draws)."""
     if not _enough(draws):
-        return Mixing(name, UNKNOWN)
+        return Mixing(name, "unknown")
     halves = split(draws)
     if (halves == halves[0, 0]).all():
-        return Mixing(name, CONSTANT)
+        return Mixing(name, "constant")
     if (halves == halves[:, :1]).all():
-        return Mixing(name, STUCK)
+        return Mixing(name, "stuck")
     with np.errstate(invalid="ignore", divide="ignore"):  # folded values may all be the same
         rhat = float(_arviz().rhat(_two(draws), chain_axis=0, draw_axis=1))
     ess = float(_arviz().ess(draws, chain_axis=0, draw_axis=1, method="bulk"))
     tail = float(_arviz().ess(draws, chain_axis=0, draw_axis=1, method="tail", prob=TAILS))
-    return Mixing(name, MOVING, min(rhat, NEVER), ess, tail)
+    return Mixing(name, "moving", min(rhat, NEVER), ess, tail)
 
 
 def assess_entries(traces: Sequence[Trace]) -> EntryMixing:
@@ -172,6 +193,16 @@ def entry_ess(draws: Floats) -> Floats:
     if draws.shape[1] < FEWEST:
         return np.full(draws.shape[2], float(len(draws)))
     return np.asarray(_arviz().ess(draws, chain_axis=0, draw_axis=1, method="mean"))
+
+
+def summarise_entries(traces: Sequence[Trace], mode: int, mean: Floats) -> EntrySummary:
+    """Return how certain the entries of a mode are, given their mean over the draws."""
+    ess = np.full(mean.shape, float(sum(map(len, traces))))
+    rows, components = np.nonzero((mean > 0) & (mean < 1))
+    if rows.size:
+        ess[rows, components] = entry_ess(entry_draws(traces, mode, rows, components))
+    sd = np.sqrt(mean * (1 - mean))
+    return EntrySummary(mean, sd, sd / np.sqrt(ess), ess)
 
 
 def split(draws: Floats) -> Floats:

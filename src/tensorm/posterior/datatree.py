@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,12 +17,14 @@ from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.sampler.state import Trace
 from tensorm.tensors.memory import check_fits
-from tensorm.tensors.protocol import Tensor
+from tensorm.tensors.protocol import MISSING, Tensor
 
 if TYPE_CHECKING:
     import xarray
 
 Variables = dict[str, tuple[tuple[str, ...], npt.NDArray[Any]]]
+PER_DRAW = ("chain", "draw")
+STATS = {"lp": "log_posterior", "log_likelihood": "log_likelihood", "accuracy": "accuracy"}
 COPIES = 2  # ArviZ makes copies, so that arrays take twice their size
 
 # Names of dimensions and variables in any group, so that a mode has the same name whichever groups exist.
@@ -41,13 +44,31 @@ def to_datatree(
     if log_likelihood and tensor is None:
         raise InputError("log_likelihood is True, but a fit keeps no data; give X, the data of the fit.")
     parts = _gather(posterior, all_chains)
-    groups = {"posterior": _posterior(parts), "sample_stats": _sample_stats(parts)}
+    traces = list(parts.chains.values())
+    groups: dict[str, Variables] = {
+        "posterior": _posterior(parts),
+        "sample_stats": {name: (PER_DRAW, _stack(parts, attrgetter(read))) for name, read in STATS.items()},
+        "constant_data": {
+            "burn_in": (("chain",), np.array([trace.burn_in for trace in traces])),
+            "settled": (("chain",), np.array([trace.settled for trace in traces])),
+            "kept": (("chain",), np.array([posterior.kept[number] for number in parts.chains])),
+            "n_observed": ((), np.array(traces[0].confusion[0].sum())),
+        },
+    }
     if tensor is not None:
         groups["observed_data"] = {"x": (parts.names, _observed(tensor))}
-    groups["constant_data"] = _constant_data(parts)
-    tree = {
-        name: xarray.Dataset(variables, _coordinates(parts, variables)) for name, variables in groups.items()
+    known: dict[str, Any] = {
+        "chain": list(parts.chains),
+        "draw": np.arange(parts.n_draws),
+        "component": np.arange(posterior.n_components),
+        "mode": list(parts.names),
     }
+    for name, labels, size in zip(parts.names, posterior.labels, posterior.shape, strict=True):
+        known[name] = np.arange(size) if labels is None else labels
+    tree = {}
+    for group, variables in groups.items():
+        used = set().union(*(dimensions for dimensions, _ in variables.values()))
+        tree[group] = xarray.Dataset(variables, {name: known[name] for name in known if name in used})
     if tensor is not None and log_likelihood:
         tree["log_likelihood"] = _log_likelihood(parts, tensor)
     tree["constant_data"].attrs.update({name: _attribute(value) for name, value in settings.items()})
@@ -70,8 +91,7 @@ class _Parts(NamedTuple):
 
 def _gather(posterior: Posterior, all_chains: bool) -> _Parts:
     """Choose the chains and cut them to one length."""
-    every = zip(posterior.chains, posterior.kept, strict=True)
-    chains = {number: trace for number, (trace, kept) in enumerate(every) if kept or all_chains}
+    chains = {n: trace for n, trace in enumerate(posterior.chains) if posterior.kept[n] or all_chains}
     n_draws = min(len(trace) for trace in chains.values())
     left_out = sum(len(trace) - n_draws for trace in chains.values())
     if left_out:
@@ -98,35 +118,16 @@ def name_dimensions(modes: Sequence[str]) -> tuple[str, ...]:
 
 def _posterior(parts: _Parts) -> Variables:
     """Return each mode's factor as int8, the rates, and the densities if they are learned."""
-    per_draw = ("chain", "draw")
     variables: Variables = {}
     for k, name in enumerate(parts.names):
         entries = _stack(parts, lambda trace, k=k: trace.bits(k, slice(parts.n_draws)).view(np.int8))
-        variables[f"factor_{name}"] = ((*per_draw, name, "component"), entries)
-    hit, false_alarm = np.moveaxis(_stack(parts, lambda trace: trace.noise), -1, 0)
-    variables |= {"hit": (per_draw, hit), "false_alarm": (per_draw, false_alarm)}
-    density = _stack(parts, lambda trace: trace.density)
+        variables[f"factor_{name}"] = ((*PER_DRAW, name, "component"), entries)
+    hit, false_alarm = np.moveaxis(_stack(parts, attrgetter("noise")), -1, 0)
+    variables |= {"hit": (PER_DRAW, hit), "false_alarm": (PER_DRAW, false_alarm)}
+    density = _stack(parts, attrgetter("density"))
     if not np.isnan(density).any():
-        variables["density"] = ((*per_draw, "mode"), density)
+        variables["density"] = ((*PER_DRAW, "mode"), density)
     return variables
-
-
-def _sample_stats(parts: _Parts) -> Variables:
-    per_draw = ("chain", "draw")
-    return {
-        "lp": (per_draw, _stack(parts, lambda trace: trace.log_posterior)),
-        "log_likelihood": (per_draw, _stack(parts, lambda trace: trace.log_likelihood)),
-        "accuracy": (per_draw, _stack(parts, lambda trace: trace.accuracy)),
-    }
-
-
-def _constant_data(parts: _Parts) -> Variables:
-    return {
-        "burn_in": (("chain",), np.array([trace.burn_in for trace in parts.chains.values()])),
-        "settled": (("chain",), np.array([trace.settled for trace in parts.chains.values()])),
-        "kept": (("chain",), np.array([parts.posterior.kept[number] for number in parts.chains])),
-        "n_observed": ((), np.array(next(iter(parts.chains.values())).confusion[0].sum())),
-    }
 
 
 def _stack(parts: _Parts, read: Any) -> npt.NDArray[Any]:
@@ -134,29 +135,14 @@ def _stack(parts: _Parts, read: Any) -> npt.NDArray[Any]:
     return np.stack([read(trace)[: parts.n_draws] for trace in parts.chains.values()])
 
 
-def _coordinates(parts: _Parts, variables: Variables) -> dict[str, Any]:
-    """Return the coordinates of the dimensions that some variables have."""
-    posterior = parts.posterior
-    known: dict[str, Any] = {
-        "chain": list(parts.chains),
-        "draw": np.arange(parts.n_draws),
-        "component": np.arange(posterior.n_components),
-        "mode": list(parts.names),
-    }
-    for name, labels, size in zip(parts.names, posterior.labels, posterior.shape, strict=True):
-        known[name] = np.arange(size) if labels is None else labels
-    used = {dimension for dimensions, _ in variables.values() for dimension in dimensions}
-    return {name: values for name, values in known.items() if name in used}
-
-
 def _observed(tensor: Tensor) -> npt.NDArray[Any]:
     """Return the cells: int8, or float32 with NaN if some are missing."""
     missing = tensor.n_observed < math.prod(tensor.shape)
     kind = np.dtype(np.float32 if missing else np.int8)
     check_fits("X takes", COPIES * kind.itemsize * math.prod(tensor.shape), "leave X out")
-    cells = np.empty(tensor.shape, kind)
-    for where, ones, observed in tensor.blocks():
-        cells[where] = np.where(observed, ones, np.nan) if missing else ones
+    cells = tensor.read_cells([np.arange(size) for size in tensor.shape]).astype(kind, copy=False)
+    if missing:
+        cells[cells == MISSING] = np.nan
     return cells
 
 
@@ -167,7 +153,9 @@ def _log_likelihood(parts: _Parts, tensor: Tensor) -> xarray.Dataset:
     shape = (len(parts.chains), parts.n_draws, tensor.n_observed)
     remedy = "leave log_likelihood out, or fit fewer draws"
     check_fits("The log-likelihood takes", COPIES * 8 * math.prod(shape), remedy)
-    indices, ones = _observed_cells(tensor)
+    listed, zeros = tensor.listed_keys()
+    keys = np.sort(np.concatenate([listed, zeros]))
+    indices, ones = np.unravel_index(keys, tensor.shape), np.isin(keys, listed)
     values = np.empty(shape)
     for trace, rows in zip(parts.chains.values(), values, strict=True):
         for draw, row in enumerate(rows):
@@ -176,18 +164,7 @@ def _log_likelihood(parts: _Parts, tensor: Tensor) -> xarray.Dataset:
     coordinates: dict[str, Any] = {"chain": list(parts.chains), "draw": np.arange(parts.n_draws)}
     for name, labels, index in zip(parts.names, parts.posterior.labels, indices, strict=True):
         coordinates[name] = ("cell", index if labels is None else labels[index])
-    return xarray.Dataset({"x": (("chain", "draw", "cell"), values)}, coordinates)
-
-
-def _observed_cells(tensor: Tensor) -> tuple[list[npt.NDArray[np.intp]], npt.NDArray[np.bool_]]:
-    """Return the observed cells as K index arrays, and which of them are 1."""
-    places, values = [], []
-    for where, ones, observed in tensor.blocks():
-        place = np.argwhere(observed)
-        place[:, 0] += where.start
-        places.append(place)
-        values.append(ones[observed])
-    return list(np.concatenate(places).T), np.concatenate(values)
+    return xarray.Dataset({"x": ((*PER_DRAW, "cell"), values)}, coordinates)
 
 
 def _attribute(value: Any) -> str | int | float:

@@ -6,30 +6,21 @@ docs/diagnostics.md explains each sentence.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from tensorm.posterior.align import SAME, ChainSummary, summarise
-from tensorm.posterior.convergence import (
-    CONSTANT,
-    MOVING,
-    NEVER,
-    STUCK,
-    UNKNOWN,
-    EntryMixing,
-    Mixing,
-    assess,
-    assess_entries,
-)
+from tensorm.posterior.convergence import NEVER, EntryMixing, Mixing, assess, assess_entries
 from tensorm.posterior.draws import Posterior
 
 COMPARABLE_DRAWS = 20  # with fewer draws per chain, it is unknown whether chains fit equally well
 SMALLEST_ESS = 100
 DISPUTED = 0.05  # share of entries that chains may disagree on before the verdict says so
 IN_WORDS = {
-    CONSTANT: "the same in all draws",
-    STUCK: "constant within chains, different between them",
-    UNKNOWN: "too few draws to tell",
+    "constant": "the same in all draws",
+    "stuck": "constant within chains, different between them",
+    "unknown": "too few draws to tell",
 }
 
 
@@ -56,7 +47,7 @@ class Diagnostics(NamedTuple):
     @property
     def fine(self) -> bool:
         """Whether the chains agree, so that nothing needs to be done."""
-        return self.verdict == _agreement(len(self.chains))
+        return self.verdict == f"All {len(self.chains)} chains agree."
 
     def __str__(self) -> str:
         lines = ["chain  accuracy  log-likelihood  active  agreement  burn-in"]
@@ -72,7 +63,18 @@ class Diagnostics(NamedTuple):
 
     def about_entries(self) -> str:
         """Return a sentence on how well the chains have mixed in the entries of the factors."""
-        return _describe_entries(self.entries)
+        total, constant, stuck, examined, rhat, _, ess = self.entries
+        moving = total - constant - stuck
+        if constant == total:
+            return f"All {total:,} factor entries are the same in all draws."
+        text = f"Of {total:,} factor entries, {constant:,} are the same in all draws"
+        if stuck:
+            text += f" and {stuck:,} never change but differ between chains"
+        if rhat is not None:
+            which = "" if examined == moving else f" {examined:,} of"
+            text += f"; for{which} the other {moving:,}, the largest R-hat is {_rhat(rhat)} "
+            text += f"and the smallest ESS {ess:.0f}"
+        return text + "."
 
 
 def diagnose(posterior: Posterior) -> Diagnostics:
@@ -80,13 +82,9 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     rows = summarise(posterior.chains)
     quantities, entries = assess(posterior.traces), assess_entries(posterior.traces)
     length = min(len(trace) for trace in posterior.traces)
-    verdict = _judge_chains(rows) or _judge_components(rows, quantities, length)
-    verdict = verdict or _judge_mixing(quantities, length) or _judge_entries(entries)
-    return Diagnostics(verdict or _agreement(len(rows)), tuple(rows), quantities, entries)
-
-
-def _agreement(n_chains: int) -> str:
-    return f"All {n_chains} chains agree."
+    problems = chain(_judge_chains(rows, quantities, length), _judge_mixing(quantities, entries, length))
+    verdict = next(problems, f"All {len(rows)} chains agree.")
+    return Diagnostics(verdict, tuple(rows), quantities, entries)
 
 
 def largest_rhat(length: int) -> float:
@@ -98,89 +96,59 @@ def largest_rhat(length: int) -> float:
     return max(1.05, 1 + 5 / length)
 
 
-def _judge_chains(rows: Sequence[ChainSummary]) -> str | None:
-    """Report chains that ended in a worse explanation of the data, or had not finished burn-in."""
+def _judge_chains(rows: Sequence[ChainSummary], quantities: Sequence[Mixing], length: int) -> Iterator[str]:
+    """Report chains with a worse explanation, an unfinished burn-in, or different components."""
     if len(rows) == 1:
-        return "A single chain cannot be checked against others; set n_chains to at least 2."
-    stuck = [row for row in rows if not row.kept]
+        yield "A single chain cannot be checked against others; set n_chains to at least 2."
+    stuck = sum(not row.kept for row in rows)
     if stuck:
-        return (
-            f"{len(stuck)} of {len(rows)} chains ended in a worse explanation of the data and "
-            f"{'was' if len(stuck) == 1 else 'were'} left out; "
+        yield (
+            f"{stuck} of {len(rows)} chains ended in a worse explanation of the data and "
+            f"{'was' if stuck == 1 else 'were'} left out; "
             "run more chains or increase burn_in to check that the best explanation is stable."
         )
-    if any(not row.settled for row in rows):
-        return "Some chains were still improving when burn-in ended; increase burn_in."
-    return None
-
-
-def _judge_components(rows: Sequence[ChainSummary], quantities: Sequence[Mixing], length: int) -> str | None:
-    """Report chains that fit equally well with different components."""
+    if not all(row.settled for row in rows):
+        yield "Some chains were still improving when burn-in ended; increase burn_in."
     unknown = length < COMPARABLE_DRAWS or any((row.rhat or 0) > largest_rhat(length) for row in quantities)
-    if unknown or min(row.agreement for row in rows) >= SAME:
-        return None
-    return (
-        "The chains explain the data equally well with different components; trust predictions more than "
-        "single components, or try fewer components."
-    )
+    if not unknown and min(row.agreement for row in rows) < SAME:
+        yield (
+            "The chains explain the data equally well with different components; trust predictions more than "
+            "single components, or try fewer components."
+        )
 
 
-def _judge_mixing(quantities: Sequence[Mixing], length: int) -> str | None:
-    """Report draws of noise rates and log-likelihood that are too few or too correlated."""
-    if any(row.state == UNKNOWN for row in quantities):
+def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: int) -> Iterator[str]:
+    """Report draws that are too few or too correlated, and chains that disagree on entries only."""
+    if any(row.state == "unknown" for row in quantities):
         draws = "1 draw" if length == 1 else f"{length} draws"
-        return f"Each chain has only {draws}, too few to compare chains; set n_draws to at least 100."
+        yield f"Each chain has only {draws}, too few to compare chains; set n_draws to at least 100."
     for row in quantities:
-        if row.state == STUCK:
-            return f"The {row.name} never changes within a chain but differs between chains; run more chains."
-    moving = [row for row in quantities if row.state == MOVING]
-    worst = max(moving, key=lambda row: row.rhat or 0, default=None)
-    if worst is not None and (worst.rhat or 0) > largest_rhat(length):
-        return (
+        if row.state == "stuck":
+            yield f"The {row.name} never changes within a chain but differs between chains; run more chains."
+    worst = max(quantities, key=lambda row: row.rhat or 0)
+    if (worst.rhat or 0) > largest_rhat(length):
+        yield (
             f"The chains have not mixed: R-hat of the {worst.name} is {_rhat(worst.rhat)}; increase n_draws "
             "and burn_in, or try fewer components."
         )
-    least = min((row.ess or 0 for row in moving), default=math.inf)
+    least = min(math.inf if row.ess is None else row.ess for row in quantities)
     if least < SMALLEST_ESS:
         wanted = length * math.ceil(SMALLEST_ESS / max(least, 1))
-        return (
+        yield (
             f"The draws are worth only {least:.0f} independent ones; set n_draws to at least {wanted:,} "
             "before you trust the second digit of a probability."
         )
-    return None
-
-
-def _judge_entries(entries: EntryMixing) -> str | None:
-    """Report chains that agree on everything except who is in which component."""
-    share = entries.poor / entries.examined if entries.examined else 0.0
     moving = entries.total - entries.constant - entries.stuck
-    disputed = entries.stuck + round(share * moving)
-    if disputed <= DISPUTED * entries.total:
-        return None
-    return (
-        f"The chains fit equally well but disagree on {disputed:,} of {entries.total:,} entries; increase "
-        "n_draws, or trust predictions more than single memberships."
-    )
-
-
-def _describe_entries(entries: EntryMixing) -> str:
-    moving = entries.total - entries.constant - entries.stuck
-    if entries.constant == entries.total:
-        return f"All {entries.total:,} factor entries are the same in all draws."
-    text = f"Of {entries.total:,} factor entries, {entries.constant:,} are the same in all draws"
-    if entries.stuck:
-        text += f" and {entries.stuck:,} never change but differ between chains"
-    if entries.rhat is not None and entries.ess is not None:
-        which = "" if entries.examined == moving else f" {entries.examined:,} of"
-        text += (
-            f"; for{which} the other {moving:,}, the largest R-hat is {_rhat(entries.rhat)} "
-            f"and the smallest ESS {entries.ess:.0f}"
+    disputed = entries.stuck + round(moving * entries.poor / max(entries.examined, 1))
+    if disputed > DISPUTED * entries.total:
+        yield (
+            f"The chains fit equally well but disagree on {disputed:,} of {entries.total:,} entries; "
+            "increase n_draws, or trust predictions more than single memberships."
         )
-    return text + "."
 
 
 def _numbers(row: Mixing) -> str:
-    if row.rhat is None or row.ess is None or row.ess_tail is None:
+    if row.rhat is None:
         return IN_WORDS[row.state]
     return f"{_rhat(row.rhat):>5}  {row.ess:5.0f}  {row.ess_tail:8.0f}"
 

@@ -17,8 +17,8 @@ from tensorm.data.checks import check_choice, check_index, check_indices, check_
 from tensorm.errors import InputError
 from tensorm.posterior.align import align, factor_means, worse
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
-from tensorm.posterior.predict import average_box, average_cells, unite_box, unite_cells
-from tensorm.posterior.uncertainty import CellSummary, EntrySummary, summarise_cells, summarise_entries
+from tensorm.posterior.convergence import EntrySummary, summarise_entries
+from tensorm.posterior.predict import CellSummary, average_box, summarise_cells, unite_box, unite_cells
 from tensorm.sampler.state import Trace
 from tensorm.tensors import read
 from tensorm.tensors.bits import Bits
@@ -89,14 +89,9 @@ class Posterior:
     @cached_property
     def factors(self) -> list[Floats]:
         """Posterior mean of each mode's factor, (N_k, L)."""
-        return [
-            np.average(
-                [factor_means(trace, mode) for trace in self.traces],
-                axis=0,
-                weights=[len(trace) for trace in self.traces],
-            )
-            for mode in range(len(self.shape))
-        ]
+        lengths = [len(trace) for trace in self.traces]
+        chains = (factor_means(trace) for trace in self.traces)
+        return [np.average(means, axis=0, weights=lengths) for means in zip(*chains, strict=True)]
 
     @cached_property
     def noise(self) -> dict[str, float]:
@@ -195,7 +190,11 @@ class Posterior:
         """Return P(x = 1) of some cells, given as K index arrays of one length."""
         if check_choice("method", method, METHODS) == "mean":
             return unite_cells(self.factors, indices)
-        return average_cells(*self._weighted(method), indices)
+        draws, base = self._weighted(method)
+        total = np.full(len(indices[0]), base)
+        for factors, weight in draws:
+            total += weight * factors.covers(indices)
+        return total
 
     def predict_all(self, method: str = "predictive") -> Floats:
         """Return P(x = 1) of every cell at once."""

@@ -61,17 +61,16 @@ def read_modes(posterior: Posterior, groups: Groups | None = None) -> list[Fitte
     groups : mapping, optional
         For some modes, by name or number, an array with the group of each index.
     """
-    given = {find_mode(posterior, mode): names for mode, names in (groups or {}).items()}
-    parts = zip(posterior.modes, posterior.factors, posterior.labels, strict=True)
-    return [
-        FittedMode(name, means, labels, _check_groups(name, given[k], len(means)) if k in given else None)
-        for k, (name, means, labels) in enumerate(parts)
-    ]
-
-
-def find_mode(posterior: Posterior, mode: str | int) -> int:
-    """Return the number of a mode given by its name or number."""
-    return check_mode(mode, posterior.modes)
+    given = {check_mode(mode, posterior.modes): np.asarray(names) for mode, names in (groups or {}).items()}
+    modes = []
+    for k, (name, means, labels) in enumerate(
+        zip(posterior.modes, posterior.factors, posterior.labels, strict=True)
+    ):
+        array, N = given.get(k), len(means)
+        if array is not None and array.shape != (N,):
+            raise InputError(f"groups for {name!r} has shape {array.shape}; give ({N},), one for each index.")
+        modes.append(FittedMode(name, means, labels, None if array is None else array.astype(np.str_)))
+    return modes
 
 
 def find_component(posterior: Posterior, component: int) -> int:
@@ -79,10 +78,3 @@ def find_component(posterior: Posterior, component: int) -> int:
     if check_count("component", component, 0) >= posterior.n_components:
         raise InputError(f"component is {component}; give a number from 0 to {posterior.n_components - 1}.")
     return int(component)
-
-
-def _check_groups(name: str, groups: npt.ArrayLike, size: int) -> npt.NDArray[np.str_]:
-    array = np.asarray(groups)
-    if array.shape != (size,):
-        raise InputError(f"groups for {name!r} has shape {array.shape}; give ({size},), one for each index.")
-    return array.astype(np.str_)

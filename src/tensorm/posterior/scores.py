@@ -109,7 +109,7 @@ class ScoredCells(NamedTuple):
     def __str__(self) -> str:
         rows = [f"{self.n_cells:,} cells, {self.n_ones:,} ones", "                      model  constant"]
         for name, mine, other in zip(Scores._fields, self.model, self.constant, strict=True):
-            rows.append(f"{name.replace('_', ' '):18}  {_number(mine):>7}  {_number(other):>8}")
+            rows.append(f"{name.replace('_', ' '):18}  {mine:7.3f}  {other:8.3f}".replace("nan", "  -"))
         return "\n".join(rows)
 
 
@@ -142,14 +142,12 @@ def score_cells(
         baseline=rate,
         model=_score(ones, chances),
         constant=_score(ones, np.full(ones.size, rate)),
-        calibration=calibration_curve(ones, chances, n_bins),
+        calibration=_calibrate(ones, chances, check_count("n_bins", n_bins, 1)),
     )
 
 
-def calibration_curve(y_true: npt.ArrayLike, p: npt.ArrayLike, n_bins: int = 10) -> Calibration:
-    """Compare probabilities with shares of ones in equally wide bins; arguments as for ``score_cells``."""
-    ones, chances = _check_pairs(y_true, p)
-    n_bins = check_count("n_bins", n_bins, 1)
+def _calibrate(ones: Bits, chances: Floats, n_bins: int) -> Calibration:
+    """Compare probabilities with shares of ones in equally wide bins."""
     bins = np.minimum((chances * n_bins).astype(np.intp), n_bins - 1)
     cells, hits, total = (
         np.bincount(bins, weights, minlength=n_bins) for weights in (None, ones.astype(np.float64), chances)
@@ -170,12 +168,13 @@ def score_tensor(
     """
     chosen = None if mask is None else check_mask(mask, tensor.shape)
     some = tensor.sample_slices(SCORED) if chosen is None else None
-    if some is not None:
-        return _score_slices(posterior, tensor, some, n_bins)
-    n_cells = tensor.n_observed if chosen is None else int(np.count_nonzero(chosen))
-    remedy = "give a mask with fewer cells, or score a sample from hold_out"
-    check_fits(f"Scoring {n_cells:,} cells takes", 64 * n_cells, remedy)  # pairs, and sorting them
-    pairs = list(predict_observed(posterior, tensor, chosen))
+    if some is None:
+        n_cells = tensor.n_observed if chosen is None else int(np.count_nonzero(chosen))
+        remedy = "give a mask with fewer cells, or score a sample from hold_out"
+        check_fits(f"Scoring {n_cells:,} cells takes", 64 * n_cells, remedy)  # pairs, and sorting them
+        pairs = list(predict_observed(posterior, tensor, chosen))
+    else:
+        pairs = list(_predict_slices(posterior, tensor, some))
     if not sum(len(ones) for ones, _ in pairs):
         where = "X has no observed cell" if chosen is None else "mask contains no observed cell of X"
         raise InputError(f"{where}; give at least one that is not missing.")
@@ -183,14 +182,12 @@ def score_tensor(
     return score_cells(ones, chances, posterior.base_rate, n_bins)
 
 
-def _score_slices(posterior: Posterior, tensor: Tensor, chosen: Rows, n_bins: int) -> ScoredCells:
-    """Score the cells of some slices of mode 0."""
-    others, pairs = [np.arange(size) for size in tensor.shape[1:]], []
+def _predict_slices(posterior: Posterior, tensor: Tensor, chosen: Rows) -> Iterator[tuple[Bits, Floats]]:
+    """Yield values and probabilities of the observed cells of some slices of mode 0."""
+    others = [np.arange(size) for size in tensor.shape[1:]]
     for n in chosen:  # one at a time: neighbours need not be in the sample
         _, ones, observed = next(tensor.take([np.array([n]), *others]).blocks(math.prod(tensor.shape)))
-        pairs.append((ones[observed], posterior.predict_block(n, n + 1)[observed]))
-    ones, chances = (np.concatenate(part) for part in zip(*pairs, strict=True))
-    return score_cells(ones, chances, posterior.base_rate, n_bins)
+        yield ones[observed], posterior.predict_block(n, n + 1)[observed]
 
 
 def predict_observed(
@@ -232,7 +229,3 @@ def _check_pairs(y_true: npt.ArrayLike, p: npt.ArrayLike) -> tuple[Bits, Floats]
             f"y_true has shape {ones.shape} and p {chances.shape}; give a value and a probability per cell."
         )
     return ones.ravel(), chances.ravel()
-
-
-def _number(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.3f}"

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tensorm.data.checks import check_count, check_index, check_mode
 from tensorm.data.coordinates import key_of
 from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import read_modes
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -66,7 +67,9 @@ def top_cells(
     p = posterior.predict_cells(indices)
     best = np.argsort(-p, kind="stable")[:count]
     cells = np.stack([column[best] for column in indices], axis=1)
-    return TopCells(cells, p[best], tuple(_name(posterior, cell) for cell in cells))
+    modes = read_modes(posterior)
+    names = (tuple(mode.label(n) for mode, n in zip(modes, cell, strict=True)) for cell in cells)
+    return TopCells(cells, p[best], tuple(names))
 
 
 def _inside(posterior: Posterior, mode: int, row: int) -> list[npt.NDArray[np.int64]]:
@@ -102,8 +105,3 @@ def _surest(members: Sequence[Indices], means: Sequence[Floats]) -> list[Indices
         index[np.argsort(-mean[index], kind="stable")[:size]]
         for index, mean, size in zip(members, means, sizes, strict=True)
     ]
-
-
-def _name(posterior: Posterior, cell: Indices) -> tuple[str, ...]:
-    pairs = zip(posterior.labels, cell, strict=True)
-    return tuple(str(n if labels is None else labels[n]) for labels, n in pairs)

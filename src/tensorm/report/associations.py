@@ -22,24 +22,31 @@ SHOWN = 20  # rows of the text
 
 
 class Association(NamedTuple):
-    """One component and one category of a mode's indices.
+    """One component and either a category of a mode's indices or numbers known about them, such as age.
 
     Attributes
     ----------
-    mode, column, category : str
+    mode, column : str
+    category : str or None
+        None for numbers.
     component : int
-    both : int
-        Members of the component in this mode that are in the category.
     members : int
-        Members whose category is known.
-    size : int
-        Indices in the category.
+        Members of the component in this mode whose category or number is known.
     known : int
-        Indices whose category is known.
-    expected : float
+        Indices whose category or number is known.
+    both : int or None
+        Members that are in the category.
+    size : int or None
+        Indices in the category.
+    expected : float or None
         Expected value of ``both`` if members were drawn at random.
+    median, other_median : float or None
+        Of the numbers of the members, and of all others.
+    above : float or None
+        Probability that a random member has a larger number than a random other index; 0.5 by chance.
     p : float
-        Probability of at least ``both`` in that case (Fisher's exact test, one-sided).
+        Probability of at least ``both`` if members were drawn at random (Fisher's exact test, one-sided), or
+        of ``above`` being at least this far from 0.5 (Mann-Whitney test, two-sided).
     q : float
         p corrected for multiple tests (Benjamini and Hochberg): the expected share of false discoveries among
         pairs with this q or less.
@@ -47,91 +54,43 @@ class Association(NamedTuple):
 
     mode: str
     column: str
-    category: str
-    component: int
-    both: int
-    members: int
-    size: int
-    known: int
-    expected: float
-    p: float
-    q: float
+    category: str | None = None
+    component: int = 0
+    both: int | None = None
+    members: int = 0
+    size: int | None = None
+    known: int = 0
+    expected: float | None = None
+    median: float | None = None
+    other_median: float | None = None
+    above: float | None = None
+    p: float = 1.0
+    q: float = 1.0
 
     @property
     def topic(self) -> str:
         """What is tested."""
-        return f"{self.column}: {self.category}"
+        return self.column if self.category is None else f"{self.column}: {self.category}"
+
+    @property
+    def name(self) -> str:
+        """What is tested, and its mode."""
+        return f"{self.mode}, {self.topic}"
 
     @property
     def inside(self) -> str:
         """What was found among the members, as text."""
-        return f"{self.both} of {self.members}"
+        return f"{self.both} of {self.members}" if self.above is None else f"median {self.median:.4g}"
 
     @property
     def otherwise(self) -> str:
         """What it is compared with, as text."""
-        return f"{self.expected:.1f} expected"
+        return f"{self.expected:.1f} expected" if self.above is None else f"{self.other_median:.4g} elsewhere"
 
     @property
     def direction(self) -> int:
-        """0, since a group is tested in one direction only."""
-        return 0
-
-
-class Difference(NamedTuple):
-    """One component and numbers known about a mode's indices, such as age.
-
-    Attributes
-    ----------
-    mode, column : str
-    component : int
-    members : int
-        Members of the component in this mode whose number is known.
-    known : int
-        Indices whose number is known.
-    median, other_median : float
-        Of the members, and of all others.
-    above : float
-        Probability that a random member has a larger number than a random other index; 0.5 by chance.
-    p : float
-        Probability of being at least this far from 0.5 by chance (Mann-Whitney test, two-sided).
-    q : float
-        p corrected for multiple tests (Benjamini and Hochberg).
-    """
-
-    mode: str
-    column: str
-    component: int
-    members: int
-    known: int
-    median: float
-    other_median: float
-    above: float
-    p: float
-    q: float
-
-    @property
-    def topic(self) -> str:
-        """What is tested."""
-        return self.column
-
-    @property
-    def inside(self) -> str:
-        """What was found among the members, as text."""
-        return f"median {self.median:.4g}"
-
-    @property
-    def otherwise(self) -> str:
-        """What it is compared with, as text."""
-        return f"{self.other_median:.4g} elsewhere"
-
-    @property
-    def direction(self) -> int:
-        """1 if the members' numbers are larger, -1 if they are smaller."""
-        return 1 if self.above > 0.5 else -1
-
-
-Pair = Association | Difference
+        """1 if the members' numbers are larger, -1 if they are smaller, 0 for a category."""
+        return 0 if self.above is None else 1 if self.above > 0.5 else -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,15 +99,15 @@ class Associations:
 
     Attributes
     ----------
-    rows : tuple of Association or Difference
+    rows : tuple of Association
     """
 
-    rows: tuple[Pair, ...]
+    rows: tuple[Association, ...]
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def below(self, q: float = 0.05) -> tuple[Pair, ...]:
+    def below(self, q: float = 0.05) -> tuple[Association, ...]:
         """Return the pairs whose q is at most this."""
         return tuple(row for row in self.rows if row.q <= q)
 
@@ -156,15 +115,13 @@ class Associations:
         """Return the pairs as a pandas table; fields of groups are missing for numbers, and vice versa."""
         import pandas as pd
 
-        fields = dict.fromkeys([*Association._fields[:-2], *Difference._fields])
-        return pd.DataFrame([row._asdict() for row in self.rows], columns=list(fields))
+        return pd.DataFrame(list(self.rows), columns=list(Association._fields))
 
     def __str__(self) -> str:
         lines = [f"{'component':9}  {'mode, metadata':34}  {'members':>14}  {'':>16}  {'q':>7}"]
         for row in self.rows[:SHOWN]:
-            name = f"{row.mode}, {row.topic}"
             lines.append(
-                f"{row.component:9d}  {name:34}  {row.inside:>14}  {row.otherwise:>16}  {row.q:7.1g}"
+                f"{row.component:9d}  {row.name:34}  {row.inside:>14}  {row.otherwise:>16}  {row.q:7.1g}"
             )
         if len(self.rows) > SHOWN:
             lines.append(f"and {len(self.rows) - SHOWN:,} more")
@@ -195,14 +152,13 @@ def associate(posterior: Posterior, metadata: Metadata, threshold: float = MEMBE
 
     limit = check_number("threshold", threshold)
     modes, tables = read_modes(posterior), read_metadata(posterior, metadata)
-    rows: list[Pair] = []
+    rows: list[Association] = []
     for k, (mode, columns) in enumerate(zip(modes, tables, strict=True)):
         shared = [other for other in range(k) if np.array_equal(modes[other].means, mode.means)]
         known = {column.name for other in shared for column in tables[other]}
         for column in columns:
-            if column.name in known:
-                continue
-            rows += [*_count(mode, column, limit), *_compare(mode, column, limit)]
+            if column.name not in known:
+                rows += _count(mode, column, limit) if column.categories else _compare(mode, column, limit)
     if not rows:
         return Associations(())
     corrected = false_discovery_control([row.p for row in rows])
@@ -236,15 +192,14 @@ def _count(mode: FittedMode, column: Column, threshold: float) -> Iterator[Assoc
                 known=N,
                 expected=float(M[l] * size / N),
                 p=float(min(p[l], 1.0)),
-                q=1.0,
             )
 
 
-def _compare(mode: FittedMode, column: Column, threshold: float) -> Iterator[Difference]:
+def _compare(mode: FittedMode, column: Column, threshold: float) -> Iterator[Association]:
     """Test components for measurements."""
     from scipy.stats import mannwhitneyu
 
-    if column.numbers is None or column.categories:
+    if column.numbers is None:
         return
     known = ~np.isnan(column.numbers)
     numbers, members = column.numbers[known], mode.means[known] > threshold
@@ -253,7 +208,7 @@ def _compare(mode: FittedMode, column: Column, threshold: float) -> Iterator[Dif
         if min(len(mine), len(others)) < SMALLEST:
             continue
         found = mannwhitneyu(mine, others, alternative="two-sided")
-        yield Difference(
+        yield Association(
             mode=mode.name,
             column=column.name,
             component=l,
@@ -263,5 +218,4 @@ def _compare(mode: FittedMode, column: Column, threshold: float) -> Iterator[Dif
             other_median=float(np.median(others)),
             above=float(found.statistic) / (len(mine) * len(others)),
             p=float(found.pvalue),
-            q=1.0,
         )

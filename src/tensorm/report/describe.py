@@ -7,18 +7,25 @@ between 0.1 and 0.9.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from tensorm.posterior.align import MEMBER, SAME, SURE, active, all_means, similarity
+from tensorm.posterior.align import MEMBER, SAME, SURE, active, factor_means, similarity
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, Groups, read_modes
-from tensorm.report.naming import count_members, name_members
+from tensorm.report.metadata import UNKNOWN
 
 IN_DOUBT = 4  # names in doubt before their list is cut short
 MOST = 12  # components described by default on the page and the command line
+LONGEST = 8  # names in a list before it is cut short
+INTERVAL = re.compile(r"([^-–]+)[-–]([^-–]+)")
+ORDERED = "iufmM"  # dtype kinds of labels whose order carries meaning: numbers and times
+NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
 class ModeMembers(NamedTuple):
@@ -144,7 +151,9 @@ def describe_components(posterior: Posterior, groups: Groups | None = None) -> l
     cells, chains = _cells_covered(posterior), _chains_that_agree(posterior)
     volume = math.prod(posterior.shape)
     return [
-        Description(l, _members(modes, l), cells[l], cells[l] / volume, chains[l], len(posterior.chains))
+        Description(
+            l, tuple(_members(modes, l)), cells[l], cells[l] / volume, chains[l], len(posterior.chains)
+        )
         for l in range(posterior.n_components)
     ]
 
@@ -161,27 +170,111 @@ def describe_noise(posterior: Posterior) -> str:
     )
 
 
-def _members(modes: Sequence[FittedMode], l: int) -> tuple[ModeMembers, ...]:
-    """Return the members of component l; modes with the same labels, groups and members are merged."""
+def _members(modes: Sequence[FittedMode], l: int) -> Iterator[ModeMembers]:
+    """Yield the members of component l; modes with the same labels, groups and members are merged."""
     alike: dict[object, list[FittedMode]] = {}
     for mode in modes:
         names = None if mode.labels is None else tuple(map(str, mode.labels))
         key = (names or mode.name, (mode.means[:, l] > MEMBER).tobytes(), mode.groups is None)
         alike.setdefault(key, []).append(mode)
-    return tuple(_merge(these, l) for these in alike.values())
+    for same in alike.values():
+        mode, means = same[0], np.mean([mode.means[:, l] for mode in same], axis=0)
+        members = np.flatnonzero(means > MEMBER).tolist()
+        doubtful = np.flatnonzero((means > 1 - SURE) & (means <= SURE)).tolist()
+        yield ModeMembers(
+            modes=tuple(mode.name for mode in same),
+            names=tuple(mode.label(n) for n in members),
+            sure=int(np.count_nonzero(means > SURE)),
+            doubtful=tuple((mode.label(n), float(means[n])) for n in doubtful),
+            text=_name_members(mode, members)
+            if mode.groups is None
+            else _count_members(mode.groups, members),
+        )
 
 
-def _merge(modes: Sequence[FittedMode], l: int) -> ModeMembers:
-    mode, means = modes[0], np.mean([mode.means[:, l] for mode in modes], axis=0)
-    members = np.flatnonzero(means > MEMBER).tolist()
-    doubtful = np.flatnonzero((means > 1 - SURE) & (means <= SURE)).tolist()
-    return ModeMembers(
-        modes=tuple(mode.name for mode in modes),
-        names=tuple(mode.label(n) for n in members),
-        sure=int(np.count_nonzero(means > SURE)),
-        doubtful=tuple((mode.label(n), float(means[n])) for n in doubtful),
-        text=name_members(mode, members) if mode.groups is None else count_members(mode.groups, members),
+def _count_members(groups: npt.NDArray[np.str_], members: list[int]) -> str:
+    """Count members by group, as in "all 12 doctors, 8 of 28 nurses"; groups in order of appearance."""
+    if len(members) == len(groups):
+        return f"all {len(groups)}"
+    sizes, counts = Counter(groups.tolist()), Counter(groups[members].tolist())
+    names = [name for name in sizes if counts[name]]
+    if len(names) > LONGEST:
+        names.sort(key=lambda name: -counts[name])
+    return _cut(
+        f"all {size} {_plural(name, size)}" if count == size else f"{count} of {size} {_plural(name, size)}"
+        for name, size, count in ((name, sizes[name], counts[name]) for name in names)
     )
+
+
+def _name_members(mode: FittedMode, members: list[int]) -> str:
+    """Name members, as in "09-12, 17 (4 of 13)"; consecutive indices become ranges.
+
+    If there are too many names for a list, it shows those that are in the fewest other components.
+    """
+    if len(members) == len(mode.means):
+        return f"all {len(members)}"
+    pieces = [text for run in _runs(mode, members) for text in _name_run(mode, run)]
+    if len(pieces) > LONGEST + 1 and mode.labels is not None and mode.labels.dtype.kind not in ORDERED:
+        rarest = sorted(members, key=lambda n: mode.means[n].sum())[:LONGEST]
+        pieces = [mode.label(n) for n in members if n in rarest] + pieces[LONGEST:]
+    return f"{_cut(pieces)} ({len(members)} of {len(mode.means)})"
+
+
+def _runs(mode: FittedMode, members: list[int]) -> Iterator[list[int]]:
+    """Split members into runs whose names follow each other."""
+    run: list[int] = []
+    for n in members:
+        if run and not (n == run[-1] + 1 and _follows(mode, n)):
+            yield run
+            run = []
+        run.append(n)
+    if run:
+        yield run
+
+
+def _follows(mode: FittedMode, n: int) -> bool:
+    """Whether the name of index n continues the one before it: the next number, hour, date or interval."""
+    if mode.labels is not None and mode.labels.dtype.kind in "iu":
+        return bool(mode.labels[n] == mode.labels[n - 1] + 1)  # badges 1109 and 1114 are not consecutive
+    if mode.labels is None or mode.labels.dtype.kind in ORDERED:
+        return True
+    before, this = mode.label(n - 1), mode.label(n)
+    a, b = NUMBERED.fullmatch(before), NUMBERED.fullmatch(this)
+    return _touch(before, this) or bool(a and b and a[1] == b[1] and int(a[2]) + 1 == int(b[2]))
+
+
+def _touch(before: str, this: str) -> bool:
+    """Whether an interval such as "08-09" ends where the other begins."""
+    a, b = INTERVAL.fullmatch(before), INTERVAL.fullmatch(this)
+    return bool(a and b and a[2] == b[1])
+
+
+def _name_run(mode: FittedMode, run: Sequence[int]) -> list[str]:
+    names = [mode.label(n) for n in run]
+    a, b = INTERVAL.fullmatch(names[0]), INTERVAL.fullmatch(names[-1])
+    if len(run) > 1 and _touch(*names[:2]) and a and b:
+        return [f"{a[1]}-{b[2]}"]
+    if len(run) < 3:
+        return names
+    number = (
+        None if mode.labels is None or mode.labels.dtype.kind in ORDERED else NUMBERED.fullmatch(names[-1])
+    )
+    return [f"{names[0]} to {number[2] if number else names[-1]}"]
+
+
+def _plural(name: str, count: int) -> str:
+    """Return the plural of an everyday word; names, codes and plurals stay as they are."""
+    if count == 1 or name == UNKNOWN or not (name.isalpha() and name.islower()) or name.endswith("s"):
+        return name
+    if re.search(r"[^aeiou]y$", name):
+        return name[:-1] + "ies"
+    return name + ("es" if name.endswith(("x", "ch", "sh")) else "s")
+
+
+def _cut(texts: Iterable[str]) -> str:
+    """Join texts with commas; a long list is cut short."""
+    texts = list(texts)
+    return ", ".join(texts if len(texts) <= LONGEST + 1 else [*texts[:LONGEST], "..."])
 
 
 def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:
@@ -197,7 +290,7 @@ def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:
 
 def _chains_that_agree(posterior: Posterior) -> list[int]:
     """Return for each component the largest number of chains that found the same one."""
-    chains = [all_means(trace) for trace in posterior.chains]
+    chains = [factor_means(trace) for trace in posterior.chains]
     alive = np.array([active(means) for means in chains])
     alike = np.array([[np.diagonal(similarity(a, b)) for b in chains] for a in chains]) > SAME
     return [int(count) for count in (alike & alive & alive[:, None]).sum(axis=1).max(axis=0)]

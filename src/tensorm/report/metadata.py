@@ -15,7 +15,6 @@ from tensorm.data.coordinates import Place
 from tensorm.data.inputs import is_a
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, find_mode, read_modes
 from tensorm.tensors import Tensor
 
 Metadata = Mapping[Any, Any]
@@ -56,11 +55,6 @@ class Column(NamedTuple):
     def _repeats(self, found: Sequence[str]) -> bool:
         return 2 * len(found) <= int(np.count_nonzero(self.values))
 
-    @property
-    def groups(self) -> npt.NDArray[np.str_]:
-        """The values, "unknown" if empty, as ``groups`` for descriptions and plots."""
-        return np.where(self.values == "", UNKNOWN, self.values)
-
 
 def read_metadata(posterior: Posterior, metadata: Metadata | None) -> tuple[tuple[Column, ...], ...]:
     """Join tables to the modes of a fit.
@@ -84,36 +78,30 @@ def read_metadata(posterior: Posterior, metadata: Metadata | None) -> tuple[tupl
     InputError
         If a table has an unknown label, or a label twice.
     """
-    tables = {find_mode(posterior, mode): table for mode, table in (metadata or {}).items()}
+    tables = {check_mode(mode, posterior.modes): table for mode, table in (metadata or {}).items()}
     return tuple(
-        _join(mode, tables[k]) if k in tables else () for k, mode in enumerate(read_modes(posterior))
+        _join(mode, _labels(posterior, k), tables[k]) if k in tables else ()
+        for k, mode in enumerate(posterior.modes)
     )
 
 
 def share_metadata(tensor: Tensor, metadata: Metadata) -> dict[str, dict[str, list[Any]]]:
     """Return the tables as columns, labels first, by mode; modes with the same labels share theirs."""
     given = {check_mode(mode, tensor.modes): table for mode, table in metadata.items()}
-    read = {k: _read(_unfitted(tensor, k), table) for k, table in given.items()}
+    names = [_labels(tensor, k) for k in range(len(tensor.modes))]
+    read = {k: _read(tensor.modes[k], len(names[k]), table) for k, table in given.items()}
     shared: dict[str, dict[str, list[Any]]] = {}
     for k, mode in enumerate(tensor.modes):
-        same = [k, *(j for j in given if _same_labels(tensor, j, k))]
+        known = tensor.labels[k]
+        same = [
+            k,
+            *(j for j in read if known is not None and np.array_equal(np.asarray(tensor.labels[j]), known)),
+        ]
         labels, columns = next((read[j] for j in same if j in read), (None, {}))
         if columns:
-            names = [_unfitted(tensor, k).label(n) for n in range(tensor.shape[k])]
             others = {name: values for name, values in columns.items() if name != mode}
-            shared[mode] = {mode: names if labels is None else labels, **others}
+            shared[mode] = {mode: names[k] if labels is None else labels, **others}
     return shared
-
-
-def _same_labels(tensor: Tensor, j: int, k: int) -> bool:
-    return tensor.labels[k] is not None and np.array_equal(
-        np.asarray(tensor.labels[j]), np.asarray(tensor.labels[k])
-    )
-
-
-def _unfitted(tensor: Tensor, k: int) -> FittedMode:
-    """Return a mode as its reader will see it, before its components are known."""
-    return FittedMode(tensor.modes[k], np.zeros((tensor.shape[k], 1)), tensor.labels[k], None)
 
 
 def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
@@ -127,8 +115,7 @@ def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
     place : callable
         Returns where a row of the table is, for messages.
     """
-    k = check_mode(mode, tensor.modes)
-    _join(_unfitted(tensor, k), table, place)
+    _join(mode, _labels(tensor, check_mode(mode, tensor.modes)), table, place)
 
 
 def groups_of(
@@ -155,35 +142,36 @@ def groups_of(
         wanted = (part for part in columns if (part.grouping if column is None else part.name == column))
         found = next(wanted, None)
         if found is not None:
-            groups[mode] = found.groups
+            groups[mode] = np.where(found.values == "", UNKNOWN, found.values)
     if column is not None and not groups:
         raise InputError(f"column is {column!r}, but no table of metadata has such a column.")
     return groups
 
 
-def _place(row: int) -> str:
-    return f"row {row + 1}"
+def _labels(source: Posterior | Tensor, k: int) -> list[str]:
+    labels = source.labels[k]
+    return list(map(str, range(source.shape[k]) if labels is None else labels))
 
 
-def _join(mode: FittedMode, table: Any, place: Place = _place) -> tuple[Column, ...]:
-    labels, columns = _read(mode, table)
-    rows = [[n] for n in range(len(mode.means))] if labels is None else _find_rows(mode, labels, place)
+def _join(mode: str, names: list[str], table: Any, place: Place | None = None) -> tuple[Column, ...]:
+    labels, columns = _read(mode, len(names), table)
+    if labels is None:
+        labels = names
+    else:
+        _check_labels(mode, names, labels, place or (lambda row: f"row {row + 1}"))
+    rows = {label: row for row, label in enumerate(labels)}
     made = []
     for name, values in columns.items():
-        if len(values) != len(rows):
+        if len(values) != len(labels):
             raise InputError(
-                f"metadata for {mode.name!r} has {len(values)} values in {name!r} and {len(rows)} in the "
+                f"metadata for {mode!r} has {len(values)} values in {name!r} and {len(labels)} in the "
                 "column of labels; give one value for each label."
             )
-        spread: list[Any] = [None] * len(mode.means)
-        for value, places in zip(values, rows, strict=True):
-            for n in places:
-                spread[n] = value
-        made.append(_column(name, spread))
+        made.append(_column(name, [values[rows[label]] if label in rows else None for label in names]))
     return tuple(made)
 
 
-def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, list[Any]]]:
+def _read(mode: str, N: int, table: Any) -> tuple[list[str] | None, dict[str, list[Any]]]:
     """Return the labels of a table's rows (None if it has a row for each index) and its other columns."""
     index = None
     named = type(getattr(table, "index", None)).__name__ != "RangeIndex"
@@ -194,10 +182,10 @@ def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, lis
     columns = _columns(table)
     if columns is None:
         array = np.asarray(table)
-        if array.shape != (len(mode.means),):
+        if array.shape != (N,):
             raise InputError(
-                f"metadata for {mode.name!r} is not a table and has shape {array.shape}; give a table with a "
-                f"column of labels, or an array of shape ({len(mode.means)},)."
+                f"metadata for {mode!r} is not a table and has shape {array.shape}; give a table with a "
+                f"column of labels, or an array of shape ({N},)."
             )
         return None, {str(getattr(table, "name", None) or "group"): array.tolist()}
     if columns and all(isinstance(values, Mapping) for values in columns.values()):
@@ -205,13 +193,11 @@ def _read(mode: FittedMode, table: Any) -> tuple[list[str] | None, dict[str, lis
         return list(map(str, keys)), {
             name: [values.get(key) for key in keys] for name, values in columns.items()
         }
-    key = next((name for name in (mode.name, LABEL) if name in columns), None)
+    key = next((name for name in (mode, LABEL) if name in columns), None)
     if key is None and index is not None:
         return _names(index), columns
     if not columns:
-        raise InputError(
-            f"metadata for {mode.name!r} has no columns; give one of labels and at least one more."
-        )
+        raise InputError(f"metadata for {mode!r} has no columns; give one of labels and at least one more.")
     labels = columns.pop(next(iter(columns)) if key is None else key)
     return _names(labels), columns
 
@@ -236,41 +222,33 @@ def _columns(table: Any) -> dict[str, Any] | None:
     return {name: frame[name].to_list() for name in frame.columns}
 
 
-def _find_rows(mode: FittedMode, labels: Sequence[str], place: Place) -> list[list[int]]:
-    """Return the indices of each label."""
-    places: dict[str, list[int]] = {}
-    for n in range(len(mode.means)):
-        places.setdefault(mode.label(n), []).append(n)
+def _check_labels(mode: str, names: list[str], labels: Sequence[str], place: Place) -> None:
+    """Raise unless each row of a table has a label of its own that the mode has, too."""
     first: dict[str, int] = {}
+    known = set(names)
     for row, label in enumerate(labels):
-        if not label and label not in places:
-            raise InputError(f"metadata for {mode.name!r} has no label in {place(row)}; add one.")
-        if label not in places:
+        if not label and label not in known:
+            raise InputError(f"metadata for {mode!r} has no label in {place(row)}; add one.")
+        if label not in known:
             raise InputError(
-                f"metadata for {mode.name!r} has the unknown label {label!r} in {place(row)}; labels in the "
-                f"data look like {mode.label(0)!r}."
+                f"metadata for {mode!r} has the unknown label {label!r} in {place(row)}; labels in the "
+                f"data look like {names[0]!r}."
             )
         if label in first:
             raise InputError(
-                f"metadata for {mode.name!r} has the label {label!r} in {place(first[label])} and again in "
+                f"metadata for {mode!r} has the label {label!r} in {place(first[label])} and again in "
                 f"{place(row)}; give each label once."
             )
         first[label] = row
-    return [places[label] for label in labels]
 
 
 def _column(name: str, values: Sequence[Any]) -> Column:
-    known = [value for value in values if not is_missing(value)]
-    measured = all(
-        isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) for value in known
-    )
-    return Column(
-        name,
-        np.array(["" if is_missing(value) else _text(value) for value in values], np.str_),
-        np.array([math.nan if is_missing(value) else float(value) for value in values])
-        if measured and known
-        else None,
-    )
+    known = [None if is_missing(value) else value for value in values]
+    text = np.array(["" if value is None else _text(value) for value in known], np.str_)
+    kinds = {type(value) for value in known if value is not None}
+    if not kinds or bool in kinds or not all(issubclass(kind, numbers.Real) for kind in kinds):
+        return Column(name, text, None)
+    return Column(name, text, np.array([math.nan if value is None else float(value) for value in known]))
 
 
 def is_missing(value: Any) -> bool:

@@ -7,10 +7,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
 
 from tensorm.errors import FileError
-from tensorm.report.plots.selection import plot_selection
+from tensorm.report.plots.style import COLOURS, LINE, name_axes, new_axes
 from tensorm.storage.files import replace_file
 
 if TYPE_CHECKING:
@@ -101,16 +103,17 @@ class Selection:
             "table": [row._asdict() for row in self.table],
             "candidates": [row._asdict() for row in self.candidates],
         }
-        return json.dumps(_without_nan(form), indent=1)
+        without_nan = json.loads(json.dumps(form), parse_constant=lambda _: None)
+        return json.dumps(without_nan, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Selection:
         """Undo ``to_json``; raises ValueError if that is not what the text came from."""
-        form = json.loads(text)
+        form, unknown = json.loads(text), cast(Any, math.nan)
         try:
             table = tuple(Trial(**row) for row in form.pop("table"))
             candidates = tuple(
-                Candidate(row["n_components"], _or_nan(row["score"]), _or_nan(row["error"]))
+                Candidate(**{name: unknown if part is None else part for name, part in row.items()})
                 for row in form.pop("candidates")
             )
             return cls(table=table, candidates=candidates, **form)
@@ -143,8 +146,19 @@ class Selection:
         Returns
         -------
         matplotlib Axes
+            Dots are single repeats, bars one standard error.
         """
-        return plot_selection(self, ax)
+        ax = new_axes(ax)
+        n, scores, errors = (np.array(part, float) for part in zip(*self.candidates, strict=True))
+        ax.axvline(self.best, color=LINE, linewidth=5)
+        ax.plot(*zip(*(row[::2] for row in self.table), strict=True), ".", color=COLOURS[1], markersize=4)
+        ax.errorbar(n, scores, np.nan_to_num(errors), color=COLOURS[2], marker="o", markersize=4, linewidth=1)
+        ax.set_xlim(min(n) - 1.5, max(n) + 1.5)
+        if self.method == "posterior":
+            ax.set_ylim(0, 1.05)
+        ax.locator_params(axis="x", integer=True)
+        name_axes(ax, "components", self.score_name)
+        return ax
 
     def __str__(self) -> str:
         rows = [f"components  {self.score_name}"]
@@ -157,15 +171,3 @@ class Selection:
 
 def _number(value: float) -> str:
     return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.4f}"
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-def _without_nan(form: Any) -> Any:
-    if isinstance(form, dict):
-        return {name: _without_nan(part) for name, part in form.items()}
-    if isinstance(form, (list, tuple)):
-        return [_without_nan(part) for part in form]
-    return None if isinstance(form, float) and not math.isfinite(form) else form

@@ -1,8 +1,7 @@
 """A fit as a single HTML page that can be mailed: what was found, who is in it, how certain that is.
 
 ``write`` assembles the page from ``page.html``, ``page.css`` and ``page.js``; ``cells`` prepares the pictures
-of cells, ``charts`` those of chains and scores, ``recipe`` the code that repeats the fit, ``pack`` the data
-that the script reads.
+of cells, ``charts`` those of chains and scores.
 """
 
 from tensorm.report.page.write import render_report, write_report

@@ -7,7 +7,6 @@ each component keeps its share.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -40,8 +39,6 @@ class Slices(NamedTuple):
 class Block(NamedTuple):
     """A component's members as rows and columns, shaded by the share of ones over the other modes."""
 
-    rows: int
-    columns: int
     row_indices: list[int]
     column_indices: list[int]
     shares: list[int]  # in percent, -1 where no cell is observed
@@ -58,7 +55,7 @@ def slice_cells(posterior: Posterior, tensor: Tensor | None) -> Slices:
     place = [*others, rows, columns]
     predicted = np.rint(100 * posterior.take(indices).predict_all()).astype(int).transpose(place)
     data = None if tensor is None else tensor.read_cells(indices).transpose(place)
-    where = list(itertools.product(*(range(len(indices[k])) for k in others)))
+    where = list(np.ndindex(*(len(indices[k]) for k in others)))
     return Slices(
         rows=rows,
         columns=columns,
@@ -91,8 +88,6 @@ def component_cells(posterior: Posterior, tensor: Tensor | None, component: int)
         ones = (cells == 1).sum(axis=tuple(others))
         shares = np.where(seen > 0, ones / np.maximum(seen, 1), MISSING / 100)
     return Block(
-        rows=rows,
-        columns=columns,
         row_indices=indices[rows].tolist(),
         column_indices=indices[columns].tolist(),
         shares=np.rint(100 * shares).astype(int).ravel().tolist(),

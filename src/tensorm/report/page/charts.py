@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +14,17 @@ from tensorm.posterior.draws import Posterior
 if TYPE_CHECKING:
     from tensorm.report.selection import Selection
 
+Floats = npt.NDArray[np.float64]
+Scale = Callable[[Any], Any]  # from numbers to positions on an axis
 WIDTH, HEIGHT = 380, 220
 RIGHT, TOP, BOTTOM = 10, 12, 36
 LETTER = 6.6  # width of a digit
 POINTS = 250  # maximal points of a line
 COLOURS = 7  # number of line colours in page.css
-
-
-class Tick(NamedTuple):
-    """A mark on an axis."""
-
-    at: float
-    text: str
+SHOWN = (  # of the draws: title, field of a trace, and its largest value
+    ("log-likelihood", "log_likelihood", math.inf),
+    ("share of cells predicted correctly", "accuracy", 1.0),
+)
 
 
 class Line(NamedTuple):
@@ -42,8 +41,8 @@ class Chart(NamedTuple):
 
     title: str
     x_name: str
-    x_ticks: list[Tick]
-    y_ticks: list[Tick]
+    x_ticks: list[tuple[float, str]]  # place and text
+    y_ticks: list[tuple[float, str]]
     left: float  # where lines begin
     lines: list[Line]
     bars: tuple[tuple[float, float, float], ...] = ()  # x, top and bottom
@@ -53,34 +52,33 @@ class Chart(NamedTuple):
 
 def chart_traces(posterior: Posterior) -> list[Chart]:
     """Return charts of the log-likelihood and the accuracy over the draws of each chain."""
-    likely = [trace.log_likelihood for trace in posterior.chains]
-    right = [trace.accuracy for trace in posterior.chains]
-    return [
-        _trace("log-likelihood", likely, posterior.kept),
-        _trace("share of cells predicted correctly", right, posterior.kept, most=1.0),
-    ]
+    charts = []
+    for title, name, most in SHOWN:
+        draws = [getattr(trace, name) for trace in posterior.chains]
+        last = max(1, *(len(values) - 1 for values in draws))
+        low, high = _range(np.concatenate(draws))
+        chart, x, y = _frame(title, "draw", (0, last), ticks(0, last), (low, min(high, most)))
+        for chain, (values, kept) in enumerate(zip(draws, posterior.kept, strict=True)):
+            at = np.unique(np.linspace(0, len(values) - 1, min(len(values), POINTS)).astype(int))
+            name_of = f"chain {chain}" + ("" if kept else ", left out")
+            chart.lines.append(Line(name_of, _points(x(at), y(values[at])), chain % COLOURS, not kept))
+        charts.append(chart)
+    return charts
 
 
 def chart_selection(selection: Selection) -> Chart:
     """Return the scores of the numbers of components that were tried."""
     n, scores, errors = (np.array(part, float) for part in zip(*selection.candidates, strict=True))
     low, high = scores - np.nan_to_num(errors), scores + np.nan_to_num(errors)
-    probable = selection.method == "posterior"
-    y = _Scale(*((0.0, 1.05) if probable else _range(np.append(low, high))), HEIGHT - BOTTOM, TOP)
-    y_ticks, left = _name(y)
-    x = _Scale(n.min() - 0.5, n.max() + 0.5, left, WIDTH - RIGHT)
-    places = x(n).tolist()
-    return Chart(
-        title=selection.score_name,
-        x_name="components",
-        x_ticks=[
-            Tick(float(x(tick)), f"{tick:.0f}") for tick in ticks(n.min(), n.max(), 6) if tick == int(tick)
-        ],
-        y_ticks=y_ticks,
-        left=left,
+    span = (0.0, 1.05) if selection.method == "posterior" else _range(np.append(low, high))
+    whole = [tick for tick in ticks(n.min(), n.max(), 6) if tick == int(tick)]
+    chart, x, y = _frame(
+        selection.score_name, "components", (float(n.min()) - 0.5, float(n.max()) + 0.5), whole, span
+    )
+    return chart._replace(
         lines=[Line("score", _points(x(n), y(scores)), 0, False)],
-        bars=tuple(zip(places, y(high).tolist(), y(low).tolist(), strict=True)),
-        dots=tuple(zip(places, y(scores).tolist(), strict=True)),
+        bars=tuple(zip(x(n).tolist(), y(high).tolist(), y(low).tolist(), strict=True)),
+        dots=tuple(zip(x(n).tolist(), y(scores).tolist(), strict=True)),
         mark=float(x(selection.best)),
     )
 
@@ -96,55 +94,33 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [n * step for n in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _trace(
-    name: str, draws: Sequence[npt.NDArray[np.float64]], kept: Sequence[bool], most: float = math.inf
-) -> Chart:
-    length = max(map(len, draws))
-    low, high = _range(np.concatenate(draws))
-    y = _Scale(low, min(high, most), HEIGHT - BOTTOM, TOP)
-    y_ticks, left = _name(y)
-    x = _Scale(0, max(1, length - 1), left, WIDTH - RIGHT)
-    lines = []
-    for chain, values in enumerate(draws):
-        at = np.unique(np.linspace(0, len(values) - 1, min(len(values), POINTS)).astype(int))
-        name_of = f"chain {chain}" + ("" if kept[chain] else ", left out")
-        lines.append(Line(name_of, _points(x(at), y(values[at])), chain % COLOURS, not kept[chain]))
-    return Chart(
-        title=name,
-        x_name="draw",
-        x_ticks=[Tick(float(x(tick)), f"{tick:,.0f}") for tick in ticks(0, max(1, length - 1))],
-        y_ticks=y_ticks,
-        left=left,
-        lines=lines,
-    )
+def _frame(
+    title: str,
+    x_name: str,
+    x_range: tuple[float, float],
+    x_ticks: Sequence[float],
+    y_range: tuple[float, float],
+) -> tuple[Chart, Scale, Scale]:
+    """Return a chart without lines, and the scales of both axes."""
+    places = ticks(*y_range)
+    step = places[1] - places[0] if len(places) > 1 else 1.0
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    names = [f"{place:,.{digits}f}" for place in places]
+    left = 10 + LETTER * max(map(len, names))  # room for the labels
+    x, y = _scale(x_range, (left, WIDTH - RIGHT)), _scale(y_range, (HEIGHT - BOTTOM, TOP))
+    below = [(float(x(tick)), f"{tick:,.0f}") for tick in x_ticks]
+    return Chart(title, x_name, below, list(zip(y(places).tolist(), names, strict=True)), left, []), x, y
 
 
-class _Scale:
-    """Maps numbers between ``low`` and ``high`` to positions on an axis."""
-
-    def __init__(self, low: float, high: float, start: float, end: float) -> None:
-        self.low, self.high, self.start, self.end = float(low), float(high), start, end
-
-    def __call__(self, value: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        share = (np.asarray(value, float) - self.low) / (self.high - self.low)
-        return np.asarray(np.round(self.start + share * (self.end - self.start), 1))
+def _scale(values: tuple[float, float], places: tuple[float, float]) -> Scale:
+    return lambda value: np.round(np.interp(value, values, places), 1)
 
 
-def _range(values: npt.NDArray[np.float64]) -> tuple[float, float]:
+def _range(values: Floats) -> tuple[float, float]:
     low, high = float(values.min()), float(values.max())
     room = 0.05 * (high - low) or max(abs(high) * 0.01, 1e-3)
     return low - room, high + room
 
 
-def _name(y: _Scale) -> tuple[list[Tick], float]:
-    """Return the ticks of an axis, and the width of their labels."""
-    places = ticks(y.low, y.high)
-    step = places[1] - places[0] if len(places) > 1 else 1.0
-    digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    names = [f"{place:,.{digits}f}" for place in places]
-    made = [Tick(float(y(place)), name) for place, name in zip(places, names, strict=True)]
-    return made, 10 + LETTER * max(map(len, names))
-
-
-def _points(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> str:
+def _points(x: Floats, y: Floats) -> str:
     return " ".join(f"{a:g},{b:g}" for a, b in zip(x, y, strict=True))

@@ -353,7 +353,7 @@
   };
 
   const blockPicture = (canvas, block) => {
-    const rowMode = page.modes[block.rows], columnMode = page.modes[block.columns], across = block.column_indices.length;
+    const rowMode = page.modes[page.slices.rows], columnMode = page.modes[page.slices.columns], across = block.column_indices.length;
     cellPicture(canvas, {
       rows: () => block.row_indices,
       columns: () => block.column_indices,

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import os
+import zlib
 from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorm.errors import FileError
 from tensorm.posterior.diagnostics import diagnose
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import read_modes
+from tensorm.posterior.modes import FittedMode, read_modes
 from tensorm.report.associations import Associations, associate
 from tensorm.report.describe import count_rest, describe_components, describe_noise, pick_clear
-from tensorm.report.metadata import Metadata, groups_of, read_metadata
+from tensorm.report.metadata import Column, Metadata, groups_of, read_metadata
 from tensorm.report.page.cells import component_cells, slice_cells
 from tensorm.report.page.charts import HEIGHT, WIDTH, chart_selection, chart_traces
-from tensorm.report.page.pack import pack, pack_modes
-from tensorm.report.page.recipe import Settings, list_settings, write_recipe
 from tensorm.storage.files import quote, replace_file
 
 if TYPE_CHECKING:
     from tensorm.report.selection import Selection
 
-LARGEST_Q = 0.05  # of the associations listed
-MOST_ASSOCIATIONS = 100
+UNITS = 10_000  # of a probability in the data that the script reads
+NO_RECIPE = ("progress", "n_jobs")  # the draws do not depend on them
+Settings = Mapping[str, Any]
 
 
 def write_report(posterior: Posterior, path: str | os.PathLike[str], **options: Any) -> None:
@@ -68,13 +72,21 @@ def render_report(
     slices = slice_cells(posterior, tensor)
     blocks = [component_cells(posterior, tensor, l) for l in range(posterior.n_components)]
     css, script = _asset("page.css"), _asset("page.js")
+    content = {
+        "components": posterior.n_components,
+        "modes": [_pack_mode(mode, known) for mode, known in zip(modes, columns, strict=True)],
+        "slices": slices._asdict(),
+        "blocks": [None if block is None else block._asdict() for block in blocks],
+    }
+    packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
+    texts = {name: _text(value) for name, value in (settings or {}).items()}
     return str(
         template.render(
             title=" × ".join(posterior.modes) if title is None else str(title),
             policy=_policy(css, script),
             css=safe(css),
             script=safe(script),
-            data=pack(pack_modes(modes, columns), posterior.n_components, slices, blocks),
+            data=b64encode(packed).decode(),  # no browser takes it for markup
             posterior=posterior,
             modes=modes,
             columns=columns,
@@ -89,12 +101,10 @@ def render_report(
             selection=selection,
             selection_chart=None if selection is None else chart_selection(selection),
             associations=associate(posterior, metadata) if metadata else Associations(()),
-            largest_q=LARGEST_Q,
-            most=MOST_ASSOCIATIONS,
             slices=slices,
             blocks=blocks,
-            settings=list_settings(settings or {}),
-            recipe=write_recipe(posterior, settings or {}, defaults or {}),
+            settings=texts,
+            recipe=_recipe(posterior, texts, defaults or {}),
             command=command,
             version=version("tensorm"),
             width=WIDTH,
@@ -127,3 +137,53 @@ def _policy(css: str, script: str) -> str:
         f"default-src 'none'; script-src 'sha256-{code}'; style-src 'sha256-{style}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+def _pack_mode(mode: FittedMode, columns: Sequence[Column]) -> dict[str, Any]:
+    """Return a mode's labels, means and metadata for the script."""
+    return {
+        "name": mode.name,
+        "labels": [mode.label(n) for n in range(len(mode.means))],
+        "means": np.rint(UNITS * mode.means).astype(int).ravel().tolist(),
+        "columns": [
+            {
+                "name": column.name,
+                "values": column.values.tolist(),
+                "numbers": None
+                if column.numbers is None
+                else [None if number != number else float(number) for number in column.numbers],
+            }
+            for column in columns
+        ],
+    }
+
+
+def _recipe(posterior: Posterior, texts: Mapping[str, str], defaults: Settings) -> str:
+    """Return Python code that repeats the fit; settings equal to their defaults are left out."""
+    sizes = " x ".join(
+        f"{size:,} ({mode})" for size, mode in zip(posterior.shape, posterior.modes, strict=True)
+    )
+    arguments = ", ".join(
+        f"{name}={text}"
+        for name, text in texts.items()
+        if name not in NO_RECIPE and (name == "n_components" or text != _text(defaults.get(name)))
+    )
+    return (
+        f"import tensorm\n\nX = ...  # the data, {sizes}\n"
+        f"model = tensorm.TensOrMachine({arguments}).fit(X)\n"
+        'model.report("report.html", X)\n'
+    )
+
+
+def _text(value: Any) -> str:
+    """Return a setting as Python code, or a short placeholder for a long one."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return repr(value)
+    if isinstance(value, tuple) and all(isinstance(part, (int, float)) for part in value):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_text(part) for part in value)}]"
+    if isinstance(value, np.ndarray):
+        return f"<array of shape {value.shape}>"
+    return f"<{type(value).__name__}>"

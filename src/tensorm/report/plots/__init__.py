@@ -5,10 +5,13 @@ something is drawn. ArviZ draws traces (``arviz_plots.plot_trace(model.to_datatr
 calibration curves (``sklearn.calibration.CalibrationDisplay``).
 """
 
-from tensorm.report.plots.associations import plot_associations
-from tensorm.report.plots.cells import plot_reconstruction, plot_slice
-from tensorm.report.plots.components import plot_component, plot_contributions, plot_members
-from tensorm.report.plots.factors import plot_factor, plot_factors
+from tensorm.report.plots.components import (
+    plot_associations,
+    plot_component,
+    plot_contributions,
+    plot_members,
+)
+from tensorm.report.plots.heatmaps import plot_factor, plot_factors, plot_reconstruction, plot_slice
 
 __all__ = [
     "plot_associations",

@@ -1,4 +1,4 @@
-"""Single components: their members, and what they explain."""
+"""Components: their members, what they explain, and the metadata of their members."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tensorm.data.checks import check_number
+from tensorm.data.checks import check_mode, check_number
 from tensorm.errors import InputError
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, find_component, find_mode, read_modes
-from tensorm.report.plots.style import COLOURS, LINE, POINTS, name_axes, new_axes, pyplot
+from tensorm.posterior.modes import FittedMode, find_component, read_modes
+from tensorm.report.associations import associate
+from tensorm.report.metadata import Metadata
+from tensorm.report.plots.style import COLOURS, LINE, POINTS, explain, name_axes, new_axes, pyplot, shade
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 
 LONGEST_LIST = 40  # members shown before a list is cut short
+MARKS = {0: "o", 1: "^", -1: "v"}  # by direction
+STRONGEST = 6.0  # -log10 q of the darkest shade
 
 
 def plot_members(
@@ -48,7 +52,7 @@ def plot_members(
         A bar for each member, up to 40; the others are counted.
     """
     limit, l = check_number("threshold", threshold), find_component(posterior, component)
-    part = read_modes(posterior)[find_mode(posterior, mode)]
+    part = read_modes(posterior)[check_mode(mode, posterior.modes)]
     shown, left_out = _members(part, l, limit)
     ax = new_axes(ax, (2.8, 0.6 + 0.17 * max(1, len(shown))))
     p = part.means[shown, l]
@@ -123,6 +127,54 @@ def plot_contributions(posterior: Posterior, ax: Axes | None = None) -> Axes:
     ax.xaxis.set_major_formatter(lambda value, _: f"{abs(value):,.0f}")
     name_axes(ax, "observed cells", "component")
     ax.legend(fontsize=POINTS, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return ax
+
+
+def plot_associations(
+    posterior: Posterior,
+    metadata: Metadata,
+    ax: Axes | None = None,
+    q: float = 0.05,
+    threshold: float = MEMBER,
+) -> Axes:
+    """Draw which components are associated with which groups or measurements.
+
+    Parameters
+    ----------
+    posterior, metadata, threshold
+        As for ``tensorm.report.associations.associate``.
+    ax : matplotlib Axes, optional
+        Axes to draw on; a new figure by default.
+    q : float, default 0.05
+        Pairs with a q of at most this are marked: groups by a dot, measurements by a triangle that points up
+        if the members' are larger than the others', and down if they are smaller.
+
+    Returns
+    -------
+    matplotlib Axes
+        A row for each group and each measurement, a column for each component; darker means smaller q.
+    """
+    limit, associations = check_number("q", q), associate(posterior, metadata, threshold)
+    if not len(associations):
+        raise InputError("metadata has nothing to test; give a table with groups or measurements.")
+    groups = list(dict.fromkeys(row.name for row in sorted(associations.rows, key=lambda row: row.mode)))
+    L = 1 + max(row.component for row in associations.rows)
+    values = np.ma.masked_all((len(groups), L))
+    for row in associations.rows:
+        values[groups.index(row.name), row.component] = -np.log10(max(row.q, 10**-STRONGEST))
+    ax = new_axes(ax, (1.8 + 0.28 * L, 0.9 + 0.2 * len(groups)))
+    image = shade(ax, values, STRONGEST)
+    for direction, mark in MARKS.items():
+        marked = [row for row in associations.below(limit) if row.direction == direction]
+        if marked:
+            places = ([row.component for row in marked], [groups.index(row.name) for row in marked])
+            ax.plot(
+                *places, mark, color="white", markersize=4, markeredgecolor=COLOURS[-1], markeredgewidth=0.6
+            )
+    ax.set_yticks(range(len(groups)), groups)
+    ax.set_xticks(range(0, L, -(-L // 16)))
+    name_axes(ax, "component", "")
+    explain(image, ax, "-log10 q", shrink=1.0)
     return ax
 
 

@@ -32,9 +32,19 @@ def shades() -> Any:
     return LinearSegmentedColormap.from_list("probability", COLOURS).with_extremes(bad=MISSING)
 
 
-def explain(image: Any, ax: Any, text: str = "probability") -> None:
-    """Add a colour bar."""
-    bar = image.figure.colorbar(image, ax=ax, fraction=0.04, shrink=0.4, aspect=14, ticks=[0, 0.5, 1])
+def shade(ax: Any, values: Any, largest: float = 1.0) -> Any:
+    """Draw a table of numbers from 0 to ``largest`` as a heat map in a thin frame, and return its image."""
+    image = ax.imshow(values, cmap=shades(), vmin=0, vmax=largest, aspect="auto", interpolation="nearest")
+    ax.tick_params(length=0, labelsize=POINTS)
+    for spine in ax.spines.values():
+        spine.set_color(LINE)
+    return image
+
+
+def explain(image: Any, ax: Any, text: str = "probability", **how: Any) -> None:
+    """Add a colour bar; by default a short one, for probabilities."""
+    how = how or {"shrink": 0.4, "ticks": [0, 0.5, 1]}
+    bar = image.figure.colorbar(image, ax=ax, fraction=0.04, aspect=14, **how)
     bar.set_label(text, fontsize=POINTS)
     bar.ax.tick_params(labelsize=POINTS, length=0)
     bar.outline.set_edgecolor(LINE)

@@ -1,4 +1,4 @@
-"""Factors as heat maps: a row for each index, a column for each component."""
+"""Heat maps: factors, with a row for each index and a column for each component, and slices of the cells."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.checks import check_index, check_mode
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, Groups, find_mode, read_modes
-from tensorm.report.plots.style import LINE, POINTS, SMALLEST, explain, new_axes, pyplot, shades
+from tensorm.posterior.modes import FittedMode, Groups, read_modes
+from tensorm.report.plots.style import LINE, POINTS, SMALLEST, explain, new_axes, pyplot, shade
+from tensorm.tensors.protocol import MISSING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +54,7 @@ def plot_factor(
     -------
     matplotlib Axes
     """
-    k = find_mode(posterior, mode)
+    k = check_mode(mode, posterior.modes)
     part = read_modes(posterior, None if groups is None else {k: groups})[k]
     rows = _arrange(part, order)
     ax = new_axes(ax)
@@ -85,7 +87,7 @@ def plot_factors(
     """
     modes = read_modes(posterior, groups)
     wanted = order if isinstance(order, Mapping) else dict.fromkeys(range(len(modes)), order)
-    orders = {find_mode(posterior, mode): values for mode, values in wanted.items()}
+    orders = {check_mode(mode, posterior.modes): values for mode, values in wanted.items()}
     rows = [_arrange(mode, orders.get(k)) for k, mode in enumerate(modes)]
     N, L = max(len(mode.means) for mode in modes), modes[0].means.shape[1]
     width, height = min(max(1.6, 0.22 * L), 3.0), min(max(2.8, 0.16 * N), 4.8)
@@ -103,12 +105,9 @@ def plot_factors(
 def _draw(ax: Axes, mode: FittedMode, order: npt.NDArray[np.intp]) -> Any:
     """Draw one mode with rows in this order, and return its image."""
     N, L = mode.means.shape
-    image = ax.imshow(mode.means[order], cmap=shades(), vmin=0, vmax=1, aspect="auto")
+    image = shade(ax, mode.means[order])
     ax.set_title(mode.name, fontsize=POINTS + 2)
     ax.set_xticks(range(0, L, -(-L // 16)))
-    ax.tick_params(length=0, labelsize=POINTS)
-    for spine in ax.spines.values():
-        spine.set_color(LINE)
     for edge in range(1, L):
         ax.axvline(edge - 0.5, color=LINE, linewidth=0.4)
     room = ax.get_window_extent().height * 72 / ax.figure.dpi / N  # points for each row
@@ -169,3 +168,109 @@ def _name_groups(ax: Axes, groups: npt.NDArray[np.str_], room: float) -> None:
         ax.annotate(
             name, (1, at), (4, 0), ax.get_yaxis_transform(), "offset points", va="center", fontsize=POINTS
         )
+
+
+def plot_slice(
+    posterior: Posterior,
+    at: Mapping[Any, Any] | None = None,
+    X: Any = None,
+    ax: Axes | None = None,
+    colorbar: bool = True,
+) -> Axes:
+    """Draw the cells of two modes at one index of each other mode.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    at : mapping
+        For all modes but two, by name or number, an index or its label, such as ``{"hour": "09-10"}``; not
+        needed for a matrix.
+    X : array-like or tensor, optional
+        Data to draw instead of predictions; missing cells are grey.
+    ax : matplotlib Axes, optional
+        Axes to draw on; a new figure by default.
+    colorbar : bool, default True
+        Whether to add a colour bar.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    modes, fixed = read_modes(posterior), _find(posterior, at)
+    rows, columns = (k for k in range(len(modes)) if k not in fixed)
+    indices = [
+        np.arange(N) if k not in fixed else np.array([fixed[k]]) for k, N in enumerate(posterior.shape)
+    ]
+    if X is None:
+        cells = np.ma.array(posterior.take(indices).predict_all())
+    else:
+        cells = np.ma.masked_equal(posterior.check_tensor(X).read_cells(indices), MISSING)
+    ax = new_axes(ax)
+    image = shade(ax, cells.reshape(posterior.shape[rows], posterior.shape[columns]))
+    _name_ticks(ax.yaxis, modes[rows], ax.get_window_extent().height * 72 / ax.figure.dpi)
+    _name_ticks(ax.xaxis, modes[columns], ax.get_window_extent().width * 72 / ax.figure.dpi)
+    ax.tick_params(axis="x", rotation=90)
+    ax.set_title(
+        ", ".join(f"{modes[k].name} {modes[k].label(n)}" for k, n in fixed.items()), fontsize=POINTS + 1
+    )
+    if colorbar:
+        explain(image, ax, "probability" if X is None else "cell")
+    return ax
+
+
+def plot_reconstruction(posterior: Posterior, X: Any, at: Mapping[Any, Any] | None = None) -> Figure:
+    """Draw a slice of the data next to the probability that each of its cells is 1.
+
+    Parameters
+    ----------
+    posterior, at
+        As for ``plot_slice``.
+    X : array-like or tensor
+        The data.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    _find(posterior, at)
+    tensor = posterior.check_tensor(X)
+    figure = pyplot().figure(figsize=(8.4, 3.9), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    plot_slice(posterior, at, tensor, left, colorbar=False)
+    plot_slice(posterior, at, None, right, colorbar=False)
+    right.tick_params(labelleft=False)
+    right.set_ylabel("")
+    where = left.get_title()
+    for ax, name in ((left, "data"), (right, "reconstruction")):
+        ax.set_title(name, fontsize=POINTS + 1)
+    figure.suptitle(where, fontsize=POINTS + 2)
+    explain(right.get_images()[0], [left, right])
+    return figure
+
+
+def _find(posterior: Posterior, at: Mapping[Any, Any] | None) -> dict[int, int]:
+    """Return the fixed index of each mode in ``at``, or raise unless two modes remain."""
+    fixed = {}
+    if at is not None and not isinstance(at, Mapping):
+        raise InputError(
+            f"at is of type {type(at).__name__}; give a dict of mode and index, such as {{0: 3}}."
+        )
+    for mode, index in (at or {}).items():
+        k = check_mode(mode, posterior.modes)
+        fixed[k] = check_index(index, posterior.modes[k], posterior.shape[k], posterior.labels[k])
+    left = len(posterior.shape) - len(fixed)
+    if left != 2:
+        known = ", ".join(map(repr, posterior.modes))
+        raise InputError(
+            f"at names {len(fixed)} of the modes {known}; give an index for {len(posterior.shape) - 2} of "
+            "them, so that two remain to be drawn."
+        )
+    return fixed
+
+
+def _name_ticks(axis: Any, mode: FittedMode, room: float) -> None:
+    """Name as many indices as there is room for, in points."""
+    step = int(np.ceil(1.3 * SMALLEST * len(mode.means) / room))
+    places = range(0, len(mode.means), step)
+    axis.set_ticks(places, [mode.label(n) for n in places], fontsize=SMALLEST)
+    axis.set_label_text(mode.name, fontsize=POINTS)

@@ -12,7 +12,7 @@ import pytest
 
 from posteriors import HOURS, PEOPLE, bits, make_posterior, ward_posterior
 from tensorm import InputError
-from tensorm.posterior.export import list_members, to_tensorly
+from tensorm.report.export import list_members, to_tensorly
 
 
 def test_a_row_for_each_member() -> None:

@@ -1,16 +1,19 @@
-"""What a fit found, for other tools: a table of members, a CP tensor."""
+"""What a fit found, for other tools: a table of members, a CP tensor, gene sets in a GMT file."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorm.data.checks import check_number
+from tensorm.data.checks import check_mode, check_number
 from tensorm.errors import InputError
 from tensorm.posterior.align import MEMBER, SURE
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import read_modes
+from tensorm.storage.files import replace_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +29,7 @@ def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFram
     rows = []
     for l in range(posterior.n_components):
         for mode in read_modes(posterior):
-            p = mode.means[:, l]
-            labels = np.arange(len(p)) if mode.labels is None else mode.labels
+            p, labels = mode.means[:, l], np.arange(len(mode.means)) if mode.labels is None else mode.labels
             rows += [(mode.name, labels[n], l, p[n], p[n] > SURE) for n in mode.members(l, threshold)]
     table = pd.DataFrame(rows, columns=["mode", "label", "component", "probability", "sure"])
     return table.astype({"component": np.int64, "probability": np.float64, "sure": np.bool_})
@@ -39,8 +41,29 @@ def to_tensorly(posterior: Posterior, rounded: bool = False) -> Any:
         import tensorly
         from tensorly.cp_tensor import CPTensor
     except ImportError as error:
-        wanted = "pip install tensorly"
-        raise InputError(f"A CPTensor needs tensorly, which is not installed: {wanted}.") from error
+        raise InputError(
+            "A CPTensor needs tensorly, which is not installed: pip install tensorly."
+        ) from error
     means = [(mean > MEMBER).astype(np.float64) if rounded else mean for mean in posterior.factors]
     weights = tensorly.tensor(np.ones(posterior.n_components))
     return CPTensor((weights, [tensorly.tensor(mean) for mean in means]))
+
+
+def write_gmt(
+    posterior: Posterior, path: str | os.PathLike[str], mode: str | int, threshold: float = MEMBER
+) -> None:
+    """Write the members of each component in one mode to a GMT file; see ``TensOrMachine.write_gmt``."""
+    check_number("threshold", threshold)
+    fitted = read_modes(posterior)[check_mode(mode, posterior.modes)]
+    names = [fitted.label(n) for n in range(len(fitted.means))]
+    for name in names:
+        if not name.strip() or len(name.splitlines()) > 1 or "\t" in name:
+            wanted = "a GMT file needs labels that are not blank, without tabs and line breaks"
+            raise InputError(f"{fitted.name!r} has the label {name!r}; {wanted}.")
+    lines = []
+    for l, probabilities in enumerate(fitted.means.T):
+        members = [names[n] for n in np.flatnonzero(probabilities > threshold)]
+        about = f"{' '.join(fitted.name.split())} with probability above {threshold:g}"
+        if members:
+            lines.append("\t".join([f"component_{l}", about, *members]) + "\n")
+    replace_file(Path(path), "".join(lines).encode())
