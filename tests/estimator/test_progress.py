@@ -15,15 +15,16 @@ from rich.console import Console
 from tensorm.estimator.progress import COMPILING, Forecast, announcing_compilation, watching
 from tensorm.model import Confusion, Noise
 from tensorm.sampler.sample import Snapshot, Step
-from tensorm.sampler.state import State, SweepInfo
+from tensorm.sampler.state import State
 from tensorm.tensors.factors import Factors
 
-INFO = SweepInfo(Confusion(40, 10, 5, 45), Noise(0.81, 0.12))
+COUNTS = Confusion(40, 10, 5, 45)
 NOTHING = Factors.empty((3, 3), 1)
 
 
 def make_step(chain: int, phase: str, done: int, total: int | None) -> Step:
-    return Step(chain, phase, done, total, INFO, Snapshot(State(NOTHING, INFO.noise, (0.5, 0.5), done)))
+    state = State(NOTHING, Noise(0.81, 0.12), (0.5, 0.5), done)
+    return Step(chain, phase, done, total, state, COUNTS, Snapshot(state))
 
 
 class Terminal(io.StringIO):

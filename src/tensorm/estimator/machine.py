@@ -16,8 +16,7 @@ from tensorm.estimator.fitted import FittedModel
 from tensorm.estimator.plan import is_auto, make_plan, make_tensor
 from tensorm.estimator.progress import Forecast, announcing_compilation, say, watching
 from tensorm.posterior.draws import Posterior, check_room
-from tensorm.sampler.chains import run_chains, warm_up
-from tensorm.sampler.pool import ChainPool
+from tensorm.sampler.chains import ChainPool, run_chains, warm_up
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target

@@ -15,7 +15,7 @@ from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine, warn_if_stopped
 from tensorm.estimator.plan import make_plan, make_tensor
 from tensorm.estimator.progress import watching
-from tensorm.sampler.pool import ChainPool
+from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sweep import Target
 from tensorm.selection import Selection, choose_by_occam, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS

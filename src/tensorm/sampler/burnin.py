@@ -9,14 +9,16 @@ window, so that what is left of the rise is smaller than the chain's own fluctua
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from tensorm.model import Confusion
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.region import coin_density
 from tensorm.sampler.search.seeding import begin, repair
-from tensorm.sampler.state import State, SweepInfo
+from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, random_factors, start
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
@@ -35,6 +37,7 @@ class Memory(NamedTuple):
     in_vain: int = 0  # the last of them that found nothing better
 
 
+@dataclass
 class BurnIn:
     """Follows one chain from its start to its first draw.
 
@@ -46,14 +49,16 @@ class BurnIn:
         Where the chain starts. Only chains that start from the data are repaired.
     length : int or None
         Sweeps to make; None: until the rule above holds, at most MOST.
+    memory : Memory
+        What it remembers so far.
     """
 
-    def __init__(
-        self, tensor: Tensor, target: Target, chain: int, init: str | Sequence[Bits], length: int | None
-    ) -> None:
-        self.tensor, self.target, self.chain = tensor, target, chain
-        self.init, self.length = init, length
-        self.memory = Memory()
+    tensor: Tensor
+    target: Target
+    chain: int
+    init: str | Sequence[Bits]
+    length: int | None
+    memory: Memory = field(default_factory=Memory)
 
     def start(self) -> State:
         """Return the chain's first state."""
@@ -65,22 +70,17 @@ class BurnIn:
             return start(self.target, coins, density)
         return Explanation(self.tensor, self.target, Factors.from_bits(self.init)).state(sweep=0)
 
-    def settled(self, state: State) -> bool:
-        """Whether burn-in came to its end by its own rule."""
-        if self.length is not None:
-            return state.sweep >= self.length
-        return not self._repairing and steady(self.memory.history, self.memory.sweeps)
-
     def end(self, state: State) -> tuple[int, bool] | None:
-        """Return the sweeps of burn-in and whether it settled, or None while it goes on."""
-        settled = self.settled(state)
-        over = settled or (self.length is None and state.sweep >= MOST)
-        return (state.sweep, settled) if over else None
+        """Return the sweeps of burn-in and whether it settled by its own rule, or None while it goes on."""
+        if self.length is not None:
+            return (state.sweep, True) if state.sweep >= self.length else None
+        settled = not self._repairing and steady(self.memory.history, self.memory.sweeps)
+        return (state.sweep, settled) if settled or state.sweep >= MOST else None
 
-    def after(self, state: State, info: SweepInfo) -> State:
+    def after(self, state: State, confusion: Confusion) -> State:
         """Take note of a sweep, and repair the chain where that is due."""
         history, sweeps, repairs, in_vain = self.memory
-        history = (*history[-2 * WINDOW + 1 :], info.log_likelihood)
+        history = (*history[-2 * WINDOW + 1 :], float(state.noise.log_likelihood(confusion)))
         self.memory = Memory(history, sweeps + 1, repairs, in_vain)
         last = self.length is not None and state.sweep + STEP > self.length
         if not self._repairing or state.sweep % STEP or last:

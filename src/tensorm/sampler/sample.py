@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tensorm.model import Confusion
 from tensorm.sampler.burnin import BurnIn, Memory
-from tensorm.sampler.state import State, SweepInfo, Trace
+from tensorm.sampler.state import State, Trace
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.protocol import Tensor
@@ -61,20 +61,23 @@ class Step(NamedTuple):
     phase: str  # BURN_IN or DRAWS; callers may show another word
     done: int
     total: int | None  # None while burn-in runs until it converges
-    info: SweepInfo
+    state: State
+    confusion: Confusion  # of the sweep
     snapshot: Snapshot
-
-    @property
-    def state(self) -> State:
-        """The state after the sweep."""
-        return self.snapshot.state
 
 
 Watch = Callable[[Step], None]
 Stop = Callable[[], bool]
 
 
-def sample(tensor: Tensor, plan: Plan, chain: int, saved: Snapshot | None = None) -> Iterator[Step]:
+def sample(
+    tensor: Tensor,
+    plan: Plan,
+    chain: int,
+    saved: Snapshot | None = None,
+    watch: Watch = lambda step: None,
+    stop: Stop = lambda: False,
+) -> Iterator[Step]:
     """Yield after every sweep until all draws are made; the caller owns the loop.
 
     Parameters
@@ -85,31 +88,32 @@ def sample(tensor: Tensor, plan: Plan, chain: int, saved: Snapshot | None = None
         Number of the chain, which its random numbers depend on.
     saved : Snapshot, optional
         Where to go on from; by default the chain starts as the plan says.
+    watch : callable, optional
+        Is shown each step.
+    stop : callable, optional
+        Is asked before each sweep whether to end here.
     """
+    if stop():  # before the search for a start, which takes long
+        return
     burn_in = BurnIn(tensor, plan.target, chain, plan.init, plan.burn_in)
     state, burn_in.memory, burnt, _, draws = saved or Snapshot(burn_in.start())
     cached = tensor.cached(plan.target.n_components)
-
-    def advance(state: State) -> tuple[State, SweepInfo]:
+    burnt = burnt or burn_in.end(state)
+    n_drawn = len(draws) if draws else 0
+    while burnt is None or n_drawn < plan.n_draws:
         state = plan.move(state) if plan.move else state
         target = replace(plan.target, n_components=state.factors.n_components)
-        return sweep(cached, state, target, chain)
-
-    burnt = burnt or burn_in.end(state)
-    while burnt is None:
-        state, info = advance(state)
-        state = burn_in.after(state, info)
-        burnt = burn_in.end(state)
-        snapshot = Snapshot(state, burn_in.memory, burnt, info.confusion)
-        yield Step(chain, BURN_IN, state.sweep, plan.burn_in, info, snapshot)
-    for done in range(len(draws) if draws else 0, plan.n_draws):
-        state, info = advance(state)
-        snapshot = Snapshot(state, burn_in.memory, burnt, info.confusion)
-        yield Step(chain, DRAWS, done + 1, plan.n_draws, info, snapshot)
-
-
-def follow(steps: Iterator[Step], watch: Watch, stop: Stop) -> Iterator[Step]:
-    """Yield steps until ``stop()``, which is asked before each sweep, and show each to ``watch``."""
-    while not stop() and (step := next(steps, None)) is not None:
+        state, confusion = sweep(cached, state, target, chain)
+        if burnt is None:
+            state = burn_in.after(state, confusion)
+            burnt = burn_in.end(state)
+            phase, done, total = BURN_IN, state.sweep, plan.burn_in
+        else:
+            n_drawn += 1
+            phase, done, total = DRAWS, n_drawn, plan.n_draws
+        snapshot = Snapshot(state, burn_in.memory, burnt, confusion)
+        step = Step(chain, phase, done, total, state, confusion, snapshot)
         watch(step)
         yield step
+        if stop():
+            return

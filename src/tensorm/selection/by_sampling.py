@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tensorm.posterior.align import NEGLIGIBLE
 from tensorm.report.selection import Candidate, Selection, Trial
-from tensorm.sampler.pool import ChainPool
+from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Stop
 from tensorm.sampler.sweep import Target
 from tensorm.selection.counting import Numbers, Proposal, count_components

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from scipy.special import expit, logsumexp
 
 from tensorm.sampler.prior import EDGE
-from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, follow, sample
+from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Step, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
@@ -116,9 +116,12 @@ def count_components(
         return try_births_and_deaths(tensor, state, target, proposal, rng)
 
     plan = Plan(target, n_draws, burn_in=n_draws // 3, init="random", move=move)  # no repairs
-    steps = sample(tensor, plan, chain, Snapshot(_start(tensor, found, target)))
-    drawn = Numbers([], [])
-    for step in follow(steps, lambda step: watch(step._replace(phase=COUNTING)), stop):
+    drawn, first = Numbers([], []), Snapshot(_start(tensor, found, target))
+
+    def count(step: Step) -> None:
+        watch(step._replace(phase=COUNTING))
+
+    for step in sample(tensor, plan, chain, first, count, stop):
         if step.phase == DRAWS:
             drawn.counts.append(step.state.factors.n_components)
             drawn.evidence.append(log_evidence(Explanation(tensor, target, _some(step.state.factors))))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, follow, sample
+from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation, losses
 from tensorm.sampler.search.seeding import PURITIES, search
 from tensorm.sampler.state import State
@@ -136,8 +136,8 @@ class Pruner:
 
     def burn_in(self) -> State | None:
         """Return the state after burn-in with all components, or None if it was stopped."""
-        steps = sample(self.tensor, Plan(self.target, n_draws=0), self.chain)
-        for step in follow(steps, self.watch, self.stop):
+        plan = Plan(self.target, n_draws=0)
+        for step in sample(self.tensor, plan, self.chain, watch=self.watch, stop=self.stop):
             if step.snapshot.burnt:
                 self.first = list_stages(self.explain(step.state))
                 return step.state
@@ -149,8 +149,9 @@ class Pruner:
         def watch(step: Step) -> None:
             self.watch(step._replace(phase=PRUNING, done=self.searches, total=MOST_SEARCHES))
 
-        steps = sample(self.tensor, Plan(self.target, n_sweeps, burn_in=0), self.chain, Snapshot(state))
-        return (step.state for step in follow(steps, watch, self.stop))
+        plan = Plan(self.target, n_sweeps, burn_in=0)
+        steps = sample(self.tensor, plan, self.chain, Snapshot(state), watch, self.stop)
+        return (step.state for step in steps)
 
     def average(self, state: State, n_sweeps: int = AVERAGED) -> Averages:
         """Average what components contribute, and their members, over the states before each sweep."""

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.report.selection import Candidate, Selection, Trial
-from tensorm.sampler.pool import ChainPool
-from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, follow, sample
+from tensorm.sampler.chains import ChainPool
+from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.seeding import PURITIES, begin, search
 from tensorm.sampler.state import State
@@ -106,8 +106,9 @@ def choose_by_description(
     """Take the number of components that gives the shortest description."""
 
     def measure(state: State, target: Target, repeat: int, watch: Watch, stop: Stop) -> Measures:
-        steps = sample(tensor, Plan(target, DESCRIBED, burn_in=0), repeat, Snapshot(state))
-        states = [state, *(step.state for step in follow(steps, watch, stop))]
+        plan = Plan(target, DESCRIBED, burn_in=0)
+        steps = sample(tensor, plan, repeat, Snapshot(state), watch, stop)
+        states = [state, *(step.state for step in steps)]
         length = shortest([Explanation(tensor, target, one.factors).polished() for one in states])
         return {"bits": length.total, "bits for factors": length.factors, "bits for errors": length.errors}
 
@@ -183,6 +184,6 @@ def burn_in_from(
         grown = (search(wider, rng, purity) for purity in PURITIES)
         explanation = max((explanation, *grown), key=lambda one: one.score)
     state = explanation.state(sweep=0)
-    for step in follow(sample(tensor, Plan(target, n_draws=0), chain, Snapshot(state)), watch, stop):
+    for step in sample(tensor, Plan(target, n_draws=0), chain, Snapshot(state), watch, stop):
         state = step.state
     return state

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.sampler.sample import Plan, Snapshot, Stop, Watch, follow, sample
+from tensorm.sampler.sample import Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.region import START, choose_region
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
@@ -58,9 +58,9 @@ def predict_held_out(
 ) -> Floats:
     """Return P(x = 1) of the held-out cells, averaged over draws that follow a state (eq. 7)."""
     p = np.zeros(len(split.ones))
-    steps = sample(split.train, Plan(target, n_draws, burn_in=0), chain, Snapshot(state))
-    for step in follow(steps, watch, stop):
-        p += step.info.noise.cell_probability(step.state.factors.covers(split.cells)) / n_draws
+    plan = Plan(target, n_draws, burn_in=0)
+    for step in sample(split.train, plan, chain, Snapshot(state), watch, stop):
+        p += step.state.noise.cell_probability(step.state.factors.covers(split.cells)) / n_draws
     return p
 
 
