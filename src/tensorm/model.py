@@ -90,8 +90,8 @@ class Confusion(NamedTuple):
         return self.tp + self.tn
 
     @property
-    def accuracy(self) -> Any:
-        """Share of the observed cells equal to the product; an array if the counts are arrays of draws."""
+    def accuracy(self) -> float:
+        """Share of the observed cells equal to the product."""
         return self.correct / self.observed
 
 

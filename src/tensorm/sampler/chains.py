@@ -24,11 +24,7 @@ from tensorm.tensors.protocol import Tensor
 
 NEVER = 1e-22  # density at which an entry is 0 without a random number
 T = TypeVar("T")
-Memo = Callable[[str, Callable[[], Any]], Any]  # (name, make) -> what was made under the name, now or earlier
-
-
-class CutShortError(Exception):
-    """A result is not whole, so it must not be remembered."""
+Memo = Callable[[str, Callable[[], Any]], Any]  # (name, make) -> what was made, now or earlier; keeps no None
 
 
 class ChainPool(NamedTuple):
@@ -80,14 +76,10 @@ class ChainPool(NamedTuple):
         def finish() -> Any:
             nonlocal made
             made = make()
-            if made is None or stop():
-                raise CutShortError
-            return encode(made)
+            return None if made is None or stop() else encode(made)
 
-        try:
-            return decode(self.memo(name, finish))
-        except CutShortError:
-            return made
+        form = self.memo(name, finish)
+        return made if form is None else decode(form)
 
 
 class Recorder:
@@ -136,15 +128,12 @@ class ChainStore(Protocol):
 
     def due(self, number: int) -> bool:
         """Whether it is time to keep a chain."""
-        ...
 
     def write(self, number: int, snapshot: Snapshot) -> None:
         """Keep a chain, in place of an older snapshot."""
-        ...
 
     def read(self, number: int) -> Snapshot | None:
         """Return the last snapshot of a chain, or None if there is none."""
-        ...
 
 
 def run_chain(

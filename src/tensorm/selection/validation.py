@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from tensorm.sampler.sweep import Target
 from tensorm.tensors import SymmetricTensor, Tensor
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.choosing import check_share
-from tensorm.tensors.holdout import check_symmetric
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,9 +31,11 @@ class Split(NamedTuple):
     ones: Bits  # their values
 
 
-def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random.Generator) -> Split:
+def split_cells(
+    tensor: Tensor, test_size: float, symmetric: tuple[int, int] | None, rng: np.random.Generator
+) -> Split:
     """Hold out a share of the observed cells; every index of every mode keeps one (tensors/choosing.py)."""
-    pair = tensor.pair or check_symmetric(symmetric, tensor.modes, tensor.shape)
+    pair = tensor.pair or symmetric
     if math.prod(tensor.shape) > LARGEST and not (tensor.lists_observed and pair is None):
         tensor = _take_part(tensor, pair, rng)
     train, cells, values = tensor.split(check_share(test_size), rng, pair)
