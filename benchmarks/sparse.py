@@ -25,9 +25,9 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.sweep import machine, show
 from tensorm import DenseTensor, SparseTensor, TensOrMachine, baselines
 from tensorm.model import Noise, boolean_product
-from tensorm.sampler.burnin import BurnIn
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sample import BurnIn
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import pick_storage

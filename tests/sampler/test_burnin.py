@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tensorm.model import Confusion, Noise
-from tensorm.sampler.burnin import MOST, STEP, WINDOW, BurnIn, steady
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sample import MOST, STEP, WINDOW, BurnIn, steady
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import DenseTensor, SparseTensor

@@ -20,11 +20,10 @@ import numpy as np
 import pytest
 
 from tensorm.datasets import simulate
-from tensorm.sampler.burnin import STEP, WINDOW, steady
 from tensorm.sampler.chains import run_chain, run_chains, warm_up
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sample import Plan, Step, sample
+from tensorm.sampler.sample import STEP, WINDOW, Plan, Step, sample, steady
 from tensorm.sampler.state import State, Trace
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import DenseTensor
@@ -124,7 +123,7 @@ def test_automatic_burn_in_follows_the_rule() -> None:
 
 
 def test_automatic_burn_in_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorm.sampler.burnin.MOST", 40)  # less than two windows
+    monkeypatch.setattr("tensorm.sampler.sample.MOST", 40)  # less than two windows
     trace = alone(0, Plan(MODEL, 3, None, PLAN.init))
     assert trace.burn_in == 40
     assert not trace.settled

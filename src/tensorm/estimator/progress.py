@@ -15,8 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tensorm.sampler.burnin import WINDOW
-from tensorm.sampler.sample import Plan, Step, Watch
+from tensorm.sampler.sample import WINDOW, Plan, Step, Watch
 from tensorm.tensors import Tensor
 from tensorm.tensors.cached import memory_for_counts
 

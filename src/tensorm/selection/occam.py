@@ -32,7 +32,7 @@ Members = list[list[list[int]]]  # for each mode, for each component, its indice
 
 AVERAGED = 5  # sweeps over which a component's worth is averaged
 BETWEEN = 3  # sweeps between two searches for better components
-PATIENCE, MOST_SEARCHES = 8, 60  # searches in vain, and searches at all (burnin.py has its own patience)
+PATIENCE, MOST_SEARCHES = 8, 60  # searches in vain, and searches at all (sample.py has its own patience)
 EXTRA = 2  # components that a search may add
 REMEMBERED = 20  # sweeps over which the members of components are averaged in the end
 PRUNING = "pruning"
