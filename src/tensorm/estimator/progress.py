@@ -131,13 +131,11 @@ def _announcing(forecast: Forecast | None, tell: Callable[[str], None]) -> Watch
     def watch(step: Step) -> None:
         nonlocal forecast
         with lock:
-            if forecast is None:
-                return
             now = time.monotonic()
-            if step.chain not in begun:
-                begun[step.chain] = now
+            seconds = now - begun.setdefault(step.chain, now)
+            if forecast is None or not seconds:
                 return
-            told, forecast = forecast(now - begun[step.chain]), None
+            told, forecast = forecast(seconds), None
         if told is not None:
             tell(told)
 

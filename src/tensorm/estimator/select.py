@@ -142,12 +142,7 @@ def select_components(
 
 
 def _choose(
-    tensor: Tensor,
-    target: Target,
-    pool: ChainPool,
-    method: str,
-    numbers: Sequence[int] | None,
-    holdout: Holdout,
+    tensor: Tensor, target: Target, pool: ChainPool, method: str, numbers: list[int] | None, holdout: Holdout
 ) -> Selection:
     if method == "posterior":
         return choose_by_posterior(tensor, target, pool, numbers)

@@ -102,11 +102,7 @@ def worths(explanation: Explanation) -> Floats:
 
 
 def find_components(
-    tensor: Tensor,
-    target: Target,
-    chain: int,
-    watch: Watch = lambda step: None,
-    stop: Stop = lambda: False,
+    tensor: Tensor, target: Target, chain: int, watch: Watch = lambda step: None, stop: Stop = lambda: False
 ) -> Found | None:
     """Find the components that contribute, at most ``target.n_components``.
 
