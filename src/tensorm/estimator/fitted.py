@@ -335,7 +335,8 @@ class FittedModel(TransformerMixin, BaseEstimator):
         FileError
             If the file cannot be written.
         """
-        write_fit(path, Fit(self.get_params(deep=False), self._target, self._fitted))
+        posterior = self._fitted  # first, so that a model without a fit says so
+        write_fit(path, Fit(self.get_params(deep=False), self._target, posterior))
 
     def to_datatree(
         self, X: Any = None, *, log_likelihood: bool = False, all_chains: bool = False
