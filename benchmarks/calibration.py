@@ -32,7 +32,6 @@ from tensorm.model import Noise, boolean_product, confusion
 from tensorm.sampler.noise import CONTRAST, MODELS
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.sample import DRAWS, Plan, sample
-from tensorm.sampler.state import SweepInfo
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 
@@ -111,7 +110,7 @@ def quantities(case: Case, truth: Truth, ones: np.ndarray, observed: np.ndarray)
     found["cells covered"] = float(product.sum())
     found["overlap"] = float(np.prod([factor.all(axis=1).sum() for factor in truth.factors]))
     found |= {f"cell {''.join(map(str, cell))}": float(rates[cell]) for cell in CELLS}
-    found["log-likelihood"] = SweepInfo(confusion(ones, observed, truth.factors), truth.noise).log_likelihood
+    found["log-likelihood"] = float(truth.noise.log_likelihood(confusion(ones, observed, truth.factors)))
     return found
 
 

@@ -74,8 +74,8 @@ def chain(tensor: Any, factors: Sequence[np.ndarray]) -> Iterator[Any]:
 def sweeps_from(tensor: Any, state: State) -> Iterator[Any]:
     """Yield sweep after sweep, without the counts that a chain may keep."""
     while True:
-        state, info = sweep(tensor, state, make_model(), 0)
-        yield state, info
+        state, confusion = sweep(tensor, state, make_model(), 0)
+        yield state, confusion
 
 
 def make_model() -> Target:

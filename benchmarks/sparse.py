@@ -25,9 +25,9 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.sweep import machine, show
 from tensorm import DenseTensor, SparseTensor, TensOrMachine, baselines
 from tensorm.model import Noise, boolean_product
-from tensorm.sampler.burnin import BurnIn
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sample import BurnIn
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import pick_storage
@@ -153,9 +153,9 @@ def measure_found() -> list[dict[str, Any]]:
         at_start, times = count_found(state.factors, factors), []
         while state.sweep < 11:
             before = time.perf_counter()
-            state, info = sweep(tensor, state, model, chain)
+            state, confusion = sweep(tensor, state, model, chain)
             times.append(time.perf_counter() - before)
-            state = burn_in.after(state, info)
+            state = burn_in.after(state, confusion)
         row = {"chain": chain, "start": begun - started, "found_at_start": at_start}
         row |= {"found": count_found(state.factors, factors), "sweep": min(times), "slowest": max(times)}
         rows.append(row | {"with_repairs": time.perf_counter() - begun, "gb_peak": peak()})

@@ -70,8 +70,8 @@ def sweeps(tensor: DenseTensor, factors: list[Any]) -> Iterator[Any]:
     masks = Factors.from_bits(factors)
     state = State(masks, Noise.symmetric(1 - NOISE), (density,) * len(factors), 0)
     while True:
-        state, info = sweep(tensor, state, model, 0)
-        yield state, info
+        state, confusion = sweep(tensor, state, model, 0)
+        yield state, confusion
 
 
 def alternate(steps: dict[str, Callable[[], Any]]) -> dict[str, tuple[float, float]]:

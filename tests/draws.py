@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tensorm.model import Confusion, Noise
+from tensorm.sampler.chains import Recorder
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.recorder import Recorder
-from tensorm.sampler.state import State, SweepInfo, Trace
+from tensorm.sampler.state import State, Trace
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.bits import pack
 
@@ -20,19 +20,19 @@ def make_model(L: int) -> Target:
     return Target(L, Asymmetric(), LearnedPrior(), np.uint64(0))
 
 
-def make_draws(L: int, n_draws: int = 5) -> list[tuple[list[np.ndarray], State, SweepInfo]]:
+def make_draws(L: int, n_draws: int = 5) -> list[tuple[list[np.ndarray], State, Confusion]]:
     rng = np.random.default_rng(L)
     draws = []
     for sweep in range(n_draws):
         factors = [rng.random((N, L)) < 0.5 for N in SHAPE]
         noise = Noise(0.5 + rng.random() / 2, rng.random() / 2)
         state = State(tuple(map(pack, factors)), noise, tuple(rng.random(3)), sweep + 1)
-        draws.append((factors, state, SweepInfo(Confusion(*rng.integers(1, 50, 4).tolist()), noise)))
+        draws.append((factors, state, Confusion(*rng.integers(1, 50, 4).tolist())))
     return draws
 
 
 def make_trace(L: int) -> Trace:
     recorder = Recorder(make_model(L))
-    for _, state, info in make_draws(L):
-        recorder.record(state, info)
+    for _, state, confusion in make_draws(L):
+        recorder.record(state, confusion)
     return recorder.trace(burn_in=17)

@@ -20,7 +20,7 @@ class CtrlC:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, when: Callable[[Step], bool]) -> None:
         self.monkeypatch, self.when = monkeypatch, when
         self.pressed, self.heard = threading.Event(), threading.Event()
-        monkeypatch.setattr("tensorm.sampler.pool.wait", self._wait)
+        monkeypatch.setattr("tensorm.sampler.chains.wait", self._wait)
 
     def watch_in(self, module: str) -> None:
         """Take the place of the bars that a module of the estimator shows."""

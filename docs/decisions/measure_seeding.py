@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
-from tensorm.sampler import burnin
+from tensorm.sampler import sample as chain
 from tensorm.sampler.chains import warm_up
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
@@ -36,7 +36,7 @@ def burn_in(size: int, rank: int, noise: float) -> tuple[float, float, float]:
 
         return call
 
-    burnin.begin, burnin.repair = timed("begin"), timed("repair")
+    chain.begin, chain.repair = timed("begin"), timed("repair")
     start = time.perf_counter()
     for _ in sample(tensor, Plan(model, n_draws=0), 0):
         pass

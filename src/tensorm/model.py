@@ -89,6 +89,11 @@ class Confusion(NamedTuple):
         """Number of observed cells equal to the product."""
         return self.tp + self.tn
 
+    @property
+    def accuracy(self) -> float:
+        """Share of the observed cells equal to the product."""
+        return self.correct / self.observed
+
 
 def boolean_product(factors: Sequence[npt.ArrayLike]) -> Bits:
     """Return the Boolean product of the factors, an array of shape (N_1, ..., N_K) (eq. 1)."""

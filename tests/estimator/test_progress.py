@@ -8,22 +8,35 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
+import numpy as np
 import pytest
 from rich.console import Console
 
-from tensorm.estimator.progress import COMPILING, Forecast, announcing_compilation, watching
+from tensorm.estimator.progress import COMPILING, Forecast, announcing_compilation, foretell, watching
 from tensorm.model import Confusion, Noise
-from tensorm.sampler.sample import Snapshot, Step
-from tensorm.sampler.state import State, SweepInfo
+from tensorm.sampler.noise import Asymmetric
+from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sample import Plan, Snapshot, Step
+from tensorm.sampler.state import State
+from tensorm.sampler.sweep import Target
+from tensorm.tensors import DenseTensor
 from tensorm.tensors.factors import Factors
 
-INFO = SweepInfo(Confusion(40, 10, 5, 45), Noise(0.81, 0.12))
+COUNTS = Confusion(40, 10, 5, 45)
 NOTHING = Factors.empty((3, 3), 1)
 
 
 def make_step(chain: int, phase: str, done: int, total: int | None) -> Step:
-    return Step(chain, phase, done, total, INFO, Snapshot(State(NOTHING, INFO.noise, (0.5, 0.5), done)))
+    state = State(NOTHING, Noise(0.81, 0.12), (0.5, 0.5), done)
+    return Step(chain, phase, done, total, state, COUNTS, Snapshot(state))
+
+
+def make_forecast(n_draws: int, n_chains: int = 3) -> Forecast:
+    """Of chains with 435 bytes in a draw, two at a time: 12 MB if three make 10,000 draws."""
+    plan = Plan(Target(58, Asymmetric(), LearnedPrior(), np.uint64(0)), n_draws, burn_in=0)
+    return partial(foretell, DenseTensor(np.eye(30)), plan, n_chains, 2)
 
 
 class Terminal(io.StringIO):
@@ -69,19 +82,19 @@ def test_time_left_is_told_once_it_is_known(terminal: Terminal) -> None:
 
 
 def test_a_long_run_is_announced(terminal: Terminal) -> None:
-    with watching(1, True, Forecast(10_000, 2, 3, 12.4)) as watch:
+    with watching(1, True, make_forecast(n_draws=10_000)) as watch:
         for done in range(1, 4):
             watch(make_step(0, "burn-in", done, None))
             time.sleep(0.02)
     assert terminal.getvalue().count("at least 10000 sweeps") == 1
     assert shows(terminal, "3 chains")
     assert "12 MB" in " ".join(terminal.getvalue().split())  # wherever the line is broken
-    assert Forecast(10, 1, 1, 1.0).tell(5.9) is None
-    assert "about 2 min for 3 chains of at least 10 sweeps" in Forecast(10, 2, 3, 1.0).tell(6.0)
+    assert make_forecast(n_draws=10, n_chains=1)(5.9) is None
+    assert "about 2 min for 3 chains of at least 10 sweeps" in make_forecast(n_draws=10)(6.0)
 
 
 def test_without_a_terminal_a_long_run_is_announced_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("INFO", "tensorm"), watching(2, True, Forecast(10_000, 2, 3, 12.4)) as watch:
+    with caplog.at_level("INFO", "tensorm"), watching(2, True, make_forecast(n_draws=10_000)) as watch:
         for chain in (1, 2, 1, 2, 2):  # the first is done already
             watch(make_step(chain, "burn-in", 1, None))
             time.sleep(0.02)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tensorm.model import Confusion, Noise
-from tensorm.sampler.burnin import MOST, STEP, WINDOW, BurnIn, steady
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.state import State, SweepInfo
+from tensorm.sampler.sample import MOST, STEP, WINDOW, BurnIn, steady
+from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import DenseTensor, SparseTensor
 from tensorm.tensors.bits import unpack
@@ -90,9 +90,8 @@ def follow(burn_in: BurnIn, log_likelihoods: Sequence[float] | np.ndarray) -> St
         if burn_in.end(state):
             break
         rate = float(np.exp(value))
-        state = burn_in.after(
-            state._replace(sweep=state.sweep + 1), SweepInfo(Confusion(1, 0, 0, 0), Noise(rate, rate / 2))
-        )
+        state = state._replace(sweep=state.sweep + 1, noise=Noise(rate, rate / 2))
+        state = burn_in.after(state, Confusion(1, 0, 0, 0))
     return state
 
 
@@ -114,7 +113,7 @@ def test_automatic_burn_in_ends_when_steady() -> None:
     burn_in = BurnIn(TENSOR, MODEL, 0, START, None)
     state = follow(burn_in, WANDERING[:500] / 100 - 5)
     assert state.sweep == 2 * WINDOW
-    assert burn_in.settled(state)
+    assert burn_in.end(state) == (2 * WINDOW, True)
 
 
 def test_automatic_burn_in_is_given_up_in_the_end() -> None:

@@ -20,11 +20,10 @@ import numpy as np
 import pytest
 
 from tensorm.datasets import simulate
-from tensorm.sampler.burnin import STEP, WINDOW, steady
 from tensorm.sampler.chains import run_chain, run_chains, warm_up
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sample import Plan, Step, sample
+from tensorm.sampler.sample import STEP, WINDOW, Plan, Step, sample, steady
 from tensorm.sampler.state import State, Trace
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import DenseTensor
@@ -116,7 +115,7 @@ def test_automatic_burn_in_follows_the_rule() -> None:
     steps: list[Step] = []
     trace = run_chain(TENSOR, Plan(MODEL, 5, None, PLAN.init), 0, steps.append)
     assert trace is not None
-    seen = [step.info.log_likelihood for step in steps if step.phase == "burn-in"]
+    seen = [step.state.noise.log_likelihood(step.confusion) for step in steps if step.phase == "burn-in"]
     assert [n for n in range(len(seen) + 1) if steady(seen[:n], n)] == [len(seen)]
     assert trace.burn_in == len(seen) >= 2 * WINDOW
     assert trace.burn_in % STEP == 0
@@ -124,7 +123,7 @@ def test_automatic_burn_in_follows_the_rule() -> None:
 
 
 def test_automatic_burn_in_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorm.sampler.burnin.MOST", 40)  # less than two windows
+    monkeypatch.setattr("tensorm.sampler.sample.MOST", 40)  # less than two windows
     trace = alone(0, Plan(MODEL, 3, None, PLAN.init))
     assert trace.burn_in == 40
     assert not trace.settled
@@ -137,7 +136,7 @@ def test_every_sweep_is_told() -> None:
     assert trace is not None
     expected = [(2, "burn-in", n, 5) for n in range(1, 6)] + [(2, "draws", n, 12) for n in range(1, 13)]
     assert [step[:4] for step in steps] == expected
-    assert [step.info.accuracy for step in steps[5:]] == trace.accuracy.tolist()
+    assert [step.confusion.accuracy for step in steps[5:]] == trace.accuracy.tolist()
     automatic: list[Step] = []
     run_chain(TENSOR, Plan(MODEL, 1, None, PLAN.init), 0, automatic.append)
     assert {step.total for step in automatic if step.phase == "burn-in"} == {None}
@@ -152,7 +151,7 @@ def test_a_chain_goes_on_from_any_snapshot(sweeps: int) -> None:
     assert len(rest) == (17 - sweeps if sweeps < 5 else 12)  # without the draws made before, all are due
     for step, expected in zip(rest, steps[sweeps:], strict=False):
         assert step.state.sweep == expected.state.sweep
-        assert step.info == expected.info
+        assert step.confusion == expected.confusion
         assert step.state.factors.same_as(expected.state.factors)
 
 
@@ -164,9 +163,9 @@ def test_a_move_comes_before_every_sweep_and_may_change_the_number_of_components
 
     steps = list(sample(TENSOR, dataclasses.replace(PLAN, n_draws=4, burn_in=2, move=move), 0))
     assert [step.state.factors.n_components for step in steps] == [0, 2] * 3
-    assert steps[0].info.confusion == (0, 0, TENSOR.n_ones, TENSOR.n_observed - TENSOR.n_ones)
+    assert steps[0].confusion == (0, 0, TENSOR.n_ones, TENSOR.n_observed - TENSOR.n_ones)
     two = dataclasses.replace(MODEL, n_components=2)
-    assert steps[1].info == sweep(TENSOR, move(steps[0].state), two, 0)[1]
+    assert steps[1].confusion == sweep(TENSOR, move(steps[0].state), two, 0)[1]
 
 
 def stop_after(n_sweeps: int) -> Callable[[], bool]:
@@ -229,7 +228,7 @@ def press_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         interrupted.wait(60)
         time.sleep(0.2)  # until the chains are told
 
-    monkeypatch.setattr("tensorm.sampler.pool.wait", wait)
+    monkeypatch.setattr("tensorm.sampler.chains.wait", wait)
     return press
 
 

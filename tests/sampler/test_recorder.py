@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from draws import COMPONENTS, make_draws, make_model, make_trace
-from tensorm.sampler.recorder import Recorder
+from tensorm.sampler.chains import Recorder
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import log_posterior
 from tensorm.tensors.factors import Factors
@@ -20,35 +20,35 @@ def test_what_is_recorded_comes_back(L: int) -> None:
     assert len(trace) == 5
     assert trace.n_components == L
     assert trace.burn_in == 17
-    for i, (factors, state, info) in enumerate(draws):
+    for i, (factors, state, confusion) in enumerate(draws):
         for mode in range(3):
             np.testing.assert_array_equal(trace.bits(mode)[i], factors[mode])
             np.testing.assert_array_equal(trace.factors_at(i)[mode], state.factors[mode])
             assert trace.factors_at(i)[mode].dtype == np.uint64
         assert tuple(trace.noise[i]) == state.noise
         assert tuple(trace.density[i]) == state.density
-        assert tuple(trace.confusion[i]) == info.confusion
-        assert trace.accuracy[i] == info.accuracy
-        assert trace.log_likelihood[i] == pytest.approx(info.log_likelihood, rel=1e-12)
+        assert tuple(trace.confusion[i]) == confusion
+        assert trace.accuracy[i] == confusion.accuracy
+        assert trace.log_likelihood[i] == pytest.approx(state.noise.log_likelihood(confusion), rel=1e-12)
 
 
 @pytest.mark.parametrize("L", COMPONENTS)
 def test_the_log_posterior_of_a_draw_is_that_of_its_state(L: int) -> None:
-    """A trace packs its masks to octets, and takes all draws at once."""
-    for value, (_, state, info) in zip(make_trace(L).log_posterior, make_draws(L), strict=True):
-        alone = log_posterior(
-            make_model(L), [mask[None] for mask in state.factors], np.array([info.confusion])
-        )
+    """A trace packs its masks to bytes, and takes all draws at once."""
+    for value, (_, state, confusion) in zip(make_trace(L).log_posterior, make_draws(L), strict=True):
+        alone = log_posterior(make_model(L), [mask[None] for mask in state.factors], np.array([confusion]))
         assert value == pytest.approx(alone[0], rel=1e-12)
 
 
 def test_what_is_recorded_is_not_overwritten_by_later_sweeps() -> None:
     recorder = Recorder(make_model(2))
-    (factors, state, info), *_ = make_draws(2)
-    recorder.record(state, info)
-    recorder.record(state._replace(factors=Factors.empty([len(masks) for masks in state.factors], 2)), info)
+    (factors, state, confusion), *_ = make_draws(2)
+    recorder.record(state, confusion)
+    recorder.record(
+        state._replace(factors=Factors.empty([len(masks) for masks in state.factors], 2)), confusion
+    )
     trace = recorder.trace(burn_in=0, settled=False)
-    assert len(recorder) == len(trace) == 2
+    assert len(recorder.draws) == len(trace) == 2
     assert not trace.settled
     np.testing.assert_array_equal(trace.bits(0)[0], factors[0])
     assert not trace.bits(0)[1].any()
@@ -58,12 +58,12 @@ def test_what_is_recorded_is_not_overwritten_by_later_sweeps() -> None:
 def test_a_recorder_that_continues_a_trace_ends_as_one_that_never_stopped(stop: int) -> None:
     draws, model = make_draws(65), make_model(65)
     first = Recorder(model)
-    for _, state, info in draws[:stop]:
-        first.record(state, info)
+    for _, state, confusion in draws[:stop]:
+        first.record(state, confusion)
     second = Recorder(model, first.trace(burn_in=17))
-    assert len(second) == stop
-    for _, state, info in draws[stop:]:
-        second.record(state, info)
+    assert len(second.draws) == stop
+    for _, state, confusion in draws[stop:]:
+        second.record(state, confusion)
     whole, expected = second.trace(burn_in=17), make_trace(65)
     for field in dataclasses.fields(Trace):
         np.testing.assert_equal(getattr(whole, field.name), getattr(expected, field.name))

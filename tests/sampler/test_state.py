@@ -11,7 +11,7 @@ import pytest
 from draws import COMPONENTS, SHAPE, make_draws, make_trace
 from tensorm import model
 from tensorm.model import Noise
-from tensorm.sampler.state import SweepInfo, Trace
+from tensorm.sampler.state import Trace
 
 
 @pytest.mark.parametrize("L", COMPONENTS)
@@ -56,11 +56,13 @@ def test_reorder_may_choose_components() -> None:
     np.testing.assert_array_equal(chosen.bits(0), trace.bits(0)[..., [64, 3]])
 
 
-def test_sweep_info_tells_accuracy_and_likelihood() -> None:
+def test_a_confusion_tells_accuracy_and_likelihood() -> None:
     rng = np.random.default_rng(2)
     factors = [rng.random((N, 2)) < 0.6 for N in SHAPE]
     ones, observed, noise = rng.random(SHAPE) < 0.5, rng.random(SHAPE) < 0.8, Noise(0.8, 0.15)
-    info = SweepInfo(model.confusion(ones, observed, factors), noise)
+    confusion = model.confusion(ones, observed, factors)
     right = (model.boolean_product(factors) == ones)[observed]
-    assert info.accuracy == pytest.approx(right.mean())
-    assert info.log_likelihood == pytest.approx(model.log_likelihood(ones, observed, factors, noise))
+    assert confusion.accuracy == pytest.approx(right.mean())
+    assert noise.log_likelihood(confusion) == pytest.approx(
+        model.log_likelihood(ones, observed, factors, noise)
+    )

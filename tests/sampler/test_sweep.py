@@ -44,7 +44,7 @@ def test_a_sweep_is_the_naive_one(flips: int, shuffle: bool) -> None:
     rng = np.random.default_rng(1)
     factors = [rng.random((N, L)) < 0.5 for N in SHAPE]
     state = State(Factors.from_bits(factors), Noise(0.8, 0.3), density, 41)
-    new, info = sweep(DenseTensor(X), state, model, chain)
+    new, counted = sweep(DenseTensor(X), state, model, chain)
     for mode, N in enumerate(SHAPE):
         stream = model.stream(chain, 41, mode)
         numbers = np.array([uniforms(stream, n, L) for n in range(N)])
@@ -53,8 +53,8 @@ def test_a_sweep_is_the_naive_one(flips: int, shuffle: bool) -> None:
         np.testing.assert_array_equal(unpack(new.factors[mode], L), factors[mode])
     confusion = naive.confusion(ones, observed, factors)
     u = uniforms(model.stream(chain, 41, NOISE), 0, 5)
-    assert info.confusion == confusion
-    assert info.noise == new.noise == model.noise.update(info.confusion, state.noise, u[:2])
+    assert counted == confusion
+    assert new.noise == model.noise.update(counted, state.noise, u[:2])
     assert new.density == model.prior.update(new.factors, u[2:])
     assert new.sweep == 42
 
@@ -76,7 +76,7 @@ def test_sample_is_sweep_after_sweep() -> None:
     for step in sample(tensor, Plan(model, n_draws=5, burn_in=0), 1, Snapshot(state)):
         state, expected = sweep(tensor, state, model, 1)
         assert step.state.noise == state.noise
-        assert step.info == expected
+        assert step.confusion == expected
         np.testing.assert_array_equal(np.concatenate(step.state.factors), np.concatenate(state.factors))
     assert state.sweep == 5
 

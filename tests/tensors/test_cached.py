@@ -100,11 +100,11 @@ def test_the_same_draws(
     keeping = CachedCounts(spy, most)
     state = State(factors, Noise(0.9, 0.1), (0.4,) * len(shape), 0)
     for i in range(40):
-        expected, expected_info = sweep(plain, state, model, 0)
-        found, info = sweep(keeping, state, model, 0)
+        expected, expected_counts = sweep(plain, state, model, 0)
+        found, counts = sweep(keeping, state, model, 0)
         for a, b in zip(found.factors, expected.factors, strict=True):
             np.testing.assert_array_equal(a, b)
-        assert (found[1:], info) == (expected[1:], expected_info)
+        assert (found[1:], counts) == (expected[1:], expected_counts)
         state = expected
         if i % 4 == 3:
             state = state._replace(factors=disturb(state.factors, L, rng, 1 if i % 8 == 3 else 30))
@@ -135,11 +135,11 @@ def test_relational_tensors_make_the_same_draws(most: float, monkeypatch: pytest
     factors = Factors.from_bits([rng.random((N, L)) < 0.5 for N in plain.shape])
     state = State(factors, Noise(0.9, 0.1), (0.4,) * 3, 0)
     for i in range(24):
-        found, info = sweep(keeping, state, model, 0)
-        state, expected_info = sweep(plain, state, model, 0)
+        found, counts = sweep(keeping, state, model, 0)
+        state, expected_counts = sweep(plain, state, model, 0)
         for a, b in zip(found.factors, state.factors, strict=True):
             np.testing.assert_array_equal(a, b)
-        assert (found[1:], info) == (state[1:], expected_info)
+        assert (found[1:], counts) == (state[1:], expected_counts)
         if i % 4 == 3:
             state = state._replace(factors=disturb(state.factors, L, rng, 1 if i % 8 == 3 else 20))
 

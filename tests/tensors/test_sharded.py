@@ -38,9 +38,9 @@ def test_a_sweep_at_rest_takes_a_round_for_each_mode() -> None:
     tensor, host = sharded(X)
     target = Target(4, Asymmetric(), LearnedPrior(), np.uint64(0))
     state = start(target, masks.bits())._replace(noise=model.Noise(0.999, 0.001))
-    new, info = sweep(tensor, state, target, 0)
+    new, confusion = sweep(tensor, state, target, 0)
     assert [verb for verb, _ in host.rounds] == ["update", "counts", "counts"]  # the confusion came along
-    assert info.confusion == DenseTensor(X).confusion(new.factors)
+    assert confusion == DenseTensor(X).confusion(new.factors)
 
 
 def test_flips_in_components_that_share_nothing_take_one_round() -> None:
@@ -72,9 +72,9 @@ def test_the_confusion_is_right_after_any_number_of_flips() -> None:
     plain, known = DenseTensor(X), Target(5, Asymmetric(), LearnedPrior(), np.uint64(3))
     here = there = start(known, [rng.random((N, 5)) < 0.5 for N in X.shape])
     for _ in range(15):
-        here, info = sweep(tensor, here, known, 1)
+        here, confusion = sweep(tensor, here, known, 1)
         there, expected = sweep(plain, there, known, 1)
-        assert info == expected
+        assert confusion == expected
         np.testing.assert_array_equal(np.concatenate(here.factors.masks), np.concatenate(there.factors.masks))
     assert "confusion" not in {verb for verb, _ in host.rounds}
     bits = here.factors.bits()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tensorm.data.checks import check_choice, check_indices
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-class FittedModel(TransformerMixin):
+class FittedModel(TransformerMixin, BaseEstimator):
     """Methods of an estimator with ``posterior_``, ``_target`` and parameters.
 
     It is a transformer because scikit-learn wraps ``transform`` only in the class that defines it.
@@ -50,11 +50,6 @@ class FittedModel(TransformerMixin):
     n_jobs: int | None
     posterior_: Posterior
     _target: Target
-
-    if TYPE_CHECKING:
-
-        def get_params(self, deep: bool = True) -> dict[str, Any]:
-            """Return the parameters, as scikit-learn estimators do."""
 
     def predict_proba(self, indices: npt.ArrayLike | None = None) -> Floats:
         """Return the posterior predictive P(x = 1) (eq. 7).
@@ -339,7 +334,7 @@ class FittedModel(TransformerMixin):
         FileError
             If the file cannot be written.
         """
-        posterior = self._fitted
+        posterior = self._fitted  # first, so that a model without a fit says so
         write_fit(path, Fit(self.get_params(deep=False), self._target, posterior))
 
     def to_datatree(

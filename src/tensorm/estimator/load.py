@@ -40,7 +40,14 @@ def load(path: str | os.PathLike[str]) -> TensOrMachine:
         When there is no such file, the file is damaged or needs a newer version of the package, or the run
         in the folder is not finished.
     """
-    fit = read_fit(_find_fit(path), TensOrMachine._get_param_names())
+    place = as_path(path)
+    file = find_file(place, FIT) if place.is_dir() else place
+    if file is None:
+        advice = "give the run_dir of a fit"
+        if find_file(place, RUN) is not None:
+            advice = f"finish it with tensorm.resume({str(path)!r})"
+        raise FileError(f"{path} holds no finished fit; {advice}.")
+    fit = read_fit(file, TensOrMachine._get_param_names())
     model = TensOrMachine(**fit.settings)
     if isinstance(model.n_jobs, int) and model.n_jobs > MOST_JOBS:  # the one setting that acts without a fit
         raise FileError(f"{path} cannot be read: n_jobs is {quote(model.n_jobs)}, more than {MOST_JOBS}.")
@@ -82,18 +89,3 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     model = TensOrMachine(**run.settings).set_params(progress=progress)
     tensor = make_tensor(run.tensor, model.symmetric)
     return model._run(tensor, replace(make_plan(model, tensor), target=run.target), folder)
-
-
-def _find_fit(path: str | os.PathLike[str]) -> Path:
-    """Return the file of a fit, which may be given by the folder of its run."""
-    place = as_path(path)
-    if not place.is_dir():
-        return place
-    fit = find_file(place, FIT)
-    if fit is None:
-        unfinished = find_file(place, RUN) is not None
-        advice = (
-            f"finish it with tensorm.resume({str(path)!r})" if unfinished else "give the run_dir of a fit"
-        )
-        raise FileError(f"{path} holds no finished fit; {advice}.")
-    return fit

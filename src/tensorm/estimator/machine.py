@@ -6,18 +6,17 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.estimator.fitted import FittedModel
-from tensorm.estimator.plan import is_auto, make_plan, make_tensor
-from tensorm.estimator.progress import Forecast, announcing_compilation, say, watching
+from tensorm.estimator.plan import AUTO, make_plan, make_tensor
+from tensorm.estimator.progress import announcing_compilation, foretell, say, watching
 from tensorm.posterior.draws import Posterior, check_room
-from tensorm.sampler.chains import run_chains, warm_up
-from tensorm.sampler.pool import ChainPool
+from tensorm.sampler.chains import ChainPool, run_chains, warm_up
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
@@ -32,7 +31,7 @@ from tensorm.tensors.threads import count_threads
 CHOICE = "choice"  # folder inside that of a run: what chains found while the number was chosen
 
 
-class TensOrMachine(FittedModel, BaseEstimator):
+class TensOrMachine(FittedModel):
     """Bayesian Boolean tensor decomposition: the posterior of binary factors, given yes/no cells.
 
     A cell is likely 1 if at least one component contains all of its indices, and likely 0 otherwise. Tensors
@@ -178,30 +177,42 @@ class TensOrMachine(FittedModel, BaseEstimator):
         -------
         self
         """
-        tensor = make_tensor(X, self.symmetric)
-        plan = make_plan(self, tensor)
-        tensor = self._pick(tensor)
+        given = make_tensor(X, self.symmetric)
+        plan = make_plan(self, given)
+        auto = self.n_components == AUTO
+        tensor = pick_storage(given) if auto else pick_storage(given, plan.target.n_components)
+        if "sparse" in (given.storage, tensor.storage):
+            ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
+            say(f"Cells are stored as a {tensor.storage} tensor: {ones}.", self.progress)
         self.__dict__.pop("selection_", None)
         run = Run(self.get_params(deep=False), plan.target, tensor)
         return self._run(tensor, plan, None if run_dir is None else start_run(run_dir, run))
 
-    def _pick(self, given: Tensor) -> Tensor:
-        """Return the cells in the storage with faster sweeps, and report which one for sparse data."""
-        tensor = pick_storage(given) if is_auto(self) else pick_storage(given, int(self.n_components))
-        if "sparse" in (given.storage, tensor.storage):
-            ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
-            say(f"Cells are stored as a {tensor.storage} tensor: {ones}.", self.progress)
-        return tensor
-
     def _run(self, tensor: Tensor, plan: Plan, folder: Path | None = None) -> Self:
-        """Choose the number of components where that is asked for, and sample; go on with what was done."""
-        if not is_auto(self):
-            return self._sample(tensor, plan, folder)
-        known = None if folder is None else Selection.read(folder)
-        self.selection_ = known or self._choose(tensor, plan.target, folder)
-        check_room(tensor.shape, self.selection_.best, self.n_chains, self.n_draws)
-        target = replace(plan.target, n_components=self.selection_.best)
-        return self._sample(tensor, replace(plan, target=target), folder)
+        """Choose the number of components if asked to, run the chains, and keep what they found.
+
+        Whatever the folder already holds is not done again.
+        """
+        if self.n_components == AUTO:
+            known = None if folder is None else Selection.read(folder)
+            self.selection_ = known or self._choose(tensor, plan.target, folder)
+            check_room(tensor.shape, self.selection_.best, self.n_chains, self.n_draws)
+            plan = replace(plan, target=replace(plan.target, n_components=self.selection_.best))
+        threads = count_threads(self.n_jobs)
+        L = plan.target.n_components
+        checkpoints = None if folder is None else Checkpoints.of_run(folder, tensor.shape, L)
+        with announcing_compilation(self.progress):
+            warm_up(tensor, plan.target)
+        forecast = partial(foretell, tensor, plan, self.n_chains, threads)
+        with watching(self.n_chains, self.progress, forecast) as watch:
+            traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
+        posterior = Posterior.from_traces(traces, tensor.with_threads(threads))
+        self._keep(posterior, plan.target)
+        self.storage_ = tensor.storage
+        if folder is not None and not interrupted:
+            self.save(folder / FIT)
+        _warn(traces, self.n_chains, interrupted)
+        return self
 
     def _choose(self, tensor: Tensor, target: Target, folder: Path | None) -> Selection:
         """Take the most probable number of components; a folder keeps what chains have found."""
@@ -219,24 +230,6 @@ class TensOrMachine(FittedModel, BaseEstimator):
         else:
             selection.write(folder)
         return selection
-
-    def _sample(self, tensor: Tensor, plan: Plan, folder: Path | None = None) -> Self:
-        """Run the chains, from their last checkpoints if there are any, and keep what they found."""
-        threads = count_threads(self.n_jobs)
-        L = plan.target.n_components
-        checkpoints = None if folder is None else Checkpoints.of_run(folder, tensor.shape, L)
-        with announcing_compilation(self.progress):
-            warm_up(tensor, plan.target)
-        forecast = Forecast.of(tensor, plan, self.n_chains, threads)
-        with watching(self.n_chains, self.progress, forecast) as watch:
-            traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
-        posterior = Posterior.from_traces(traces, tensor.with_threads(threads))
-        self._keep(posterior, plan.target)
-        self.storage_ = tensor.storage
-        if folder is not None and not interrupted:
-            self.save(folder / FIT)
-        _warn(traces, self.n_chains, interrupted)
-        return self
 
     def _keep(self, posterior: Posterior, model: Target) -> None:
         """Set the fitted attributes."""
@@ -262,10 +255,10 @@ def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
         made = f"{sum(map(len, traces))} draws from {len(traces)} of {n_chains} chains"
         unsure = ", made before burn-in was over" if unsettled else ""
         told = f"Stopped by Ctrl-C: this fit rests on {made}{unsure}."
-        warnings.warn(told, RuntimeWarning, stacklevel=5)
+        warnings.warn(told, RuntimeWarning, stacklevel=4)
     elif unsettled:
         told = (
             f"The log-likelihood of {len(unsettled)} of {n_chains} chains was still rising after "
             f"{unsettled[0].burn_in} sweeps of burn-in; give burn_in a larger number."
         )
-        warnings.warn(told, ConvergenceWarning, stacklevel=5)
+        warnings.warn(told, ConvergenceWarning, stacklevel=4)

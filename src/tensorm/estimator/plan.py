@@ -39,7 +39,13 @@ def make_tensor(X: Any, symmetric: Any) -> Tensor:
 
 def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     """Check every setting and return how to run the chains."""
-    L = 1 if is_auto(settings) else check_count("n_components", settings.n_components, 1, ", or 'auto'")
+    given, init, burn_in = settings.n_components, settings.init, settings.burn_in
+    if isinstance(given, str) and given == AUTO:
+        L = 1
+        _refuse_columns("init", init)
+        _refuse_columns("factor_prior", settings.factor_prior)
+    else:
+        L = check_count("n_components", given, 1, ", or 'auto'")
     n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
     check_choice("noise", settings.noise, ("symmetric", "asymmetric"))
     check_choice("noise_update", settings.noise_update, ("sample", "map"))
@@ -50,55 +56,37 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     target = Target(
         n_components=L,
         noise=MODELS[settings.noise, settings.noise_update](*check_beta("noise_prior", settings.noise_prior)),
-        prior=_factor_prior(settings, tensor, L),
+        prior=_factor_prior(settings.factor_prior, tensor.shape, L),
         seed=_seed(settings.random_state),
         flips=FLIPS[settings.flips],
         shuffle=settings.order == "random",
         tied=tensor.pair,
     )
-    return Plan(
-        target=target,
-        n_draws=n_draws,
-        burn_in=_burn_in(settings),
-        init=_init(settings, tensor, L),
-    )
+    if isinstance(init, str):
+        check_choice("init", init, ("data", "random"))
+    else:
+        init = check_factors("init", init, tensor.shape, L)
+    automatic = isinstance(burn_in, str) and burn_in == AUTO
+    sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'")
+    return Plan(target, n_draws, sweeps, init)
 
 
-def is_auto(settings: TensOrMachine) -> bool:
-    """Whether to choose the number of components; settings that depend on it must then be left out."""
-    if not (isinstance(settings.n_components, str) and settings.n_components == AUTO):
-        return False
-    for name, value in (("init", settings.init), ("factor_prior", settings.factor_prior)):
-        parts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-        if any(np.ndim(part) for part in parts):
-            raise InputError(
-                f"{name} has a column for each component, but n_components is 'auto'; give a number."
-            )
-    return True
-
-
-def _burn_in(settings: TensOrMachine) -> int | None:
-    if isinstance(settings.burn_in, str) and settings.burn_in == "auto":
-        return None
-    return check_count("burn_in", settings.burn_in, 0, ", or 'auto'")
-
-
-def _init(settings: TensOrMachine, tensor: Tensor, L: int) -> Any:
-    if isinstance(settings.init, str):
-        return check_choice("init", settings.init, ("data", "random"))
-    return check_factors("init", settings.init, tensor.shape, L)
-
-
-def _factor_prior(settings: TensOrMachine, tensor: Tensor, L: int) -> FactorPrior:
-    if isinstance(settings.factor_prior, str):
-        check_choice("factor_prior", settings.factor_prior, ("learned",))
-        return LearnedPrior()
-    if not isinstance(settings.factor_prior, Sequence) and np.ndim(settings.factor_prior) == 0:
-        return FixedPrior.from_probabilities(
-            [check_probability("factor_prior", settings.factor_prior)] * len(tensor.shape)
+def _refuse_columns(name: str, value: Any) -> None:
+    """Raise if a setting depends on the number of components, which is to be chosen."""
+    parts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    if any(np.ndim(part) for part in parts):
+        raise InputError(
+            f"{name} has a column for each component, but n_components is 'auto'; give a number."
         )
-    tables = check_probability_tables("factor_prior", settings.factor_prior, tensor.shape, L)
-    return FixedPrior.from_probabilities(tables)
+
+
+def _factor_prior(given: Any, shape: Sequence[int], L: int) -> FactorPrior:
+    if isinstance(given, str):
+        check_choice("factor_prior", given, ("learned",))
+        return LearnedPrior()
+    if isinstance(given, Sequence) or np.ndim(given):
+        return FixedPrior.from_probabilities(check_probability_tables("factor_prior", given, shape, L))
+    return FixedPrior.from_probabilities([check_probability("factor_prior", given)] * len(shape))
 
 
 def check_observed(tensor: Tensor) -> None:

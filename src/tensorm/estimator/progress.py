@@ -10,48 +10,35 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tensorm.sampler.burnin import WINDOW
-from tensorm.sampler.sample import Plan, Step, Watch
+from tensorm.sampler.sample import WINDOW, Plan, Step, Watch
 from tensorm.tensors import Tensor
 from tensorm.tensors.cached import memory_for_counts
 
 LOG = logging.getLogger("tensorm")
 LONG = 60.0  # seconds beyond which a run is announced
+Forecast = Callable[[float], str | None]  # what to expect if a sweep takes so many seconds
 COMPILING = "Compiling for this processor; the next run will start at once."
 
 
-class Forecast(NamedTuple):
-    """What is known about a run before it starts."""
-
-    sweeps: int  # of each chain, at least
-    at_once: int  # chains that run side by side
-    n_chains: int
-    megabytes: float  # of memory at the peak
-
-    @classmethod
-    def of(cls, tensor: Tensor, plan: Plan, n_chains: int, threads: int) -> Forecast:
-        """Return what can be known about a run beforehand."""
-        sweeps = plan.n_draws + (2 * WINDOW if plan.burn_in is None else plan.burn_in)
-        draws = n_chains * plan.n_draws * sum(tensor.shape) * plan.target.n_components / 8
-        at_once = min(n_chains, threads)
-        peak = tensor.nbytes + draws + at_once * memory_for_counts(tensor, plan.target.n_components)
-        return cls(sweeps, at_once, n_chains, peak / 2**20)
-
-    def tell(self, seconds: float) -> str | None:
-        """Say what to expect if a sweep takes so many seconds, or None if the run is short."""
-        left = seconds * self.sweeps * -(-self.n_chains // self.at_once)
-        if left < LONG:
-            return None
-        chains = f"{self.n_chains} chain{'s' * (self.n_chains != 1)} of at least {self.sweeps} sweeps"
-        return (
-            f"A sweep takes about {seconds:.1f} s: about {left / 60:.0f} min for {chains}, less once few "
-            f"entries change, and about {self.megabytes:,.0f} MB of memory at the peak."
-        )
+def foretell(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: float) -> str | None:
+    """Say what to expect of a run if a sweep takes so many seconds, or None if it is short."""
+    sweeps = plan.n_draws + (2 * WINDOW if plan.burn_in is None else plan.burn_in)
+    L, at_once = plan.target.n_components, min(n_chains, threads)
+    left = seconds * sweeps * -(-n_chains // at_once)
+    if left < LONG:
+        return None
+    draws = n_chains * plan.n_draws * sum(tensor.shape) * L / 8
+    peak = tensor.nbytes + draws + at_once * memory_for_counts(tensor, L)
+    chains = f"{n_chains} chain{'s' * (n_chains != 1)} of at least {sweeps} sweeps"
+    return (
+        f"A sweep takes about {seconds:.1f} s: about {left / 60:.0f} min for {chains}, less once few "
+        f"entries change, and about {peak / 2**20:,.0f} MB of memory at the peak."
+    )
 
 
 @contextmanager
@@ -74,10 +61,8 @@ def watching(n_chains: int, shown: bool, forecast: Forecast | None = None) -> It
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True, refresh_per_second=5) as progress:
-        bars: list[TaskID] = [
-            progress.add_task("", total=None, chain=chain, phase="waiting", of="?", found="")
-            for chain in range(n_chains)
-        ]
+        waiting: dict[str, Any] = {"total": None, "phase": "waiting", "of": "?", "found": ""}
+        bars = [progress.add_task("", chain=chain, **waiting) for chain in range(n_chains)]
         shown_at = [0.0] * n_chains
         announce = _announcing(forecast, lambda told: console.print(told, highlight=False))
 
@@ -87,14 +72,14 @@ def watching(n_chains: int, shown: bool, forecast: Forecast | None = None) -> It
             if now - shown_at[step.chain] < 0.1 and step.done != step.total:
                 return
             shown_at[step.chain] = now
-            noise = "/".join(f"{rate:.2f}" for rate in step.info.noise)
+            noise = "/".join(f"{rate:.2f}" for rate in step.state.noise)
             progress.update(
                 bars[step.chain],
                 completed=step.done,
                 total=step.total,
                 phase=step.phase,
                 of=step.total or "?",
-                found=f"accuracy {step.info.accuracy:.3f}  noise {noise}",
+                found=f"accuracy {step.confusion.accuracy:.3f}  noise {noise}",
             )
 
         yield show
@@ -146,13 +131,11 @@ def _announcing(forecast: Forecast | None, tell: Callable[[str], None]) -> Watch
     def watch(step: Step) -> None:
         nonlocal forecast
         with lock:
-            if forecast is None:
-                return
             now = time.monotonic()
-            if step.chain not in begun:
-                begun[step.chain] = now
+            seconds = now - begun.setdefault(step.chain, now)
+            if forecast is None or not seconds:
                 return
-            told, forecast = forecast.tell(now - begun[step.chain]), None
+            told, forecast = forecast(seconds), None
         if told is not None:
             tell(told)
 

@@ -15,7 +15,7 @@ from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine, warn_if_stopped
 from tensorm.estimator.plan import make_plan, make_tensor
 from tensorm.estimator.progress import watching
-from tensorm.sampler.pool import ChainPool
+from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sweep import Target
 from tensorm.selection import Selection, choose_by_occam, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
@@ -122,7 +122,17 @@ def select_components(
         if run_dir is not None:
             seed = read_seed(run_dir) if random_state is None else None
             target = target if seed is None else replace(target, seed=np.uint64(seed))
-            depends_on = _settings(tensor, target, method, numbers, holdout, repeats)
+            noise = type(target.noise).__name__, target.noise
+            depends_on = {
+                "X": tensor.digest(),
+                "method": method,
+                "candidates": numbers,
+                "seed": int(target.seed),
+                "model": repr((*noise, target.prior, target.flips, target.shuffle, target.tied)),
+                "test_size": holdout.test_size if method == "cv" else None,
+                "symmetric": repr(mirrored) if method == "cv" else None,
+                "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other
+            }
             pool = pool._replace(memo=Store(run_dir, depends_on))
         selection = _choose(tensor, target, pool, method, numbers, holdout)
     if run_dir is not None and not selection.complete:  # what is done is in the folder
@@ -132,12 +142,7 @@ def select_components(
 
 
 def _choose(
-    tensor: Tensor,
-    target: Target,
-    pool: ChainPool,
-    method: str,
-    numbers: Sequence[int] | None,
-    holdout: Holdout,
+    tensor: Tensor, target: Target, pool: ChainPool, method: str, numbers: list[int] | None, holdout: Holdout
 ) -> Selection:
     if method == "posterior":
         return choose_by_posterior(tensor, target, pool, numbers)
@@ -180,27 +185,3 @@ def _around(n: int) -> list[int]:
     """Return numbers from 1 to half as many again as were found, and a few more."""
     most = n + max(3, n // 2)
     return sorted({round(float(number)) for number in np.linspace(1, most, min(most, MOST_CANDIDATES))} | {n})
-
-
-def _settings(
-    tensor: Tensor,
-    target: Target,
-    method: str,
-    candidates: list[int] | None,
-    holdout: Holdout,
-    repeats: int,
-) -> dict[str, Any]:
-    """Return what the trials of a selection depend on."""
-    plain = replace(target, n_components=0)
-    return {
-        "X": tensor.digest(),
-        "method": method,
-        "candidates": candidates,
-        "seed": int(target.seed),
-        "model": repr(
-            (type(plain.noise).__name__, plain.noise, plain.prior, plain.flips, plain.shuffle, plain.tied)
-        ),
-        "test_size": holdout.test_size if method == "cv" else None,
-        "symmetric": repr(holdout.symmetric) if method == "cv" else None,
-        "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other
-    }

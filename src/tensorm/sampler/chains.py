@@ -1,21 +1,126 @@
-"""The chains of a fit: draws collected, checkpoints handed to whoever keeps them, kernels compiled."""
+"""Chains side by side: draws collected, checkpoints handed to whoever keeps them, kernels compiled.
+
+Ctrl-C, or an error in one chain, turns ``stop()`` true: every chain ends after its current sweep and returns
+what it has. A second Ctrl-C gives up at once.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from tensorm.sampler.pool import ChainPool
-from tensorm.sampler.prior import FixedPrior
-from tensorm.sampler.recorder import Recorder
-from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, follow, sample
-from tensorm.sampler.state import Trace
-from tensorm.sampler.sweep import Target, start, sweep
+from tensorm.model import Confusion
+from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
+from tensorm.sampler.state import State, Trace
+from tensorm.sampler.sweep import Target, log_posterior, sweep
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
-NEVER = -50.0  # log-odds at which an entry is 0 without a random number
+NEVER = 1e-22  # density at which an entry is 0 without a random number
+T = TypeVar("T")
+Memo = Callable[[str, Callable[[], Any]], Any]  # (name, make) -> what was made, now or earlier; keeps no None
+
+
+class ChainPool(NamedTuple):
+    """How chains are run: how many, in how many threads, who watches them and who remembers them."""
+
+    n_chains: int
+    n_threads: int
+    watch: Watch = lambda step: None
+    memo: Memo = lambda name, make: make()
+
+    def share(self, tensor: Tensor) -> Tensor:
+        """Return the tensor with the threads that are left for each chain's rows."""
+        return tensor.with_threads(max(1, self.n_threads // self.n_chains))
+
+    def run(self, work: Callable[[int, Stop], T | None]) -> tuple[list[T], bool]:
+        """Call ``work(chain, stop)`` for every chain.
+
+        Returns what they return, without None, and whether Ctrl-C cut them short.
+        """
+        stopped, interrupted = threading.Event(), False
+        futures: list[Future[T | None]] = []
+        with ThreadPoolExecutor(
+            min(self.n_chains, self.n_threads), thread_name_prefix="tensorm-chain"
+        ) as pool:
+            try:
+                for chain in range(self.n_chains):
+                    futures.append(pool.submit(work, chain, stopped.is_set))
+                wait(futures, return_when=FIRST_EXCEPTION)
+            except KeyboardInterrupt:
+                interrupted = True
+            finally:
+                stopped.set()
+        return [made for future in futures if (made := future.result()) is not None], interrupted
+
+    def remember(
+        self,
+        name: str,
+        make: Callable[[], T | None],
+        stop: Stop,
+        encode: Callable[[T], Any] = lambda made: made,
+        decode: Callable[[Any], T] = lambda form: form,
+    ) -> T | None:
+        """Return what is made under a name, now or earlier; what was cut short is returned, but not kept.
+
+        ``encode`` turns it into lists and numbers, as JSON holds them, and ``decode`` turns them back.
+        """
+        made: T | None = None
+
+        def finish() -> Any:
+            nonlocal made
+            made = make()
+            return None if made is None or stop() else encode(made)
+
+        form = self.memo(name, finish)
+        return made if form is None else decode(form)
+
+
+class Recorder:
+    """Collects draws and makes a ``Trace`` of them.
+
+    Parameters
+    ----------
+    target : Target
+    draws : Trace, optional
+        Draws to go on from.
+    """
+
+    def __init__(self, target: Target, draws: Trace | None = None) -> None:
+        self._target = target
+        self.draws: list[Any] = []  # factors, noise, density and confusion of each
+        if draws is not None:
+            factors = zip(*draws.factors, strict=True)
+            self.draws = list(zip(factors, draws.noise, draws.density, draws.confusion, strict=True))
+
+    def record(self, state: State, confusion: Confusion) -> None:
+        """Keep a draw."""
+        n_bytes = -(-self._target.n_components // 8)  # the others hold no component
+        packed = (masks.astype("<u8", copy=False).view(np.uint8) for masks in state.factors)
+        factors = tuple(masks[:, :n_bytes].copy() for masks in packed)
+        self.draws.append((factors, state.noise, state.density, confusion))
+
+    def trace(self, burn_in: int, settled: bool = True) -> Trace:
+        """Return the draws kept so far."""
+        factors, noise, density, confusion = zip(*self.draws, strict=True)
+        stacked = tuple(np.stack(draws) for draws in zip(*factors, strict=True))
+        counts = np.array(confusion, np.int64)
+        return Trace(
+            factors=stacked,
+            noise=np.array(noise),
+            density=np.array(density),
+            confusion=counts,
+            log_posterior=log_posterior(self._target, stacked, counts),
+            n_components=self._target.n_components,
+            burn_in=burn_in,
+            settled=settled,
+        )
 
 
 class ChainStore(Protocol):
@@ -23,15 +128,12 @@ class ChainStore(Protocol):
 
     def due(self, number: int) -> bool:
         """Whether it is time to keep a chain."""
-        ...
 
     def write(self, number: int, snapshot: Snapshot) -> None:
         """Keep a chain, in place of an older snapshot."""
-        ...
 
     def read(self, number: int) -> Snapshot | None:
         """Return the last snapshot of a chain, or None if there is none."""
-        ...
 
 
 def run_chain(
@@ -51,19 +153,19 @@ def run_chain(
     recorder = Recorder(plan.target, last.draws if last else None)
 
     def snapshot(at: Snapshot) -> Snapshot:
-        return at._replace(draws=recorder.trace(*at.burnt) if at.burnt and len(recorder) else None)
+        return at._replace(draws=recorder.trace(*at.burnt) if at.burnt and recorder.draws else None)
 
-    for step in follow(sample(tensor, plan, number, last), watch, stop):
+    for step in sample(tensor, plan, number, last, watch, stop):
         last = step.snapshot
         if step.phase == DRAWS:
-            recorder.record(step.state, step.info)
+            recorder.record(step.state, step.confusion)
         if checkpoints and checkpoints.due(number):
             checkpoints.write(number, snapshot(last))
     if last is None or not last.state.sweep:
         return None
     if checkpoints:
         checkpoints.write(number, snapshot(last))
-    if not len(recorder):
+    if not recorder.draws:
         recorder.record(*sweep(tensor, last.state, plan.target, number))
     return recorder.trace(*(last.burnt or (last.state.sweep, False)))
 
@@ -95,15 +197,14 @@ def run_chains(
 
 def warm_up(tensor: Tensor, target: Target) -> None:
     """Compile what the sampler calls, on factors that are empty and stay so, which takes no time."""
-    never = FixedPrior((np.full((1, 1), NEVER),) * len(tensor.shape))
-    target = replace(target, prior=never)
-    nothing = [np.zeros((size, target.n_components), np.bool_) for size in tensor.shape]
-    state = start(target, nothing)
-    for mode in range(len(tensor.shape)):
-        tensor.counts(mode, state.factors)
+    target, K = replace(target, prior=LearnedPrior()), len(tensor.shape)
+    empty = Factors.empty(tensor.shape, target.n_components)
+    state = State(empty, target.noise.start(), (NEVER,) * K, 0)
+    for mode in range(K):
+        tensor.counts(mode, empty)
     sweep(tensor, state, target, chain=0)
     small = tensor.cached(target.n_components).miniature()
     if small is not None:
-        state = start(target, [np.zeros((size, target.n_components), np.bool_) for size in small.shape])
+        state = state._replace(factors=Factors.empty(small.shape, target.n_components))
         for _ in range(2):  # the first counts, the second corrects
-            state, _ = sweep(small, state, target, chain=0)
+            sweep(small, state, target, chain=0)

@@ -3,21 +3,21 @@
 The rates keep a small distance, CONTRAST, so that a component always means more ones: with equal rates the
 data say nothing about the factors, and Metropolised flips would alternate for ever.
 
-A noise model is two objects. The *model* (``NoiseModel``, here) has the prior: where chains ``start``, how
+A noise model is two objects. The *model* (here) has the prior: where chains ``start``, how
 parameters are drawn (``update``) or fitted (``estimate``), and the likelihood with the parameters integrated
 out (``log_marginal``). Its *parameters* (``model.Noise``) are a flat tuple of numbers, one row for each draw
 in traces and files, and answer for the cells: the ``weights`` of ones and zeros in an entry's log-odds, the
 ``log_ratio`` of cells that become covered, the ``log_likelihood``, and the ``cell_probability``. A new model
-brings both, and an entry in MODELS. If its parameters are not two rates, ``Trace.noise_at`` and the files
-must read its rows; if it needs more than the confusion, such as counts for each component, ``update`` must be
-given that in sweep.py.
+brings both, and its place in NoiseModel and MODELS. If its parameters are not two rates, ``Trace.noise_at``
+and the files must read its rows; if it needs more than the confusion, such as counts for each component,
+``update`` must be given that in sweep.py.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,26 +33,6 @@ EDGE = 1e-15  # rates stay this far from 0 and 1
 START = Noise.symmetric(1 / (1 + math.exp(-0.5)))  # the paper starts at lambda = 0.5
 
 
-class NoiseModel(Protocol):
-    """What the sampler needs of a noise model."""
-
-    def start(self) -> Noise:
-        """Return the rates that a chain from given or random factors begins with."""
-        ...
-
-    def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
-        """Return new rates, given the counts, the old rates and two uniform numbers."""
-        ...
-
-    def estimate(self, confusion: Confusion) -> Noise:
-        """Return the rates that fit these counts, smoothed by the prior."""
-        ...
-
-    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
-        """Return the log-likelihood of such counts with the rates integrated out; arrays broadcast."""
-        ...
-
-
 class Symmetric(NamedTuple):
     """One rate sigma(lambda) at which cells equal the product, under a truncated Beta(a, b) prior."""
 
@@ -64,7 +44,7 @@ class Symmetric(NamedTuple):
         return START
 
     def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
-        """Draw the rate from its conditional: a Gibbs step."""
+        """Draw the rate from its conditional, by the first of two uniform numbers: a Gibbs step."""
         wrong = confusion.observed - confusion.correct
         low = _shift(0.5, CONTRAST / 2)
         sigma = truncated_beta(self.a + confusion.correct, self.b + wrong, low, 1.0, uniforms[0])
@@ -76,7 +56,7 @@ class Symmetric(NamedTuple):
         return Noise.symmetric(max(sigma, _shift(0.5, CONTRAST / 2)))
 
     def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
-        """Return the log-likelihood of such counts with the rate integrated out."""
+        """Return the log-likelihood of such counts with the rate integrated out; arrays broadcast."""
         return betaln(self.a + tp + tn, self.b + fp + fn)
 
 
@@ -126,6 +106,7 @@ class AsymmetricPlugIn(Asymmetric):
         return self.estimate(confusion)
 
 
+NoiseModel = Symmetric | Asymmetric
 MODELS: dict[tuple[str, str], Callable[[float, float], NoiseModel]] = {  # made with (a, b)
     ("symmetric", "sample"): Symmetric,
     ("symmetric", "map"): SymmetricPlugIn,

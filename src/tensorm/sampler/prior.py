@@ -1,10 +1,15 @@
-"""Priors of the factor entries: fixed probabilities, or one density per mode that is learned."""
+"""Priors of the factor entries: fixed probabilities, or one density per mode that is learned.
+
+Both say the log-odds of entries (``log_odds``), draw new densities given the factors and a uniform number per
+mode (``update``), and know the probability of a factor with densities integrated out (``log_marginal``),
+which entries are fixed (``allow``), and what applies to a part of the tensor (``at``).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,30 +24,6 @@ Counts = int | npt.NDArray[np.int64]
 EDGE = 1e-12  # densities stay this far from 0 and 1
 
 
-class FactorPrior(Protocol):
-    """What the sampler needs of a prior."""
-
-    def log_odds(self, mode: int, density: Sequence[float]) -> Floats:
-        """Return the prior log-odds of a mode's entries, as a table (N or 1, L or 1)."""
-        ...
-
-    def update(self, factors: Factors, uniforms: Floats) -> tuple[float, ...]:
-        """Return new densities, given the factors and a uniform number per mode."""
-        ...
-
-    def log_marginal(self, mode: int, ones: Counts, entries: Counts) -> Floats:
-        """Return the log probability of so many ones among a mode's entries, densities integrated out."""
-        ...
-
-    def allow(self, mode: int, component: int, column: Bits) -> Bits:
-        """Return a component's entries with those that the prior fixes set right."""
-        ...
-
-    def at(self, part: Sequence[npt.NDArray[np.intp]]) -> FactorPrior:
-        """Return the prior of a part of the tensor, with these indices along each mode."""
-        ...
-
-
 class FixedPrior(NamedTuple):
     """Given probabilities; 0 and 1 fix an entry."""
 
@@ -55,7 +36,7 @@ class FixedPrior(NamedTuple):
         return cls(tuple(np.atleast_2d(logit(array)) for array in arrays))
 
     def log_odds(self, mode: int, density: Sequence[float]) -> Floats:
-        """Return the prior log-odds of a mode's entries."""
+        """Return the prior log-odds of a mode's entries, as a table (N or 1, L or 1)."""
         return self.tables[mode]
 
     def update(self, factors: Factors, uniforms: Floats) -> tuple[float, ...]:
@@ -112,3 +93,6 @@ class LearnedPrior(NamedTuple):
     def at(self, part: Sequence[npt.NDArray[np.intp]]) -> LearnedPrior:
         """Return the same prior."""
         return self
+
+
+FactorPrior = FixedPrior | LearnedPrior

@@ -3,22 +3,117 @@
 ``sample`` yields a ``Step`` after each sweep, first those of burn-in and then those that are draws. The
 caller owns the loop: it collects draws, shows progress, keeps checkpoints, and stops where it likes. A step's
 snapshot is all that the chain needs to continue from there, with the same random numbers.
+
+Chains that start from the data (seeding.py) are repaired every STEP sweeps of burn-in until PATIENCE repairs
+in a row found nothing better. "auto" burn-in ends once that is so and the log-likelihood has stopped rising:
+the mean of the last WINDOW sweeps exceeds that of the WINDOW before by no more than half the spread of the
+last window, so that what is left of the rise is smaller than the chain's own fluctuations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from tensorm.model import Confusion
-from tensorm.sampler.burnin import BurnIn, Memory
-from tensorm.sampler.state import State, SweepInfo, Trace
-from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.search.explanation import Explanation
+from tensorm.sampler.search.region import coin_density
+from tensorm.sampler.search.seeding import begin, repair
+from tensorm.sampler.state import State, Trace
+from tensorm.sampler.sweep import Target, random_factors, start, sweep
 from tensorm.tensors.bits import Bits
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 BURN_IN, DRAWS = "burn-in", "draws"  # the phases of a chain
+WINDOW, STEP, MOST = 25, 5, 2000  # sweeps; MOST is where "auto" gives up
+PATIENCE, MOST_REPAIRS = 4, 40  # repairs in vain, and repairs at all (occam.py has its own patience)
+
+
+class Memory(NamedTuple):
+    """What burn-in remembers from sweep to sweep, beside the state of the chain."""
+
+    history: tuple[float, ...] = ()  # the last log-likelihoods since the chain was repaired
+    sweeps: int = 0  # sweeps since then
+    repairs: int = 0  # repairs tried
+    in_vain: int = 0  # the last of them that found nothing better
+
+
+@dataclass
+class BurnIn:
+    """Follows one chain from its start to its first draw.
+
+    Parameters
+    ----------
+    tensor, target, chain
+        What is sampled.
+    init : "data", "random" or Boolean arrays (N_k, L)
+        Where the chain starts. Only chains that start from the data are repaired.
+    length : int or None
+        Sweeps to make; None: until the rule above holds, at most MOST.
+    memory : Memory
+        What it remembers so far.
+    """
+
+    tensor: Tensor
+    target: Target
+    chain: int
+    init: str | Sequence[Bits]
+    length: int | None
+    memory: Memory = field(default_factory=Memory)
+
+    def start(self) -> State:
+        """Return the chain's first state."""
+        if isinstance(self.init, str):
+            if self.init == "data":
+                return begin(self.tensor, self.target, self._rng(0)).state(sweep=0)
+            density = coin_density(self.tensor, self.target.n_components)
+            coins = random_factors(self.tensor, self.target, self.chain, density)
+            return start(self.target, coins, density)
+        return Explanation(self.tensor, self.target, Factors.from_bits(self.init)).state(sweep=0)
+
+    def end(self, state: State) -> tuple[int, bool] | None:
+        """Return the sweeps of burn-in and whether it settled by its own rule, or None while it goes on."""
+        if self.length is not None:
+            return (state.sweep, True) if state.sweep >= self.length else None
+        settled = not self._repairing and steady(self.memory.history, self.memory.sweeps)
+        return (state.sweep, settled) if settled or state.sweep >= MOST else None
+
+    def after(self, state: State, confusion: Confusion) -> State:
+        """Take note of a sweep, and repair the chain where that is due."""
+        history, sweeps, repairs, in_vain = self.memory
+        history = (*history[-2 * WINDOW + 1 :], float(state.noise.log_likelihood(confusion)))
+        self.memory = Memory(history, sweeps + 1, repairs, in_vain)
+        last = self.length is not None and state.sweep + STEP > self.length
+        if not self._repairing or state.sweep % STEP or last:
+            return state
+        explanation = Explanation(self.tensor, self.target, state.factors)
+        repaired, better = repair(explanation, self._rng(state.sweep), n_out=1 + (repairs + 1) % 2)
+        if better:
+            self.memory = Memory(repairs=repairs + 1)
+            return repaired.state(state.sweep)
+        self.memory = self.memory._replace(repairs=repairs + 1, in_vain=in_vain + 1)
+        return state
+
+    @property
+    def _repairing(self) -> bool:
+        from_data = isinstance(self.init, str) and self.init == "data"
+        return from_data and self.memory.in_vain < PATIENCE and self.memory.repairs < MOST_REPAIRS
+
+    def _rng(self, sweep: int) -> np.random.Generator:
+        key = np.array([self.target.seed, self.chain], np.uint64)
+        return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, sweep]))
+
+
+def steady(history: Sequence[float], sweeps: int) -> bool:
+    """Whether the log-likelihood has stopped rising, by its last values; checked every STEP sweeps."""
+    if len(history) < 2 * WINDOW or sweeps % STEP:
+        return False
+    before, last = np.array(history[-2 * WINDOW :]).reshape(2, WINDOW)
+    return bool(last.mean() - before.mean() <= 0.5 * last.std())
 
 
 @dataclass(frozen=True)
@@ -30,9 +125,9 @@ class Plan:
     target : Target
     n_draws : int
     burn_in : int or None
-        Sweeps before the first draw; None: until the log-likelihood stops rising (burnin.py).
+        Sweeps before the first draw; None: until the log-likelihood stops rising.
     init : "data", "random" or list of Boolean arrays (N_k, L)
-        Where chains start, and whether burn-in repairs them (burnin.py).
+        Where chains start, and whether burn-in repairs them.
     move : callable, optional
         Changes a state before each sweep, and may change its number of components.
     """
@@ -61,20 +156,23 @@ class Step(NamedTuple):
     phase: str  # BURN_IN or DRAWS; callers may show another word
     done: int
     total: int | None  # None while burn-in runs until it converges
-    info: SweepInfo
+    state: State
+    confusion: Confusion  # of the sweep
     snapshot: Snapshot
-
-    @property
-    def state(self) -> State:
-        """The state after the sweep."""
-        return self.snapshot.state
 
 
 Watch = Callable[[Step], None]
 Stop = Callable[[], bool]
 
 
-def sample(tensor: Tensor, plan: Plan, chain: int, saved: Snapshot | None = None) -> Iterator[Step]:
+def sample(
+    tensor: Tensor,
+    plan: Plan,
+    chain: int,
+    saved: Snapshot | None = None,
+    watch: Watch = lambda step: None,
+    stop: Stop = lambda: False,
+) -> Iterator[Step]:
     """Yield after every sweep until all draws are made; the caller owns the loop.
 
     Parameters
@@ -85,31 +183,32 @@ def sample(tensor: Tensor, plan: Plan, chain: int, saved: Snapshot | None = None
         Number of the chain, which its random numbers depend on.
     saved : Snapshot, optional
         Where to go on from; by default the chain starts as the plan says.
+    watch : callable, optional
+        Is shown each step.
+    stop : callable, optional
+        Is asked before each sweep whether to end here.
     """
+    if stop():  # before the search for a start, which takes long
+        return
     burn_in = BurnIn(tensor, plan.target, chain, plan.init, plan.burn_in)
     state, burn_in.memory, burnt, _, draws = saved or Snapshot(burn_in.start())
     cached = tensor.cached(plan.target.n_components)
-
-    def advance(state: State) -> tuple[State, SweepInfo]:
+    burnt = burnt or burn_in.end(state)
+    n_drawn = len(draws) if draws else 0
+    while burnt is None or n_drawn < plan.n_draws:
         state = plan.move(state) if plan.move else state
         target = replace(plan.target, n_components=state.factors.n_components)
-        return sweep(cached, state, target, chain)
-
-    burnt = burnt or burn_in.end(state)
-    while burnt is None:
-        state, info = advance(state)
-        state = burn_in.after(state, info)
-        burnt = burn_in.end(state)
-        snapshot = Snapshot(state, burn_in.memory, burnt, info.confusion)
-        yield Step(chain, BURN_IN, state.sweep, plan.burn_in, info, snapshot)
-    for done in range(len(draws) if draws else 0, plan.n_draws):
-        state, info = advance(state)
-        snapshot = Snapshot(state, burn_in.memory, burnt, info.confusion)
-        yield Step(chain, DRAWS, done + 1, plan.n_draws, info, snapshot)
-
-
-def follow(steps: Iterator[Step], watch: Watch, stop: Stop) -> Iterator[Step]:
-    """Yield steps until ``stop()``, which is asked before each sweep, and show each to ``watch``."""
-    while not stop() and (step := next(steps, None)) is not None:
+        state, confusion = sweep(cached, state, target, chain)
+        if burnt is None:
+            state = burn_in.after(state, confusion)
+            burnt = burn_in.end(state)
+            phase, done, total = BURN_IN, state.sweep, plan.burn_in
+        else:
+            n_drawn += 1
+            phase, done, total = DRAWS, n_drawn, plan.n_draws
+        snapshot = Snapshot(state, burn_in.memory, burnt, confusion)
+        step = Step(chain, phase, done, total, state, confusion, snapshot)
         watch(step)
         yield step
+        if stop():
+            return

@@ -1,4 +1,4 @@
-"""What a chain carries from sweep to sweep, what a reader learns of a sweep, and what is kept at the end."""
+"""What a chain carries from sweep to sweep, and what is kept of it at the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.model import Confusion, Noise
-from tensorm.tensors.bits import Bits, Words, words_for
+from tensorm.tensors.bits import Bits, words_for
 from tensorm.tensors.factors import Factors
 
 Floats = npt.NDArray[np.float64]
@@ -27,23 +27,6 @@ class State(NamedTuple):
     noise: Noise
     density: tuple[float, ...]  # of each mode's factor; used where the prior is learned
     sweep: int  # sweeps made so far
-
-
-class SweepInfo(NamedTuple):
-    """What a sweep found, for progress, convergence and diagnostics."""
-
-    confusion: Confusion
-    noise: Noise
-
-    @property
-    def accuracy(self) -> float:
-        """Share of the observed cells that equal the Boolean product."""
-        return self.confusion.correct / self.confusion.observed
-
-    @property
-    def log_likelihood(self) -> float:
-        """Log probability of the observed cells given factors and noise."""
-        return float(self.noise.log_likelihood(self.confusion))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +68,7 @@ class Trace:
     @property
     def accuracy(self) -> Floats:
         """Share of the observed cells that equal the product, (S,)."""
-        tp, _, _, tn = self.confusion.T
-        return (tp + tn) / self.confusion.sum(axis=1)
+        return self.confusion[:, [0, 3]].sum(axis=1) / self.confusion.sum(axis=1)
 
     @property
     def log_likelihood(self) -> Floats:
@@ -95,7 +77,12 @@ class Trace:
 
     def factors_at(self, draw: int) -> Factors:
         """Return the factors of one draw."""
-        return Factors(tuple(widen(packed[draw]) for packed in self.factors), self.n_components)
+        masks = []
+        for packed in self.factors:
+            room = np.zeros((packed.shape[1], 8 * words_for(self.n_components)), np.uint8)
+            room[:, : packed.shape[2]] = packed[draw]
+            masks.append(room.view("<u8").astype(np.uint64, copy=False))
+        return Factors(tuple(masks), self.n_components)
 
     def noise_at(self, draw: int) -> Noise:
         """Return the noise of one draw."""
@@ -114,16 +101,3 @@ class Trace:
             for mode in range(len(self.factors))
         )
         return replace(self, factors=factors, n_components=len(order))
-
-
-def narrow(masks: Words, n_components: int) -> Bytes:
-    """Drop the bytes of the masks that no component uses."""
-    packed = masks.astype("<u8", copy=False).view(np.uint8)
-    return packed[:, : -(-n_components // 8)].copy()
-
-
-def widen(packed: Bytes) -> Words:
-    """Undo ``narrow``."""
-    room = np.zeros((len(packed), 8 * words_for(8 * packed.shape[1])), np.uint8)
-    room[:, : packed.shape[1]] = packed
-    return room.view("<u8").astype(np.uint64, copy=False)

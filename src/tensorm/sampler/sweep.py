@@ -12,7 +12,7 @@ from tensorm.kernels.philox import uniforms
 from tensorm.model import Confusion
 from tensorm.sampler.noise import NoiseModel
 from tensorm.sampler.prior import FactorPrior
-from tensorm.sampler.state import NOISE, ORDER, START, State, SweepInfo
+from tensorm.sampler.state import NOISE, ORDER, START, State
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import GIBBS, METROPOLIS, Rule, Stream, Tensor
@@ -103,8 +103,11 @@ def random_factors(tensor: Tensor, target: Target, chain: int, density: float = 
     ]
 
 
-def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[State, SweepInfo]:
-    """Update every factor in turn, then the noise, then the densities, each from its conditional."""
+def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[State, Confusion]:
+    """Update every factor in turn, then the noise, then the densities, each from its conditional.
+
+    Returns the new state, and the observed cells counted by its product.
+    """
     factors = state.factors
     if target.n_components:
         order, weights = target.order(chain, state.sweep), state.noise.weights
@@ -118,4 +121,4 @@ def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[Sta
     u = uniforms(target.stream(chain, state.sweep, NOISE), 0, 2 + len(factors))
     noise = target.noise.update(confusion, state.noise, u)
     density = target.prior.update(factors, u[2:])
-    return State(factors, noise, density, state.sweep + 1), SweepInfo(confusion, noise)
+    return State(factors, noise, density, state.sweep + 1), confusion

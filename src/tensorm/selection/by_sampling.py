@@ -10,33 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tensorm.posterior.align import NEGLIGIBLE
 from tensorm.report.selection import Candidate, Selection, Trial
-from tensorm.sampler.pool import ChainPool
+from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Stop
 from tensorm.sampler.sweep import Target
 from tensorm.selection.counting import Numbers, Proposal, count_components
-from tensorm.selection.members import to_factors, to_members
-from tensorm.selection.occam import Found, Stage, find_components
+from tensorm.selection.occam import Found, Stage, find_components, to_factors, to_members
 from tensorm.tensors.protocol import Tensor
 
 FIRST, MOST, LEFT_OVER = 16, 128, 0.75
 N_CHAINS, N_DRAWS = 2, 200
 NONE = "No component explains more than the rate of ones alone does: this looks like noise."
 STOPPED = " Ctrl-C stopped the choice, so it rests on what was found by then."
-
-
-class Search(NamedTuple):
-    """What every chain found, with how many components they started, and whether none was stopped."""
-
-    found: list[Found]
-    most: int
-    complete: bool
 
 
 def choose_by_occam(
@@ -58,37 +50,31 @@ def choose_by_occam(
     KeyboardInterrupt
         When Ctrl-C came before anything was found.
     """
-    return _count_found(tensor, candidates, _search(tensor, target, pool, candidates))
+    return _count_found(tensor, candidates, *_search(tensor, target, pool, candidates))
 
 
 def choose_by_posterior(
-    tensor: Tensor,
-    target: Target,
-    pool: ChainPool,
-    candidates: Sequence[int] | None = None,
-    n_draws: int = N_DRAWS,
+    tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int] | None = None
 ) -> Selection:
     """Draw the number of components along with everything else; parameters as for ``choose_by_occam``.
 
     If Ctrl-C comes before the first draws, Occam's razor chooses.
     """
-    search = _search(tensor, target, pool, candidates)
-    found, most, complete = search
+    found, most, complete = _search(tensor, target, pool, candidates)
     if not complete:
-        return _count_found(tensor, candidates, search)
+        return _count_found(tensor, candidates, found, most, complete=False)
     seen = zip(*(one.seen for one in found), strict=True)
     proposal = Proposal(tuple(map(np.concatenate, seen)), target.tied)
     large, shared = replace(target, n_components=most), pool.share(tensor)
 
     def count(chain: int, stop: Stop) -> Numbers | None:
-        def make() -> Numbers | None:
-            return count_components(shared, found[chain], large, proposal, chain, n_draws, pool.watch, stop)
-
+        start = found[chain]
+        make = partial(count_components, shared, start, large, proposal, chain, N_DRAWS, pool.watch, stop)
         return pool.remember(f"counts-{most}-{chain}", make, stop, decode=lambda form: Numbers(*form))
 
     numbers, interrupted = pool.run(count)
     if not numbers:
-        return _count_found(tensor, candidates, search._replace(complete=False))
+        return _count_found(tensor, candidates, found, most, complete=False)
     kept = _kept(numbers)
     shares = np.array([np.bincount(one.counts, minlength=most + 1) / len(one.counts) for one in numbers])
     mean = shares[kept].mean(axis=0)
@@ -107,9 +93,10 @@ def choose_by_posterior(
     return Selection("posterior", chosen, reason, table, rows, "posterior probability", not interrupted)
 
 
-def _count_found(tensor: Tensor, candidates: Sequence[int] | None, search: Search) -> Selection:
+def _count_found(
+    tensor: Tensor, candidates: Sequence[int] | None, found: list[Found], most: int, complete: bool
+) -> Selection:
     """Return the choice of Occam's razor."""
-    found, most, complete = search
     best = max(found, key=lambda chain: chain.evidence)
     n = best.n_components
     chosen = _nearest(n, candidates)
@@ -134,8 +121,13 @@ def _count_found(tensor: Tensor, candidates: Sequence[int] | None, search: Searc
     return Selection("occam", chosen, reason, table, rows, "log evidence", complete)
 
 
-def _search(tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int] | None) -> Search:
-    """Start with enough components, and remove those that do not contribute."""
+def _search(
+    tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int] | None
+) -> tuple[list[Found], int, bool]:
+    """Start with enough components, and remove those that do not contribute.
+
+    Returns what every chain found, with how many components they started, and whether none was stopped.
+    """
     limit = min(max(tensor.n_ones, 1), MOST)
     size = min(FIRST, limit) if candidates is None else candidates[-1]
     found: list[Found] = []
@@ -147,7 +139,7 @@ def _search(tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequenc
             raise KeyboardInterrupt
         enough = max(one.n_components for one in found) <= LEFT_OVER * size
         if interrupted or candidates is not None or size == limit or enough:
-            return Search(found, most, not interrupted)
+            return found, most, not interrupted
         size = min(2 * size, limit)
 
 
@@ -155,12 +147,8 @@ def _search_from(tensor: Tensor, target: Target, pool: ChainPool) -> tuple[list[
     shared = pool.share(tensor)
 
     def work(chain: int, stop: Stop) -> Found | None:
-        def make() -> Found | None:
-            return find_components(shared, target, chain, pool.watch, stop)
-
-        def decode(form: Any) -> Found:
-            return _decode(form, tensor.shape)
-
+        make = partial(find_components, shared, target, chain, pool.watch, stop)
+        decode = partial(_decode, shape=tensor.shape)
         return pool.remember(f"chain-{target.n_components}-{chain}", make, stop, _encode, decode)
 
     return pool.run(work)

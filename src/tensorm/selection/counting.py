@@ -25,7 +25,7 @@ import numpy.typing as npt
 from scipy.special import expit, logsumexp
 
 from tensorm.sampler.prior import EDGE
-from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, follow, sample
+from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
@@ -116,9 +116,11 @@ def count_components(
         return try_births_and_deaths(tensor, state, target, proposal, rng)
 
     plan = Plan(target, n_draws, burn_in=n_draws // 3, init="random", move=move)  # no repairs
-    steps = sample(tensor, plan, chain, Snapshot(_start(tensor, found, target)))
+    explanation = Explanation(tensor, target, found.factors)
+    factors = Factors.from_bits([bits[:, : found.n_components] for bits in explanation.bits])
+    first = Snapshot(explanation.state(sweep=0)._replace(factors=factors))
     drawn = Numbers([], [])
-    for step in follow(steps, lambda step: watch(step._replace(phase=COUNTING)), stop):
+    for step in sample(tensor, plan, chain, first, lambda at: watch(at._replace(phase=COUNTING)), stop):
         if step.phase == DRAWS:
             drawn.counts.append(step.state.factors.n_components)
             drawn.evidence.append(log_evidence(Explanation(tensor, target, _some(step.state.factors))))
@@ -133,7 +135,8 @@ def try_births_and_deaths(
     The odds of all moves to come are worked out together; they hold until one is accepted.
     """
     births, left = rng.random(MOVES) < 0.5, MOVES
-    density = [_density(target, state, mode) for mode in range(len(tensor.shape))]
+    odds = (target.prior.log_odds(mode, state.density) for mode in range(len(tensor.shape)))
+    density = [float(np.clip(expit(all_alike.item()), EDGE, 1 - EDGE)) for all_alike in odds]
     bits = state.factors.bits()
     while left:
         n = bits[0].shape[1]
@@ -154,17 +157,6 @@ def try_births_and_deaths(
                     bits = [np.delete(b, l, axis=1) for b in bits]
                     break
     return state._replace(factors=Factors.from_bits(bits))
-
-
-def _density(target: Target, state: State, mode: int) -> float:
-    """Return the prior probability of a mode's entries, which all entries share."""
-    return float(np.clip(expit(target.prior.log_odds(mode, state.density)), EDGE, 1 - EDGE).item())
-
-
-def _start(tensor: Tensor, found: Found, target: Target) -> State:
-    explanation = Explanation(tensor, target, found.factors)
-    factors = Factors.from_bits([bits[:, : found.n_components] for bits in explanation.bits])
-    return explanation.state(sweep=0)._replace(factors=factors)
 
 
 def _some(factors: Factors) -> Factors:

@@ -23,7 +23,6 @@ import numpy as np
 from scipy.special import betaln
 
 from tensorm.model import Confusion
-from tensorm.sampler.search.explanation import Explanation
 from tensorm.tensors.bits import Bits
 
 
@@ -66,8 +65,3 @@ def universal(n: int) -> float:
     while rest > 0:
         bits, rest = bits + rest, math.log2(rest)
     return bits
-
-
-def shortest(explanations: Sequence[Explanation]) -> Length:
-    """Return the shortest description among several sets of components."""
-    return min((describe_length(one.bits, one.confusion) for one in explanations), key=lambda one: one.total)

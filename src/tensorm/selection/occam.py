@@ -12,13 +12,13 @@ out, times n! for the orders in which they can be listed, so that different numb
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, follow, sample
+from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation, losses
 from tensorm.sampler.search.seeding import PURITIES, search
 from tensorm.sampler.state import State
@@ -28,10 +28,11 @@ from tensorm.tensors.protocol import Tensor
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
+Members = list[list[list[int]]]  # for each mode, for each component, its indices, as JSON holds them
 
 AVERAGED = 5  # sweeps over which a component's worth is averaged
 BETWEEN = 3  # sweeps between two searches for better components
-PATIENCE, MOST_SEARCHES = 8, 60  # searches in vain, and searches at all (burnin.py has its own patience)
+PATIENCE, MOST_SEARCHES = 8, 60  # searches in vain, and searches at all (sample.py has its own patience)
 EXTRA = 2  # components that a search may add
 REMEMBERED = 20  # sweeps over which the members of components are averaged in the end
 PRUNING = "pruning"
@@ -72,12 +73,20 @@ class Found(NamedTuple):
     seen: tuple[Floats, ...]
 
 
-class Averages(NamedTuple):
-    """Components over a few sweeps."""
+def to_members(factors: Factors) -> Members:
+    """Return the members of each component in each mode."""
+    return [[np.flatnonzero(column).tolist() for column in bits.T] for bits in factors.bits()]
 
-    state: State  # after the last
-    worth: Floats  # (L,)
-    shares: list[Floats]  # for each mode (L, N_k), how often an index was a member
+
+def to_factors(members: Members, shape: Sequence[int]) -> Factors:
+    """Undo ``to_members``."""
+    factors = []
+    for columns, size in zip(members, shape, strict=True):
+        bits = np.zeros((size, len(columns)), np.bool_)
+        for column, indices in enumerate(columns):
+            bits[indices, column] = True
+        factors.append(bits)
+    return Factors.from_bits(factors)
 
 
 def log_evidence(explanation: Explanation) -> float:
@@ -93,11 +102,7 @@ def worths(explanation: Explanation) -> Floats:
 
 
 def find_components(
-    tensor: Tensor,
-    target: Target,
-    chain: int,
-    watch: Watch = lambda step: None,
-    stop: Stop = lambda: False,
+    tensor: Tensor, target: Target, chain: int, watch: Watch = lambda step: None, stop: Stop = lambda: False
 ) -> Found | None:
     """Find the components that contribute, at most ``target.n_components``.
 
@@ -113,8 +118,9 @@ def find_components(
     while in_vain < PATIENCE and pruner.searches < MOST_SEARCHES and not stop():
         pruner.searches += 1
         state = [state, *pruner.sweeps(state, BETWEEN)][-1]
-        explanation = Explanation(tensor, target, state.factors)
-        better = search_better(explanation, rng, n_out=pruner.searches % 3, most=target.n_components)
+        better = search_better(
+            pruner.explain(state), rng, n_out=pruner.searches % 3, most=target.n_components
+        )
         in_vain = in_vain + 1 if better is None else 0
         if better is not None:
             state = pruner.remove_idle(better.state(state.sweep))
@@ -136,8 +142,8 @@ class Pruner:
 
     def burn_in(self) -> State | None:
         """Return the state after burn-in with all components, or None if it was stopped."""
-        steps = sample(self.tensor, Plan(self.target, n_draws=0), self.chain)
-        for step in follow(steps, self.watch, self.stop):
+        plan = Plan(self.target, n_draws=0)
+        for step in sample(self.tensor, plan, self.chain, watch=self.watch, stop=self.stop):
             if step.snapshot.burnt:
                 self.first = list_stages(self.explain(step.state))
                 return step.state
@@ -149,11 +155,16 @@ class Pruner:
         def watch(step: Step) -> None:
             self.watch(step._replace(phase=PRUNING, done=self.searches, total=MOST_SEARCHES))
 
-        steps = sample(self.tensor, Plan(self.target, n_sweeps, burn_in=0), self.chain, Snapshot(state))
-        return (step.state for step in follow(steps, watch, self.stop))
+        plan = Plan(self.target, n_sweeps, burn_in=0)
+        steps = sample(self.tensor, plan, self.chain, Snapshot(state), watch, self.stop)
+        return (step.state for step in steps)
 
-    def average(self, state: State, n_sweeps: int = AVERAGED) -> Averages:
-        """Average what components contribute, and their members, over the states before each sweep."""
+    def average(self, state: State, n_sweeps: int = AVERAGED) -> tuple[State, Floats, list[Floats]]:
+        """Average what components contribute, and their members, over the states before each sweep.
+
+        Returns the state after the last, the worth of each component, and for each mode (L, N_k) how often
+        an index was a member.
+        """
         states = [state, *self.sweeps(state, n_sweeps)]
         before = states[:-1] or states
         worth = np.zeros(state.factors.n_components)
@@ -162,7 +173,7 @@ class Pruner:
             worth += worths(explanation) / len(before)
             for share, bits in zip(shares, explanation.bits, strict=True):
                 share += bits.T / len(before)
-        return Averages(states[-1], worth, shares)
+        return states[-1], worth, shares
 
     def remove_idle(self, state: State) -> State:
         """Remove components until each that is left contributes; one always stays."""
@@ -222,10 +233,8 @@ def prune(explanation: Explanation) -> Explanation:
 
 def list_stages(explanation: Explanation) -> list[Stage]:
     """Return the stages from the components that are used down to the last one."""
-    explanation = keep(
-        explanation, np.setdiff1d(np.arange(explanation.target.n_components), explanation.unused)
-    )
-    stages = []
+    used = np.delete(np.arange(explanation.target.n_components), explanation.unused)
+    explanation, stages = keep(explanation, used), []
     while n := explanation.target.n_components:
         worth = worths(explanation)
         stages.append(Stage(n, log_evidence(explanation), float(worth.min())))

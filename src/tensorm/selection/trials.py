@@ -11,16 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.report.selection import Candidate, Selection, Trial
-from tensorm.sampler.pool import ChainPool
-from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, follow, sample
+from tensorm.sampler.chains import ChainPool
+from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.seeding import PURITIES, begin, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.selection.by_sampling import STOPPED
-from tensorm.selection.description import shortest
-from tensorm.selection.members import to_factors, to_members
-from tensorm.selection.occam import add_empty
+from tensorm.selection.description import describe_length
+from tensorm.selection.occam import add_empty, to_factors, to_members
 from tensorm.selection.validation import (
     Split,
     fewest_within_error,
@@ -36,22 +35,6 @@ DESCRIBED = 10  # sweeps after burn-in, of which the shortest description counts
 NAMES = {"log_likelihood": "log-likelihood per held-out cell", "accuracy": "accuracy on held-out cells"}
 Measures = dict[str, float]
 Measure = Callable[[State, Target, int, Watch, Stop], Measures]  # (state after burn-in, target, repeat, ...)
-
-
-class Tried(NamedTuple):
-    """What was measured in every repeat, for each of the candidates, and whether none was left out."""
-
-    rows: list[list[Measures]]
-    candidates: Sequence[int]
-    complete: bool
-
-    def table(self, name: str) -> tuple[Trial, ...]:
-        """Return every trial, with this measure as its score."""
-        return tuple(
-            Trial(L, repeat, found[name], found)
-            for repeat, row in enumerate(self.rows)
-            for L, found in zip(self.candidates, row, strict=True)
-        )
 
 
 class Holdout(NamedTuple):
@@ -79,8 +62,8 @@ def choose_by_validation(
         p = predict_held_out(split(repeat), state, target, repeat, watch, stop)
         return score_held_out(split(repeat).ones, p)
 
-    tried = _try_all(lambda repeat: split(repeat).train, target, pool, candidates, measure, "cv")
-    rows, candidates, complete = tried
+    rows, complete = _try_all(lambda repeat: split(repeat).train, target, pool, candidates, measure, "cv")
+    candidates = candidates[: len(rows[0])]
     scores = np.array([[found[holdout.scoring] for found in row] for row in rows])
     errors = standard_errors(scores, holdout.test_size)
     means = scores.mean(axis=0)
@@ -97,7 +80,9 @@ def choose_by_validation(
         reason += f" That is the largest candidate; more may be needed: try candidates beyond {chosen}."
     reason += STOPPED * (not complete)
     together = tuple(map(Candidate, candidates, means.tolist(), errors.tolist()))
-    return Selection("cv", chosen, reason, tried.table(holdout.scoring), together, name, complete)
+    return Selection(
+        "cv", chosen, reason, _table(rows, candidates, holdout.scoring), together, name, complete
+    )
 
 
 def choose_by_description(
@@ -106,14 +91,17 @@ def choose_by_description(
     """Take the number of components that gives the shortest description."""
 
     def measure(state: State, target: Target, repeat: int, watch: Watch, stop: Stop) -> Measures:
-        steps = sample(tensor, Plan(target, DESCRIBED, burn_in=0), repeat, Snapshot(state))
-        states = [state, *(step.state for step in follow(steps, watch, stop))]
-        length = shortest([Explanation(tensor, target, one.factors).polished() for one in states])
+        plan = Plan(target, DESCRIBED, burn_in=0)
+        steps = sample(tensor, plan, repeat, Snapshot(state), watch, stop)
+        states = [state, *(step.state for step in steps)]
+        polished = [Explanation(tensor, target, one.factors).polished() for one in states]
+        lengths = [describe_length(one.bits, one.confusion) for one in polished]
+        length = min(lengths, key=lambda length: length.total)
         return {"bits": length.total, "bits for factors": length.factors, "bits for errors": length.errors}
 
     shared = pool.share(tensor)
-    tried = _try_all(lambda repeat: shared, target, pool, candidates, measure, "mdl")
-    rows, candidates, complete = tried
+    rows, complete = _try_all(lambda repeat: shared, target, pool, candidates, measure, "mdl")
+    candidates = candidates[: len(rows[0])]
     best = [min((row[i] for row in rows), key=lambda found: found["bits"]) for i in range(len(candidates))]
     order = np.argsort([found["bits"] for found in best], kind="stable")
     chosen, bits = candidates[order[0]], best[order[0]]
@@ -127,7 +115,7 @@ def choose_by_description(
     reason += "." + STOPPED * (not complete)
     together = tuple(Candidate(L, found["bits"], math.nan) for L, found in zip(candidates, best, strict=True))
     name = "description length in bits"
-    return Selection("mdl", chosen, reason, tried.table("bits"), together, name, complete)
+    return Selection("mdl", chosen, reason, _table(rows, candidates, "bits"), together, name, complete)
 
 
 def _try_all(
@@ -137,8 +125,11 @@ def _try_all(
     candidates: Sequence[int],
     measure: Measure,
     method: str,
-) -> Tried:
-    """Fit every candidate in every repeat, one after the other along the candidates."""
+) -> tuple[list[list[Measures]], bool]:
+    """Fit every candidate in every repeat, one after the other along the candidates.
+
+    Returns for each repeat what was measured with the first candidates, and whether none was left out.
+    """
 
     def climb(repeat: int, stop: Stop) -> list[Measures] | None:
         found: list[Measures] = []
@@ -164,7 +155,16 @@ def _try_all(
     n = min(map(len, rows), default=0)
     if not n:
         raise KeyboardInterrupt
-    return Tried([row[:n] for row in rows], candidates[:n], not interrupted)
+    return [row[:n] for row in rows], not interrupted
+
+
+def _table(rows: list[list[Measures]], candidates: Sequence[int], name: str) -> tuple[Trial, ...]:
+    """Return every trial, with this measure as its score."""
+    return tuple(
+        Trial(L, repeat, found[name], found)
+        for repeat, row in enumerate(rows)
+        for L, found in zip(candidates, row, strict=True)
+    )
 
 
 def burn_in_from(
@@ -183,6 +183,6 @@ def burn_in_from(
         grown = (search(wider, rng, purity) for purity in PURITIES)
         explanation = max((explanation, *grown), key=lambda one: one.score)
     state = explanation.state(sweep=0)
-    for step in follow(sample(tensor, Plan(target, n_draws=0), chain, Snapshot(state)), watch, stop):
+    for step in sample(tensor, Plan(target, n_draws=0), chain, Snapshot(state), watch, stop):
         state = step.state
     return state

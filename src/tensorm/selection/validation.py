@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.sampler.sample import Plan, Snapshot, Stop, Watch, follow, sample
+from tensorm.sampler.sample import Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.region import START, choose_region
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import SymmetricTensor, Tensor
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.choosing import check_share
-from tensorm.tensors.holdout import check_symmetric
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,9 +31,11 @@ class Split(NamedTuple):
     ones: Bits  # their values
 
 
-def split_cells(tensor: Tensor, test_size: float, symmetric: Any, rng: np.random.Generator) -> Split:
+def split_cells(
+    tensor: Tensor, test_size: float, symmetric: tuple[int, int] | None, rng: np.random.Generator
+) -> Split:
     """Hold out a share of the observed cells; every index of every mode keeps one (tensors/choosing.py)."""
-    pair = tensor.pair or check_symmetric(symmetric, tensor.modes, tensor.shape)
+    pair = tensor.pair or symmetric
     if math.prod(tensor.shape) > LARGEST and not (tensor.lists_observed and pair is None):
         tensor = _take_part(tensor, pair, rng)
     train, cells, values = tensor.split(check_share(test_size), rng, pair)
@@ -58,9 +59,9 @@ def predict_held_out(
 ) -> Floats:
     """Return P(x = 1) of the held-out cells, averaged over draws that follow a state (eq. 7)."""
     p = np.zeros(len(split.ones))
-    steps = sample(split.train, Plan(target, n_draws, burn_in=0), chain, Snapshot(state))
-    for step in follow(steps, watch, stop):
-        p += step.info.noise.cell_probability(step.state.factors.covers(split.cells)) / n_draws
+    plan = Plan(target, n_draws, burn_in=0)
+    for step in sample(split.train, plan, chain, Snapshot(state), watch, stop):
+        p += step.state.noise.cell_probability(step.state.factors.covers(split.cells)) / n_draws
     return p
 
 

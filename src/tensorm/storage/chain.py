@@ -85,8 +85,8 @@ def pack_target(target: Target) -> dict[str, Any]:
     if isinstance(target.prior, LearnedPrior):
         a, b = target.prior
         return tree | {"prior": "learned", "prior_a": float(a), "prior_b": float(b)}
-    tables = target.prior.tables if isinstance(target.prior, FixedPrior) else ()
-    return tree | {"prior": "fixed", **{f"prior_{k}": table for k, table in enumerate(tables)}}
+    tables = {f"prior_{k}": table for k, table in enumerate(target.prior.tables)}
+    return tree | {"prior": "fixed", **tables}
 
 
 def read_target(tree: Stored, shape: Sequence[int]) -> Target:

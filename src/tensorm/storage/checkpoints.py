@@ -16,8 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from tensorm.model import Confusion, Noise
-from tensorm.sampler.burnin import WINDOW, Memory
-from tensorm.sampler.sample import Snapshot
+from tensorm.sampler.sample import WINDOW, Memory, Snapshot
 from tensorm.sampler.state import State
 from tensorm.storage.archive import Stored, reading, write_archive
 from tensorm.storage.chain import check_components, check_rates, pack_trace, read_members, read_trace

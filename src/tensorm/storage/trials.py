@@ -41,12 +41,13 @@ class Store:
                 raise FileError(f"{folder} holds a selection with another {name}; give another run_dir.")
 
     def __call__(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return the result of this name: from its file if it exists, else make it and write the file."""
+        """Return the result of this name: from its file, or made now and written unless it is None."""
         path = self.folder / f"{name}.json"
         if path.exists():
             return _read(path)
         result = make()
-        replace_file(path, json.dumps(result).encode())
+        if result is not None:
+            replace_file(path, json.dumps(result).encode())
         return result
 
 

@@ -7,8 +7,7 @@ import pytest
 from scipy.special import betaln
 
 from explanations import small_explanation
-from tensorm.model import boolean_product
-from tensorm.sampler.search.explanation import covered, losses
+from tensorm.sampler.search.explanation import losses
 
 
 def test_score_is_the_log_posterior_with_rates_and_densities_integrated_out() -> None:
@@ -24,10 +23,3 @@ def test_losses_are_what_the_score_loses() -> None:
     explanation = small_explanation()
     expected = [explanation.score - explanation.emptied([l]).score for l in range(3)]
     np.testing.assert_allclose(losses(explanation), expected, atol=1e-9)
-
-
-def test_covered_cells_are_those_of_the_product() -> None:
-    explanation = small_explanation()
-    cells = np.argwhere(np.ones(explanation.tensor.shape))
-    expected = boolean_product(explanation.bits)[tuple(cells.T)]
-    np.testing.assert_array_equal(covered(explanation, cells), expected)

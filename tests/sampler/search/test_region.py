@@ -7,10 +7,15 @@ import numpy as np
 from explanations import make_explanation, make_model
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
-from tensorm.sampler.search.explanation import bare
+from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.region import FEW, START, SearchSize, choose_region
 from tensorm.sampler.search.seeding import begin
-from tensorm.tensors import DenseTensor, SparseTensor
+from tensorm.tensors import DenseTensor, SparseTensor, Tensor
+from tensorm.tensors.factors import Factors
+
+
+def nothing(tensor: Tensor, L: int) -> Explanation:
+    return Explanation(tensor, make_model(L), Factors.empty(tensor.shape, L))
 
 
 def test_large_tensors_are_searched_in_part() -> None:
@@ -22,7 +27,7 @@ def test_large_tensors_are_searched_in_part() -> None:
     assert (part.n_ones, part.drawn) == (START.ones, True)
     for found, factor, index in zip(small.bits, sim.factors, part.indices, strict=True):
         np.testing.assert_array_equal(found, factor[index])
-    whole = part.spread(small, bare(tensor, make_model(5)))
+    whole = part.spread(small, nothing(tensor, 5))
     for found, factor in zip(whole.bits, sim.factors, strict=True):
         np.testing.assert_array_equal(found, factor)
     np.testing.assert_array_equal(boolean_product(begin(tensor, make_model(5), rng).bits), sim.noise_free)
@@ -43,7 +48,7 @@ def test_where_ones_are_rare_a_part_holds_those_that_nothing_explains() -> None:
     shape = (2000, 1500, 1000)
     blocks = [np.argwhere(np.ones((10, 10, 10))) + first for first in (0, 500)]
     tensor = SparseTensor(np.concatenate(blocks), shape)
-    explanation, all_rows = bare(tensor, make_model(1)), np.r_[0:10, 500:510]
+    explanation, all_rows = nothing(tensor, 1), np.r_[0:10, 500:510]
     for explained, left in ((0, all_rows), (10, all_rows[10:]), (510, [0])):
         known = explanation.replaced(0, [np.arange(size) < explained for size in shape])
         part = choose_region(tensor, np.random.default_rng(0), START, known)

@@ -41,7 +41,8 @@ def test_rises_are_what_the_log_posterior_gains_at_the_pools_rates() -> None:
     rng = np.random.default_rng(5)
     columns = [rng.random((N, 4)) < 0.5 for N in explanation.tensor.shape]
     pool = CandidatePool(explanation.emptied([1]), columns, purity=0.6)
-    outside = pool.explanation.base_rate
+    _, _, fn, tn = pool.explanation.confusion
+    outside = (fn + 1) / (fn + tn + 2)
     inside = outside + 0.6 * (1 - outside)
     before = pool.explanation.confusion
     for c, rise in enumerate(pool.rises()):

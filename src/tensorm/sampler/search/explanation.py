@@ -71,11 +71,6 @@ class Explanation:
         """Members of each mode in the components that are used."""
         return [int(np.delete(bits, self.unused, axis=1).sum()) for bits in self.bits]
 
-    @property
-    def base_rate(self) -> float:
-        """Rate of ones among the cells that nothing explains."""
-        return (self.confusion.fn + 1) / (self.confusion.fn + self.confusion.tn + 2)
-
     @cached_property
     def score(self) -> float:
         """Log posterior of the factors, noise rates and densities integrated out, up to a constant."""
@@ -93,11 +88,9 @@ class Explanation:
 
     def emptied(self, components: Sequence[int]) -> Explanation:
         """Take components out, as far as the prior leaves their entries free."""
-        explanation = self
+        explanation, nothing = self, [np.zeros(len(bits), np.bool_) for bits in self.bits]
         for component in components:
-            explanation = explanation.replaced(
-                component, [np.zeros(len(bits), np.bool_) for bits in self.bits]
-            )
+            explanation = explanation.replaced(component, nothing)
         return explanation
 
     def polished(self, rounds: int = 1) -> Explanation:
@@ -115,16 +108,6 @@ class Explanation:
     def state(self, sweep: int) -> State:
         """Return the state of a chain with these components."""
         return State(self.factors, self.noise, self.density, sweep)
-
-
-def bare(tensor: Tensor, target: Target) -> Explanation:
-    """Return an explanation with empty components."""
-    return Explanation(tensor, target, Factors.empty(tensor.shape, target.n_components))
-
-
-def covered(explanation: Explanation, cells: Cells) -> Bits:
-    """Return which cells a component explains."""
-    return explanation.factors.covers([*cells.T])
 
 
 def losses(explanation: Explanation) -> Floats:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorm.model import factor_density
-from tensorm.sampler.search.explanation import Cells, Explanation, covered
+from tensorm.sampler.search.explanation import Cells, Explanation
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
@@ -76,7 +76,7 @@ def choose_region(
         indices = [np.sort(rng.choice(N, size, replace=False)) for N, size in pairs]
         return Region(indices, n_ones, drawn=True)
     cells = tensor.sample_ones(rng, n_ones)
-    left = cells if explanation is None else cells[~covered(explanation, cells)]
+    left = cells if explanation is None else cells[~explanation.factors.covers([*cells.T])]
     if not len(left):  # nothing is left to explain, in any part
         left = np.zeros((1, len(sizes)), np.intp)
     return Region([choose_first(index, most) for index, most in zip(left.T, sizes, strict=True)], n_ones)

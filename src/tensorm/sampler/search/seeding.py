@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.model import Noise
-from tensorm.sampler.search.explanation import Cells, Explanation, Floats, bare, covered, losses
+from tensorm.sampler.search.explanation import Cells, Explanation, Floats, losses
 from tensorm.sampler.search.region import REPAIR, START, choose_region
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.bits import Bits, pack
@@ -38,10 +38,9 @@ class CandidatePool:
 
     def __init__(self, explanation: Explanation, columns: Sequence[Bits], purity: float) -> None:
         self.explanation, self.columns = explanation, list(columns)
-        outside = explanation.base_rate
-        inside = min(outside + purity * (1 - outside), 0.999)
-        self._noise = Noise(inside, outside)
-        self._masks = [pack(column) for column in columns]
+        _, _, fn, tn = explanation.confusion
+        outside = (fn + 1) / (fn + tn + 2)  # rate of ones among the cells that nothing explains
+        self._noise = Noise(min(outside + purity * (1 - outside), 0.999), outside)
 
     @classmethod
     def from_cells(cls, explanation: Explanation, cells: Cells, purity: float) -> CandidatePool:
@@ -54,28 +53,20 @@ class CandidatePool:
         order = sorted(range(len(columns)), key=lambda mode: len(columns[mode]), reverse=True)
         for mode in order:
             pos, tot = pool.count(mode)
-            rates = (pos + explanation.base_rate) / (tot + 1)
+            rates = (pos + pool._noise.false_alarm) / (tot + 1)
             members = pos > 0 if mode == order[0] else split(rates)
             members[cells[:, mode], numbers] = True
-            pool.set(mode, members)
+            pool.columns[mode] = members
         return pool.grow(ROUNDS)
-
-    def __len__(self) -> int:
-        return self.columns[0].shape[1]
 
     def count(self, mode: int) -> tuple[Counts, Counts]:
         """Return (pos, tot) of every row of a mode for every candidate, given its other modes."""
-        offset = 64 * self.explanation.factors[0].shape[1]  # candidates begin with a word of their own
-        masks = tuple(
-            np.hstack([factor, np.zeros_like(block) if k == mode else block])
-            for k, (factor, block) in enumerate(zip(self.explanation.factors, self._masks, strict=True))
-        )
-        chosen = range(offset, offset + len(self))
-        return self.explanation.tensor.counts(mode, Factors(masks, offset + len(self)), chosen)
-
-    def set(self, mode: int, members: Bits) -> None:
-        """Replace the candidates' rows of a mode."""
-        self.columns[mode], self._masks[mode] = members, pack(members)
+        factors, count = self.explanation.factors, self.columns[0].shape[1]
+        offset = 64 * factors[0].shape[1]  # candidates begin with a word of their own
+        others = [np.zeros_like(column) if k == mode else column for k, column in enumerate(self.columns)]
+        masks = tuple(np.hstack([old, pack(new)]) for old, new in zip(factors, others, strict=True))
+        chosen = range(offset, offset + count)
+        return self.explanation.tensor.counts(mode, Factors(masks, offset + count), chosen)
 
     def grow(self, rounds: int) -> CandidatePool:
         """Let every row join or leave by the cells it would explain, until nothing changes."""
@@ -85,7 +76,7 @@ class CandidatePool:
                 pos, tot = self.count(mode)
                 joined = self._noise.log_ratio(pos, tot - pos) > 0
                 changed = changed or bool((joined != members).any())
-                self.set(mode, joined)
+                self.columns[mode] = joined
             if not changed:
                 break
         return self
@@ -117,7 +108,8 @@ def split(rates: Floats) -> Bits:
 
 def begin(tensor: Tensor, target: Target, rng: np.random.Generator) -> Explanation:
     """Return components found in the data, in a part of a large tensor first."""
-    whole, part = bare(tensor, target), choose_region(tensor, rng, START)
+    whole = Explanation(tensor, target, Factors.empty(tensor.shape, target.n_components))
+    part = choose_region(tensor, rng, START)
     explanation = part.cut(whole)
     cells = explanation.tensor.sample_ones(rng, part.n_ones)
     best = explanation
@@ -152,7 +144,7 @@ def fill(
     """Give each of some components, the unused ones, what explains most of what is left."""
     kept: list[Bits] = []
     for component in explanation.unused if components is None else components:
-        cells = cells[~covered(explanation, cells)]
+        cells = cells[~explanation.factors.covers([*cells.T])]
         if not len(cells):
             break
         pool = CandidatePool.from_cells(explanation, cells[:SEEDS], purity)
