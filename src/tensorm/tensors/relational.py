@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,21 +19,21 @@ from tensorm.tensors.bits import Bits, Words, unpack, words_for
 from tensorm.tensors.choosing import check_share
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.layout import TAIL, WIDEST, Layout
+from tensorm.tensors.layout import TAIL, WIDEST, make_layout
 from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows
 from tensorm.tensors.ranks import (
-    AsTheyAre,
-    Positions,
+    Index,
     RankTable,
     Scale,
-    ZScores,
     absent_rank,
+    as_they_are,
     check_finite,
+    fit_positions,
+    fit_zscores,
     rank_matrix,
 )
 from tensorm.tensors.slices import SlicedTensor, View
 
-Index = npt.NDArray[np.intp]
 Keys = npt.NDArray[np.uint16]
 
 SHORT = 32  # attributes of a side that are quicker to count packed along the objects
@@ -50,11 +50,10 @@ class HeldPairs(NamedTuple):
     left: Keys  # (A,)
     right: Keys  # (B,)
 
-    def take(self, indices: Sequence[Index | None]) -> HeldPairs:
+    def take(self, indices: Sequence[Index | slice]) -> HeldPairs:
         """Return the same for some objects and attributes."""
-        keys = (self.objects, self.left, self.right)
-        chosen = (key if index is None else key[index] for key, index in zip(keys, indices, strict=True))
-        return HeldPairs(self.limit, self.rest, *chosen)
+        keys = zip((self.objects, self.left, self.right), indices, strict=True)
+        return HeldPairs(self.limit, self.rest, *(key[index] for key, index in keys))
 
 
 class RelationalTensor(SlicedTensor):
@@ -112,9 +111,9 @@ class RelationalTensor(SlicedTensor):
             check_choice("normalise", normalise, ("zscore", "rank"))
         given = read_matrix(matrix)
         check_finite(given)
-        scale: Scale = AsTheyAre()
+        scale: Scale = as_they_are
         if normalise is not None:
-            scale = ZScores.of(given) if normalise == "zscore" else Positions.of(given)
+            scale = fit_zscores(given) if normalise == "zscore" else fit_positions(given)
         self._set_up(given, scale)
         if modes is not None:
             self.modes, _ = check_names(self.shape, modes, None)
@@ -147,7 +146,7 @@ class RelationalTensor(SlicedTensor):
         ranks, (O, A, B) = arrays["ranks"], shape
         tensor = cls.__new__(cls)
         matrix = Matrix(ranks, ranks == absent_rank(ranks.dtype), ("object", "attribute"), (None, None))
-        tensor._set_up(matrix, AsTheyAre())
+        tensor._set_up(matrix, as_they_are)
         if ranks.shape[1] != A:
             tensor = tensor.take([np.arange(O), np.arange(A), np.arange(A, A + B)])
         tensor._scale = None
@@ -274,41 +273,26 @@ class RelationalTensor(SlicedTensor):
         part = None if self._part is None else self._part.take(chosen)
         new = self._with(left, right, part)
         new._scale = None
-        new.labels = tuple(
-            labels if labels is None or index is None else labels[index]
-            for labels, index in zip(self.labels, chosen, strict=True)
-        )
+        named = zip(self.labels, chosen, strict=True)
+        new.labels = tuple(None if labels is None else labels[index] for labels, index in named)
         return new
 
     def compact(self) -> SlicedTensor:
         if min(self.shape[1:]) >= SHORT:  # otherwise most bits of a word would not be used
             return self
         O, view = self.shape[0], self._views[0]
+        layout = make_layout(self.shape, view.packed)
+        layout = layout._replace(span=view.span, observed=np.zeros_like(layout.words))
         planes = self._read_words(0, 0, O)
-        _, _, n_rows, width = planes.shape
-        words = np.zeros((2, O * n_rows * width + TAIL), np.uint64)
-        words[:, :-TAIL] = planes.reshape(2, -1)
-        layout = Layout(
-            packed=view.packed,
-            rows=(0, *view.rows),
-            sizes=(O, n_rows),
-            strides=(n_rows * width, width),
-            length=self.shape[view.packed[0]],
-            span=view.span,
-            words=words[0],
-            observed=words[1],
-        )
+        for words, plane in zip((layout.words, layout.observed), planes, strict=True):
+            layout.grid(words, 0, 0, O)[...] = plane[..., : words_for(layout.length)]
         return DenseTensor.of_layout(layout, self)
 
-    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        O, A, B = self.shape
-        step = max(1, max_cells // (A * B))
-        for start in range(0, O, step):
-            stop = min(start + step, O)
-            ones, observed = self._read(0, start, stop)
-            if self._views[0].packed == (1,):
-                ones, observed = ones.swapaxes(1, 2), observed.swapaxes(1, 2)
-            yield slice(start, stop), np.ascontiguousarray(ones), np.ascontiguousarray(observed)
+    def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
+        ones, observed = self._read(0, start, stop)
+        if self._views[0].packed == (1,):
+            ones, observed = ones.swapaxes(1, 2), observed.swapaxes(1, 2)
+        return np.ascontiguousarray(ones), np.ascontiguousarray(observed)
 
     def _read(self, mode: int, start: int, stop: int) -> tuple[Bits, Bits]:
         """Return the ones and the observed cells of some slices, (slices, rows, cells of a row)."""
@@ -403,6 +387,6 @@ def _check_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]
         raise InputError("the keys of the part are missing, or do not fit")
 
 
-def _unless_all(index: Index, size: int) -> Index | None:
-    """Return an index, or None if it is every one in its order."""
-    return None if len(index) == size and np.array_equal(index, np.arange(size)) else index
+def _unless_all(index: Index, size: int) -> Index | slice:
+    """Return an index, or a slice if it is every one in its order."""
+    return slice(None) if np.array_equal(index, np.arange(size)) else index

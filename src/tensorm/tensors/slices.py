@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,11 +55,7 @@ class SlicedTensor(Tensor):
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor = self._views[mode], factors[mode].copy()
         given = view.source, _masks(view, factors), tuple(rule), tuple(stream)
-
-        def update(start: int, stop: int) -> None:
-            view.kernels.update_rows(factor, rows[start:stop], *given)
-
-        share_rows(update, len(rows), self._threads(factors.n_components))
+        self._share(factors, rows, lambda _, some: view.kernels.update_rows(factor, some, *given))
         return factor
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
@@ -75,12 +72,11 @@ class SlicedTensor(Tensor):
         view, factor = self._views[mode], factors[mode]
         counts = np.empty((2, len(rows), len(components)), np.int64)
         given = view.source, _masks(view, factors), components
-
-        def count(start: int, stop: int) -> None:
-            some = counts[0, start:stop], counts[1, start:stop]
-            view.kernels.count_entries(some, factor, rows[start:stop], *given)
-
-        share_rows(count, len(rows), self._threads(factors.n_components))
+        self._share(
+            factors,
+            rows,
+            lambda at, some: view.kernels.count_entries((counts[0, at], counts[1, at]), factor, some, *given),
+        )
         return counts
 
     def confusion(self, factors: Factors) -> Confusion:
@@ -106,19 +102,17 @@ class SlicedTensor(Tensor):
         """Count the ones and the observed cells that components cover, by slices of mode 0 and in all."""
         view, rows = self._views[0], every(self.shape[0])
         given = view.source, _masks(view, factors)
-
-        def count(start: int, stop: int) -> tuple[int, int]:
-            covered: tuple[int, int] = view.kernels.count_covered(
-                counts, factors[0], rows[start:stop], *given
-            )
-            return covered
-
-        shares = share_rows(count, self.shape[0], self._threads(factors.n_components))
+        shares = self._share(
+            factors, rows, lambda _, some: view.kernels.count_covered(counts, factors[0], some, *given)
+        )
         ones, observed = (sum(share) for share in zip(*shares, strict=True))
         return ones, observed
 
-    def _threads(self, n_components: int) -> int:
-        return self._n_threads if math.prod(self.shape) * n_components >= WORTH_THREADS else 1
+    def _share(self, factors: Factors, rows: Rows, work: Callable[[slice, Rows], Any]) -> list[Any]:
+        """Call ``work`` on shares of the rows: where they stand among these, and the rows."""
+        large = math.prod(self.shape) * factors.n_components >= WORTH_THREADS
+        n_threads = self._n_threads if large else 1
+        return share_rows(lambda i, j: work(slice(i, j), rows[i:j]), len(rows), n_threads)
 
 
 def _masks(view: View, factors: Factors) -> tuple[Any, ...]:

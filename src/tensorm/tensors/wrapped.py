@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -50,8 +50,8 @@ class Wrapped(Tensor):
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
         return self.tensor.take(indices)
 
-    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        return self.tensor.blocks(max_cells)
+    def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
+        return self.tensor._read_slices(start, stop)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         return self.tensor.arrays()
