@@ -22,7 +22,7 @@ from tensorm.storage.chain import pack_target, read_target
 from tensorm.storage.files import open_file
 from tensorm.storage.fit import check_format, describe_file, pack_modes, read_modes
 from tensorm.storage.settings import pack_settings, read_settings
-from tensorm.tensors.arrays import NAMES, from_arrays
+from tensorm.tensors.pick import NAMES, from_arrays
 from tensorm.tensors.protocol import Tensor
 
 FORMAT, FORMAT_VERSION = "tensorm run", 2

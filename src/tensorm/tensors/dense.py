@@ -129,14 +129,6 @@ class DenseTensor(SlicedTensor):
             return ones, np.ones_like(ones)
         return ones, layout.read(layout.observed, 0, start, stop, self.shape)
 
-    def _ones_of_slices(self) -> npt.NDArray[np.int64]:
-        return np.concatenate([bits.reshape(len(bits), -1).sum(axis=1) for _, bits, _ in self.blocks()])
-
-    def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[npt.NDArray[np.intp]]:
-        layout = self._layouts[0]
-        ones = np.flatnonzero(layout.read(layout.words, 0, n, n + 1, self.shape))
-        return list(np.unravel_index(ones[ranks], self.shape[1:]))
-
 
 def _view(mode: int, layout: Layout) -> View:
     rows = tuple(k for k in layout.rows if k != mode)

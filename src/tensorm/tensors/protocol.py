@@ -10,7 +10,7 @@ A new kind of storage is a subclass of ``Tensor`` that
 
 Everything else has a default that is built on these. Override one where the storage allows something quicker
 (``listed_keys``, ``known_keys``, ``split``), or where the cells can be stored in another form than bits
-(``arrays``; then add the kind to arrays.py). Add it to tests/makers.py, and the contract tests run on it.
+(``arrays``; then add the kind to pick.py). Add it to tests/makers.py, and the contract tests run on it.
 """
 
 from __future__ import annotations
@@ -146,11 +146,7 @@ class Tensor(ABC):
         return factors[pair[0]].copy()
 
     def counts(
-        self,
-        mode: int,
-        factors: Factors,
-        components: Sequence[int] | None = None,
-        rows: Rows | None = None,
+        self, mode: int, factors: Factors, components: Sequence[int] | None = None, rows: Rows | None = None
     ) -> tuple[Counts, Counts]:
         """Return (pos, tot) of a mode's entries, two arrays (len(rows), len(components)) (eq. 5).
 
@@ -172,6 +168,12 @@ class Tensor(ABC):
     @abstractmethod
     def confusion(self, factors: Factors) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
+
+    def _confuse(self, shares: Sequence[tuple[int, int]]) -> Confusion:
+        """Return the confusion, given the ones and the observed cells that components cover, in shares."""
+        tp, covered = (sum(share) for share in zip(*shares, strict=True))
+        fp = covered - tp
+        return Confusion(tp, fp, self.n_ones - tp, self.n_observed - self.n_ones - fp)
 
     @abstractmethod
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
@@ -257,7 +259,7 @@ class Tensor(ABC):
         return np.concatenate([np.hstack(self.counts(mode, everything)) for mode in range(len(self.shape))])
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that the cells follow from, for ``from_arrays`` (arrays.py).
+        """Return all that the cells follow from, for ``from_arrays`` (pick.py).
 
         Here the ones and, if any cell is missing, the observed cells: a row of bits for each slice of mode 0.
         """
@@ -332,10 +334,7 @@ def every(size: int) -> Rows:
 
 
 def count_alone(
-    tensor: Tensor,
-    factors: Factors,
-    members: Bits,
-    components: Sequence[int] | None = None,
+    tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
 ) -> tuple[Counts, Counts]:
     """Return for each component the ones and the zeros that it alone covers.
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.inputs import Matrix
+from tensorm.data.inputs import Matrix, read_matrix
 from tensorm.errors import InputError
 from tensorm.tensors.bits import Bits, words_for
 from tensorm.tensors.layout import TAIL
@@ -25,12 +25,14 @@ AT_ONCE = 2**20  # numbers that are looked at together
 DIGITS = 12  # decimals of a z-score; what comes after them is mostly rounding
 
 
-def as_they_are(values: Values) -> Values:
-    """Return values of attributes that are comparable already."""
-    return values
+def fit_scale(normalise: str | None, matrix: Matrix) -> Scale:
+    """Return the scale of a matrix: by "zscore", by "rank", or None to leave values as they are."""
+    if normalise is None:
+        return np.asarray
+    return _fit_zscores(matrix) if normalise == "zscore" else partial(_place, list(_sorted_columns(matrix)))
 
 
-def fit_zscores(matrix: Matrix) -> Scale:
+def _fit_zscores(matrix: Matrix) -> Scale:
     """Return distances from the mean of an attribute in standard deviations; 0 where all are the same.
 
     Attributes with the same values in another order, or in another unit, must be tied where they are equal:
@@ -53,12 +55,8 @@ def _standardise(mean: Floats, spread: Floats, values: Values) -> Values:
     return np.round((values - mean) / spread, DIGITS)
 
 
-def fit_positions(matrix: Matrix) -> Scale:
-    """Return shares of an attribute's values that lie below, ties counted half."""
-    return partial(_place, list(_sorted_columns(matrix)))
-
-
 def _place(known: list[Values], values: Values) -> Values:
+    """Return the shares of an attribute's known values that lie below, ties counted half."""
     places = np.empty(values.shape)
     for column, ordered, place in zip(values.T, known, places.T, strict=True):
         below, up_to = (np.searchsorted(ordered, column, side) for side in ("left", "right"))
@@ -127,7 +125,7 @@ def rank_matrix(matrix: Matrix, scale: Scale) -> tuple[RankTable, bool]:
     O, A = matrix.values.shape
     few, many = np.dtype(np.uint16), np.dtype(np.uint32)
     table, top = RankTable.empty(O, np.arange(A), many if absent_rank(few) < A else few), 0
-    step, missing = max(1, AT_ONCE // A), find_absent(matrix)
+    step, missing = max(1, AT_ONCE // A), _absent(matrix)
     for start in range(0, O, step):
         where = slice(start, start + step)
         absent, values = missing[where], matrix.values[where]
@@ -143,14 +141,16 @@ def rank_matrix(matrix: Matrix, scale: Scale) -> tuple[RankTable, bool]:
     return table, bool(missing.any())
 
 
-def check_finite(matrix: Matrix) -> None:
-    """Raise if a value is infinite."""
-    wrong = np.argwhere(np.isinf(matrix.values) & ~find_absent(matrix))
+def read_numbers(given: Any) -> Matrix:
+    """Return a matrix of objects by attributes, or raise if a value is infinite."""
+    matrix = read_matrix(given)
+    wrong = np.argwhere(np.isinf(matrix.values) & ~_absent(matrix))
     if len(wrong):
         o, a = map(int, wrong[0])
         raise InputError(
             f"matrix holds {matrix.values[o, a]} at {(o, a)}; give finite numbers, or NaN for missing."
         )
+    return matrix
 
 
 def _rank(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], Bits]:
@@ -167,11 +167,11 @@ def _rank(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], Bits]:
 
 def _sorted_columns(matrix: Matrix) -> Iterator[Values]:
     """Yield the values of each attribute that are not missing, in order."""
-    for column, absent in zip(matrix.values.T, find_absent(matrix).T, strict=True):
+    for column, absent in zip(matrix.values.T, _absent(matrix).T, strict=True):
         yield np.sort(column[~absent])
 
 
-def find_absent(matrix: Matrix) -> Bits:
+def _absent(matrix: Matrix) -> Bits:
     """Return which values are missing, (O, A)."""
     absent = np.isnan(matrix.values)
     return absent if matrix.mask is None else absent | matrix.mask

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_choice, check_generator
-from tensorm.data.inputs import Matrix, check_names, read_matrix
+from tensorm.data.inputs import Matrix, check_names
 from tensorm.errors import InputError
 from tensorm.kernels import relational as kernels
 from tensorm.kernels.relational import Held, Ranks
@@ -21,17 +21,7 @@ from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, make_layout
 from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows
-from tensorm.tensors.ranks import (
-    Index,
-    RankTable,
-    Scale,
-    absent_rank,
-    as_they_are,
-    check_finite,
-    fit_positions,
-    fit_zscores,
-    rank_matrix,
-)
+from tensorm.tensors.ranks import Index, RankTable, Scale, absent_rank, fit_scale, rank_matrix, read_numbers
 from tensorm.tensors.slices import SlicedTensor, View
 
 Keys = npt.NDArray[np.uint16]
@@ -87,12 +77,8 @@ class RelationalTensor(SlicedTensor):
         (O, A, A).
     modes : tuple of str
         "object", "attribute" and "other attribute", or what the matrix calls them.
-    labels : tuple of ndarray or None
-        For each mode the names of its indices, or None.
-    n_observed, n_ones : int
-        Cells that are not missing, and those of them that are 1.
-    nbytes : int
-        Memory held.
+    labels, n_observed, n_ones, nbytes
+        As of ``DenseTensor``.
     """
 
     ESSENTIAL = "ranks"
@@ -109,12 +95,8 @@ class RelationalTensor(SlicedTensor):
         check_choice("ties", ties, ("missing",))
         if normalise is not None:
             check_choice("normalise", normalise, ("zscore", "rank"))
-        given = read_matrix(matrix)
-        check_finite(given)
-        scale: Scale = as_they_are
-        if normalise is not None:
-            scale = fit_zscores(given) if normalise == "zscore" else fit_positions(given)
-        self._set_up(given, scale)
+        given = read_numbers(matrix)
+        self._set_up(given, fit_scale(normalise, given))
         if modes is not None:
             self.modes, _ = check_names(self.shape, modes, None)
         if labels is not None:
@@ -146,7 +128,7 @@ class RelationalTensor(SlicedTensor):
         ranks, (O, A, B) = arrays["ranks"], shape
         tensor = cls.__new__(cls)
         matrix = Matrix(ranks, ranks == absent_rank(ranks.dtype), ("object", "attribute"), (None, None))
-        tensor._set_up(matrix, as_they_are)
+        tensor._set_up(matrix, fit_scale(None, matrix))
         if ranks.shape[1] != A:
             tensor = tensor.take([np.arange(O), np.arange(A), np.arange(A, A + B)])
         tensor._scale = None
@@ -198,8 +180,7 @@ class RelationalTensor(SlicedTensor):
         matrix : array-like
             Objects by attributes, as for this tensor.
         """
-        given = read_matrix(matrix)
-        check_finite(given)
+        given = read_numbers(matrix)
         if self._scale is None:
             raise InputError("This tensor is a part of another; call new_objects of the whole one.")
         if given.values.shape[1] != self.shape[1]:
@@ -352,16 +333,13 @@ class RelationalTensor(SlicedTensor):
         """Ones and observed cells of each object, (2, O)."""
         counts = np.zeros((2, self.shape[0]), np.int64)
         if self._part is not None:
-            self._covered(Factors.full(self.shape), counts)
+            self._cover(Factors.full(self.shape), counts)
             return counts
         sides = self._left.ranks, self._right.ranks
         absent = absent_rank(self._left.flat.dtype)
         levels = 1 + max(int(side.max(where=side < absent, initial=0)) for side in sides)
         kernels.count_pairs(counts, *sides, levels)
         return counts
-
-    def _ones_of_slices(self) -> npt.NDArray[np.int64]:
-        return np.asarray(self._slice_counts[0])
 
     def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[Index]:
         one = self.take([np.array([n]), *(np.arange(size) for size in self.shape[1:])])

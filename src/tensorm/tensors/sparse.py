@@ -54,18 +54,10 @@ class SparseTensor(Tensor):
 
     Attributes
     ----------
-    shape : tuple of int
-        Sizes of the modes.
-    modes : tuple of str
-        Their names.
-    labels : tuple of ndarray or None
-        For each mode the names of its indices, or None.
+    shape, modes, labels, n_observed, n_ones, nbytes
+        As of ``DenseTensor``.
     unlisted : str
         "zero" or "missing".
-    n_observed, n_ones : int
-        Cells that are not missing, and those of them that are 1.
-    nbytes : int
-        Memory held.
 
     Examples
     --------
@@ -158,10 +150,8 @@ class SparseTensor(Tensor):
     def confusion(self, factors: Factors) -> Confusion:
         mode = int(np.argmin(self.shape))  # the others' index tuples are grouped, the more the better
         listing, factor = self._listing(mode, factors), factors[mode]
-        shares = self._share(mode, every(len(factor)), lambda some: kernel.count_rows(factor, some, listing))
-        tp, covered = (sum(share) for share in zip(*shares, strict=True))
-        fp, fn = covered - tp, self.n_ones - tp
-        return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
+        rows = every(len(factor))
+        return self._confuse(self._share(mode, rows, lambda some: kernel.count_rows(factor, some, listing)))
 
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         return self._cells(self._lists[0][0], ranks)
@@ -170,19 +160,15 @@ class SparseTensor(Tensor):
         ones, observed = self._read(indices)
         return DenseTensor(np.ma.array(ones, mask=~observed))
 
-    def listed(self) -> tuple[Keys, Keys]:
-        """Return the numbers in the tensor of the ones, and of the zeros or missing cells that are listed."""
-        ones, others = (
-            key_of([*self._cells(listed, np.arange(len(listed.cells))).T], self.shape)
-            for listed in self._lists[0]
-        )
+    def listed_keys(self, unlisted: str = "missing") -> tuple[Keys, Keys]:
+        if unlisted != self.unlisted:
+            return super().listed_keys(unlisted)
+        cells = (self._cells(listed, np.arange(len(listed.cells))) for listed in self._lists[0])
+        ones, others = (key_of([*indices.T], self.shape) for indices in cells)
         return ones, others
 
-    def listed_keys(self, unlisted: str = "missing") -> tuple[Keys, Keys]:
-        return self.listed() if unlisted == self.unlisted else super().listed_keys(unlisted)
-
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        ones, others = self.listed()
+        ones, others = self.listed_keys(self.unlisted)
         return {"one_cells": ones, OTHERS[self.unlisted]: others}
 
     @classmethod
@@ -199,9 +185,8 @@ class SparseTensor(Tensor):
                 raise InputError("a list of cells is not in order")
         if np.intersect1d(ones, others, assume_unique=True).size:
             raise InputError("a cell has two values")
-        return cls.from_cells(
-            Cells.of(unlisted, ones, others), shape, unlisted, *check_names(shape, None, None)
-        )
+        cells, names = Cells.of(unlisted, ones, others), check_names(shape, None, None)
+        return cls.from_cells(cells, shape, unlisted, *names)
 
     def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
         if self.lists_observed and pair is None:
@@ -210,7 +195,7 @@ class SparseTensor(Tensor):
 
     def split_listed(self, share: float, zeros: float, rng: np.random.Generator) -> HeldOut:
         """Hold out listed cells, and so many zeros for each one where zeros are not listed."""
-        ones, others = self.listed()
+        ones, others = self.listed_keys(self.unlisted)
         hidden = draw_share(len(ones), share, rng)
         if self.unlisted == "zero":
             count = round(zeros * np.count_nonzero(hidden))

@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -27,12 +27,15 @@ PATIENCE = 1.0  # seconds before checking whether a worker that has not answered
 class ShardActor(Shard):
     """A shard on a worker. It returns errors and does not raise them: what is raised is Dask's."""
 
-    def __init__(self, part: Any, number: int, load: Callable[[Any], Any]) -> None:
+    def __init__(self, part: Any, number: int) -> None:
         from distributed import get_worker
+
+        from tensorm.tensors.read import read
 
         self._failure: Exception | None = None
         try:
-            super().__init__(load(part).with_threads(get_worker().state.nthreads))
+            tensor = read(part() if callable(part) else part)
+            super().__init__(tensor.with_threads(get_worker().state.nthreads))
         except Exception as error:
             self._failure = _in_one_sentence(error, number)
 
@@ -61,14 +64,14 @@ class Workers:
     ----------
     client : distributed.Client
     parts : sequence
-        What ``load`` turns into tensors on the workers; a Dask collection is computed there, too.
-    load : callable
+        What workers read: a path, a function that returns an array or a tensor, or one of these. A Dask
+        collection is computed there, too.
     timeout : float
         Seconds that a call may take, including loading a lost part again.
     """
 
-    def __init__(self, client: Any, parts: Sequence[Any], load: Callable[[Any], Any], timeout: float) -> None:
-        self._client, self._parts, self._load, self._timeout = client, parts, load, timeout
+    def __init__(self, client: Any, parts: Sequence[Any], timeout: float) -> None:
+        self._client, self._parts, self._timeout = client, parts, timeout
         self._places: list[Place | None] = [None] * len(parts)
         self._moving = threading.Lock()
         with self._deadline() as end:
@@ -123,9 +126,7 @@ class Workers:
         elif not callable(part):
             part = self._client.scatter(part, hash=False)  # cells that the client holds
         key = f"tensorm-shard-{number}-{uuid.uuid4().hex}"
-        return self._client.submit(
-            ShardActor, part, number, self._load, actor=True, key=key, workers=[worker]
-        )
+        return self._client.submit(ShardActor, part, number, actor=True, key=key, workers=[worker])
 
     def _finish(self, number: int, worker: str, future: Any, end: float) -> Any:
         """Return the actor, or None if its worker was lost meanwhile."""
