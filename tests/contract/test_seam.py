@@ -12,7 +12,7 @@ import tensorm
 from makers import Kind, dense
 from problems import make_problem
 from tensorm.errors import InputError
-from tensorm.tensors.arrays import from_arrays
+from tensorm.tensors.pick import from_arrays
 from tensorm.tensors.protocol import MISSING, Tensor
 
 SHAPES = [(6, 9), (5, 4, 7), (3, 2, 4, 3)]

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from tensorm.errors import InputError
-from tensorm.tensors import DenseTensor, slices
+from tensorm.tensors import DenseTensor, memory, slices
 from tensorm.tensors.dense import check_memory
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.layout import packed_modes
 
 
 def cells(shape: tuple[int, ...], missing: float, seed: int = 0) -> np.ndarray:
@@ -102,12 +101,13 @@ def test_memory_is_checked_before_anything_is_allocated() -> None:
 
 
 @pytest.mark.parametrize("shape", [(500, 500, 500), (100, 3, 70), (20, 20, 20)])
-def test_the_estimate_of_memory_is_right(shape: tuple[int, ...]) -> None:
-    plans = {packed_modes(shape, mode) for mode in range(3)}
+def test_the_estimate_of_memory_is_right(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     need = DenseTensor(np.broadcast_to(np.bool_(True), shape)).nbytes
-    check_memory(shape, plans, available=need)
+    monkeypatch.setattr(memory, "available_memory", lambda: need)
+    check_memory(shape)
+    monkeypatch.setattr(memory, "available_memory", lambda: int(0.85 * need) - 1000)
     with pytest.raises(InputError, match=f"{math.prod(shape):,} cells"):
-        check_memory(shape, plans, available=int(0.85 * need) - 1000)
+        check_memory(shape)
 
 
 def test_threads_are_used_only_where_there_is_enough_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

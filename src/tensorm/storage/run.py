@@ -21,7 +21,7 @@ from tensorm.storage.chain import pack_target, read_target
 from tensorm.storage.files import FilePath, make_folder, open_file
 from tensorm.storage.fit import check_format, describe_file, pack_modes, read_modes
 from tensorm.storage.values import pack_settings, read_settings
-from tensorm.tensors.arrays import NAMES, from_arrays
+from tensorm.tensors.pick import NAMES, from_arrays
 from tensorm.tensors.protocol import Tensor
 
 FORMAT = "tensorm run"

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from tensorm.model import Confusion
 from tensorm.tensors.bits import Words, unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
-from tensorm.tensors.wrapped import Wrapped
+from tensorm.tensors.symmetric import Wrapped
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
 STEP = 2**26  # the same: plain updates of so many take as long as any correction, however small
@@ -29,14 +28,6 @@ SLICE, ROW = 5.0, 2.0  # what a share of changed slices, and of flipped rows, co
 MOST = 0.5  # of a plain update: what keeping counts may cost
 ROOM = 2**25  # cells that are copied at once
 MEMORY = 0.75  # weight of the past in the cost that is expected
-
-
-class Change(NamedTuple):
-    """What is different from when something was counted."""
-
-    rows: dict[int, Rows]  # for each mode but the one counted, rows that matter
-    columns: list[int]  # components of the mode counted that explain nothing, and are best counted anew
-    cost: float
 
 
 class CachedCounts(Wrapped):
@@ -90,50 +81,52 @@ class CachedCounts(Wrapped):
     def confusion(self, factors: Factors) -> Confusion:
         if factors.n_components != self._n_components:
             self._forget(factors.n_components)
-        if self._confusion is not None:
-            old, confusion = self._confusion
-            change = self._compare(old, factors)
-            if change.cost <= self._most:
-                for part, before, after in self._steps(old, factors, change.rows):
-                    gone, come = (part.confusion(f) for f in (before, after))
-                    confusion = Confusion(*(a - b + c for a, b, c in zip(confusion, gone, come, strict=True)))
-                self._confusion = factors, confusion
-                return confusion
-        confusion = self.tensor.confusion(factors)
+        old, confusion = self._confusion or (factors, None)
+        rows, _, cost = self._compare(old, factors)
+        if confusion is None or cost > self._most:
+            confusion = self.tensor.confusion(factors)
+        else:
+            for part, before, after in self._steps(old, factors, rows):
+                gone, come = (part.confusion(f) for f in (before, after))
+                confusion = Confusion(*(a - b + c for a, b, c in zip(confusion, gone, come, strict=True)))
         self._confusion = factors, confusion
         return confusion
 
     def _recall(self, mode: int, factors: Factors) -> Counts | None:
         """Return the counts of a mode's entries, or None if a plain update is cheaper."""
         old = self._factors.get(mode, factors)
-        change = self._compare(old, factors, mode)
+        rows, columns, cost = self._compare(old, factors, mode)
         own = np.flatnonzero((old[mode] != factors[mode]).any(axis=1))  # by another part of the sampler
         flipped = self._flipped[mode]
-        cost = change.cost + ROW * flipped + len(own) / len(old[mode]) + (self._step if flipped else 0)
+        cost += ROW * flipped + len(own) / len(old[mode]) + (self._step if flipped else 0)
         self._cost[mode] = MEMORY * self._cost[mode] + (1 - MEMORY) * cost
         counts = self._counts.pop(mode, None)
         if counts is None or cost > self._most:
             if self._cost[mode] > self._most:
                 return None
             return np.array(self.tensor.counts(mode, factors))
-        for part, before, after in self._steps(old, factors, change.rows):
+        for part, before, after in self._steps(old, factors, rows):
             counts += np.array(part.counts(mode, after))
             counts -= np.array(part.counts(mode, before))
-        if change.columns:
-            counts[:, :, change.columns] = self.tensor.counts(mode, factors, change.columns)
+        if columns:
+            counts[:, :, columns] = self.tensor.counts(mode, factors, columns)
         if len(own):
             counts[:, own] = self.tensor.counts(mode, factors, rows=own)
         return counts
 
-    def _compare(self, old: Factors, new: Factors, mode: int | None = None) -> Change:
+    def _compare(
+        self, old: Factors, new: Factors, mode: int | None = None
+    ) -> tuple[dict[int, Rows], list[int], float]:
         """Find what changed that matters to the confusion, or to the counts of a mode.
 
+        Returns for each other mode the rows that matter, components of the mode that explain nothing and are
+        best counted anew, and the cost.
         An entry matters only where its component has entries in all other modes. If it has none in the mode
         that is counted it explains nothing there, and only its own counts change.
         """
         changed = [k for k in range(len(old)) if k != mode and not np.array_equal(old[k], new[k])]
         if not changed:
-            return Change({}, [], 0.0)
+            return {}, [], 0.0
         found = [present(a) | present(b) for a, b in zip(old, new, strict=True)]
         own = ~np.zeros_like(found[0]) if mode is None else present(old[mode])
         columns, rows, cost = np.zeros_like(found[0]), {}, 0.0
@@ -144,7 +137,7 @@ class CachedCounts(Wrapped):
             if len(rows[k]):
                 cost += SLICE * len(rows[k]) / len(old[k]) + self._step
         listed = np.flatnonzero(unpack(columns, self._n_components)).tolist() if columns.any() else []
-        return Change(rows, listed, cost + len(listed) / self._n_components)
+        return rows, listed, cost + len(listed) / self._n_components
 
     def _steps(
         self, old: Factors, new: Factors, rows: dict[int, Rows]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy.typing as npt
 from tensorm.data.checks import check_number
 from tensorm.errors import InputError
 from tensorm.tensors.bits import Bits
-from tensorm.tensors.memory import available_memory
 
 Keys = npt.NDArray[np.int64]
 
@@ -26,16 +24,6 @@ def check_share(test_size: Any) -> float:
     return share
 
 
-def check_room_for_mask(shape: tuple[int, ...]) -> None:
-    """Raise if a mask of this shape cannot be made in this machine's memory."""
-    need, room = 6 * math.prod(shape), available_memory()
-    if need > room:
-        raise InputError(
-            f"A mask of {math.prod(shape):,} cells takes {need / 2**30:,.1f} GB to make and this "
-            f"machine has {room / 2**30:,.1f} GB; use hold_out, also of a RelationalTensor, or a part of X."
-        )
-
-
 def choose_mask(
     ones: Bits,
     observed: Bits,
@@ -45,7 +33,10 @@ def choose_mask(
     stratify: bool,
 ) -> Bits:
     """Choose a share of the observed cells, alike of ones and zeros if stratified, with mirror images."""
-    candidates = observed if mirrored is None else observed & _one_side(ones.shape, *mirrored)
+    candidates = observed
+    if mirrored is not None:  # one side of the diagonal, itself included
+        side = np.triu(np.ones((ones.shape[mirrored[0]],) * 2, np.bool_))
+        candidates = observed & np.expand_dims(side, [k for k in range(ones.ndim) if k not in mirrored])
     groups = [candidates & ones, candidates & ~ones] if stratify else [candidates]
     mask = np.zeros(ones.shape, np.bool_)
     for group in groups:
@@ -85,16 +76,8 @@ def _give_back(
             cell = np.insert(rng.choice(cells), mode, n)
             mask[tuple(cell)] = False
             if mirrored is not None:
-                i, j = mirrored
-                cell[[i, j]] = cell[[j, i]]
+                cell[[*mirrored]] = cell[[*reversed(mirrored)]]
                 mask[tuple(cell)] = False
-
-
-def _one_side(shape: tuple[int, ...], i: int, j: int) -> Bits:
-    """Return the cells on one side of the diagonal, itself included, in a form that spreads to the shape."""
-    sizes = [size if k in (i, j) else 1 for k, size in enumerate(shape)]
-    rows, columns = np.indices(sizes, sparse=True)[i], np.indices(sizes, sparse=True)[j]
-    return np.asarray(rows <= columns)
 
 
 def draw_share(count: int, share: float, rng: np.random.Generator) -> Bits:

@@ -71,7 +71,7 @@ class DaskTensor(ShardedTensor):
             raise InputError("parts must be a list with a path, function, array or delayed object for each.")
         if not isinstance(timeout, int | float) or not timeout > 0:
             raise InputError(f"timeout is {timeout!r}; give seconds above 0.")
-        host = Workers(find_client(client), [_locate(part) for part in parts], load_part, timeout)
+        host = Workers(find_client(client), [_locate(part) for part in parts], timeout)
         super().__init__(host, host.ask("describe", [()] * len(parts)), modes, labels)
 
     @classmethod
@@ -130,7 +130,8 @@ class DaskTensor(ShardedTensor):
         client = find_client(client)
         array = _open_zarr(path)
         _check_modes(array.shape)
-        edges = _cut(array.shape[0], _count_shards(n_shards, client), _chunk_sizes(array))
+        chunks = [array.chunks[0]] * -(-array.shape[0] // array.chunks[0])
+        edges = _cut(array.shape[0], _count_shards(n_shards, client), chunks)
         parts = [partial(_read_zarr, _address(path), int(a), int(b)) for a, b in pairwise(edges)]
         return cls(parts, client, **settings)
 
@@ -194,13 +195,6 @@ class DaskTensor(ShardedTensor):
         return cls(parts, client, **{"modes": names} | settings)
 
 
-def load_part(part: Any) -> Any:
-    """Return the tensor of a part, on the worker that is to hold it."""
-    from tensorm.tensors.read import read
-
-    return read(part() if callable(part) else part)
-
-
 def find_client(client: Any = None) -> Any:
     """Return the client given or the active one, or raise if there is none."""
     distributed = _need("distributed")
@@ -239,22 +233,21 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
         raise InputError(
             "Give one of scheduler and workers: the address of a cluster, or the size of a new one."
         )
+    settings: dict[str, Any] = {"address": scheduler}
     if workers is not None:
         count = check_count("workers", workers, 1)
-        threads = max(1, (os.cpu_count() or 1) // count)
-        address = f":{_free_port(DASHBOARD)}"
-        quiet = {"silence_logs": logging.ERROR}  # else it complains of workers that end while they compute
-        with (
-            distributed.LocalCluster(
-                n_workers=count, threads_per_worker=threads, dashboard_address=address, **quiet
-            ) as cluster,
-            distributed.Client(cluster, direct_to_workers=True) as client,
-        ):
-            yield client
-        return
+        settings = {
+            "n_workers": count,
+            "threads_per_worker": max(1, (os.cpu_count() or 1) // count),
+            "dashboard_address": f":{_free_port(DASHBOARD)}",
+            "direct_to_workers": True,
+            "silence_logs": logging.ERROR,  # else it complains of workers that end while they compute
+        }
     try:
-        client = distributed.Client(scheduler)
+        client = distributed.Client(**settings)
     except (OSError, ValueError) as error:
+        if scheduler is None:
+            raise
         raise ClusterError(f"No scheduler answers at {scheduler}; check the address.") from error
     with client:
         yield client
@@ -339,11 +332,6 @@ def _list_cells(
 def _check_modes(shape: tuple[int, ...]) -> None:
     if len(shape) < 2 or 0 in shape:
         raise InputError(f"X has shape {shape}; give at least 2 modes, none of them empty.")
-
-
-def _chunk_sizes(array: Any) -> list[int]:
-    size = array.chunks[0]
-    return [size] * -(-array.shape[0] // size)
 
 
 def _count_shards(n_shards: int | None, client: Any) -> int:

@@ -83,13 +83,10 @@ def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: A
         raise InputError(
             f"X is a {type(tensor).__name__}; use its own hold_out, or train_test_mask, instead."
         )
-    return to_sparse(tensor).split_listed(share, _check_ratio(zeros), rng)
-
-
-def _check_ratio(zeros: Any) -> float:
-    if isinstance(zeros, bool) or not isinstance(zeros, (int, float)) or not 0 <= zeros < math.inf:
+    ratio: Any = zeros
+    if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio < math.inf:
         raise InputError(f"zeros is {zeros!r}; give a number of at least 0, of zeros for each one.")
-    return float(zeros)
+    return to_sparse(tensor).split_listed(share, ratio, rng)
 
 
 def hide(X: Any, mask: npt.ArrayLike) -> Any:

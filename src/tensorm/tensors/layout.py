@@ -80,20 +80,20 @@ class Layout(NamedTuple):
         """Pack cells, a block that begins at index ``start`` of a row mode, into their place."""
         turned = bits.transpose(self.rows + self.packed)
         flat = turned.reshape(*turned.shape[: len(self.rows)], -1)
-        self._grid(words, mode, start, bits.shape[mode])[...] = pack(flat)
+        self.grid(words, mode, start, bits.shape[mode])[...] = pack(flat)
 
     def write_ones(self, words: Words, mode: int, stop: int) -> None:
         """Set every cell before index ``stop`` of a row mode."""
-        self._grid(words, mode, 0, stop)[...] = pack(np.ones(self.length, np.bool_))
+        self.grid(words, mode, 0, stop)[...] = pack(np.ones(self.length, np.bool_))
 
     def read(self, words: Words, mode: int, start: int, stop: int, shape: Sequence[int]) -> Bits:
         """Undo ``write`` for the indices start:stop of a row mode of a tensor of that shape."""
         order = self.rows + self.packed
-        flat = unpack(self._grid(words, mode, start, stop - start), self.length)
+        flat = unpack(self.grid(words, mode, start, stop - start), self.length)
         turned = flat.reshape([stop - start if k == mode else shape[k] for k in order])
         return turned.transpose(np.argsort(order))
 
-    def _grid(self, words: Words, mode: int, start: int, count: int) -> Words:
+    def grid(self, words: Words, mode: int, start: int, count: int) -> Words:
         """View rows as an array (row modes..., words of a row), with `count` indices of one mode."""
         at = self.rows.index(mode)
         block = (*self.sizes[:at], count, *self.sizes[at + 1 :], words_for(self.length))

@@ -16,10 +16,10 @@ def available_memory() -> int:
         return sys.maxsize
 
 
-def check_fits(what: str, need: int, remedy: str) -> None:
+def check_fits(what: str, need: int, remedy: str, detail: str = "") -> None:
     """Raise if something ("All cells take") needs more bytes than this machine has; suggest a remedy."""
     room = available_memory()
     if need > room:
         raise InputError(
-            f"{what} {need / 2**30:,.1f} GB and this machine has {room / 2**30:,.1f} GB; {remedy}."
+            f"{what} {need / 2**30:,.1f} GB{detail} and this machine has {room / 2**30:,.1f} GB; {remedy}."
         )

@@ -1,27 +1,56 @@
-"""Dense or sparse: the storage in which a sweep takes less time, as estimated (docs/performance.md).
+"""Which kind of tensor: the one whose arrays are given, or the one in which a sweep takes less time.
 
-Both give the same draws to the bit, so the choice is one of time and memory only.
+Dense and sparse tensors give the same draws to the bit, so the choice between them is one of time, as
+estimated (docs/performance.md), and memory only.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tensorm.data.coordinates import Cells
+from tensorm.errors import InputError
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.memory import available_memory
 from tensorm.tensors.protocol import Tensor
+from tensorm.tensors.relational import RelationalTensor
 from tensorm.tensors.sparse import SparseTensor
 
 SMALL, CROSSING = 40_000_000, 1 / 2500  # cells, and share of them listed, below which dense and sparse win
 MATRIX_SMALL, MATRIX_CROSSING = 2**22, 1 / 4000  # the same with two modes, where the share is per component
 
+NAMES = (  # of all arrays that a tensor may have
+    *("ones", "observed"),
+    *("one_cells", "missing_cells", "zero_cells"),
+    *("ranks", "part", "object_keys", "keys", "other_keys"),
+)
+KINDS = (DenseTensor, SparseTensor, RelationalTensor)  # each is told by the array it cannot do without
+
+
+def from_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> Tensor:
+    """Return the tensor of this shape whose ``arrays`` these are; its modes have no names or labels.
+
+    Raises
+    ------
+    InputError
+        When they are not the arrays of a tensor of this shape; the message says why, without a full stop.
+    """
+    for kind in KINDS:
+        if kind.ESSENTIAL in arrays:
+            return kind.from_arrays(arrays, shape)
+    raise InputError("it has no cells")
+
 
 def pick_storage(tensor: Tensor, n_components: int = 10) -> Tensor:
     """Return the same cells in the storage in which sweeps are faster, with about so many components."""
-    cells, listed = math.prod(tensor.shape), n_listed(tensor)
+    cells = math.prod(tensor.shape)
+    missing = cells - tensor.n_observed
+    listed = min(tensor.n_ones + missing, tensor.n_observed)  # what a sparse tensor would list
     matrix = len(tensor.shape) == 2
     small, share = (MATRIX_SMALL, MATRIX_CROSSING * n_components) if matrix else (SMALL, CROSSING)
     fits = 2 * cells // 8 < available_memory() // 4  # packed twice
@@ -30,12 +59,6 @@ def pick_storage(tensor: Tensor, n_components: int = 10) -> Tensor:
     if isinstance(tensor, DenseTensor) and cells >= small and listed < share * cells:
         return to_sparse(tensor)
     return tensor
-
-
-def n_listed(tensor: Tensor) -> int:
-    """Return how many cells a sparse tensor would list: ones and missing cells, or all observed ones."""
-    missing = math.prod(tensor.shape) - tensor.n_observed
-    return min(tensor.n_ones + missing, tensor.n_observed)
 
 
 def to_dense(tensor: SparseTensor) -> DenseTensor:

@@ -6,11 +6,11 @@ A new kind of storage is a subclass of ``Tensor`` that
 
 - has the attributes ``shape``, ``modes``, ``labels``, ``n_observed``, ``n_ones`` and ``nbytes``;
 - implements the six abstract methods: ``_update`` and ``_count`` (the work behind ``update_factor`` and
-  ``counts``), ``confusion``, ``ones_at``, ``take`` and ``blocks``.
+  ``counts``), ``confusion``, ``ones_at``, ``take`` and ``_read_slices`` (the work behind ``blocks``).
 
 Everything else has a default that is built on these. Override one where the storage allows something quicker
 (``listed_keys``, ``known_keys``, ``split``), or where the cells can be stored in another form than bits
-(``arrays``; then add the kind to arrays.py). Add it to tests/makers.py, and the contract tests run on it.
+(``arrays``; then add the kind to pick.py). Add it to tests/makers.py, and the contract tests run on it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from tensorm.errors import InputError
 from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
-from tensorm.tensors.choosing import check_room_for_mask, choose_mask
+from tensorm.tensors.choosing import choose_mask
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.memory import check_fits
 
 __all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "count_alone"]
 
@@ -145,11 +146,7 @@ class Tensor(ABC):
         return factors[pair[0]].copy()
 
     def counts(
-        self,
-        mode: int,
-        factors: Factors,
-        components: Sequence[int] | None = None,
-        rows: Rows | None = None,
+        self, mode: int, factors: Factors, components: Sequence[int] | None = None, rows: Rows | None = None
     ) -> tuple[Counts, Counts]:
         """Return (pos, tot) of a mode's entries, two arrays (len(rows), len(components)) (eq. 5).
 
@@ -172,6 +169,12 @@ class Tensor(ABC):
     def confusion(self, factors: Factors) -> Confusion:
         """Count the observed cells by the value of the Boolean product and their own."""
 
+    def _confuse(self, shares: Sequence[tuple[int, int]]) -> Confusion:
+        """Return the confusion, given the ones and the observed cells that components cover, in shares."""
+        tp, covered = (sum(share) for share in zip(*shares, strict=True))
+        fp = covered - tp
+        return Confusion(tp, fp, self.n_ones - tp, self.n_observed - self.n_ones - fp)
+
     @abstractmethod
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
@@ -181,8 +184,15 @@ class Tensor(ABC):
         """Return a small tensor of the cells with these indices along each mode."""
 
     @abstractmethod
+    def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
+        """Return the ones and the observed cells of some slices of mode 0."""
+
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
         """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
+        step = max(1, max_cells // math.prod(self.shape[1:]))
+        for start in range(0, self.shape[0], step):
+            stop = min(start + step, self.shape[0])
+            yield slice(start, stop), *self._read_slices(start, stop)
 
     def times_counted(self, mode: int) -> int:
         """Return how often a cell counts when the counts of all rows of a mode are added up."""
@@ -224,21 +234,19 @@ class Tensor(ABC):
 
     def listed_keys(self, unlisted: str = "missing") -> tuple[Keys, Keys]:
         """Return the sorted keys of all cells but those that are "missing", or "zero": ones, then others."""
-        ones, others = [], []
-        for where, bits, observed in self.blocks():
-            ones.append(_keys(bits, where.start, self.shape))
-            others.append(
-                _keys(observed & ~bits if unlisted == "missing" else ~observed, where.start, self.shape)
-            )
-        return np.concatenate(ones), np.concatenate(others)
+        found: tuple[list[Keys], list[Keys]] = [], []
+        for where, ones, observed in self.blocks():
+            others = observed & ~ones if unlisted == "missing" else ~observed
+            for keys, bits in zip(found, (ones, others), strict=True):
+                keys.append(np.flatnonzero(bits) + where.start * math.prod(self.shape[1:]))
+        return np.concatenate(found[0]), np.concatenate(found[1])
 
     def known_keys(self, mode: int, n: int) -> Keys:
         """Return the keys of the cells of slice n of a mode that are known: its ones, and zeros if listed."""
         part = [every(size) for size in self.shape]
         part[mode] = np.array([n])
-        (_, ones, _), *_ = self.take(part).blocks(math.prod(self.shape))
-        columns = [*np.nonzero(ones)]
-        columns[mode] = np.full_like(columns[0], n)
+        columns = [*np.nonzero(self.read_cells(part) == 1)]
+        columns[mode] += n
         return key_of(columns, self.shape)
 
     def sample_slices(self, n_cells: int) -> Rows | None:
@@ -251,17 +259,17 @@ class Tensor(ABC):
         return np.concatenate([np.hstack(self.counts(mode, everything)) for mode in range(len(self.shape))])
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that the cells follow from, for ``from_arrays`` (arrays.py).
+        """Return all that the cells follow from, for ``from_arrays`` (pick.py).
 
         Here the ones and, if any cell is missing, the observed cells: a row of bits for each slice of mode 0.
         """
-        planes = [[_pack_slices(bits) for bits in block] for _, *block in self.blocks()]
+        planes = [
+            [np.packbits(bits.reshape(len(bits), -1), axis=1, bitorder="little") for bits in block]
+            for _, *block in self.blocks()
+        ]
         ones, observed = (np.concatenate(plane) for plane in zip(*planes, strict=True))
-        return (
-            {"ones": ones, "observed": observed}
-            if self.n_observed < math.prod(self.shape)
-            else {"ones": ones}
-        )
+        missing = self.n_observed < math.prod(self.shape)
+        return {"ones": ones, "observed": observed} if missing else {"ones": ones}
 
     def digest(self) -> str:
         """Return a short text that is the same only for the same cells in the same storage."""
@@ -287,7 +295,8 @@ class Tensor(ABC):
         self, share: float, rng: np.random.Generator, pair: Pair | None = None, stratify: bool = False
     ) -> tuple[Bits, Bits]:
         """Return a mask of the cells that ``split`` holds out, and which cells are 1."""
-        check_room_for_mask(self.shape)
+        cells, remedy = math.prod(self.shape), "use hold_out, also of a RelationalTensor, or a part of X"
+        check_fits(f"A mask of {cells:,} cells takes", 6 * cells, remedy, " to make")
         ones, observed = np.empty((2, *self.shape), np.bool_)
         for where, *block in self.blocks():
             ones[where], observed[where] = block
@@ -318,26 +327,14 @@ class Tensor(ABC):
                     )
 
 
-def _keys(bits: Bits, start: int, shape: tuple[int, ...]) -> Keys:
-    first, *others = np.nonzero(bits)
-    return key_of([first + start, *others], shape)
-
-
 @cache
 def every(size: int) -> Rows:
     """Return the numbers of all rows, the same array each time."""
     return np.arange(size)
 
 
-def _pack_slices(bits: Bits) -> npt.NDArray[np.uint8]:
-    return np.packbits(bits.reshape(len(bits), -1), axis=1, bitorder="little")
-
-
 def count_alone(
-    tensor: Tensor,
-    factors: Factors,
-    members: Bits,
-    components: Sequence[int] | None = None,
+    tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
 ) -> tuple[Counts, Counts]:
     """Return for each component the ones and the zeros that it alone covers.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.inputs import Matrix
+from tensorm.data.inputs import Matrix, read_matrix
 from tensorm.errors import InputError
 from tensorm.tensors.bits import Bits, words_for
 from tensorm.tensors.layout import TAIL
@@ -16,81 +17,51 @@ from tensorm.tensors.layout import TAIL
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.unsignedinteger]
 Bytes = npt.NDArray[np.uint8]
+Index = npt.NDArray[np.intp]
+Values = npt.NDArray[Any]
+Scale = Callable[[Values], Values]  # makes the values of some objects, (n, A), comparable across attributes
 
 AT_ONCE = 2**20  # numbers that are looked at together
 DIGITS = 12  # decimals of a z-score; what comes after them is mostly rounding
 
 
-class Scale(Protocol):
-    """How the values of an attribute become comparable with those of others."""
-
-    def apply(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Scale the values of some objects, (n, A)."""
-        ...
-
-
-class AsTheyAre:
-    """Values of attributes that are comparable already."""
-
-    def apply(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the values."""
-        return values
+def fit_scale(normalise: str | None, matrix: Matrix) -> Scale:
+    """Return the scale of a matrix: by "zscore", by "rank", or None to leave values as they are."""
+    if normalise is None:
+        return np.asarray
+    return _fit_zscores(matrix) if normalise == "zscore" else partial(_place, list(_sorted_columns(matrix)))
 
 
-class ZScores(NamedTuple):
-    """Distances from the mean of an attribute in standard deviations; 0 where all values are the same.
+def _fit_zscores(matrix: Matrix) -> Scale:
+    """Return distances from the mean of an attribute in standard deviations; 0 where all are the same.
 
     Attributes with the same values in another order, or in another unit, must be tied where they are equal:
     rounding errors would say, alike for all objects, that one is above the other.
     """
-
-    mean: Floats
-    spread: Floats  # infinite where all values are the same
-
-    @classmethod
-    def of(cls, matrix: Matrix) -> ZScores:
-        """Work out the means and spreads of a matrix."""
-        A = matrix.values.shape[1]
-        mean, spread = np.zeros(A), np.full(A, np.inf)
-        for where, values, absent in _columns(matrix):
-            for a, column, gone in zip(range(where.start, where.stop), values.T, absent.T, strict=True):
-                seen = np.sort(column[~gone]).astype(np.float64)  # the order must not change how sums round
-                if seen.size == 0 or seen[0] == seen[-1]:
-                    continue
-                with np.errstate(over="ignore", invalid="ignore"):
-                    mean[a], deviation = seen.mean(), seen.std()
-                if not np.isfinite(deviation):
-                    raise InputError(
-                        "matrix holds values too large to be scaled; divide all of them by one number."
-                    )
-                spread[a] = deviation or np.inf
-        return cls(mean, spread)
-
-    def apply(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Scale the values of some objects."""
-        return np.round((values - self.mean) / self.spread, DIGITS)
+    mean, spread = np.zeros(matrix.shape[1]), np.full(matrix.shape[1], np.inf)
+    for a, column in enumerate(_sorted_columns(matrix)):
+        seen = column.astype(np.float64)  # sorted, since the order must not change how sums round
+        if seen.size == 0 or seen[0] == seen[-1]:
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean[a], deviation = seen.mean(), seen.std()
+        if not np.isfinite(deviation):
+            raise InputError("matrix holds values too large to be scaled; divide all of them by one number.")
+        spread[a] = deviation or np.inf
+    return partial(_standardise, mean, spread)
 
 
-class Positions(NamedTuple):
-    """Shares of an attribute's values that lie below, ties counted half."""
+def _standardise(mean: Floats, spread: Floats, values: Values) -> Values:
+    return np.round((values - mean) / spread, DIGITS)
 
-    values: tuple[npt.NDArray[Any], ...]  # of each attribute, sorted
 
-    @classmethod
-    def of(cls, matrix: Matrix) -> Positions:
-        """Sort the values of each attribute of a matrix."""
-        found: list[npt.NDArray[Any]] = []
-        for _, values, absent in _columns(matrix):
-            found += [np.sort(column[~gone]) for column, gone in zip(values.T, absent.T, strict=True)]
-        return cls(tuple(found))
-
-    def apply(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Place the values of some objects."""
-        places = np.empty(values.shape)
-        for column, known, place in zip(values.T, self.values, places.T, strict=True):
-            below, up_to = (np.searchsorted(known, column, side) for side in ("left", "right"))
-            place[...] = (below + up_to) / max(1, 2 * len(known))
-        return places
+def _place(known: list[Values], values: Values) -> Values:
+    """Return the shares of an attribute's known values that lie below, ties counted half."""
+    places = np.empty(values.shape)
+    for column, ordered, place in zip(values.T, known, places.T, strict=True):
+        below, up_to = (np.searchsorted(ordered, column, side) for side in ("left", "right"))
+        place[...] = (below + up_to) / max(1, 2 * len(ordered))
+    return places
 
 
 class RankTable(NamedTuple):
@@ -98,10 +69,10 @@ class RankTable(NamedTuple):
 
     flat: Integers  # object after object, each filled up to whole words; and some more to read past the end
     alone: Bytes  # (O, A) 1 where no other rank of the object is equal, and none absent
-    numbers: npt.NDArray[np.intp]  # of the attributes in the matrix
+    numbers: Index  # of the attributes in the matrix
 
     @classmethod
-    def empty(cls, n_objects: int, numbers: npt.NDArray[np.intp], kind: npt.DTypeLike) -> RankTable:
+    def empty(cls, n_objects: int, numbers: Index, kind: npt.DTypeLike) -> RankTable:
         """Return a table with every rank absent; it begins at a cache line."""
         size = n_objects * 64 * words_for(len(numbers)) + 64 * TAIL
         room = np.full(size + 32, absent_rank(np.dtype(kind)), kind)
@@ -121,17 +92,12 @@ class RankTable(NamedTuple):
         rows = self.flat[: n_objects * self.stride].reshape(n_objects, self.stride)
         return rows[:, :n_attributes]
 
-    def take(
-        self, objects: npt.NDArray[np.intp] | None, attributes: npt.NDArray[np.intp] | None
-    ) -> RankTable:
-        """Return a table with some of the ranks, or this one if that means all (None)."""
-        if objects is None and attributes is None:
+    def take(self, objects: Index | slice, attributes: Index | slice) -> RankTable:
+        """Return a table with some of the ranks, or this one if that means all (a slice)."""
+        if isinstance(objects, slice) and isinstance(attributes, slice):
             return self
-        numbers = self.numbers if attributes is None else self.numbers[attributes]
-        new = RankTable.empty(len(self.alone) if objects is None else len(objects), numbers, self.flat.dtype)
-        for mine, theirs in ((new.ranks, self.ranks), (new.alone, self.alone)):
-            some = theirs if objects is None else theirs[objects]
-            mine[...] = some if attributes is None else some[:, attributes]
+        new = RankTable.empty(len(self.alone[objects]), self.numbers[attributes], self.flat.dtype)
+        new.ranks[...], new.alone[...] = (table[objects][:, attributes] for table in (self.ranks, self.alone))
         return new
 
     def find(self, others: RankTable) -> npt.NDArray[np.int64]:
@@ -158,33 +124,33 @@ def rank_matrix(matrix: Matrix, scale: Scale) -> tuple[RankTable, bool]:
     """
     O, A = matrix.values.shape
     few, many = np.dtype(np.uint16), np.dtype(np.uint32)
-    table, gaps, top = RankTable.empty(O, np.arange(A), many if absent_rank(few) < A else few), False, 0
-    for where in _steps(O, A):
-        absent, values = _absent(matrix, (where, slice(None))), matrix.values[where]
+    table, top = RankTable.empty(O, np.arange(A), many if absent_rank(few) < A else few), 0
+    step, missing = max(1, AT_ONCE // A), _absent(matrix)
+    for start in range(0, O, step):
+        where = slice(start, start + step)
+        absent, values = missing[where], matrix.values[where]
         holes = absent.any(axis=1, keepdims=True)
-        ranks, alone = _rank(scale.apply(np.where(absent, 0, values) if holes.any() else values))
-        top, gaps = max(top, int(ranks.max())), gaps or bool(holes.any())
+        ranks, alone = _rank(scale(np.where(absent, 0, values) if holes.any() else values))
+        top = max(top, int(ranks.max()))
         table.ranks[where] = np.where(absent, absent_rank(table.flat.dtype), ranks)
         table.alone[where] = alone & ~holes
     if table.flat.dtype == many and top < absent_rank(few):
         narrow = RankTable.empty(O, table.numbers, few)
         narrow.ranks[...] = np.minimum(table.ranks, absent_rank(few))
-        return narrow._replace(alone=table.alone), gaps
-    return table, gaps
+        table = narrow._replace(alone=table.alone)
+    return table, bool(missing.any())
 
 
-def check_finite(matrix: Matrix) -> None:
-    """Raise if a value is infinite."""
-    if matrix.values.dtype.kind != "f":
-        return
-    for where in _steps(*matrix.values.shape):
-        wrong = np.isinf(matrix.values[where]) & ~_absent(matrix, (where, slice(None)))
-        if wrong.any():
-            o, a = np.argwhere(wrong)[0]
-            raise InputError(
-                f"matrix holds {matrix.values[where][o, a]} at {(int(o) + where.start, int(a))}; give finite "
-                "numbers, or NaN for missing."
-            )
+def read_numbers(given: Any) -> Matrix:
+    """Return a matrix of objects by attributes, or raise if a value is infinite."""
+    matrix = read_matrix(given)
+    wrong = np.argwhere(np.isinf(matrix.values) & ~_absent(matrix))
+    if len(wrong):
+        o, a = map(int, wrong[0])
+        raise InputError(
+            f"matrix holds {matrix.values[o, a]} at {(o, a)}; give finite numbers, or NaN for missing."
+        )
+    return matrix
 
 
 def _rank(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], Bits]:
@@ -199,20 +165,13 @@ def _rank(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], Bits]:
     return ranks, alone
 
 
-def _columns(matrix: Matrix) -> Iterator[tuple[slice, npt.NDArray[Any], Bits]]:
-    """Yield (attributes, their values, which are missing), some attributes at a time."""
-    O, A = matrix.values.shape
-    for where in _steps(A, O):
-        yield where, matrix.values[:, where], _absent(matrix, (slice(None), where))
+def _sorted_columns(matrix: Matrix) -> Iterator[Values]:
+    """Yield the values of each attribute that are not missing, in order."""
+    for column, absent in zip(matrix.values.T, _absent(matrix).T, strict=True):
+        yield np.sort(column[~absent])
 
 
-def _absent(matrix: Matrix, where: tuple[slice, slice]) -> Bits:
-    values = matrix.values[where]
-    absent = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, np.bool_)
-    return absent if matrix.mask is None else absent | matrix.mask[where]
-
-
-def _steps(length: int, width: int) -> Iterator[slice]:
-    step = max(1, AT_ONCE // width)
-    for start in range(0, length, step):
-        yield slice(start, min(start + step, length))
+def _absent(matrix: Matrix) -> Bits:
+    """Return which values are missing, (O, A)."""
+    absent = np.isnan(matrix.values)
+    return absent if matrix.mask is None else absent | matrix.mask

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_choice, check_generator
-from tensorm.data.inputs import Matrix, check_names, read_matrix
+from tensorm.data.inputs import Matrix, check_names
 from tensorm.errors import InputError
 from tensorm.kernels import relational as kernels
 from tensorm.kernels.relational import Held, Ranks
@@ -19,21 +19,11 @@ from tensorm.tensors.bits import Bits, Words, unpack, words_for
 from tensorm.tensors.choosing import check_share
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.layout import TAIL, WIDEST, Layout
+from tensorm.tensors.layout import TAIL, WIDEST, make_layout
 from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows
-from tensorm.tensors.ranks import (
-    AsTheyAre,
-    Positions,
-    RankTable,
-    Scale,
-    ZScores,
-    absent_rank,
-    check_finite,
-    rank_matrix,
-)
+from tensorm.tensors.ranks import Index, RankTable, Scale, absent_rank, fit_scale, rank_matrix, read_numbers
 from tensorm.tensors.slices import SlicedTensor, View
 
-Index = npt.NDArray[np.intp]
 Keys = npt.NDArray[np.uint16]
 
 SHORT = 32  # attributes of a side that are quicker to count packed along the objects
@@ -50,11 +40,10 @@ class HeldPairs(NamedTuple):
     left: Keys  # (A,)
     right: Keys  # (B,)
 
-    def take(self, indices: Sequence[Index | None]) -> HeldPairs:
+    def take(self, indices: Sequence[Index | slice]) -> HeldPairs:
         """Return the same for some objects and attributes."""
-        keys = (self.objects, self.left, self.right)
-        chosen = (key if index is None else key[index] for key, index in zip(keys, indices, strict=True))
-        return HeldPairs(self.limit, self.rest, *chosen)
+        keys = zip((self.objects, self.left, self.right), indices, strict=True)
+        return HeldPairs(self.limit, self.rest, *(key[index] for key, index in keys))
 
 
 class RelationalTensor(SlicedTensor):
@@ -88,12 +77,8 @@ class RelationalTensor(SlicedTensor):
         (O, A, A).
     modes : tuple of str
         "object", "attribute" and "other attribute", or what the matrix calls them.
-    labels : tuple of ndarray or None
-        For each mode the names of its indices, or None.
-    n_observed, n_ones : int
-        Cells that are not missing, and those of them that are 1.
-    nbytes : int
-        Memory held.
+    labels, n_observed, n_ones, nbytes
+        As of ``DenseTensor``.
     """
 
     ESSENTIAL = "ranks"
@@ -111,12 +96,8 @@ class RelationalTensor(SlicedTensor):
         check_choice("ties", ties, ("missing",))
         if normalise is not None:
             check_choice("normalise", normalise, ("zscore", "rank"))
-        given = read_matrix(matrix)
-        check_finite(given)
-        scale: Scale = AsTheyAre()
-        if normalise is not None:
-            scale = ZScores.of(given) if normalise == "zscore" else Positions.of(given)
-        self._set_up(given, scale)
+        given = read_numbers(matrix)
+        self._set_up(given, fit_scale(normalise, given))
         if modes is not None:
             self.modes, _ = check_names(self.shape, modes, None)
         if labels is not None:
@@ -148,7 +129,7 @@ class RelationalTensor(SlicedTensor):
         ranks, (O, A, B) = arrays["ranks"], shape
         tensor = cls.__new__(cls)
         matrix = Matrix(ranks, ranks == absent_rank(ranks.dtype), ("object", "attribute"), (None, None))
-        tensor._set_up(matrix, AsTheyAre())
+        tensor._set_up(matrix, fit_scale(None, matrix))
         if ranks.shape[1] != A:
             tensor = tensor.take([np.arange(O), np.arange(A), np.arange(A, A + B)])
         tensor._scale = None
@@ -200,8 +181,7 @@ class RelationalTensor(SlicedTensor):
         matrix : array-like
             Objects by attributes, as for this tensor.
         """
-        given = read_matrix(matrix)
-        check_finite(given)
+        given = read_numbers(matrix)
         if self._scale is None:
             raise InputError("This tensor is a part of another; call new_objects of the whole one.")
         if given.values.shape[1] != self.shape[1]:
@@ -275,41 +255,26 @@ class RelationalTensor(SlicedTensor):
         part = None if self._part is None else self._part.take(chosen)
         new = self._with(left, right, part)
         new._scale = None
-        new.labels = tuple(
-            labels if labels is None or index is None else labels[index]
-            for labels, index in zip(self.labels, chosen, strict=True)
-        )
+        named = zip(self.labels, chosen, strict=True)
+        new.labels = tuple(None if labels is None else labels[index] for labels, index in named)
         return new
 
     def compact(self) -> SlicedTensor:
         if min(self.shape[1:]) >= SHORT:  # otherwise most bits of a word would not be used
             return self
         O, view = self.shape[0], self._views[0]
+        layout = make_layout(self.shape, view.packed)
+        layout = layout._replace(span=view.span, observed=np.zeros_like(layout.words))
         planes = self._read_words(0, 0, O)
-        _, _, n_rows, width = planes.shape
-        words = np.zeros((2, O * n_rows * width + TAIL), np.uint64)
-        words[:, :-TAIL] = planes.reshape(2, -1)
-        layout = Layout(
-            packed=view.packed,
-            rows=(0, *view.rows),
-            sizes=(O, n_rows),
-            strides=(n_rows * width, width),
-            length=self.shape[view.packed[0]],
-            span=view.span,
-            words=words[0],
-            observed=words[1],
-        )
+        for words, plane in zip((layout.words, layout.observed), planes, strict=True):
+            layout.grid(words, 0, 0, O)[...] = plane[..., : words_for(layout.length)]
         return DenseTensor.of_layout(layout, self)
 
-    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        O, A, B = self.shape
-        step = max(1, max_cells // (A * B))
-        for start in range(0, O, step):
-            stop = min(start + step, O)
-            ones, observed = self._read(0, start, stop)
-            if self._views[0].packed == (1,):
-                ones, observed = ones.swapaxes(1, 2), observed.swapaxes(1, 2)
-            yield slice(start, stop), np.ascontiguousarray(ones), np.ascontiguousarray(observed)
+    def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
+        ones, observed = self._read(0, start, stop)
+        if self._views[0].packed == (1,):
+            ones, observed = ones.swapaxes(1, 2), observed.swapaxes(1, 2)
+        return np.ascontiguousarray(ones), np.ascontiguousarray(observed)
 
     def _read(self, mode: int, start: int, stop: int) -> tuple[Bits, Bits]:
         """Return the ones and the observed cells of some slices, (slices, rows, cells of a row)."""
@@ -369,16 +334,13 @@ class RelationalTensor(SlicedTensor):
         """Ones and observed cells of each object, (2, O)."""
         counts = np.zeros((2, self.shape[0]), np.int64)
         if self._part is not None:
-            self._covered(Factors.full(self.shape), counts)
+            self._cover(Factors.full(self.shape), counts)
             return counts
         sides = self._left.ranks, self._right.ranks
         absent = absent_rank(self._left.flat.dtype)
         levels = 1 + max(int(side.max(where=side < absent, initial=0)) for side in sides)
         kernels.count_pairs(counts, *sides, levels)
         return counts
-
-    def _ones_of_slices(self) -> npt.NDArray[np.int64]:
-        return np.asarray(self._slice_counts[0])
 
     def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[Index]:
         one = self.take([np.array([n]), *(np.arange(size) for size in self.shape[1:])])
@@ -404,6 +366,6 @@ def _check_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]
         raise InputError("the keys of the part are missing, or do not fit")
 
 
-def _unless_all(index: Index, size: int) -> Index | None:
-    """Return an index, or None if it is every one in its order."""
-    return None if len(index) == size and np.array_equal(index, np.arange(size)) else index
+def _unless_all(index: Index, size: int) -> Index | slice:
+    """Return an index, or a slice if it is every one in its order."""
+    return slice(None) if np.array_equal(index, np.arange(size)) else index

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any, NamedTuple, Protocol
 
@@ -146,9 +146,9 @@ class ShardedTensor(Tensor):
         return f"{type(self).__name__}(shape={self.shape}, {counts})"
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        if mode == 0:
-            return self._update_there(factors, rule, stream, rows)
-        return self._update_here(mode, factors, rule, stream, rows)
+        if mode:
+            return self._update_here(mode, factors, rule, stream, rows)
+        return self._update_there(factors, rule, stream, rows)
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         return self._ask_counts(mode, factors, components, rows, False)[0]
@@ -162,27 +162,19 @@ class ShardedTensor(Tensor):
 
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         places = self._split(ranks, self._ones_before)
-        calls = [
-            (ranks[place] - before,) if len(place) else None
-            for place, before in zip(places, self._ones_before, strict=False)
-        ]
+        calls = [(ranks[at] - before,) for at, before in zip(places, self._ones_before, strict=False)]
         cells = np.empty((len(ranks), len(self.shape)), np.intp)
-        for place, found, start in zip(places, self._host.ask("ones_at", calls), self._edges, strict=False):
-            if found is not None:
-                cells[place] = found
-                cells[place, 0] += start
+        for at, shard, found in self._ask("ones_at", places, calls):
+            cells[at] = found
+            cells[at, 0] += self._edges[shard]
         return cells
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
-        ones, observed = self._cells(indices)
-        return DenseTensor(np.ma.array(ones.astype(np.int8), mask=~observed))
+        ones, observed = self._read(indices)
+        return DenseTensor(np.ma.array(ones, mask=~observed))
 
-    def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        step = max(1, max_cells // math.prod(self.shape[1:]))
-        others = [np.arange(size) for size in self.shape[1:]]
-        for start in range(0, self.shape[0], step):
-            stop = min(start + step, self.shape[0])
-            yield slice(start, stop), *self._cells([np.arange(start, stop), *others])
+    def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
+        return self._read([np.arange(start, stop), *(every(size) for size in self.shape[1:])])
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         return {"fingerprint": self.fingerprint()}  # the cells stay where they are
@@ -192,18 +184,14 @@ class ShardedTensor(Tensor):
 
     def _update_there(self, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Mode 0: each shard decides its own rows, with the numbers that they have in the whole."""
-        places = self._split(rows, self._edges)
-        calls: list[tuple[Any, ...] | None] = []
-        for place, own, start in zip(places, self._split_factors(factors), self._edges, strict=False):
+        places, calls = self._split(rows, self._edges), []
+        for at, own, start in zip(places, self._split_factors(factors), self._edges, strict=False):
             prior = rule.prior[start : start + len(own[0])] if len(rule.prior) > 1 else rule.prior
             there = stream._replace(first=stream.first + int(start))
-            some = _some(rows[place] - start, len(own[0]))
-            question = (own, rule._replace(prior=prior), there, some)
-            calls.append(question if len(place) else None)
+            calls.append((own, rule._replace(prior=prior), there, _some(rows[at] - start, len(own[0]))))
         factor = factors[0].copy()
-        for place, new in zip(places, self._host.ask("update", calls), strict=True):
-            if new is not None:
-                factor[rows[place]] = new
+        for at, _, new in self._ask("update", places, calls):
+            factor[rows[at]] = new
         return factor
 
     def _update_here(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
@@ -236,39 +224,41 @@ class ShardedTensor(Tensor):
 
     def _ask_counts(self, mode: int, factors: Factors, chosen: Rows, rows: Rows, confused: bool) -> Counted:
         """Return (pos, tot) as one array (2, rows, components), summed or joined over the shards."""
+        places, starts = [every(len(rows))] * self.n_shards, np.zeros_like(self._edges)
         if mode == 0:
-            places = self._split(rows, self._edges)
-            wanted = [rows[place] - start for place, start in zip(places, self._edges, strict=False)]
-        else:
-            places, wanted = [every(len(rows))] * self.n_shards, [rows] * self.n_shards
+            places, starts = self._split(rows, self._edges), self._edges
         calls = [
-            (mode, own, chosen, _some(some, len(own[mode])), confused) if len(some) else None
-            for own, some in zip(self._split_factors(factors), wanted, strict=True)
+            (mode, own, chosen, _some(rows[at] - start, len(own[mode])), confused)
+            for at, own, start in zip(places, self._split_factors(factors), starts, strict=False)
         ]
         counts = np.zeros((2, len(rows), len(chosen)), np.int64)
         confusions = []
-        for place, answer in zip(places, self._host.ask("counts", calls), strict=True):
-            if answer is not None:
-                counts[:, place] += answer[0]
-                confusions.append(answer[1])
+        for at, _, (found, confusion) in self._ask("counts", places, calls):
+            counts[:, at] += found
+            confusions.append(confusion)
         return counts, _total(confusions) if confused else None
 
-    def _cells(self, indices: Sequence[Rows]) -> tuple[Bits, Bits]:
+    def _read(self, indices: Sequence[Rows]) -> tuple[Bits, Bits]:
         """Return (ones, observed) of the cells with these indices along each mode."""
-        places = self._split(indices[0], self._edges)
-        calls = [
-            ([indices[0][place] - start, *indices[1:]],) if len(place) else None
-            for place, start in zip(places, self._edges, strict=False)
-        ]
+        first, *others = indices
+        places = self._split(first, self._edges)
+        calls = [([first[at] - start, *others],) for at, start in zip(places, self._edges, strict=False)]
         ones = np.empty([len(index) for index in indices], np.bool_)
         observed = np.ones_like(ones)
-        for place, planes in zip(places, self._host.ask("cells", calls), strict=True):
-            if planes is not None:
-                shape = (len(place), *ones.shape[1:])
-                for bits, packed in zip((ones, observed), planes, strict=True):
-                    if packed is not None:
-                        bits[place] = np.unpackbits(packed, count=math.prod(shape)).reshape(shape)
+        for at, _, planes in self._ask("cells", places, calls):
+            shape = (len(at), *ones.shape[1:])
+            for bits, packed in zip((ones, observed), planes, strict=True):
+                if packed is not None:
+                    bits[at] = np.unpackbits(packed, count=math.prod(shape)).reshape(shape)
         return ones, observed
+
+    def _ask(
+        self, verb: str, places: Sequence[Rows], calls: Sequence[tuple[Any, ...]]
+    ) -> list[tuple[Rows, int, Any]]:
+        """Return (places, shard, answer) of each shard that has a place in the result."""
+        asked = [call if len(at) else None for at, call in zip(places, calls, strict=True)]
+        answers = zip(places, range(self.n_shards), self._host.ask(verb, asked), strict=True)
+        return [answer for answer in answers if len(answer[0])]
 
     def _split(self, numbers: npt.NDArray[Any], edges: npt.NDArray[np.int64]) -> list[Rows]:
         """Return for each shard where the numbers stand that lie between its edges."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -30,7 +30,7 @@ class View(NamedTuple):
 
 
 class SlicedTensor(Tensor):
-    """Verbs that need no more than a view of each mode's slices; a subclass offers what is abstract here."""
+    """Verbs that need no more than a view of each mode's slices, which a subclass offers."""
 
     _kernels: ClassVar[Any]  # the module that reads such a view
 
@@ -40,14 +40,6 @@ class SlicedTensor(Tensor):
         def _views(self) -> list[View]:
             """How the slices of each mode are read."""
 
-    @abstractmethod
-    def _ones_of_slices(self) -> npt.NDArray[np.int64]:
-        """Return the number of ones in each slice of mode 0."""
-
-    @abstractmethod
-    def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[npt.NDArray[np.intp]]:
-        """Return the indices along the other modes of some of the ones in slice n of mode 0, by number."""
-
     def cached(self, n_components: int) -> Tensor:
         large = math.prod(self.shape) * n_components >= cached.WORTH_KEEPING
         return cached.CachedCounts(self) if large else self
@@ -55,11 +47,7 @@ class SlicedTensor(Tensor):
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor = self._views[mode], factors[mode].copy()
         given = view.source, _masks(view, factors), tuple(rule), tuple(stream)
-
-        def update(start: int, stop: int) -> None:
-            self._kernels.update_rows(factor, rows[start:stop], *given)
-
-        share_rows(update, len(rows), self._threads(factors.n_components))
+        self._share(factors, rows, lambda _, some: self._kernels.update_rows(factor, some, *given))
         return factor
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
@@ -76,50 +64,48 @@ class SlicedTensor(Tensor):
         view, factor = self._views[mode], factors[mode]
         counts = np.empty((2, len(rows), len(components)), np.int64)
         given = view.source, _masks(view, factors), components
-
-        def count(start: int, stop: int) -> None:
-            some = counts[0, start:stop], counts[1, start:stop]
-            self._kernels.count_entries(some, factor, rows[start:stop], *given)
-
-        share_rows(count, len(rows), self._threads(factors.n_components))
+        count = self._kernels.count_entries
+        self._share(factors, rows, lambda at, some: count(tuple(counts[:, at]), factor, some, *given))
         return counts
 
     def confusion(self, factors: Factors) -> Confusion:
-        tp, covered = self._covered(factors, np.empty((2, self.shape[0]), np.int64))
-        fp, fn = covered - tp, self.n_ones - tp
-        return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
+        return self._confuse(self._cover(factors, np.empty((2, self.shape[0]), np.int64)))
 
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         slices = np.searchsorted(self._ones_before, ranks, side="right") - 1
         cells = np.empty((len(ranks), len(self.shape)), np.intp)
         for n in np.unique(slices):
             here = slices == n
-            found = self._find_ones(int(n), ranks[here] - self._ones_before[n])
-            cells[here] = np.stack([np.full(len(found[0]), n), *found], axis=1)
+            cells[here, 0] = n
+            cells[here, 1:] = np.transpose(self._find_ones(int(n), ranks[here] - self._ones_before[n]))
         return cells
+
+    def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> Sequence[npt.NDArray[np.intp]]:
+        """Return the indices along the other modes of some of the ones in slice n of mode 0, by number."""
+        ones = np.flatnonzero(self._read_slices(n, n + 1)[0])
+        return np.unravel_index(ones[ranks], self.shape[1:])
+
+    @cached_property
+    def _slice_counts(self) -> Counts:
+        """Ones and observed cells of each slice of mode 0, (2, N_0)."""
+        return np.array(self.counts(0, Factors.full(self.shape)))[:, :, 0]
 
     @cached_property
     def _ones_before(self) -> npt.NDArray[np.int64]:
         """For each slice of mode 0 the number of ones in the slices before it."""
-        return np.concatenate([[0], np.cumsum(self._ones_of_slices())[:-1]])
+        return np.cumsum(self._slice_counts[0]) - self._slice_counts[0]
 
-    def _covered(self, factors: Factors, counts: Counts) -> tuple[int, int]:
-        """Count the ones and the observed cells that components cover, by slices of mode 0 and in all."""
+    def _cover(self, factors: Factors, counts: Counts) -> list[tuple[int, int]]:
+        """Count the ones and the observed cells that components cover, by slices of mode 0 and in shares."""
         view, rows = self._views[0], every(self.shape[0])
-        given = view.source, _masks(view, factors)
+        given, count = (view.source, _masks(view, factors)), self._kernels.count_covered
+        return self._share(factors, rows, lambda _, some: count(counts, factors[0], some, *given))
 
-        def count(start: int, stop: int) -> tuple[int, int]:
-            covered: tuple[int, int] = self._kernels.count_covered(
-                counts, factors[0], rows[start:stop], *given
-            )
-            return covered
-
-        shares = share_rows(count, self.shape[0], self._threads(factors.n_components))
-        ones, observed = (sum(share) for share in zip(*shares, strict=True))
-        return ones, observed
-
-    def _threads(self, n_components: int) -> int:
-        return self._n_threads if math.prod(self.shape) * n_components >= WORTH_THREADS else 1
+    def _share(self, factors: Factors, rows: Rows, work: Callable[[slice, Rows], Any]) -> list[Any]:
+        """Call ``work`` on shares of the rows: where they stand among these, and the rows."""
+        large = math.prod(self.shape) * factors.n_components >= WORTH_THREADS
+        n_threads = self._n_threads if large else 1
+        return share_rows(lambda i, j: work(slice(i, j), rows[i:j]), len(rows), n_threads)
 
 
 def _masks(view: View, factors: Factors) -> tuple[Any, ...]:

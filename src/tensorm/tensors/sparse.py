@@ -10,14 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_choice
-from tensorm.data.coordinates import (
-    MOST_CELLS,
-    Cells,
-    Listing,
-    check_shape,
-    key_of,
-    list_cells,
-)
+from tensorm.data.coordinates import MOST_CELLS, Cells, Listing, check_shape, key_of, list_cells
 from tensorm.data.inputs import Labels, check_names
 from tensorm.errors import InputError
 from tensorm.kernels import sparse as kernel
@@ -61,18 +54,10 @@ class SparseTensor(Tensor):
 
     Attributes
     ----------
-    shape : tuple of int
-        Sizes of the modes.
-    modes : tuple of str
-        Their names.
-    labels : tuple of ndarray or None
-        For each mode the names of its indices, or None.
+    shape, modes, labels, n_observed, n_ones, nbytes
+        As of ``DenseTensor``.
     unlisted : str
         "zero" or "missing".
-    n_observed, n_ones : int
-        Cells that are not missing, and those of them that are 1.
-    nbytes : int
-        Memory held.
 
     Examples
     --------
@@ -98,9 +83,8 @@ class SparseTensor(Tensor):
         self.unlisted = check_choice("unlisted", unlisted, ("zero", "missing"))
         if missing is not None and unlisted == "missing":
             raise InputError("missing is given, but unlisted cells are missing anyway; leave it out.")
-        self.shape = check_shape(shape)
-        self.modes, self.labels = check_names(self.shape, modes, labels)
-        self._store(list_cells(coords, self.shape, values, missing))
+        sizes = check_shape(shape)
+        self._store(list_cells(coords, sizes, values, missing), sizes, *check_names(sizes, modes, labels))
 
     @classmethod
     def from_listing(cls, listing: Listing) -> Self:
@@ -115,19 +99,20 @@ class SparseTensor(Tensor):
     ) -> Self:
         """Return a tensor of cells that are checked already."""
         tensor = cls.__new__(cls)
-        tensor.shape, tensor.modes, tensor.labels, tensor.unlisted = shape, modes, labels, unlisted
-        tensor._store(cells)
+        tensor.unlisted = unlisted
+        tensor._store(cells, shape, modes, labels)
         return tensor
 
-    def _store(self, cells: Cells) -> None:
-        implied = self.unlisted == "zero"  # then zeros that are listed say nothing new, else missing cells
-        others = cells.missing if implied else cells.zeros
-        self._edges = np.concatenate([[0], np.cumsum(self.shape)])
-        kinds = (cells.ones, others)
-        self._lists = [tuple(self._arrange(keys, mode) for keys in kinds) for mode in range(len(self.shape))]
-        self.n_ones = len(cells.ones)
-        self.n_observed = math.prod(self.shape) - len(others) if implied else len(cells.ones) + len(others)
-        self.lists_observed = not implied
+    def _store(self, cells: Cells, shape: tuple[int, ...], modes: tuple[str, ...], labels: Labels) -> None:
+        self.shape, self.modes, self.labels = shape, modes, labels
+        self.lists_observed = self.unlisted == "missing"
+        ones = cells.ones  # beside them, only cells are listed that differ from those that are not
+        others = cells.zeros if self.lists_observed else cells.missing
+        self._edges = np.concatenate([[0], np.cumsum(shape)])
+        self._lists = [[self._arrange(keys, mode) for keys in (ones, others)] for mode in range(len(shape))]
+        self.n_ones, self.n_observed = len(ones), math.prod(shape) - len(others)
+        if self.lists_observed:
+            self.n_observed = len(ones) + len(others)
 
     def _arrange(self, keys: Keys, mode: int) -> Listed:
         firsts = np.zeros(self.shape[mode] + 1, np.int64)
@@ -165,35 +150,25 @@ class SparseTensor(Tensor):
     def confusion(self, factors: Factors) -> Confusion:
         mode = int(np.argmin(self.shape))  # the others' index tuples are grouped, the more the better
         listing, factor = self._listing(mode, factors), factors[mode]
-        shares = self._share(mode, every(len(factor)), lambda some: kernel.count_rows(factor, some, listing))
-        tp, covered = (sum(share) for share in zip(*shares, strict=True))
-        fp, fn = covered - tp, self.n_ones - tp
-        return Confusion(tp, fp, fn, self.n_observed - self.n_ones - fp)
+        rows = every(len(factor))
+        return self._confuse(self._share(mode, rows, lambda some: kernel.count_rows(factor, some, listing)))
 
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         return self._cells(self._lists[0][0], ranks)
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
-        ones, others = (self._inside(listed, indices) for listed in self._lists[0])
-        shape = [len(index) for index in indices]
-        cells, mask = np.zeros(shape, np.int8), np.full(shape, self.lists_observed)
-        mask[others] = not self.lists_observed
-        cells[ones], mask[ones] = 1, False
-        return DenseTensor(np.ma.array(cells, mask=mask))
-
-    def listed(self) -> tuple[Keys, Keys]:
-        """Return the numbers in the tensor of the ones, and of the zeros or missing cells that are listed."""
-        ones, others = (
-            key_of([*self._cells(listed, np.arange(len(listed.cells))).T], self.shape)
-            for listed in self._lists[0]
-        )
-        return ones, others
+        ones, observed = self._read(indices)
+        return DenseTensor(np.ma.array(ones, mask=~observed))
 
     def listed_keys(self, unlisted: str = "missing") -> tuple[Keys, Keys]:
-        return self.listed() if unlisted == self.unlisted else super().listed_keys(unlisted)
+        if unlisted != self.unlisted:
+            return super().listed_keys(unlisted)
+        cells = (self._cells(listed, np.arange(len(listed.cells))) for listed in self._lists[0])
+        ones, others = (key_of([*indices.T], self.shape) for indices in cells)
+        return ones, others
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        ones, others = self.listed()
+        ones, others = self.listed_keys(self.unlisted)
         return {"one_cells": ones, OTHERS[self.unlisted]: others}
 
     @classmethod
@@ -204,12 +179,14 @@ class SparseTensor(Tensor):
             raise InputError("it has too many cells" if unlisted else "the list of other cells is missing")
         ones, others = arrays["one_cells"], arrays[OTHERS[unlisted]]
         for keys in (ones, others):
-            if keys.dtype != np.int64 or keys.ndim != 1 or not _in_order(keys, math.prod(shape)):
+            if keys.dtype != np.int64 or keys.ndim != 1 or (keys[1:] <= keys[:-1]).any():
+                raise InputError("a list of cells is not in order")
+            if len(keys) and not (keys[0] >= 0 and keys[-1] < math.prod(shape)):
                 raise InputError("a list of cells is not in order")
         if np.intersect1d(ones, others, assume_unique=True).size:
             raise InputError("a cell has two values")
-        names = tuple(f"mode {k}" for k in range(len(shape)))
-        return cls.from_cells(Cells.of(unlisted, ones, others), shape, unlisted, names, (None,) * len(shape))
+        cells, names = Cells.of(unlisted, ones, others), check_names(shape, None, None)
+        return cls.from_cells(cells, shape, unlisted, *names)
 
     def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
         if self.lists_observed and pair is None:
@@ -218,7 +195,7 @@ class SparseTensor(Tensor):
 
     def split_listed(self, share: float, zeros: float, rng: np.random.Generator) -> HeldOut:
         """Hold out listed cells, and so many zeros for each one where zeros are not listed."""
-        ones, others = self.listed()
+        ones, others = self.listed_keys(self.unlisted)
         hidden = draw_share(len(ones), share, rng)
         if self.unlisted == "zero":
             count = round(zeros * np.count_nonzero(hidden))
@@ -247,22 +224,22 @@ class SparseTensor(Tensor):
         return key_of([*np.insert(others, mode, n, axis=1).T], self.shape)
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
-        inner = math.prod(self.shape[1:])
         if math.prod(self.shape) > MOST_UNPACKED:
             raise InputError(
                 f"X has {math.prod(self.shape):,} cells, too many to go through one by one; "
                 "take some of them by their indices, as hold_out does."
             )
-        step = max(1, max_cells // inner)
-        for start in range(0, self.shape[0], step):
-            stop = min(start + step, self.shape[0])
-            ones, others = np.zeros((2, (stop - start) * inner), np.bool_)
-            for bits, listed in zip((ones, others), self._lists[0], strict=True):
-                ranks = np.arange(listed.firsts[start], listed.firsts[stop])
-                bits[key_of([*self._cells(listed, ranks).T], self.shape) - start * inner] = True
-            observed = ~others if self.unlisted == "zero" else ones | others
-            shape = (stop - start, *self.shape[1:])
-            yield slice(start, stop), ones.reshape(shape), observed.reshape(shape)
+        return super().blocks(max_cells)
+
+    def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
+        return self._read([np.arange(start, stop), *(every(size) for size in self.shape[1:])])
+
+    def _read(self, indices: Sequence[Rows]) -> tuple[Bits, Bits]:
+        """Return (ones, observed) of the cells with these indices along each mode."""
+        ones, others = np.zeros((2, *map(len, indices)), np.bool_)
+        for bits, listed in zip((ones, others), self._lists[0], strict=True):
+            bits[self._inside(listed, indices)] = True
+        return ones, ones | others if self.lists_observed else ~others
 
     def _cells(self, listed: Listed, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         """Return the indices (n, K) of cells by their rank in a list of mode 0, in the order of the ranks."""
@@ -298,8 +275,3 @@ class SparseTensor(Tensor):
         n_threads = self._n_threads if effort[-1] >= WORTH_THREADS else 1
         edges = np.searchsorted(effort, effort[-1] * np.arange(n_threads + 1) // n_threads)
         return share_rows(lambda i, j: work(chosen[edges[i] : edges[j]]), n_threads, n_threads)
-
-
-def _in_order(keys: Keys, volume: int) -> bool:
-    """Whether each key is above the last, and all are those of cells."""
-    return not len(keys) or bool(keys[0] >= 0 and keys[-1] < volume and (keys[1:] > keys[:-1]).all())

@@ -12,7 +12,8 @@ import copy
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -26,12 +27,15 @@ PATIENCE = 1.0  # seconds before checking whether a worker that has not answered
 class ShardActor(Shard):
     """A shard on a worker. It returns errors and does not raise them: what is raised is Dask's."""
 
-    def __init__(self, part: Any, number: int, load: Callable[[Any], Any]) -> None:
+    def __init__(self, part: Any, number: int) -> None:
         from distributed import get_worker
+
+        from tensorm.tensors.read import read
 
         self._failure: Exception | None = None
         try:
-            super().__init__(load(part).with_threads(get_worker().state.nthreads))
+            tensor = read(part() if callable(part) else part)
+            super().__init__(tensor.with_threads(get_worker().state.nthreads))
         except Exception as error:
             self._failure = _in_one_sentence(error, number)
 
@@ -60,14 +64,14 @@ class Workers:
     ----------
     client : distributed.Client
     parts : sequence
-        What ``load`` turns into tensors on the workers; a Dask collection is computed there, too.
-    load : callable
+        What workers read: a path, a function that returns an array or a tensor, or one of these. A Dask
+        collection is computed there, too.
     timeout : float
         Seconds that a call may take, including loading a lost part again.
     """
 
-    def __init__(self, client: Any, parts: Sequence[Any], load: Callable[[Any], Any], timeout: float) -> None:
-        self._client, self._parts, self._load, self._timeout = client, parts, load, timeout
+    def __init__(self, client: Any, parts: Sequence[Any], timeout: float) -> None:
+        self._client, self._parts, self._timeout = client, parts, timeout
         self._places: list[Place | None] = [None] * len(parts)
         self._moving = threading.Lock()
         with self._deadline() as end:
@@ -79,50 +83,39 @@ class Workers:
         left = [number for number, call in enumerate(calls) if call is not None]
         with self._deadline() as end:
             while left:
-                asked = [(number, self._places[number]) for number in left]
-                waiting = [_send(place, verb, calls[number]) for number, place in asked]
-                lost: list[tuple[int, Place | None]] = []
-                for (number, place), answer in zip(asked, waiting, strict=True):
-                    good, value = _receive(answer, place, end)
+                places = {number: self._places[number] for number in left}
+                sent = {number: _send(place, verb, calls[number]) for number, place in places.items()}
+                left = []
+                for number, place in places.items():
+                    good, value = _receive(sent[number], place, end)
                     if good is None:
-                        lost.append((number, place))
+                        left.append(number)
                     elif good:
                         answers[number] = value
                     else:
                         raise value
-                if lost:
-                    self._replace(lost, end)
-                left = [number for number, _ in lost]
+                if left:
+                    with self._moving:  # another chain may have loaded a lost part again already
+                        self._settle(
+                            [number for number in left if self._places[number] is places[number]], end
+                        )
         return answers
-
-    def _replace(self, lost: Sequence[tuple[int, Place | None]], end: float) -> None:
-        """Load parts again that were lost, unless another chain has done so already."""
-        with self._moving:
-            gone = [number for number, place in lost if self._places[number] is place]
-            for number in gone:
-                self._places[number] = None
-            self._settle(gone, end)
 
     def _settle(self, numbers: list[int], end: float) -> None:
         """Load parts, side by side, each where there are fewest."""
+        for number in numbers:
+            self._places[number] = None
         while numbers:
-            workers = self._wait_for_workers(end)
-            load = dict.fromkeys(workers, 0)
-            for place in self._places:
-                if place is not None and place.worker in load:
-                    load[place.worker] += 1
-            begun = []
+            load = Counter(place.worker for place in self._places if place is not None)
+            workers, begun = self._wait_for_workers(end), []
             for number in numbers:
-                worker = min(load, key=load.__getitem__)
+                worker = min(workers, key=lambda address: load[address])
                 load[worker] += 1
                 begun.append((number, worker, self._begin(number, worker)))
-            numbers = []
             for number, worker, future in begun:
                 actor = self._finish(number, worker, future, end)
-                if actor is None:
-                    numbers.append(number)
-                else:
-                    self._places[number] = Place(worker, future, actor)
+                self._places[number] = None if actor is None else Place(worker, future, actor)
+            numbers = [number for number in numbers if self._places[number] is None]
 
     def _begin(self, number: int, worker: str) -> Any:
         from dask.base import is_dask_collection
@@ -133,9 +126,7 @@ class Workers:
         elif not callable(part):
             part = self._client.scatter(part, hash=False)  # cells that the client holds
         key = f"tensorm-shard-{number}-{uuid.uuid4().hex}"
-        return self._client.submit(
-            ShardActor, part, number, self._load, actor=True, key=key, workers=[worker]
-        )
+        return self._client.submit(ShardActor, part, number, actor=True, key=key, workers=[worker])
 
     def _finish(self, number: int, worker: str, future: Any, end: float) -> Any:
         """Return the actor, or None if its worker was lost meanwhile."""
@@ -143,21 +134,19 @@ class Workers:
 
         while True:
             try:
-                actor = future.result(timeout=min(PATIENCE, _left(end)))
+                actor = future.result(timeout=_patience(end))
                 with self._client.as_current():  # an actor speaks through the client it is made under
                     return copy.copy(actor)
             except KilledWorker as error:
                 raise ClusterError(
                     f"Part {number} ended every worker that loaded it, perhaps for lack of memory; add some."
                 ) from error
-            except TimeoutError as error:
-                _check_time(end, error)
+            except TimeoutError:
                 if worker not in self._wait_for_workers(end):
                     return None
             except Exception as error:
                 if future.status == "error" and not isinstance(error, OSError | RuntimeError):
                     raise InputError(f"Part {number} cannot be loaded: {_brief(error)}.") from error
-                _check_time(end, error)
                 time.sleep(PAUSE)
                 return None
 
@@ -166,10 +155,10 @@ class Workers:
             if self._client.status not in ("running", "connecting"):
                 raise ConnectionError("the client is closed")
             workers = list(self._client.scheduler_info()["workers"])
+            if time.monotonic() >= end:
+                raise TimeoutError if workers else LookupError
             if workers:
                 return workers
-            if time.monotonic() > end:
-                raise LookupError
             time.sleep(PAUSE)
 
     @contextmanager
@@ -205,33 +194,26 @@ def _receive(answer: Any, place: Place | None, end: float) -> tuple[bool | None,
     """Return what a shard answered; None for its success if the worker was lost."""
     while place is not None and answer is not None:
         try:
-            good, value = answer.result(timeout=min(PATIENCE, _left(end)))
+            good, value = answer.result(timeout=_patience(end))
             return good, value
-        except TimeoutError as error:
-            _check_time(end, error)
+        except TimeoutError:
+            if time.monotonic() >= end:
+                raise
             if place.future.status != "finished":  # the scheduler knows that the worker is gone
                 break
-        except Exception as error:
-            _check_time(end, error)
+        except Exception:
             break
     return None, None
 
 
-def _left(end: float) -> float:
-    return max(0.0, end - time.monotonic())
-
-
-def _check_time(end: float, error: Exception) -> None:
-    if time.monotonic() >= end:
-        raise TimeoutError from error
+def _patience(end: float) -> float:
+    return min(PATIENCE, max(0.0, end - time.monotonic()))
 
 
 def _in_one_sentence(error: Exception, number: int) -> Exception:
     """Return what went wrong while loading a part as an exception that any process can unpickle."""
-    if isinstance(error, FileError):
-        return FileError(f"Part {number}: {error}")
     if isinstance(error, InputError):
-        return InputError(f"Part {number}: {error}")
+        return (FileError if isinstance(error, FileError) else InputError)(f"Part {number}: {error}")
     if isinstance(error, MemoryError):
         return InputError(f"Part {number} does not fit in the memory of its worker; give more parts.")
     if isinstance(error, OSError):
