@@ -166,13 +166,13 @@ def _read_cells(table: Table, value: str, options: Options) -> npt.NDArray[np.fl
 
 def _undirected(listing: Listing, i: int, j: int) -> Listing:
     """Let every row say the same of both orders of a pair; cells of an index with itself are missing."""
-    rows = np.flatnonzero(listing.columns[i] != listing.columns[j])
-    kept = [column[rows] for column in listing.columns]
+    rows = np.flatnonzero(listing.coords[i] != listing.coords[j])
+    kept = [column[rows] for column in listing.coords]
     swapped = list(kept)
     swapped[i], swapped[j] = kept[j], kept[i]
     place = listing.place
     return listing._replace(
-        columns=tuple(np.concatenate(both) for both in zip(kept, swapped, strict=True)),
+        coords=tuple(np.concatenate(both) for both in zip(kept, swapped, strict=True)),
         values=None if listing.values is None else np.tile(listing.values[rows], 2),
         missing=_diagonal(listing.shape, i, j) if listing.unlisted == "zero" else None,
         place=lambda row: place(int(rows[row % len(rows)])),

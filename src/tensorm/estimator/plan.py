@@ -9,11 +9,11 @@ import numpy as np
 
 from tensorm.data.checks import (
     check_beta,
+    check_bits,
     check_choice,
     check_count,
-    check_factors,
     check_probability,
-    check_probability_tables,
+    check_tables,
 )
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_room
@@ -86,7 +86,7 @@ def _burn_in(settings: TensOrMachine) -> int | None:
 def _init(settings: TensOrMachine, tensor: Tensor, L: int) -> Any:
     if isinstance(settings.init, str):
         return check_choice("init", settings.init, ("data", "random"))
-    return check_factors("init", settings.init, tensor.shape, L)
+    return check_tables("init", settings.init, tensor.shape, L, check_bits)
 
 
 def _factor_prior(settings: TensOrMachine, tensor: Tensor, L: int) -> FactorPrior:
@@ -97,7 +97,7 @@ def _factor_prior(settings: TensOrMachine, tensor: Tensor, L: int) -> FactorPrio
         return FixedPrior.from_probabilities(
             [check_probability("factor_prior", settings.factor_prior)] * len(tensor.shape)
         )
-    tables = check_probability_tables("factor_prior", settings.factor_prior, tensor.shape, L)
+    tables = check_tables("factor_prior", settings.factor_prior, tensor.shape, L, check_probability)
     return FixedPrior.from_probabilities(tables)
 
 

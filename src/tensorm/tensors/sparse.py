@@ -10,14 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_choice
-from tensorm.data.coordinates import (
-    MOST_CELLS,
-    Cells,
-    Listing,
-    check_shape,
-    key_of,
-    list_cells,
-)
+from tensorm.data.coordinates import MOST_CELLS, Cells, Listing, check_shape, key_of
 from tensorm.data.inputs import Labels, check_names
 from tensorm.errors import InputError
 from tensorm.kernels import sparse as kernel
@@ -100,7 +93,7 @@ class SparseTensor(Tensor):
             raise InputError("missing is given, but unlisted cells are missing anyway; leave it out.")
         self.shape = check_shape(shape)
         self.modes, self.labels = check_names(self.shape, modes, labels)
-        self._store(list_cells(coords, self.shape, values, missing))
+        self._store(Listing(coords, self.shape, values, missing=missing).check())
 
     @classmethod
     def from_listing(cls, listing: Listing) -> Self:
