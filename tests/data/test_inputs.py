@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorm.data import inputs
-from tensorm.data.checks import check_choice, check_count, check_factors, check_probability
+from tensorm.data.checks import check_bits, check_choice, check_count, check_probability, check_tables
 from tensorm.data.inputs import observe
 from tensorm.errors import InputError
 
@@ -217,21 +217,21 @@ def test_labels_are_named_with_the_place() -> None:
             xr.DataArray(np.zeros((0, 2)), dims=("hour", "person")),
             "X has shape (0, 2); hour is empty, but every mode needs an index.",
         ),
-        ([[0, 1], [1]], "X is a ragged nested list; make all lists of a level equally long."),
+        ([[0, 1], [1]], "X has nested lists of different lengths; make them equally long."),
         (
             [[0, None]],
-            "X has dtype object, holding None at (0, 1); convert to bool, integer, or float with NaN",
+            "X has dtype object, with None at (0, 1); convert to bool, integer, or float with NaN",
         ),
-        (np.array([[0, NAN]], dtype=object), "X has dtype object, holding nan at (0, 1); convert to bool,"),
+        (np.array([[0, NAN]], dtype=object), "X has dtype object, with nan at (0, 1); convert to bool,"),
         (np.array([[0, 1]], dtype=object), "X has dtype object; convert to bool, integer, or float with NaN"),
-        ([["0", "1"]], "X has dtype <U1, holding '0' at (0, 0); convert to bool, integer, or float with NaN"),
+        ([["0", "1"]], "X has dtype <U1, with '0' at (0, 0); convert to bool, integer, or float with NaN"),
         (
             [[0j, 1]],
-            "X has dtype complex128, holding 0j at (0, 0); convert to bool, integer, or float with NaN",
+            "X has dtype complex128, with 0j at (0, 0); convert to bool, integer, or float with NaN",
         ),
-        (np.zeros((1, 1), dtype="M8[s]"), "X has dtype datetime64[s], holding "),
+        (np.zeros((1, 1), dtype="M8[s]"), "X has dtype datetime64[s], with "),
         (np.zeros((1, 1), dtype="m8[s]"), "X has dtype timedelta64[s]; convert to "),
-        (np.zeros((1, 1), dtype="i4,i4"), "X has dtype [('f0', '<i4'), ('f1', '<i4')], holding "),
+        (np.zeros((1, 1), dtype="i4,i4"), "X has dtype [('f0', '<i4'), ('f1', '<i4')], with "),
         (None, "X is None, which cannot be read as an array; convert to bool, integer, or float"),
         ({"a": [0, 1]}, "X is {'a': [0, 1]}, which cannot be read as an array; convert to bool, integer,"),
         (object(), "X is of type object, which cannot be read as an array; convert to bool, integer,"),
@@ -297,7 +297,7 @@ def test_check_probability() -> None:
         ("high", "p is 'high'; give a probability between 0 and 1."),
         ([[0.5, 0.1], [0.2, 2]], "p holds 2.0 at (1, 1); give probabilities between 0 and 1."),
         ([0.5, NAN], "p holds nan at (1,); give probabilities between 0 and 1."),
-        ([0.5, None], "p has dtype object, holding None at (1,); give probabilities between 0 and 1."),
+        ([0.5, None], "p has dtype object, with None at (1,); give probabilities between 0 and 1."),
     ],
 )
 def test_check_probability_refuses(value: Any, message: str) -> None:
@@ -306,9 +306,9 @@ def test_check_probability_refuses(value: Any, message: str) -> None:
     assert str(caught.value) == message
 
 
-def test_check_factors_gives_new_booleans() -> None:
+def test_check_tables_gives_new_booleans() -> None:
     given = [np.ones((3, 2), dtype=bool), [[0, 1], [1.0, 0]]]
-    factors = check_factors("init", given, (3, 2), 2)
+    factors = check_tables("init", given, (3, 2), 2, check_bits)
     assert [factor.dtype for factor in factors] == [bool, bool]
     np.testing.assert_array_equal(factors[1], [[0, 1], [1, 0]])
     assert not np.shares_memory(given[0], factors[0])
@@ -317,29 +317,29 @@ def test_check_factors_gives_new_booleans() -> None:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ("random", "init is 'random'; give a list of 2 arrays of 0 and 1, one per mode."),
-        (5, "init is 5; give a list of 2 arrays of 0 and 1, one per mode."),
-        ([np.zeros((3, 2))], "init has length 1; give 2 arrays of 0 and 1, one per mode."),
+        ("random", "init is 'random'; give a list of 2 arrays, one per mode."),
+        (5, "init is 5; give a list of 2 arrays, one per mode."),
+        ([np.zeros((3, 2))], "init has length 1; give 2 arrays, one per mode."),
         (
             [np.zeros((3, 2)), np.zeros((2, 4))],
             "init for mode 1 has shape (2, 4); give (2, 2), the size of the mode by n_components.",
         ),
-        ([np.zeros((3, 2)), [[0, 1], [2, 0]]], "init for mode 1 holds 2 at (1, 0); entries must be 0 or 1."),
+        ([np.zeros((3, 2)), [[0, 1], [2, 0]]], "init for mode 1 holds 2 at (1, 0); give only 0 and 1."),
         (
             [np.full((3, 2), NAN), np.zeros((2, 2))],
-            "init for mode 0 holds nan at (0, 0); entries must be 0 or 1.",
+            "init for mode 0 holds nan at (0, 0); give only 0 and 1.",
         ),
         (
             [np.zeros((3, 2)), [[0], [2, 0]]],
-            "init for mode 1 is a ragged nested list; make all lists of a level",
+            "init for mode 1 has nested lists of different lengths; make",
         ),
         (
             [np.zeros((3, 2)), None],
-            "init for mode 1 is None, which cannot be read as an array; give 0 and 1.",
+            "init for mode 1 is None, which cannot be read as an array; give only 0 and 1.",
         ),
     ],
 )
-def test_check_factors_refuses(arrays: Any, message: str) -> None:
+def test_check_tables_refuses(arrays: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        check_factors("init", arrays, (3, 2), 2)
+        check_tables("init", arrays, (3, 2), 2, check_bits)
     assert str(caught.value).startswith(message)

@@ -271,11 +271,15 @@ def test_too_many_cells_are_not_walked() -> None:
         ({"coords": [(0, 1)], "shape": (3, 5), "values": [1, 0]}, r"values has shape \(2,\); give \(1,\)"),
         (
             {"coords": [(0, 1), (2, 2), (0, 1)], "shape": (3, 5), "values": [1, 1, 0]},
-            r"coords lists cell \(0, 1\) as 1 and as 0; keep one",
+            r"row 0 and row 2 give the same cell different values; keep one",
+        ),
+        (
+            {"coords": [(2, 2), (0, 1), (0, 1)], "shape": (3, 5), "values": [1, np.nan, 1]},
+            r"row 1 and row 2 give the same cell different values; keep one",
         ),
         (
             {"coords": [(0, 1)], "shape": (3, 5), "missing": [(0, 1)]},
-            r"coords lists cell \(0, 1\) as 1 and as missing; keep one",
+            r"coords and missing both list cell \(0, 1\); keep one",
         ),
         (
             {"coords": [(0, 1)], "shape": (3, 5), "unlisted": "one"},
@@ -297,7 +301,7 @@ def test_too_many_cells_are_not_walked() -> None:
         ),
         (
             {"coords": [(0, 1), (2,)], "shape": (3, 5)},
-            r"coords has rows of different lengths; give 2 indices",
+            r"coords has rows of different lengths; give integers of shape \(n, 2\)",
         ),
     ],
 )

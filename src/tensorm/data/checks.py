@@ -1,7 +1,4 @@
-"""Checks of what people give besides their data: a right value comes back, a wrong one is named.
-
-Every error is an ``InputError`` of one sentence. This room comes first: it imports nothing but the errors.
-"""
+"""Checks of arguments: a valid one is returned, an invalid one raises an ``InputError`` of one sentence."""
 
 from __future__ import annotations
 
@@ -20,9 +17,9 @@ Bits = npt.NDArray[np.bool_]
 
 
 def check_count(name: str, value: Any, minimum: int, otherwise: str = "") -> int:
-    """Return ``value`` as an int, or raise if it is no integer or below ``minimum``.
+    """Return ``value`` as an int, or raise unless it is an integer of at least ``minimum``.
 
-    ``otherwise`` is the end of the message: what may be given besides.
+    ``otherwise`` ends the message: what else may be given.
     """
     try:
         count = operator.index(value)
@@ -41,7 +38,7 @@ def check_choice(name: str, value: Any, options: Sequence[str]) -> str:
 
 
 def check_probability(name: str, value: Any) -> float | npt.NDArray[np.float64]:
-    """Return a number as float, anything else as a float array, or raise if it leaves [0, 1] or is NaN."""
+    """Return a number as a float, anything else as a float array, or raise unless all are in [0, 1]."""
     if value is None or isinstance(value, (bool, np.bool_, str)):
         raise InputError(f"{name} is {_short(value)}; give a probability between 0 and 1.")
     array = as_numbers(name, value, "give probabilities between 0 and 1").astype(np.float64)
@@ -55,7 +52,7 @@ def check_probability(name: str, value: Any) -> float | npt.NDArray[np.float64]:
 
 
 def check_number(name: str, value: Any) -> float:
-    """Return one probability as a float, or raise if it is none or if there are several."""
+    """Return one probability as a float, or raise if there are several or it is none."""
     number = check_probability(name, value)
     if not isinstance(number, float):
         raise InputError(f"{name} is an array of shape {number.shape}; give one number between 0 and 1.")
@@ -73,91 +70,58 @@ def check_beta(name: str, value: Any) -> tuple[float, float]:
     return a, b
 
 
-def check_probability_tables(
-    name: str, arrays: Any, shape: Sequence[int], n_components: int
-) -> list[npt.NDArray[np.float64]]:
-    """Return for each mode an array (N_k, n_components) of probabilities, spread out from what was given."""
-    if not isinstance(arrays, (Sequence, np.ndarray)) or len(arrays) != len(shape):
-        raise InputError(f"{name} is {_short(arrays)}; give 'learned', a number, or {len(shape)} arrays.")
-    tables = []
-    for k, (array, size) in enumerate(zip(arrays, shape, strict=True)):
-        table = np.asarray(check_probability(f"{name} for mode {k}", array))
-        if table.ndim and table.shape != (size, n_components):
-            wanted = f"({size}, {n_components}), the size of the mode by n_components"
-            raise InputError(f"{name} for mode {k} has shape {table.shape}; give {wanted}, or a number.")
-        tables.append(table)
-    return tables
-
-
-def check_factors(name: str, arrays: Any, shape: Sequence[int], n_components: int) -> list[Bits]:
-    """Return K new boolean arrays (N_k, n_components), or raise if one has another shape or other values."""
-    K = len(shape)
-    if isinstance(arrays, str) or not isinstance(arrays, (Sequence, np.ndarray)):
-        raise InputError(f"{name} is {_short(arrays)}; give a list of {K} arrays of 0 and 1, one per mode.")
-    if len(arrays) != K:
-        raise InputError(f"{name} has length {len(arrays)}; give {K} arrays of 0 and 1, one per mode.")
-    factors = []
-    for k, (array, size) in enumerate(zip(arrays, shape, strict=True)):
-        factor = as_numbers(f"{name} for mode {k}", array, "give 0 and 1")
-        if factor.shape != (size, n_components):
-            wanted = f"({size}, {n_components}), the size of the mode by n_components"
-            raise InputError(f"{name} for mode {k} has shape {factor.shape}; give {wanted}.")
-        ones, missing, bad = read_bits(factor, None)
-        bad = bad if missing is None or bad is not None else _first(missing)
-        if bad is not None:
-            raise InputError(f"{name} for mode {k} holds {factor[bad]} at {bad}; entries must be 0 or 1.")
-        factors.append(ones)
-    return factors
-
-
 def check_bits(name: str, values: Any) -> Bits:
-    """Return values of 0 and 1 as a Boolean array, or raise if there is another."""
-    array = as_numbers(name, values, "give 0 and 1")
+    """Return values of 0 and 1 as a new Boolean array, or raise if there are others."""
+    array = as_numbers(name, values, "give only 0 and 1")
     ones, missing, bad = read_bits(array, None)
     bad = bad if missing is None or bad is not None else _first(missing)
     if bad is not None:
-        raise InputError(f"{name} holds {array[bad]} at {bad}; give 0 and 1.")
+        raise InputError(f"{name} holds {array[bad]} at {bad}; give only 0 and 1.")
     return ones
 
 
-def check_ternary(name: str, values: Any, size: int, place: Callable[[int], str]) -> tuple[Bits, Bits | None]:
-    """Return which values of a list are 1 and which are missing (None if none is), or raise at another."""
-    mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
-    array = as_numbers(name, values, "give 0, 1 or NaN for missing")
-    if array.shape != (size,):
-        raise InputError(f"{name} has shape {array.shape}; give ({size},), one for each cell.")
-    ones, missing, bad = read_bits(array, mask)
-    if bad is not None:
-        raise InputError(f"{name} holds {array[bad]} in {place(bad[0])}; give 0, 1 or NaN for missing.")
-    return ones, missing
+def check_tables(
+    name: str, arrays: Any, shape: Sequence[int], n_components: int, check: Callable[[str, Any], Any]
+) -> list[npt.NDArray[Any]]:
+    """Return for each mode an array (N_k, n_components) that passed a check: of bits, or of probabilities.
+
+    A probability may stand for a whole array.
+    """
+    K = len(shape)
+    if isinstance(arrays, str) or not isinstance(arrays, (Sequence, np.ndarray)):
+        raise InputError(f"{name} is {_short(arrays)}; give a list of {K} arrays, one per mode.")
+    if len(arrays) != K:
+        raise InputError(f"{name} has length {len(arrays)}; give {K} arrays, one per mode.")
+    tables = [np.asarray(check(f"{name} for mode {k}", array)) for k, array in enumerate(arrays)]
+    for k, (table, size) in enumerate(zip(tables, shape, strict=True)):
+        if table.shape != (size, n_components) and (table.ndim or check is check_bits):
+            wanted = f"({size}, {n_components}), the size of the mode by n_components"
+            raise InputError(f"{name} for mode {k} has shape {table.shape}; give {wanted}.")
+    return tables
 
 
 def check_mask(mask: Any, shape: Sequence[int]) -> Bits:
     """Return a mask of cells as an array, or raise unless it is Boolean and has the shape of X."""
     array = np.asarray(mask)
     if array.dtype != np.bool_ or array.shape != tuple(shape):
-        raise InputError(
-            f"mask has shape {array.shape} and dtype {array.dtype}; give Booleans of shape {tuple(shape)}, "
-            "the shape of X."
-        )
+        wanted = f"give Booleans of shape {tuple(shape)}, the shape of X"
+        raise InputError(f"mask has shape {array.shape} and dtype {array.dtype}; {wanted}.")
     return array
 
 
 def check_indices(indices: Any, shape: Sequence[int]) -> tuple[npt.NDArray[np.intp], ...]:
-    """Return K index arrays from an array (n, K) of cell indices, or raise if it names no cells."""
+    """Return K index arrays from an array (n, K) of cell indices, or raise if there is no such cell."""
     K = len(shape)
-    array = as_numbers("indices", indices, f"give integers of shape (n, {K}), one row for each cell")
+    wanted = f"give integers of shape (n, {K}), one row for each cell"
+    array = as_numbers("indices", indices, wanted)
     if array.ndim != 2 or array.shape[1] != K or array.dtype.kind not in "iu":
-        raise InputError(
-            f"indices has shape {array.shape} and dtype {array.dtype}; give integers of shape (n, {K}), "
-            "one row for each cell."
-        )
+        raise InputError(f"indices has shape {array.shape} and dtype {array.dtype}; {wanted}.")
     for k, size in enumerate(shape):
         bad = (array[:, k] < 0) | (array[:, k] >= size)
         if bad.any():
             value = array[bad.argmax(), k]
             raise InputError(f"indices holds {value} for mode {k}; give indices from 0 to {size - 1}.")
-    return tuple(array[:, k].astype(np.intp) for k in range(K))
+    return tuple(array.astype(np.intp).T)
 
 
 def check_mode(mode: Any, modes: Sequence[str], name: str = "mode") -> int:
@@ -171,12 +135,12 @@ def check_mode(mode: Any, modes: Sequence[str], name: str = "mode") -> int:
 
 
 def check_index(index: Any, mode: str, size: int, labels: npt.NDArray[Any] | None) -> int:
-    """Return the number of an index of a mode; whatever is no integer is taken for a label."""
+    """Return the number of an index of a mode; anything but an integer is taken as a label."""
     if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
         if 0 <= index < size:
             return int(index)
     elif labels is not None:
-        wanted = str(index)  # labels are known to people by their text
+        wanted = str(index)  # people know labels by their text
         found = next((n for n, label in enumerate(labels) if str(label) == wanted), None)
         if found is not None:
             return found
@@ -194,45 +158,42 @@ def check_generator(random_state: Any) -> np.random.Generator:
 
 
 def as_numbers(name: str, value: Any, remedy: str) -> npt.NDArray[Any]:
-    """Return an array of booleans, integers or floats, without a copy where there is no need for one."""
+    """Return an array of Booleans, integers or floats, without a copy unless one is needed."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
         if isinstance(value, (list, tuple)):
-            wanted = "make all lists of a level equally long"
-            raise InputError(f"{name} is a ragged nested list; {wanted}.") from error
-        raise InputError(f"{name} is {_short(value)}, which cannot be read as an array; {remedy}.") from error
+            raise InputError(
+                f"{name} has nested lists of different lengths; make them equally long."
+            ) from error
+        array = np.empty((), object)
     if array.dtype.kind in "biuf":
         return array
     if array.dtype.kind == "O" and array.ndim == 0:
         raise InputError(f"{name} is {_short(value)}, which cannot be read as an array; {remedy}.")
-    odd = (
-        (n, item) for n, item in np.ndenumerate(array) if not isinstance(item, numbers.Real) or item != item
-    )
+    odd = ((n, x) for n, x in np.ndenumerate(array) if not isinstance(x, numbers.Real) or x != x)
     index, example = next(odd, (None, None))
-    holding = "" if index is None else f", holding {_short(example)} at {index}"
-    raise InputError(f"{name} has dtype {array.dtype}{holding}; {remedy}.")
+    cell = "" if index is None else f", with {_short(example)} at {index}"
+    raise InputError(f"{name} has dtype {array.dtype}{cell}; {remedy}.")
 
 
 def read_bits(cells: npt.NDArray[Any], mask: Bits | None) -> tuple[Bits, Bits | None, tuple[int, ...] | None]:
     """Return which cells are 1, which are missing (or None), and where the first wrong one is (or None)."""
-    ones = np.empty(cells.shape, dtype=bool)  # in C order, whatever the order of the cells
+    wrong = None
     if cells.dtype == bool:
-        ones[...] = cells
-        wrong = None
+        ones = np.array(cells, order="C")
     else:
-        np.equal(cells, 1, out=ones)
+        ones = np.equal(cells, 1, order="C")
         wrong = np.not_equal(cells, 0)
         wrong &= ~ones
     missing = mask
     if cells.dtype.kind == "f":
         missing = np.isnan(cells) if mask is None else np.isnan(cells) | mask
-    if missing is not None and not missing.any():
+    if missing is None or not missing.any():
         missing = None
-    if missing is not None:
+    else:
         ones &= ~missing
-        if wrong is not None:
-            wrong &= ~missing
+        wrong = None if wrong is None else wrong & ~missing
     return ones, missing, None if wrong is None or not wrong.any() else _first(wrong)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.coordinates import Place
+from tensorm.data.options import Options
 from tensorm.errors import InputError
 
 Codes = npt.NDArray[np.intp]
@@ -179,42 +180,36 @@ def cut_numbers(numbers: npt.NDArray[Any], threshold: float | None) -> tuple[npt
     return numbers, int(odd.argmax()) if odd.any() else None
 
 
-def read_values(column: Column, missing: Collection[str], threshold: float | None) -> npt.NDArray[np.float64]:
+def read_values(column: Column, options: Options) -> npt.NDArray[np.float64]:
     """Return 0, 1 or NaN for each row; yes, no, true, false and NA are understood."""
-    numbers = _distinct_numbers(column, missing, WORDS, "0, 1, or nothing where it is not known")
-    numbers, n = cut_numbers(numbers, threshold)
+    numbers = _distinct_numbers(column, options, WORDS, "0, 1, or nothing where it is not known")
+    numbers, n = cut_numbers(numbers, options.threshold)
     if n is not None:
-        raise InputError(
-            f"column {column.name!r} holds {numbers[n]:.10g} in {column.where(n)}; give 0, 1 or nothing, or "
-            "a threshold."
-        )
+        wanted = "give 0, 1 or nothing, or a threshold"
+        raise InputError(f"column {column.name!r} holds {numbers[n]:.10g} in {column.where(n)}; {wanted}.")
     return np.append(numbers, np.nan)[column.codes]
 
 
-def read_numbers(column: Column, missing: Collection[str]) -> npt.NDArray[np.float64]:
+def read_numbers(column: Column, options: Options) -> npt.NDArray[np.float64]:
     """Return a number or NaN for each row."""
-    return np.append(_distinct_numbers(column, missing, {}, "a number, or nothing"), np.nan)[column.codes]
+    return np.append(_distinct_numbers(column, options, {}, "a number, or nothing"), np.nan)[column.codes]
 
 
 def _distinct_numbers(
-    column: Column, missing: Collection[str], words: dict[str, float], wanted: str
+    column: Column, options: Options, words: dict[str, float], wanted: str
 ) -> npt.NDArray[np.float64]:
     if column.kind in "biuf":
         numbers = column.values.astype(np.float64)
-        numbers[np.isin(numbers, numbers_in(missing))] = np.nan
+        numbers[np.isin(numbers, numbers_in(options.missing))] = np.nan
         return numbers
-    numbers = np.full(len(column.values), np.nan)
+    known = dict.fromkeys((*UNKNOWN, *options.missing), np.nan) | words
+    numbers = np.empty(len(column.values))
     for n, value in enumerate(column.values.tolist()):
         word = str(value).lower()
         text = word.replace(column.decimal, ".")
-        if word in words:
-            numbers[n] = words[word]
-        elif word not in missing and word not in UNKNOWN:
-            if not NUMBER.fullmatch(text):
-                raise InputError(
-                    f"column {column.name!r} holds {value!r} in {column.where(n)}; give {wanted}."
-                )
-            numbers[n] = float(text)
+        if word not in known and not NUMBER.fullmatch(text):
+            raise InputError(f"column {column.name!r} holds {value!r} in {column.where(n)}; give {wanted}.")
+        numbers[n] = known[word] if word in known else float(text)
     return numbers
 
 

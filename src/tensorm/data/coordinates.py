@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_count, check_ternary
+from tensorm.data.checks import as_numbers, check_count, read_bits
 from tensorm.data.inputs import Labels
 from tensorm.errors import InputError
 
@@ -24,14 +25,6 @@ Place = Callable[[int], str]
 MOST_CELLS = 2**60  # so that counts, and their sums, are exact
 LONGEST = 2**32  # rows of all modes together
 MOST_MODES = 32  # what NumPy's arrays can have
-
-
-class ConflictError(InputError):
-    """A cell is listed with two values."""
-
-    def __init__(self, message: str, cell: tuple[int, ...]) -> None:
-        super().__init__(message)
-        self.cell = cell
 
 
 class Cells(NamedTuple):
@@ -52,7 +45,7 @@ class Listing(NamedTuple):
 
     Attributes
     ----------
-    columns : tuple of arrays (n,)
+    coords : array of int (n, K), or a tuple of K arrays
         The index of each listed cell in each mode.
     shape : tuple of int
     values : array (n,), optional
@@ -60,7 +53,7 @@ class Listing(NamedTuple):
     unlisted : "zero" or "missing"
     modes, labels
         Names of the modes and of their indices.
-    missing : tuple of arrays, optional
+    missing : like coords, optional
         Further cells, all of them missing.
     place : callable
         Says where the cell of a number was found, for messages.
@@ -68,31 +61,62 @@ class Listing(NamedTuple):
         Whether cells may be listed more than once: two meetings in an hour are no reason for a warning.
     """
 
-    columns: tuple[npt.NDArray[Any], ...]
+    coords: Any
     shape: tuple[int, ...]
-    values: npt.NDArray[Any] | None = None
+    values: Any = None
     unlisted: str = "zero"
     modes: tuple[str, ...] | None = None
     labels: Labels | None = None
-    missing: tuple[npt.NDArray[Any], ...] | None = None
+    missing: Any = None
     place: Place = "row {}".format
     repeatable: bool = False
 
     def check(self) -> Cells:
-        """Return the keys of the cells, or raise if they contradict each other or name no cells."""
-        try:
-            return list_cells(
-                self.columns, self.shape, self.values, self.missing, self.place, not self.repeatable
-            )
-        except ConflictError as conflict:
-            pairs = zip(self.columns, conflict.cell, strict=True)
-            rows = np.flatnonzero(np.logical_and.reduce([column == index for column, index in pairs]))
-            values = np.asarray(self.values)[rows]
-            other = rows[int(np.argmax(values != values[0]))]
-            first, second = (self.place(int(row)) for row in (rows[0], other))
-            raise InputError(
-                f"{first} and {second} give the same cell different values; keep one of the two."
-            ) from conflict
+        """Return the keys of the cells, or raise if there are no such cells, or one has two values."""
+        keys = key_of(_check_columns("coords", self.coords, self.shape, self.place), self.shape)
+        gone = () if self.missing is None else self.missing
+        hidden = key_of(_check_columns("missing", gone, self.shape, "row {}".format), self.shape)
+        if self.values is None:
+            parts = [keys, hidden[:0], hidden]
+        else:
+            ones, unknown = self._read_values(len(keys))
+            parts = [keys[ones], keys[~ones & ~unknown], np.concatenate([keys[unknown], hidden])]
+        distinct = [_sort(part) for part in parts]
+        repeated = sum(map(len, parts)) - sum(map(len, distinct))
+        if repeated and not self.repeatable:
+            warnings.warn(f"Listed cells are repeated {repeated:,} times; each counts once.", stacklevel=3)
+        for some, others in combinations(distinct, 2):
+            few, many = sorted((some, others), key=len)
+            both = few[many[np.searchsorted(many[:-1], few)] == few] if len(few) else few
+            if len(both):
+                raise self._conflict(keys, both[0])
+        return Cells(*distinct)
+
+    def _read_values(self, n: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Return which cells are 1, and which are missing."""
+        mask = np.ma.getmaskarray(self.values) if isinstance(self.values, np.ma.MaskedArray) else None
+        array = as_numbers("values", self.values, "give 0, 1 or NaN for missing")
+        if array.shape != (n,):
+            raise InputError(f"values has shape {array.shape}; give ({n},), one for each cell.")
+        ones, unknown, bad = read_bits(array, mask)
+        if bad is not None:
+            where = self.place(bad[0])
+            raise InputError(f"values holds {array[bad]} in {where}; give 0, 1 or NaN for missing.")
+        return ones, np.zeros(n, np.bool_) if unknown is None else unknown
+
+    def _conflict(self, keys: Keys, key: np.int64) -> InputError:
+        """Return the error for a cell with two values: in two rows, or in one and among the missing cells."""
+        if self.values is not None:
+            ones, unknown = self._read_values(len(keys))
+            rows = np.flatnonzero(keys == key)
+            kinds = ones[rows] + 2 * unknown[rows]
+            if other := int((kinds != kinds[0]).argmax()):
+                one, two = (self.place(int(rows[n])) for n in (0, other))
+                return InputError(
+                    f"{one} and {two} give the same cell different values; keep one of the two."
+                )
+        cell = tuple(int(n) for n in np.unravel_index(key, self.shape))
+        return InputError(f"coords and missing both list cell {cell}; keep one of the two.")
 
 
 def check_shape(shape: Any) -> tuple[int, ...]:
@@ -116,94 +140,35 @@ def key_of(columns: Columns, shape: Sequence[int]) -> Keys:
     return keys
 
 
-def list_cells(
-    coords: Any,
-    shape: Sequence[int],
-    values: Any = None,
-    missing: Any = None,
-    place: Place = "row {}".format,
-    warn: bool = True,
-) -> Cells:
-    """Check cells given by their indices, and merge those that are there more than once.
-
-    Parameters
-    ----------
-    coords : array of int (n, K), or a tuple of K arrays
-    shape : sequence of int
-    values : array (n,), optional
-        0, 1 or missing (NaN); all 1 by default.
-    missing : like coords, optional
-        Further cells, all of them missing.
-    place : callable
-        Says where the cell of a number is found, for messages.
-    warn : bool
-        Whether to warn about cells that are listed more than once.
-
-    Raises
-    ------
-    InputError
-        When an index is not an integer or out of range, or a cell has two values.
-    """
-    keys = key_of(check_columns("coords", coords, shape, place), shape)
-    gone = key_of(check_columns("missing", () if missing is None else missing, shape, "row {}".format), shape)
-    if values is None:
-        parts = [keys, gone[:0], gone]
-    else:
-        ones, unknown = check_ternary("values", values, len(keys), place)
-        none = np.zeros(len(keys), np.bool_) if unknown is None else unknown
-        parts = [keys[ones], keys[~ones & ~none], np.concatenate([keys[none], gone])]
-    distinct = [_sort(part) for part in parts]
-    repeated = sum(map(len, parts)) - sum(map(len, distinct))
-    if repeated and warn:
-        warnings.warn(f"Listed cells are repeated {repeated:,} times; each counts once.", stacklevel=4)
-    for i, name in enumerate(("1", "0")):
-        for other, other_name in zip(distinct[i + 1 :], ("0", "missing")[i:], strict=True):
-            _refuse_conflict(distinct[i], other, name, other_name, shape)
-    return Cells(*distinct)
-
-
-def check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) -> list[npt.NDArray[Any]]:
-    """Return K arrays of indices, or raise if they name no cells of the shape."""
+def _check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) -> list[npt.NDArray[Any]]:
+    """Return K arrays of indices, or raise if they are no cells of the shape."""
     K = len(shape)
-    if isinstance(coords, tuple) and len(coords) == K and all(np.ndim(column) == 1 for column in coords):
-        columns = [np.asarray(column) for column in coords]
-    else:
+    if not (
+        isinstance(coords, tuple) and len(coords) == K and all(np.ndim(column) == 1 for column in coords)
+    ):
+        wanted = f"give integers of shape (n, {K}), one row for each cell, or a tuple of {K} arrays"
         try:
             array = np.asarray(coords)
         except ValueError as error:
-            raise InputError(
-                f"{name} has rows of different lengths; give {K} indices for each cell."
-            ) from error
+            raise InputError(f"{name} has rows of different lengths; {wanted}.") from error
         if not array.size:
             return [np.zeros(0, np.int64)] * K
         if array.ndim != 2 or array.shape[1] != K:
-            raise InputError(
-                f"{name} has shape {array.shape}; give integers of shape (n, {K}), one row for each cell, or "
-                f"a tuple of {K} arrays."
-            )
-        columns = [array[:, k] for k in range(K)]
+            raise InputError(f"{name} has shape {array.shape}; {wanted}.")
+        coords = array.T
+    columns = [np.asarray(column) for column in coords]
     if len({len(column) for column in columns}) > 1:
         lengths = ", ".join(str(len(column)) for column in columns)
         raise InputError(f"{name} has columns of lengths {lengths}; give each cell an index of every mode.")
-    return [_check_column(name, k, *pair, place) for k, pair in enumerate(zip(columns, shape, strict=True))]
-
-
-def _check_column(name: str, k: int, column: npt.NDArray[Any], size: int, place: Place) -> npt.NDArray[Any]:
-    wanted = f"give integers from 0 to {size - 1}"
-    if not column.size:
-        return np.zeros(0, np.int64)
-    if column.dtype.kind == "f":
-        odd = column != np.floor(column)  # NaN is, and infinity is out of range
-        if odd.any():
-            i = int(odd.argmax())
-            raise InputError(f"{name} holds {column[i]} for mode {k} in {place(i)}; {wanted}.")
-    elif column.dtype.kind not in "iu":
-        raise InputError(f"{name} has dtype {column.dtype} for mode {k}; {wanted}.")
-    if column.min() < 0 or column.max() >= size:
-        i = int(((column < 0) | (column >= size)).argmax())
-        value = column[i] if column.dtype.kind == "f" else int(column[i])
-        raise InputError(f"{name} holds {value:.0f} for mode {k} in {place(i)}; {wanted}.")
-    return column
+    for k, (column, size) in enumerate(zip(columns, shape, strict=True)):
+        wanted = f"give integers from 0 to {size - 1}"
+        if len(column) and column.dtype.kind not in "iuf":
+            raise InputError(f"{name} has dtype {column.dtype} for mode {k}; {wanted}.")
+        whole = column.dtype.kind != "f" or (column == np.floor(column)).all()  # NaN is not
+        if len(column) and not (whole and column.min() >= 0 and column.max() < size):
+            i = int(((column != np.floor(column)) | (column < 0) | (column >= size)).argmax())
+            raise InputError(f"{name} holds {column[i].item()} for mode {k} in {place(i)}; {wanted}.")
+    return columns
 
 
 def _sort(keys: Keys) -> Keys:
@@ -212,16 +177,3 @@ def _sort(keys: Keys) -> Keys:
     new = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=new[1:])
     return keys if new.all() else keys[new]
-
-
-def _refuse_conflict(some: Keys, others: Keys, name: str, other_name: str, shape: Sequence[int]) -> None:
-    """Raise if a cell is in both lists."""
-    few, many = sorted((some, others), key=len)
-    if not len(few):
-        return
-    both = few[many[np.searchsorted(many[:-1], few)] == few]
-    if len(both):
-        cell = tuple(int(n) for n in np.unravel_index(both[0], shape))
-        raise ConflictError(
-            f"coords lists cell {cell} as {name} and as {other_name}; keep one of the two.", cell
-        )

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from tensorm.errors import InputError
 
 Labels = tuple[npt.NDArray[Any] | None, ...]
 
-Opened = tuple[npt.NDArray[Any], Bits | None, Sequence[Any] | None, Labels | None]
+Opened = tuple[npt.NDArray[Any], Bits | None, tuple[str, ...], Labels]
 
 # What every column of a table must be, and what to do with what is no array of numbers.
 CELLS = (
@@ -101,18 +102,8 @@ class Observations(NamedTuple):
         return f"{index} ({', '.join(names)})" if names else f"{index}"
 
 
-class Matrix(NamedTuple):
-    """Numbers of objects and attributes as they came, with names."""
-
-    values: npt.NDArray[Any]
-    mask: Bits | None  # True where a value is missing; NaN is missing besides
-    modes: tuple[str, ...]  # what an object and an attribute are called
-    labels: Labels  # their own names, or None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Numbers of objects and attributes."""
-        return self.values.shape
+class Matrix(Observations):
+    """Numbers of objects and attributes, to be compared with each other."""
 
 
 def is_sparse(X: Any) -> bool:
@@ -143,15 +134,14 @@ def observe(X: Any) -> Observations:
     """
     if isinstance(X, Observations):
         return X
-    values, mask, names, labels = _open("X", X, *CELLS)
-    K = values.ndim
+    cells = Observations(*_open("X", X, map("mode {}".format, count()), *CELLS))
+    K = len(cells.shape)
     if K < 2:
-        raise InputError(f"X has {K} mode{'s' * (K != 1)} (shape {values.shape}); give at least 2 modes.")
-    modes = tuple(f"mode {k}" if names is None or names[k] is None else str(names[k]) for k in range(K))
-    if 0 in values.shape:
-        empty = modes[values.shape.index(0)]
-        raise InputError(f"X has shape {values.shape}; {empty} is empty, but every mode needs an index.")
-    return Observations(values, mask, modes, (None,) * K if labels is None else labels)
+        raise InputError(f"X has {K} mode{'s' * (K != 1)} (shape {cells.shape}); give at least 2 modes.")
+    if 0 in cells.shape:
+        empty = cells.modes[cells.shape.index(0)]
+        raise InputError(f"X has shape {cells.shape}; {empty} is empty, but every mode needs an index.")
+    return cells
 
 
 def read_matrix(matrix: Any) -> Matrix:
@@ -170,20 +160,12 @@ def read_matrix(matrix: Any) -> Matrix:
     """
     if isinstance(matrix, Matrix):
         return matrix
-    if is_a(matrix, "anndata", "AnnData"):
-        objects, attributes = matrix.obs_names, matrix.var_names
-        values, mask, *_ = _open("matrix", matrix.X, *NUMBERS)
-        names: Sequence[Any] | None = (objects.name, attributes.name)
-        labels: Labels | None = (objects.to_numpy(), attributes.to_numpy())
-    else:
-        values, mask, names, labels = _open("matrix", matrix, *NUMBERS)
-    if values.ndim != 2 or 0 in values.shape:
+    numbers = Matrix(*_open("matrix", matrix, ("object", "attribute"), *NUMBERS))
+    if len(numbers.shape) != 2 or 0 in numbers.shape:
         raise InputError(
-            f"matrix has shape {values.shape}; give objects by attributes, at least one of each."
+            f"matrix has shape {numbers.shape}; give objects by attributes, at least one of each."
         )
-    first, second = (None, None) if names is None else names
-    modes = "object" if first is None else str(first), "attribute" if second is None else str(second)
-    return Matrix(values, mask, modes, (None, None) if labels is None else labels)
+    return numbers
 
 
 def check_names(
@@ -192,7 +174,7 @@ def check_names(
     """Return names of the modes, and of their indices or None, or raise if they do not fit the shape."""
     K = len(shape)
     for what, given in (("modes", modes), ("labels", labels)):
-        if given is not None and (isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray))):
+        if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray, type(None))):
             raise InputError(f"{what} is {given!r}; give a list with an entry for each of the {K} modes.")
     names = tuple(f"mode {k}" for k in range(K)) if modes is None else tuple(str(mode) for mode in modes)
     if len(names) != K or len(set(names)) != K:
@@ -210,11 +192,15 @@ def check_names(
     return names, arrays
 
 
-def _open(name: str, X: Any, column: str, remedy: str) -> Opened:
-    """Return values and mask of what was given, and the names and labels that it has."""
+def _open(name: str, X: Any, defaults: Iterable[str], column: str, remedy: str) -> Opened:
+    """Return the values and the mask of what was given, names of its modes, and the labels it has."""
     names: Sequence[Any] | None = None
     labels: Labels | None = None
     mask: Bits | None = None
+    if is_a(X, "anndata", "AnnData"):
+        names = X.obs_names.name, X.var_names.name
+        labels = X.obs_names.to_numpy(), X.var_names.to_numpy()
+        X = X.X
     if is_a(X, "xarray", "DataArray"):
         names = X.dims
         labels = tuple(X.coords[dim].values if dim in X.coords else None for dim in X.dims)
@@ -224,14 +210,22 @@ def _open(name: str, X: Any, column: str, remedy: str) -> Opened:
         labels = (X.index.to_numpy(), X.columns.to_numpy())
         X = _unpack_table(name, X, column)
     elif is_a(X, "scipy.sparse", "sparray") or is_a(X, "scipy.sparse", "spmatrix"):
-        X = _unpack_sparse(name, X)
+        if (cells := math.prod(X.shape)) > LARGEST_UNPACKED:
+            raise InputError(
+                f"{name} is a sparse matrix of {cells:,} cells, and only up to {LARGEST_UNPACKED:,} are "
+                "unpacked; give a part of it, or a dense array."
+            )
+        X = X.toarray()
     elif isinstance(X, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(X) if np.ma.is_masked(X) else None
         X = np.ma.getdata(X)
     values = as_numbers(name, X, remedy)
     if isinstance(X, (list, tuple)) and any(isinstance(part, np.ma.MaskedArray) for part in X):
         mask = np.array([np.ma.getmaskarray(part) for part in X])
-    return values, mask, names, labels
+    unnamed = (None,) * values.ndim
+    pairs = zip(names or unnamed, defaults, strict=False)
+    modes = tuple(default if given is None else str(given) for given, default in pairs)
+    return values, mask, modes, labels or unnamed
 
 
 def _unpack_table(name: str, table: Any, wanted: str) -> npt.NDArray[Any]:
@@ -243,16 +237,6 @@ def _unpack_table(name: str, table: Any, wanted: str) -> npt.NDArray[Any]:
     if cells.dtype.kind not in "biuf":
         cells = table.to_numpy(dtype=np.float64, na_value=np.nan)
     return np.asarray(cells)
-
-
-def _unpack_sparse(name: str, matrix: Any) -> npt.NDArray[Any]:
-    cells = math.prod(matrix.shape)
-    if cells > LARGEST_UNPACKED:
-        raise InputError(
-            f"{name} is a sparse matrix of {cells:,} cells, and only up to {LARGEST_UNPACKED:,} are "
-            "unpacked; give a part of it, or a dense array."
-        )
-    return np.asarray(matrix.toarray())
 
 
 def is_a(value: Any, module: str, name: str) -> bool:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 
 from tensorm.data.columns import as_written, cut_numbers, numbers_in
 from tensorm.data.coordinates import Listing
@@ -39,20 +39,16 @@ class Source(NamedTuple):
         """Return what is known as a table for each mode, its labels first."""
         tables = {}
         for k, columns in enumerate(self.columns):
-            mode, known = self._names(k)
-            twice = next((label for label, times in Counter(known).items() if times > 1), None)
-            if columns and twice is not None:
+            if not columns:
+                continue
+            mode, labels = (self.cells.modes or ())[k], (self.cells.labels or {k: None})[k]
+            names = [str(name) for name in (range(self.cells.shape[k]) if labels is None else labels)]
+            twice = next((name for name, times in Counter(names).items() if times > 1), None)
+            if twice is not None:
                 raise InputError(f"{mode} has the label {twice!r} twice; give each index its own label.")
             others = {f"{mode} {name}" if name == mode else name: values for name, values in columns.items()}
-            if columns:
-                tables[mode] = {mode: known, **others}
+            tables[mode] = {mode: names, **others}
         return tables
-
-    def _names(self, k: int) -> tuple[str, list[str]]:
-        """Return the name of a mode, and its labels as texts."""
-        labels = None if self.cells.labels is None else self.cells.labels[k]
-        names = range(self.cells.shape[k]) if labels is None else labels
-        return (self.cells.modes or ())[k], [str(name) for name in names]
 
 
 def read_cells(source: Any, options: Options) -> Source:
@@ -61,7 +57,9 @@ def read_cells(source: Any, options: Options) -> Source:
         if (kind := kind_of(Path(source))) in ARRAYS:
             return _read_array(ARRAYS[kind](_existing(source)), options, str(source))
         return Source(_read_table(open_table(source, options), options))
-    if _is_frame(source):
+    if nw.dependencies.is_polars_lazyframe(source):
+        raise InputError("X is a polars LazyFrame; collect it first.")
+    if nw.dependencies.is_into_dataframe(source):
         return Source(_read_frame(source, options))
     return _read_array(source, options, "X")
 
@@ -115,15 +113,6 @@ def _read_table(table: Table, options: Options) -> Cells:
     return read_wide(table, options)
 
 
-def _is_frame(source: Any) -> bool:
-    """Whether this is a table that narwhals knows."""
-    import narwhals as nw
-
-    if nw.dependencies.is_polars_lazyframe(source):
-        raise InputError("X is a polars LazyFrame; collect it first.")
-    return nw.dependencies.is_into_dataframe(source)
-
-
 def _read_frame(frame: Any, options: Options) -> Cells:
     """Return the cells of a table in memory; its modes must be named, unless all columns are cells."""
     indexed = is_a(frame, "pandas", "DataFrame") and not is_a(frame.index, "pandas", "RangeIndex")
@@ -157,13 +146,10 @@ def _read_array(X: Any, options: Options, title: str) -> Source:
         labels = tuple(index.to_numpy(str) for index in (X.obs_names, X.var_names))
         X, modes = X.X, modes or ["observation", "variable"]
     cells: Cells
-    if options.relational:
-        matrix = read_matrix(X)
-        cells = matrix._replace(mask=_hide(matrix, options.missing))
-    elif is_sparse(X):
+    if is_sparse(X) and not options.relational:
         cells = _list_sparse(X, options)
     else:
-        cells = _cut(observe(X), options)
+        cells = _cut(read_matrix(X) if options.relational else observe(X), options)
     cells = cells if labels is None else cells._replace(labels=labels)
     if modes is not None:
         K = len(cells.shape)
@@ -176,13 +162,8 @@ def _read_array(X: Any, options: Options, title: str) -> Source:
 def _known_of(X: Any) -> list[dict[str, list[Any]]]:
     """Return for each mode what an AnnData or an xarray array knows of its indices besides their labels."""
     if is_a(X, "anndata", "AnnData"):
-        return [
-            {
-                str(name): column.astype(object).where(column.notna(), None).tolist()
-                for name, column in table.items()
-            }
-            for table in (X.obs, X.var)
-        ]
+        tables = (table.astype(object).where(table.notna(), None) for table in (X.obs, X.var))
+        return [{str(name): column.tolist() for name, column in table.items()} for table in tables]
     if not is_a(X, "xarray", "DataArray"):
         return []
     known: list[dict[str, list[Any]]] = [{} for _ in X.dims]
@@ -192,29 +173,20 @@ def _known_of(X: Any) -> list[dict[str, list[Any]]]:
     return known
 
 
-def _hide(given: Observations | Matrix, missing: Collection[str]) -> npt.NDArray[np.bool_] | None:
-    """Return the mask of an array in which some numbers stand for missing cells."""
-    hidden = numbers_in(missing)
-    if not hidden:
-        return given.mask
-    mask = np.isin(given.values, hidden)
-    return mask if given.mask is None else mask | given.mask
-
-
 def _cut(given: Observations, options: Options) -> Observations:
-    """Return cells in which numbers became 0, 1 and missing."""
-    values, mask = given.values, _hide(given, options.missing)
+    """Return an array in which some numbers are missing, and with a threshold the others are 0 or 1."""
+    values, mask = given.values, np.False_ if given.mask is None else given.mask
+    if hidden := numbers_in(options.missing):
+        mask = mask | np.isin(values, hidden)
     if options.threshold is not None:
-        if values.dtype.kind == "f":
-            unknown = np.isnan(values)
-            mask = unknown if mask is None else mask | unknown
+        mask = mask | np.isnan(values)
         values = values >= options.threshold
-    return given._replace(values=values, mask=mask)
+    return given._replace(values=values, mask=mask if np.ndim(mask) else None)
 
 
 def _list_sparse(X: Any, options: Options) -> Listing:
     """List the stored cells of a sparse matrix or array; all others have its fill value."""
-    fill = getattr(X, "fill_value", 0)
+    fill, threshold = getattr(X, "fill_value", 0), options.threshold
     if fill != 0 and not np.isnan(fill):
         raise InputError(f"X has fill value {fill}; give 0, or NaN if unlisted cells are missing.")
     matrix = X.asformat("coo")
@@ -222,11 +194,9 @@ def _list_sparse(X: Any, options: Options) -> Listing:
     columns = tuple(coords) if coords is not None else (matrix.row, matrix.col)
     values = np.asarray(matrix.data, np.float64)
     values = np.where(np.isin(values, numbers_in(options.missing)), np.nan, values)
-    if options.threshold is not None and fill == 0 and options.threshold <= 0:
-        raise InputError(
-            f"threshold is {options.threshold}, so all unlisted cells would be 1; give one above 0."
-        )
-    values, n = cut_numbers(values, options.threshold)
+    if threshold is not None and fill == 0 and threshold <= 0:
+        raise InputError(f"threshold is {threshold}, so all unlisted cells would be 1; give one above 0.")
+    values, n = cut_numbers(values, threshold)
     if n is not None:
         cell = tuple(int(column[n]) for column in columns)
         raise InputError(f"X holds {values[n]} at {cell}; {OTHER_VALUE}.")

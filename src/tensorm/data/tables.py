@@ -65,25 +65,16 @@ def read_long(table: Table, options: Options) -> Listing:
     """List the cells of a table with a row for each."""
     modes, value = _choose_columns(table, options)
     columns, labels = _read_modes(table, modes, options)
-    shape = [
+    sizes = (
         int(column.max()) + 1 if known is None else len(known)
         for column, known in zip(columns, labels, strict=True)
-    ]
+    )
+    values = None if value is None else _read_cells(table, value, options)
     listing = Listing(
-        tuple(columns),
-        tuple(shape),
-        None if value is None else _read_cells(table, value, options),
-        options.unlisted,
-        tuple(modes),
-        tuple(labels),
-        place=table.place,
-        repeatable=value is None,
-    )
-    return (
-        _undirected(listing, *map(modes.index, options.pair))
-        if options.undirected and options.pair
-        else listing
-    )
+        tuple(columns), tuple(sizes), values, options.unlisted, tuple(modes), tuple(labels),
+        place=table.place, repeatable=value is None,
+    )  # fmt: skip
+    return _undirected(listing, *map(modes.index, options.pair or ())) if options.undirected else listing
 
 
 def _choose_columns(table: Table, options: Options) -> tuple[list[str], str | None]:
@@ -96,11 +87,8 @@ def _choose_columns(table: Table, options: Options) -> tuple[list[str], str | No
         )
     if table.coordinates:
         value = names[-1]
-    modes = (
-        [name for name in names if name not in (value, time)]
-        if options.modes is None
-        else list(options.modes)
-    )
+    modes = [name for name in names if name not in (value, time)]
+    modes = modes if options.modes is None else list(options.modes)
     if time is not None and time not in modes:
         modes.insert(0, time)
     if len(modes) > MOST_MODES:
@@ -137,7 +125,10 @@ def _read_modes(table: Table, modes: Sequence[str], options: Options) -> tuple[l
         if options.indices or table.coordinates:
             columns[name] = read_indices(table.column(name, exact=False), int(table.coordinates))
         elif name == options.time:
-            columns[name], labels[name] = _cut(table.column(name, exact=False), options)
+            column = table.column(name, exact=False)
+            column.refuse_empty("give a time, or leave that row out")
+            bins, labels[name] = cut_times(column.values, str(options.bins), options.origin, column.where)
+            columns[name] = bins[column.codes]
         else:
             shared = options.pair if options.pair and name in options.pair else [name]
             listed = next((order[other] for other in shared if other in order), None)
@@ -147,43 +138,29 @@ def _read_modes(table: Table, modes: Sequence[str], options: Options) -> tuple[l
     return [columns[name] for name in modes], [labels[name] for name in modes]
 
 
-def _cut(column: Column, options: Options) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    import pandas as pd
-
-    column.refuse_empty("give a time, or leave that row out")
-    times = pd.Series(column.values, name=column.name)
-    bins, names = cut_times(times, str(options.bins), options.origin, column.where)
-    return bins[column.codes], names
-
-
 def _read_cells(table: Table, value: str, options: Options) -> npt.NDArray[np.float64]:
     column = table.column(value, exact=False)
     if not table.coordinates or options.threshold is not None:
-        return read_values(column, options.missing, options.threshold)
-    numbers = read_numbers(column, options.missing)
+        return read_values(column, options)
+    numbers = read_numbers(column, options)
     return np.where(np.isnan(numbers), np.nan, numbers != 0)
 
 
 def _undirected(listing: Listing, i: int, j: int) -> Listing:
     """Let every row say the same of both orders of a pair; cells of an index with itself are missing."""
-    rows = np.flatnonzero(listing.columns[i] != listing.columns[j])
-    kept = [column[rows] for column in listing.columns]
+    rows = np.flatnonzero(listing.coords[i] != listing.coords[j])
+    kept = [column[rows] for column in listing.coords]
     swapped = list(kept)
     swapped[i], swapped[j] = kept[j], kept[i]
+    diagonal = list(np.indices([*listing.shape[:j], 1, *listing.shape[j + 1 :]]).reshape(len(kept), -1))
+    diagonal[j] = diagonal[i]
     place = listing.place
     return listing._replace(
-        columns=tuple(np.concatenate(both) for both in zip(kept, swapped, strict=True)),
+        coords=tuple(np.concatenate(both) for both in zip(kept, swapped, strict=True)),
         values=None if listing.values is None else np.tile(listing.values[rows], 2),
-        missing=_diagonal(listing.shape, i, j) if listing.unlisted == "zero" else None,
+        missing=tuple(diagonal) if listing.unlisted == "zero" else None,
         place=lambda row: place(int(rows[row % len(rows)])),
     )
-
-
-def _diagonal(shape: tuple[int, ...], i: int, j: int) -> tuple[npt.NDArray[Any], ...]:
-    sizes = [1 if k == j else size for k, size in enumerate(shape)]
-    cells = list(np.indices(sizes).reshape(len(shape), -1))
-    cells[j] = cells[i]
-    return tuple(cells)
 
 
 def read_wide(table: Table, options: Options) -> Observations | Matrix:
@@ -199,15 +176,11 @@ def read_wide(table: Table, options: Options) -> Observations | Matrix:
         raise InputError(f"{table.place(row)} repeats the label {labels[row]!r}; give each label once.")
     modes = ("row", "column") if options.modes is None else tuple(options.modes)
     if len(modes) != 2:
-        raise InputError(
-            f"modes is {', '.join(modes)}, but a wide table has two; name the rows and the columns."
-        )
+        given = ", ".join(modes)
+        raise InputError(f"modes is {given}, but a wide table has two; name the rows and the columns.")
     cells = np.empty((len(labels), len(names)))
     for k, name in enumerate(names):
         column = table.column(name, exact=False)
-        if options.relational:
-            cells[:, k] = read_numbers(column, options.missing)
-        else:
-            cells[:, k] = read_values(column, options.missing, options.threshold)
+        cells[:, k] = read_numbers(column, options) if options.relational else read_values(column, options)
     kind = Matrix if options.relational else Observations
     return kind(cells, None, modes, (np.array(labels), np.array(names)))

@@ -28,12 +28,12 @@ FORMATS = (*DATES, *(f"{date} {clock}" for date in DATES for clock in CLOCKS), *
 Bins = tuple[npt.NDArray[np.int64], npt.NDArray[Any]]
 
 
-def cut_times(series: Any, bins: str, origin: str | None, place: Callable[[int], str]) -> Bins:
+def cut_times(times: Any, bins: str, origin: str | None, place: Callable[[int], str]) -> Bins:
     """Return the bin of each time and the names of all bins, including those in between that stay empty.
 
     Parameters
     ----------
-    series : pandas Series
+    times : array or pandas Series
         Time stamps as text or dates, or seconds.
     bins : str
         "clock", a length such as 1h, 30min or 1d, or a number.
@@ -42,68 +42,53 @@ def cut_times(series: Any, bins: str, origin: str | None, place: Callable[[int],
     place : callable
         Says where a row is.
     """
-    times = _parse(series, origin, place)
-    dated = times.dtype.kind == "M"
+    day, seconds = None, _parse(times, origin, place)
+    if seconds.dtype.kind == "M":
+        day = seconds.min().astype("datetime64[D]")
+        seconds = (seconds - day) / SECOND
     if bins == "clock":
-        if not dated:
+        if day is None:
             raise InputError("Seconds have no hour of the day; give the origin from which they count.")
-        hours = times.astype("datetime64[h]").astype(np.int64) % 24
+        hours = (seconds // 3600 % 24).astype(np.int64)
         return hours, np.array([f"{hour:02d}-{(hour + 1) % 24:02d}" for hour in range(24)])
-    start = times.min()
+    start = seconds.min()
     if bins.isdecimal() and int(bins) > 0:
-        n = int(bins)
-        seconds = _since(start, times)
-        length = max(float(seconds.max()), n * 1e-6) / n
-        _refuse_many(bins, n)
-        return np.minimum(seconds // length, n - 1).astype(np.int64), _names(start, length, n, dated)
-    length = _length(bins)
-    if dated:  # bins begin on whole days or hours, not at the first event
-        day = start.astype("datetime64[D]")
-        start = day + _microseconds((start - day) / SECOND // length * length)
-    numbers = _since(start, times) // length
-    _refuse_many(bins, numbers.max() + 1)
-    return numbers.astype(np.int64), _names(start, length, int(numbers.max()) + 1, dated)
-
-
-def _since(start: Any, times: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the seconds since the start."""
-    return np.asarray((times - start) / SECOND if times.dtype.kind == "M" else times - start)
-
-
-def _microseconds(seconds: Any) -> Any:
-    return np.round(np.asarray(seconds) * 1e6).astype("timedelta64[us]")
-
-
-def _refuse_many(bins: str, n: float) -> None:
+        n = float(bins)
+        length = max(seconds.max() - start, n * 1e-6) / n
+        numbers = np.minimum((seconds - start) // length, n - 1)
+    else:
+        length = _length(bins)
+        if day is not None:  # bins begin on whole days or hours, not at the first event
+            start = start // length * length
+        numbers = (seconds - start) // length
+        n = numbers.max() + 1
     if n > MOST_BINS:
         raise InputError(f"bins is {bins!r}, which makes {n:,.0f} of them; give at most {MOST_BINS:,}.")
+    return numbers.astype(np.int64), _names(start, length, int(n), day)
 
 
-def _parse(series: Any, origin: str | None, place: Callable[[int], str]) -> npt.NDArray[Any]:
+def _parse(times: Any, origin: str | None, place: Callable[[int], str]) -> npt.NDArray[Any]:
     """Return times as dates, or as seconds if that is what they are."""
     import pandas as pd
 
-    if pd.api.types.is_bool_dtype(series):
-        raise InputError(f"column {series.name!r} holds true and false, not times; give another column.")
-    if pd.api.types.is_numeric_dtype(series):
+    series = pd.Series(times)
+    if series.dtype.kind == "b":
+        raise InputError(f"{place(0)} holds true or false, not a time; give another column.")
+    if series.dtype.kind in "iuf":
         return _count(series.to_numpy(np.float64), origin, place)
-    times = series
-    if not pd.api.types.is_datetime64_any_dtype(series):
-        times = _parse_texts(series.astype("str"), place)
-    if getattr(times.dt, "tz", None) is not None:
-        times = times.dt.tz_localize(None)
-    return np.asarray(times.to_numpy("datetime64[us]"))
+    dates = series if series.dtype.kind == "M" else _parse_texts(series.astype("str"), place)
+    return np.asarray(dates.dt.tz_localize(None).to_numpy("datetime64[us]"))
 
 
 def _count(seconds: npt.NDArray[np.float64], origin: str | None, place: Callable[[int], str]) -> Any:
     """Return seconds, as dates if it is known when they start."""
-    import pandas as pd
-
     infinite = ~np.isfinite(seconds)
     if infinite.any():
         raise InputError(f"{place(int(infinite.argmax()))} has an infinite time; give seconds.")
     if origin is None:
         return seconds
+    import pandas as pd
+
     start = pd.to_datetime(origin, errors="coerce")
     if start is pd.NaT:
         raise InputError(f"origin is {origin!r}; give a date and time such as '2010-12-06 13:00'.")
@@ -111,11 +96,9 @@ def _count(seconds: npt.NDArray[np.float64], origin: str | None, place: Callable
     late = seconds > (LAST - first) / SECOND
     if late.any():
         row = int(late.argmax())
-        raise InputError(
-            f"{place(row)} has the time {seconds[row]:.15g}, which is after the year 9999; give seconds, not "
-            "milliseconds."
-        )
-    return first + _microseconds(seconds)
+        late_time = f"{seconds[row]:.15g}, which is after the year 9999"
+        raise InputError(f"{place(row)} has the time {late_time}; give seconds, not milliseconds.")
+    return first + np.round(seconds * 1e6).astype("timedelta64[us]")
 
 
 def _parse_texts(series: Any, place: Callable[[int], str]) -> Any:
@@ -155,12 +138,13 @@ def _length(bins: str) -> float:
     return length
 
 
-def _names(start: Any, length: float, n: int, dated: bool) -> npt.NDArray[Any]:
+def _names(start: float, length: float, n: int, day: np.datetime64 | None) -> npt.NDArray[Any]:
     """Name bins by when they begin."""
-    if not dated:
-        return np.array([f"{start + length * i:.15g}" for i in range(n)])
-    starts: npt.NDArray[np.datetime64] = start + _microseconds(length * np.arange(n))
-    if length % 86400 == 0 and start == start.astype("datetime64[D]"):
-        return np.datetime_as_string(starts, unit="D")
+    starts = start + length * np.arange(n)
+    if day is None:
+        return np.array([f"{begin:.15g}" for begin in starts])
+    dates: npt.NDArray[np.datetime64] = day + np.round(starts * 1e6).astype("timedelta64[us]")
+    if length % 86400 == 0 and start == 0:
+        return np.datetime_as_string(dates, unit="D")
     unit: Any = "m" if length % 60 == 0 else "s" if length >= 1 else "us"
-    return np.char.replace(np.datetime_as_string(starts, unit=unit), "T", " ")
+    return np.char.replace(np.datetime_as_string(dates, unit=unit), "T", " ")

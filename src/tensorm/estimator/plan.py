@@ -9,11 +9,11 @@ import numpy as np
 
 from tensorm.data.checks import (
     check_beta,
+    check_bits,
     check_choice,
     check_count,
-    check_factors,
     check_probability,
-    check_probability_tables,
+    check_tables,
 )
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_room
@@ -65,7 +65,7 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     if isinstance(init, str):
         check_choice("init", init, ("data", "random"))
     else:
-        init = check_factors("init", init, tensor.shape, L)
+        init = check_tables("init", init, tensor.shape, L, check_bits)
     automatic = isinstance(burn_in, str) and burn_in == AUTO
     sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'")
     return Plan(target, n_draws, sweeps, init)
@@ -85,7 +85,7 @@ def _factor_prior(given: Any, shape: Sequence[int], L: int) -> FactorPrior:
         check_choice("factor_prior", given, ("learned",))
         return LearnedPrior()
     if isinstance(given, Sequence) or np.ndim(given):
-        return FixedPrior.from_probabilities(check_probability_tables("factor_prior", given, shape, L))
+        return FixedPrior.from_probabilities(check_tables("factor_prior", given, shape, L, check_probability))
     return FixedPrior.from_probabilities([check_probability("factor_prior", given)] * len(shape))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_choice
-from tensorm.data.coordinates import MOST_CELLS, Cells, Listing, check_shape, key_of, list_cells
+from tensorm.data.coordinates import MOST_CELLS, Cells, Listing, check_shape, key_of
 from tensorm.data.inputs import Labels, check_names
 from tensorm.errors import InputError
 from tensorm.kernels import sparse as kernel
@@ -84,7 +84,8 @@ class SparseTensor(Tensor):
         if missing is not None and unlisted == "missing":
             raise InputError("missing is given, but unlisted cells are missing anyway; leave it out.")
         sizes = check_shape(shape)
-        self._store(list_cells(coords, sizes, values, missing), sizes, *check_names(sizes, modes, labels))
+        cells = Listing(coords, sizes, values, missing=missing).check()
+        self._store(cells, sizes, *check_names(sizes, modes, labels))
 
     @classmethod
     def from_listing(cls, listing: Listing) -> Self:
