@@ -246,6 +246,7 @@ FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
     "kept 2": (numbers("kept", 0, 2), "which chains count"),
     "one mode": (said("modes", [MODE]), "not a list of 2 to 64 names"),
     "65 modes": (said("modes", [MODE] * 65), "not a list of 2 to 64 names"),
+    "shape beyond all numbers": (said("shape", [10**200, 10**200, 3]), "not 3 sizes"),
     "two modes": (said("modes", [MODE] * 2), "shape is [4, 5, 3], not 2 sizes"),
     "modes without names": (said("modes", [{"name": 3, "labels": None}] * 3), "not a list of 2 to 64 names"),
     "modes of another kind": (said("modes", ["a", 1, 2]), "not a list of 2 to 64 names"),

@@ -105,21 +105,15 @@ def quietly(what: str) -> Callable[[F], F]:
 
 
 class _Echo(logging.Handler):
-    """Shows log records and warnings as plain lines, unless --quiet is set."""
+    """Shows log records as plain lines, unless --quiet is set."""
 
     def __init__(self, ctx: click.Context) -> None:
         super().__init__()
         self.ctx = ctx
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.say(record.getMessage())
-
-    def warn(self, message: Warning | str, *_: Any, **__: Any) -> None:
-        self.say(f"Note: {message}")
-
-    def say(self, text: str) -> None:
         if not self.ctx.meta.get(QUIET):
-            click.echo(name_options(text), err=True)
+            click.echo(name_options(record.getMessage()), err=True)
 
 
 @contextmanager
@@ -131,7 +125,7 @@ def _showing_notes(ctx: click.Context) -> Iterator[None]:
     logger.setLevel(logging.INFO)
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = handler.warn
+            warnings.showwarning = lambda message, *_, **__: logger.warning("Note: %s", message)
             yield
     finally:
         logger.removeHandler(handler)

@@ -100,12 +100,12 @@ def _open(path: Path, file: BinaryIO) -> _Archive:
             raise refusal(path, "it is empty")
         if size > available_memory():
             raise refusal(path, f"it has {size:,} bytes, more than this machine's memory")
-        content = memoryview(file.read(size))
-        if content[: len(HDF5)] == HDF5:
+        content = file.read(size)
+        if content.startswith(HDF5):
             from tensorm.storage.old_netcdf import read_tree
 
-            return _Archive(path, pack_archive(path, read_tree(path, content)))
-        if content[: len(ZIP)] != ZIP:
+            return _Archive(path, pack_archive(path, read_tree(path, memoryview(content))))
+        if not content.startswith(ZIP):
             raise refusal(path, "it is not a tensorm file")
         return _Archive(path, content)
 
@@ -202,7 +202,7 @@ class Stored:
 class _Archive:
     """An open file of unknown origin."""
 
-    def __init__(self, path: Path, content: memoryview) -> None:
+    def __init__(self, path: Path, content: bytes | memoryview) -> None:
         self.path = path
         if content[-DIGITS - len(MARK) : -DIGITS] != MARK:
             raise refusal(path, "tensorm did not write it, or it is incomplete or was changed since")
@@ -250,9 +250,9 @@ def refusing(path: Path, why: str) -> Iterator[None]:
         raise refusal(path, why) from error
 
 
-def _checksum(content: memoryview) -> bytes:
+def _checksum(content: bytes | memoryview) -> bytes:
     """Return the checksum of a file, with which it ends: of all bytes before that."""
-    return blake2b(content[:-DIGITS], digest_size=DIGITS // 2).hexdigest().encode()
+    return blake2b(memoryview(content)[:-DIGITS], digest_size=DIGITS // 2).hexdigest().encode()
 
 
 def _take_arrays(tree: Tree, where: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:

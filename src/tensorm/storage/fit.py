@@ -116,8 +116,8 @@ def read_modes(file: Stored) -> tuple[tuple[int, ...], tuple[str, ...], Labels]:
     if not isinstance(modes, list) or not 2 <= len(modes) <= 64 or not all(_is_mode(mode) for mode in modes):
         raise file.refuse("the names of the modes are not a list of 2 to 64 names")
     try:
-        shape = check_shape(sizes) if isinstance(sizes, list) else ()
-    except InputError:
+        shape = check_shape(sizes)
+    except (InputError, OverflowError):  # the latter from sizes that no message can show
         shape = ()
     if len(shape) != len(modes):
         raise file.refuse(f"shape is {quote(sizes)}, not {len(modes)} sizes")

@@ -76,11 +76,7 @@ def open_run(folder: FilePath, parameters: Sequence[str], given: Tensor | None =
     with reading(_find_run(folder)) as file:
         check_format(file, FORMAT)
         shape, modes, labels = read_modes(file)
-        cells = file.tree("cells")
-        if given is not None or cells.has(FINGERPRINT):
-            tensor = _check_cells(cells, shape, given)
-        else:
-            tensor = _read_cells(cells, shape)
+        tensor = _read_cells(file.tree("cells"), shape, given)
         tensor.modes, tensor.labels = modes, labels
         settings = read_settings(file.tree("settings"), parameters)
         return Run(settings, read_target(file.tree("model"), shape), tensor)
@@ -93,25 +89,25 @@ def _find_run(folder: FilePath) -> Path:
     return path
 
 
-def _check_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> Tensor:
-    """Return the cells that were given, or raise if they are not those of the run."""
-    if given is None:
-        raise FileError("The cells of this run are on a cluster; give them again, as in resume(run_dir, X).")
+def _read_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> Tensor:
+    """Return the cells of a run, or those given in their place; raise if these are others."""
     if tree.has(FINGERPRINT):
         counts = tree.array(FINGERPRINT, "i8", (sum(shape), 2))
+        if given is None:
+            raise FileError(
+                "The cells of this run are on a cluster; give them again, as in resume(run_dir, X)."
+            )
     else:
-        counts = _read_cells(tree, shape).fingerprint()
+        arrays = {name: tree.array(name, None, None) for name in NAMES if tree.has(name)}
+        try:
+            tensor = from_arrays(arrays, shape)
+        except InputError as error:
+            raise tree.refuse(str(error)) from error
+        if given is None:
+            return tensor
+        counts = tensor.fingerprint()
     if given.shape != shape or not np.array_equal(counts, given.fingerprint()):
         raise InputError(
             "X has other cells than the run in this folder; give the cells that the run started with."
         )
     return given
-
-
-def _read_cells(tree: Stored, shape: tuple[int, ...]) -> Tensor:
-    """Return the tensor whose arrays are in a tree."""
-    arrays = {name: tree.array(name, None, None) for name in NAMES if tree.has(name)}
-    try:
-        return from_arrays(arrays, shape)
-    except InputError as error:
-        raise tree.refuse(str(error)) from error
