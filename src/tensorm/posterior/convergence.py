@@ -154,15 +154,14 @@ def assess_entries(traces: Sequence[Trace]) -> EntryMixing:
 def entry_states(traces: Sequence[Trace], mode: int) -> tuple[Bits, Bits]:
     """Return which entries (N, L) of a mode change in some chain, and which differ in chains' first draws."""
     length = min(len(trace) for trace in traces)
-    moves, differs = [], []
+    moves, differs = np.zeros((2, *traces[0].factors[mode].shape[1:]), np.uint8)
     for trace in traces:
         packed = trace.factors[mode][:length]
-        moves.append(np.bitwise_or.reduce(packed, axis=0) & ~np.bitwise_and.reduce(packed, axis=0))
-        differs.append(packed[0] ^ traces[0].factors[mode][0])
-    some = (np.bitwise_or.reduce(parts, axis=0) for parts in (moves, differs))
+        moves |= np.bitwise_or.reduce(packed, axis=0) & ~np.bitwise_and.reduce(packed, axis=0)
+        differs |= packed[0] ^ traces[0].factors[mode][0]
     L = traces[0].n_components
-    moved, differing = (np.unpackbits(part, axis=-1, count=L, bitorder="little") for part in some)
-    return moved.view(np.bool_), differing.view(np.bool_)
+    both = np.unpackbits(np.stack([moves, differs]), axis=-1, count=L, bitorder="little").view(np.bool_)
+    return both[0], both[1]
 
 
 def entry_draws(

@@ -58,7 +58,9 @@ class Diagnostics(NamedTuple):
                 f"{row.agreement:9.3f}  {row.burn_in:7d}{left_out}"
             )
         lines.append("quantity              R-hat    ESS  tail ESS")
-        lines.extend(f"{row.name:20}  {_numbers(row)}" for row in self.quantities)
+        for name, state, rhat, ess, tail in self.quantities:
+            found = IN_WORDS[state] if rhat is None else f"{_rhat(rhat):>5}  {ess:5.0f}  {tail:8.0f}"
+            lines.append(f"{name:20}  {found}")
         return "\n".join([*lines, self.about_entries(), self.verdict])
 
     def about_entries(self) -> str:
@@ -145,12 +147,6 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
             f"The chains fit equally well but disagree on {disputed:,} of {entries.total:,} entries; "
             "increase n_draws, or trust predictions more than single memberships."
         )
-
-
-def _numbers(row: Mixing) -> str:
-    if row.rhat is None:
-        return IN_WORDS[row.state]
-    return f"{_rhat(row.rhat):>5}  {row.ess:5.0f}  {row.ess_tail:8.0f}"
 
 
 def _rhat(value: float | None) -> str:

@@ -149,11 +149,9 @@ def describe_components(posterior: Posterior, groups: Groups | None = None) -> l
     """Return a description of each component, strongest first; parameters as for ``describe``."""
     modes = read_modes(posterior, groups)
     cells, chains = _cells_covered(posterior), _chains_that_agree(posterior)
-    volume = math.prod(posterior.shape)
+    volume, n_chains = math.prod(posterior.shape), len(posterior.chains)
     return [
-        Description(
-            l, tuple(_members(modes, l)), cells[l], cells[l] / volume, chains[l], len(posterior.chains)
-        )
+        Description(l, tuple(_members(modes, l)), cells[l], cells[l] / volume, chains[l], n_chains)
         for l in range(posterior.n_components)
     ]
 

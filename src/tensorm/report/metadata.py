@@ -92,12 +92,9 @@ def share_metadata(tensor: Tensor, metadata: Metadata) -> dict[str, dict[str, li
     read = {k: _read(tensor.modes[k], len(names[k]), table) for k, table in given.items()}
     shared: dict[str, dict[str, list[Any]]] = {}
     for k, mode in enumerate(tensor.modes):
-        known = tensor.labels[k]
-        same = [
-            k,
-            *(j for j in read if known is not None and np.array_equal(np.asarray(tensor.labels[j]), known)),
-        ]
-        labels, columns = next((read[j] for j in same if j in read), (None, {}))
+        own = tensor.labels[k]
+        alike = (j for j in read if own is not None and np.array_equal(np.asarray(tensor.labels[j]), own))
+        labels, columns = next((read[j] for j in (k, *alike) if j in read), (None, {}))
         if columns:
             others = {name: values for name, values in columns.items() if name != mode}
             shared[mode] = {mode: names[k] if labels is None else labels, **others}
@@ -155,19 +152,18 @@ def _labels(source: Posterior | Tensor, k: int) -> list[str]:
 
 def _join(mode: str, names: list[str], table: Any, place: Place | None = None) -> tuple[Column, ...]:
     labels, columns = _read(mode, len(names), table)
-    if labels is None:
-        labels = names
-    else:
-        _check_labels(mode, names, labels, place or (lambda row: f"row {row + 1}"))
-    rows = {label: row for row, label in enumerate(labels)}
+    rows: Sequence[int | None] = range(len(names))
+    if labels is not None:
+        first = _check_labels(mode, names, labels, place or (lambda row: f"row {row + 1}"))
+        rows = [first.get(name) for name in names]
     made = []
     for name, values in columns.items():
-        if len(values) != len(labels):
+        if labels is not None and len(values) != len(labels):
             raise InputError(
                 f"metadata for {mode!r} has {len(values)} values in {name!r} and {len(labels)} in the "
                 "column of labels; give one value for each label."
             )
-        made.append(_column(name, [values[rows[label]] if label in rows else None for label in names]))
+        made.append(_column(name, [None if row is None else values[row] for row in rows]))
     return tuple(made)
 
 
@@ -222,8 +218,8 @@ def _columns(table: Any) -> dict[str, Any] | None:
     return {name: frame[name].to_list() for name in frame.columns}
 
 
-def _check_labels(mode: str, names: list[str], labels: Sequence[str], place: Place) -> None:
-    """Raise unless each row of a table has a label of its own that the mode has, too."""
+def _check_labels(mode: str, names: list[str], labels: Sequence[str], place: Place) -> dict[str, int]:
+    """Return the row of each label, or raise unless each row has one of its own that the mode has, too."""
     first: dict[str, int] = {}
     known = set(names)
     for row, label in enumerate(labels):
@@ -240,6 +236,7 @@ def _check_labels(mode: str, names: list[str], labels: Sequence[str], place: Pla
                 f"{place(row)}; give each label once."
             )
         first[label] = row
+    return first
 
 
 def _column(name: str, values: Sequence[Any]) -> Column:

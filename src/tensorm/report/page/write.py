@@ -64,7 +64,7 @@ def render_report(
     settings, defaults : mapping, optional
         The settings of the estimator and their defaults, for the section on how to repeat the fit.
     """
-    template, safe = _template()
+    template = _template()
     tensor = None if X is None else posterior.check_tensor(X)
     modes, columns = read_modes(posterior), read_metadata(posterior, metadata)
     components = describe_components(posterior, groups_of(posterior, metadata))
@@ -84,8 +84,8 @@ def render_report(
         template.render(
             title=" × ".join(posterior.modes) if title is None else str(title),
             policy=_policy(css, script),
-            css=safe(css),
-            script=safe(script),
+            css=css,
+            script=script,
             data=b64encode(packed).decode(),  # no browser takes it for markup
             posterior=posterior,
             modes=modes,
@@ -113,17 +113,15 @@ def render_report(
     )
 
 
-def _template() -> tuple[Any, Any]:
-    """Return the template, and the type that marks text as trusted markup."""
+def _template() -> Any:
     try:
         from jinja2 import Environment, StrictUndefined
-        from markupsafe import Markup
     except ImportError as error:
         raise ImportError("A report needs jinja2; install it with: pip install 'tensorm[report]'") from error
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(_asset("page.html")), Markup
+    return environment.from_string(_asset("page.html"))
 
 
 def _asset(name: str) -> str:

@@ -93,9 +93,12 @@ def plot_factors(
     width, height = min(max(1.6, 0.22 * L), 3.0), min(max(2.8, 0.16 * N), 4.8)
     figure = pyplot().figure(figsize=((width + 0.7) * len(modes) + 0.6, height), layout="constrained")
     axes = figure.subplots(1, len(modes), squeeze=False)[0]
-    for k, (ax, mode) in enumerate(zip(axes, modes, strict=True)):
-        image = _draw(ax, mode, rows[k])
-        if k and _same_rows(mode, modes[k - 1]) and np.array_equal(rows[k], rows[k - 1]):
+    names: tuple[Any, Any] | None = None
+    for ax, mode, index in zip(axes, modes, rows, strict=True):
+        image, before = _draw(ax, mode, index), names
+        known = None if mode.groups is None else mode.groups[index].tolist()
+        names = None if mode.labels is None else (mode.labels[index].tolist(), known)
+        if names is not None and names == before:  # the names of the factor before serve both
             ax.set_yticks([])
     figure.supxlabel("component", fontsize=POINTS)
     explain(image, list(axes))
@@ -122,15 +125,6 @@ def _draw(ax: Axes, mode: FittedMode, order: npt.NDArray[np.intp]) -> Any:
     if mode.groups is not None:
         _name_groups(ax, mode.groups[order], room)
     return image
-
-
-def _same_rows(mode: FittedMode, other: FittedMode) -> bool:
-    """Whether two modes have the same named rows, so that names next to one serve both."""
-    if mode.labels is None or other.labels is None or not np.array_equal(mode.labels, other.labels):
-        return False
-    if mode.groups is None or other.groups is None:
-        return mode.groups is other.groups
-    return np.array_equal(mode.groups, other.groups)
 
 
 def _arrange(mode: FittedMode, order: npt.ArrayLike | None) -> npt.NDArray[np.intp]:
