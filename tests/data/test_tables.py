@@ -21,7 +21,7 @@ def read(tmp_path):
 
 def ones(tensor):
     """The cells that are 1, by their labels."""
-    cells = np.unravel_index(tensor.listed()[0], tensor.shape)
+    cells = np.unravel_index(tensor.listed_keys()[0], tensor.shape)
     names = [labels[cell].tolist() for labels, cell in zip(tensor.labels, cells, strict=True)]
     return set(zip(*names, strict=True))
 

@@ -20,7 +20,7 @@ from tensorm.data.text import TextTable
 
 
 def ones(tensor) -> set[tuple[int, ...]]:
-    return {tuple(map(int, np.unravel_index(key, tensor.shape))) for key in tensor.listed()[0]}
+    return {tuple(map(int, np.unravel_index(key, tensor.shape))) for key in tensor.listed_keys()[0]}
 
 
 def written(path: Path, text: str) -> Path:

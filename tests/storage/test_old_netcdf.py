@@ -111,7 +111,7 @@ def test_cells_of_every_kind(tmp_path: Path) -> None:
     assert (dense.n_ones, dense.n_observed) == (42, 110)
     sparse = open_run(unpack("run-sparse", tmp_path / "run.nc").parent, PARAMETERS).tensor
     assert isinstance(sparse, SparseTensor)
-    assert [keys.tolist() for keys in sparse.listed()] == [[5, 13, 34], [0]]
+    assert [keys.tolist() for keys in sparse.listed_keys(sparse.unlisted)] == [[5, 13, 34], [0]]
     assert sparse.labels[0].tolist() == ["a", "bb", "c", "d"]
     assert sparse.labels[0].dtype == object
     assert sparse.labels[1].tolist() == [b"x", b"\xff", b""]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorm.tensors.bits import words_for
+from tensorm.tensors.bits import pack, words_for
 from tensorm.tensors.layout import TAIL, VECTOR, WIDEST, make_layout, packed_modes
 
 SHAPES = [
@@ -97,9 +97,9 @@ def test_write_and_read_back(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(("mode", "stop"), [(0, 0), (0, 1), (0, 3), (1, 0), (1, 2), (1, 5)])
-def test_write_ones_sets_what_lies_before(mode: int, stop: int) -> None:
+def test_the_grid_is_what_lies_before(mode: int, stop: int) -> None:
     layout = make_layout((3, 5, 70), (2,))
-    layout.write_ones(layout.words, mode, stop)
+    layout.grid(layout.words, mode, 0, stop)[...] = pack(np.ones(70, bool))
     expected = np.zeros((3, 5, 70), bool)
     expected[(slice(None),) * mode + (slice(stop),)] = True
     np.testing.assert_array_equal(layout.read(layout.words, 0, 0, 3, (3, 5, 70)), expected)

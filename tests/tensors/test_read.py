@@ -27,7 +27,7 @@ def cells_of(tensor) -> np.ndarray:
 
 def ones(tensor) -> set[tuple[object, ...]]:
     """The labels of the cells that are 1."""
-    cells = np.unravel_index(tensor.listed()[0], tensor.shape)
+    cells = np.unravel_index(tensor.listed_keys()[0], tensor.shape)
     names = [labels[cell].tolist() for labels, cell in zip(tensor.labels, cells, strict=True)]
     return set(zip(*names, strict=True))
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tensorm.data.inputs import Observations, observe
 from tensorm.errors import InputError
 from tensorm.kernels import dense as kernels
-from tensorm.tensors.bits import Bits, Words, words_for
+from tensorm.tensors.bits import Bits, Words, pack, words_for
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
 from tensorm.tensors.memory import check_fits
 from tensorm.tensors.slices import SlicedTensor, View
@@ -165,7 +165,7 @@ def _pack_cells(observations: Observations, packed: tuple[int, ...]) -> Layout:
         layout.write(layout.words, mode, where.start, ones)
         if observed is not None and not seen.size:  # the first missing cell
             seen = np.zeros_like(layout.words)
-            layout.write_ones(seen, mode, where.start)
+            layout.grid(seen, mode, 0, where.start)[...] = pack(np.ones(layout.length, np.bool_))
         if seen.size:
             layout.write(seen, mode, where.start, np.ones_like(ones) if observed is None else observed)
     return layout._replace(observed=seen)

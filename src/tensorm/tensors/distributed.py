@@ -100,7 +100,7 @@ class DaskTensor(ShardedTensor):
         _check_modes(array.shape)
         if any(np.isnan(size) for size in array.shape):
             raise InputError("X has chunks of unknown size; call X.compute_chunk_sizes() first.")
-        edges = _cut(array.shape[0], _count_shards(n_shards, client), array.chunks[0])
+        edges = _cut(array.shape[0], n_shards, client, array.chunks[0])
         rows = tuple(int(size) for size in np.diff(edges))
         whole = array.rechunk((rows, *((size,) for size in array.shape[1:])))
         tensor = cls(list(whole.to_delayed().ravel()), client, **settings)
@@ -131,7 +131,7 @@ class DaskTensor(ShardedTensor):
         array = _open_zarr(path)
         _check_modes(array.shape)
         chunks = [array.chunks[0]] * -(-array.shape[0] // array.chunks[0])
-        edges = _cut(array.shape[0], _count_shards(n_shards, client), chunks)
+        edges = _cut(array.shape[0], n_shards, client, chunks)
         parts = [partial(_read_zarr, _address(path), int(a), int(b)) for a, b in pairwise(edges)]
         return cls(parts, client, **settings)
 
@@ -190,7 +190,7 @@ class DaskTensor(ShardedTensor):
             raise InputError(
                 f"shape has {len(sizes)} sizes, and table {len(names)} modes; give one for each."
             )
-        edges = _cut(sizes[0], _count_shards(n_shards, client), [])
+        edges = _cut(sizes[0], n_shards, client)
         parts = _split_table(table[columns], edges, partial(_list_cells, names, value, unlisted, sizes))
         return cls(parts, client, **{"modes": names} | settings)
 
@@ -334,15 +334,11 @@ def _check_modes(shape: tuple[int, ...]) -> None:
         raise InputError(f"X has shape {shape}; give at least 2 modes, none of them empty.")
 
 
-def _count_shards(n_shards: int | None, client: Any) -> int:
-    if n_shards is not None:
-        return check_count("n_shards", n_shards, 1)
-    return max(1, len(client.scheduler_info()["workers"]))
-
-
-def _cut(size: int, n_shards: int, chunks: Sequence[int]) -> list[int]:
+def _cut(size: int, n_shards: int | None, client: Any, chunks: Sequence[int] = ()) -> list[int]:
     """Cut a mode into parts of about equal size, between chunks where there are enough of them."""
-    wanted = np.linspace(0, size, min(n_shards, size) + 1).round().astype(int)
+    n_workers = max(1, len(client.scheduler_info()["workers"]))
+    count = n_workers if n_shards is None else check_count("n_shards", n_shards, 1)
+    wanted = np.linspace(0, size, min(count, size) + 1).round().astype(int)
     if not len(chunks):
         return list(wanted)
     between = np.minimum(np.concatenate([[0], np.cumsum(chunks)]), size)

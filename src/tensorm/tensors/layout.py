@@ -82,10 +82,6 @@ class Layout(NamedTuple):
         flat = turned.reshape(*turned.shape[: len(self.rows)], -1)
         self.grid(words, mode, start, bits.shape[mode])[...] = pack(flat)
 
-    def write_ones(self, words: Words, mode: int, stop: int) -> None:
-        """Set every cell before index ``stop`` of a row mode."""
-        self.grid(words, mode, 0, stop)[...] = pack(np.ones(self.length, np.bool_))
-
     def read(self, words: Words, mode: int, start: int, stop: int, shape: Sequence[int]) -> Bits:
         """Undo ``write`` for the indices start:stop of a row mode of a tensor of that shape."""
         order = self.rows + self.packed

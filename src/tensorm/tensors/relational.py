@@ -40,11 +40,6 @@ class HeldPairs(NamedTuple):
     left: Keys  # (A,)
     right: Keys  # (B,)
 
-    def take(self, indices: Sequence[Index | slice]) -> HeldPairs:
-        """Return the same for some objects and attributes."""
-        keys = zip((self.objects, self.left, self.right), indices, strict=True)
-        return HeldPairs(self.limit, self.rest, *(key[index] for key, index in keys))
-
 
 class RelationalTensor(SlicedTensor):
     """Comparisons of attributes within objects, such as which of two genes is more active in a patient.
@@ -252,7 +247,9 @@ class RelationalTensor(SlicedTensor):
         left = self._left.take(objects, first)
         together = self.mirrored is not None and np.array_equal(indices[1], indices[2])
         right = left if together else self._right.take(objects, second)
-        part = None if self._part is None else self._part.take(chosen)
+        part = self._part
+        if part is not None:
+            part = HeldPairs(*part[:2], *(key[index] for key, index in zip(part[2:], chosen, strict=True)))
         new = self._with(left, right, part)
         new._scale = None
         named = zip(self.labels, chosen, strict=True)

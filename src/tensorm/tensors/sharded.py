@@ -148,7 +148,16 @@ class ShardedTensor(Tensor):
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         if mode:
             return self._update_here(mode, factors, rule, stream, rows)
-        return self._update_there(factors, rule, stream, rows)
+        # Mode 0: each shard decides its own rows, with the random numbers that they have in the whole.
+        places, calls = self._split(rows, self._edges), []
+        for at, own, start in zip(places, self._split_factors(factors), self._edges, strict=False):
+            prior = rule.prior[start : start + len(own[0])] if len(rule.prior) > 1 else rule.prior
+            there = stream._replace(first=stream.first + int(start))
+            calls.append((own, rule._replace(prior=prior), there, _some(rows[at] - start, len(own[0]))))
+        factor = factors[0].copy()
+        for at, _, new in self._ask("update", places, calls):
+            factor[rows[at]] = new
+        return factor
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         return self._ask_counts(mode, factors, components, rows, False)[0]
@@ -181,18 +190,6 @@ class ShardedTensor(Tensor):
 
     def check_mirrored(self, pair: tuple[int, int]) -> None:
         raise InputError("symmetric is given, but modes on a cluster cannot share a factor; leave it out.")
-
-    def _update_there(self, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        """Mode 0: each shard decides its own rows, with the numbers that they have in the whole."""
-        places, calls = self._split(rows, self._edges), []
-        for at, own, start in zip(places, self._split_factors(factors), self._edges, strict=False):
-            prior = rule.prior[start : start + len(own[0])] if len(rule.prior) > 1 else rule.prior
-            there = stream._replace(first=stream.first + int(start))
-            calls.append((own, rule._replace(prior=prior), there, _some(rows[at] - start, len(own[0]))))
-        factor = factors[0].copy()
-        for at, _, new in self._ask("update", places, calls):
-            factor[rows[at]] = new
-        return factor
 
     def _update_here(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Other modes: shards count, and entries are decided here; rows are counted again as they flip.

@@ -1,17 +1,16 @@
 """Rows in parallel: kernels release the interpreter lock, so ordinary threads are enough.
 
 Kernels start no threads of their own. That leaves nothing to clash with a fork, with several chains in
-several threads, or with another library's thread pool. Helpers wait at a plain queue: it hands over work in
-half the time of an executor, and a sweep of a medium tensor takes only a few hundred microseconds.
+several threads, or with another library's thread pool.
 """
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from queue import SimpleQueue
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,38 +33,14 @@ def share_rows(work: Callable[[int, int], T], n_rows: int, n_threads: int) -> li
     if n_shares <= 1:
         return [work(0, n_rows)]
     edges = [n_rows * i // n_shares for i in range(n_shares + 1)]
-    answers: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
-    for share in range(1, n_shares):
-        _helpers(n_threads - 1).put((work, edges[share], edges[share + 1], share, answers))
-    results = {0: work(0, edges[1])}
-    while len(results) < n_shares:
-        share, results[share], error = answers.get()
-        if error is not None:
-            raise error
-    return [results[share] for share in range(n_shares)]
+    helpers = _helpers(n_threads - 1)
+    others = [helpers.submit(work, start, stop) for start, stop in pairwise(edges[1:])]
+    return [work(0, edges[1]), *(other.result() for other in others)]
 
 
 @cache
-def _helpers(number: int) -> SimpleQueue[Any]:
-    """Start so many helpers, and return the queue they wait at."""
-    jobs: SimpleQueue[Any] = SimpleQueue()
-    for i in range(number):
-        threading.Thread(target=_help, args=(jobs,), name=f"tensorm-rows-{i}", daemon=True).start()
-    return jobs
-
-
-def _help(jobs: SimpleQueue[Any]) -> None:
-    while True:
-        _answer(*jobs.get())  # a call of its own, so that nothing of a job is kept while waiting
-
-
-def _answer(
-    work: Callable[[int, int], T], start: int, stop: int, share: int, answers: SimpleQueue[Any]
-) -> None:
-    try:
-        answers.put((share, work(start, stop), None))
-    except BaseException as error:
-        answers.put((share, None, error))
+def _helpers(number: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(number, thread_name_prefix="tensorm-rows")
 
 
 if hasattr(os, "register_at_fork"):
