@@ -61,8 +61,11 @@ class FrameTable:
 Table = TextTable | FrameTable
 
 
-def read_long(table: Table, options: Options) -> Listing:
-    """List the cells of a table with a row for each."""
+def read_table(table: Table, options: Options) -> Listing | Observations:
+    """Return the cells of a table: of a wide one, or of one with a row for each cell."""
+    if options.wide or options.relational:
+        options.refuse(table.title, "a wide table", "value", "time", "pair", "order", "indices")
+        return _read_wide(table, options)
     modes, value = _choose_columns(table, options)
     columns, labels = _read_modes(table, modes, options)
     sizes = (
@@ -163,7 +166,7 @@ def _undirected(listing: Listing, i: int, j: int) -> Listing:
     )
 
 
-def read_wide(table: Table, options: Options) -> Observations | Matrix:
+def _read_wide(table: Table, options: Options) -> Observations:
     """Return the cells, or with ``relational`` the numbers, of a table whose first column has labels."""
     title, (first, *names) = table.title, table.names
     if not names:

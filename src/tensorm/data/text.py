@@ -36,7 +36,8 @@ log = logging.getLogger(__name__)
 
 def kind_of(path: Path) -> str:
     """Return the ending of a file's name, without .gz."""
-    return (path.with_suffix("").suffix if _is_packed(path) else path.suffix).lower()
+    kind = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() if kind == ".gz" else kind
 
 
 class TextTable:
@@ -223,7 +224,7 @@ def read_text(path: Path) -> str:
     """Return what is in a text file: UTF-8, or UTF-16 if it begins as such."""
     try:
         data = path.read_bytes()
-        data = gzip.decompress(data) if _is_packed(path) else data
+        data = gzip.decompress(data) if path.suffix.lower() == ".gz" else data
     except (OSError, EOFError, zlib.error) as error:
         raise unreadable(path, error) from error
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -248,10 +249,6 @@ def unreadable(path: Path, error: Exception) -> FileError:
     """Return the error for a file that cannot be opened, or is damaged."""
     reason = getattr(error, "strerror", None) or "it is damaged, or of another type than its name says"
     return FileError(f"{path} cannot be read: {reason}; give another file.")
-
-
-def _is_packed(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
 
 
 def _find_separator(line: str, expected: str) -> str:
