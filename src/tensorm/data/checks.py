@@ -163,9 +163,7 @@ def as_numbers(name: str, value: Any, remedy: str) -> npt.NDArray[Any]:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
         if isinstance(value, (list, tuple)):
-            raise InputError(
-                f"{name} has nested lists of different lengths; make them equally long."
-            ) from error
+            raise InputError(f"{name} has lists of different lengths; make them equally long.") from error
         array = np.empty((), object)
     if array.dtype.kind in "biuf":
         return array

@@ -216,7 +216,6 @@ def read_indices(column: Column, first: int) -> npt.NDArray[np.int64]:
     if wrong.any():
         n = int(wrong.argmax())
         shown = f"{numbers[n]:.15g}" if column.values.dtype.kind == "f" else column.values[n]
-        raise InputError(
-            f"{column.where(n)} holds {shown} in {column.name!r}; give integers counted from {first}."
-        )
+        wanted = f"give integers counted from {first}"
+        raise InputError(f"{column.where(n)} holds {shown} in {column.name!r}; {wanted}.")
     return numbers.astype(np.int64)[column.codes] - first

@@ -17,13 +17,13 @@ import numpy as np
 from tensorm.data.columns import as_written, cut_numbers, numbers_in
 from tensorm.data.coordinates import Listing
 from tensorm.data.files import ARRAYS, FRAMES
-from tensorm.data.inputs import OTHER_VALUE, Matrix, Observations, is_a, is_sparse, observe, read_matrix
+from tensorm.data.inputs import OTHER_VALUE, Observations, check_names, is_a, is_sparse, observe, read_matrix
 from tensorm.data.options import Options
 from tensorm.data.tables import FrameTable, Table, read_table
 from tensorm.data.text import SEPARATORS, TextTable, kind_of
 from tensorm.errors import FileError, InputError
 
-Cells = Observations | Listing | Matrix
+Cells = Observations | Listing
 
 FOR_TABLES = ("value", "time", "pair", "order", "wide", "indices")
 MANY = 6  # columns that a message lists
@@ -118,8 +118,8 @@ def _read_frame(frame: Any, options: Options) -> Cells:
     if is_a(frame, "pandas", "DataFrame") and all(dtype.kind in "biuf" for dtype in frame.dtypes):
         return _read_array(frame, options, "X").cells
     table = FrameTable(frame)
-    if table.is_numeric:
-        cells = _read_array(table.to_numpy(), options, "X").cells
+    if (numbers := table.cells()) is not None:
+        cells = _read_array(numbers, options, "X").cells
         return cells._replace(labels=(None, np.array(table.names)))
     if options.relational:
         return read_table(table, options)
@@ -145,10 +145,7 @@ def _read_array(X: Any, options: Options, title: str) -> Source:
         cells = _cut(read_matrix(X) if options.relational else observe(X), options)
     cells = cells if labels is None else cells._replace(labels=labels)
     if modes is not None:
-        K = len(cells.shape)
-        if len(modes) != K or len(set(modes)) != K:
-            raise InputError(f"modes is {', '.join(modes)}; give {K} different names, one for each mode.")
-        cells = cells._replace(modes=tuple(modes))
+        cells = cells._replace(modes=check_names(cells.shape, modes, None)[0])
     return Source(cells, columns)
 
 
