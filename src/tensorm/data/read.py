@@ -79,8 +79,6 @@ def open_table(path: str | os.PathLike[str], options: Options | None = None) -> 
         raise FileError(f"Unsupported file type: {file}; give {endings}, or text with .gz.")
     header = True if (options.wide or options.relational) and options.header is None else options.header
     named = list(options.modes or ())
-    if named and options.time is not None and options.time not in named:
-        named.insert(0, options.time)
     last = "value" if kind == ".tns" else options.value
     return TextTable(file, header, [*named, last] if named and last is not None else named)
 
@@ -95,11 +93,7 @@ def read_columns(path: str | os.PathLike[str], keys: Sequence[str]) -> tuple[dic
         if name == key or column.values.dtype.kind != "f":
             column = table.column(name)
         values = column.values
-        if (
-            name != key
-            and column.values.dtype.kind == "O"
-            and all(isinstance(value, str) for value in values)
-        ):
+        if name != key and all(isinstance(value, str) for value in values):
             values = as_written(values.tolist())
         known = [*values.tolist(), None]
         columns[name] = [known[code] for code in column.codes]

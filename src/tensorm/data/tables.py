@@ -91,9 +91,7 @@ def _choose_columns(table: Table, options: Options) -> tuple[list[str], str | No
     if table.coordinates:
         value = names[-1]
     modes = [name for name in names if name not in (value, time)]
-    modes = modes if options.modes is None else list(options.modes)
-    if time is not None and time not in modes:
-        modes.insert(0, time)
+    modes = ([] if time is None else [time]) + modes if options.modes is None else list(options.modes)
     if len(modes) > MOST_MODES:
         wanted = "name those that are modes, or say that it is wide"
         raise InputError(f"{title} has {len(modes):,} columns; {wanted}.")
@@ -144,13 +142,16 @@ def _undirected(listing: Listing, i: int, j: int) -> Listing:
     kept = [column[rows] for column in listing.coords]
     swapped = list(kept)
     swapped[i], swapped[j] = kept[j], kept[i]
-    diagonal = list(np.indices([*listing.shape[:j], 1, *listing.shape[j + 1 :]]).reshape(len(kept), -1))
-    diagonal[j] = diagonal[i]
+    missing = None
+    if listing.unlisted == "zero":
+        sizes = [*listing.shape[:j], 1, *listing.shape[j + 1 :]]
+        missing = list(np.indices(sizes).reshape(len(sizes), -1))
+        missing[j] = missing[i]
     place = listing.place
     return listing._replace(
         coords=tuple(np.concatenate(both) for both in zip(kept, swapped, strict=True)),
         values=None if listing.values is None else np.tile(listing.values[rows], 2),
-        missing=tuple(diagonal) if listing.unlisted == "zero" else None,
+        missing=None if missing is None else tuple(missing),
         place=lambda row: place(int(rows[row % len(rows)])),
     )
 
