@@ -79,11 +79,9 @@ def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> 
     except TypeError:  # lists and other things that cannot be hashed
         codes, values = pd.factorize(np.array([str(item) for item in array], object))
     if values.dtype.kind == "O":
-        stripped = [value.strip() if isinstance(value, str) else value for value in values]
-        if any(new is not old or new == "" for new, old in zip(stripped, values, strict=True)):
-            distinct, values = pd.factorize(
-                np.array([None if new == "" else new for new in stripped], object)
-            )
+        stripped = [(value.strip() or None) if isinstance(value, str) else value for value in values]
+        if any(new is not old for new, old in zip(stripped, values, strict=True)):
+            distinct, values = pd.factorize(np.array(stripped, object))
             codes = np.append(distinct, -1)[codes]
     return Column(name, codes, np.asarray(values), place, **more)
 

@@ -86,10 +86,7 @@ def _read_parquet(file: Path) -> Any:
 
     need("pyarrow", "Parquet files", "pyarrow")
     with _reading(file, "Parquet", "pandas or polars"):
-        table = pd.read_parquet(file)
-    if not len(table):
-        raise no_data(file)
-    return table
+        return pd.read_parquet(file)
 
 
 def _read_excel(file: Path) -> Any:
