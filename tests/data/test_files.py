@@ -134,7 +134,7 @@ def test_what_cannot_be_read(tmp_path) -> None:
         tensorm.read(tmp_path / "none.csv")
     with pytest.raises(InputError, match=r"a.npy is an array, so time does not apply; leave it out"):
         tensorm.read(tmp_path / "a.npy", time="t")
-    with pytest.raises(InputError, match=r"^modes is a; give 2 different names"):
+    with pytest.raises(InputError, match=r"^modes is \('a',\); give 2 different names"):
         tensorm.read(tmp_path / "a.npy", modes=["a"])
     (tmp_path / "a.ods").write_bytes(b"PK")
     for read in (tensorm.read, open_table):

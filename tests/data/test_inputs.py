@@ -217,7 +217,7 @@ def test_labels_are_named_with_the_place() -> None:
             xr.DataArray(np.zeros((0, 2)), dims=("hour", "person")),
             "X has shape (0, 2); hour is empty, but every mode needs an index.",
         ),
-        ([[0, 1], [1]], "X has nested lists of different lengths; make them equally long."),
+        ([[0, 1], [1]], "X has lists of different lengths; make them equally long."),
         (
             [[0, None]],
             "X has dtype object, with None at (0, 1); convert to bool, integer, or float with NaN",
@@ -331,7 +331,7 @@ def test_check_tables_gives_new_booleans() -> None:
         ),
         (
             [np.zeros((3, 2)), [[0], [2, 0]]],
-            "init for mode 1 has nested lists of different lengths; make",
+            "init for mode 1 has lists of different lengths; make",
         ),
         (
             [np.zeros((3, 2)), None],

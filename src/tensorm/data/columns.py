@@ -7,7 +7,7 @@ the distinct values alone, which makes long tables quick to read.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,11 +53,6 @@ class Column(NamedTuple):
     categories: Sequence[Any] | None = None
     decimal: str = "."
 
-    @property
-    def kind(self) -> str:
-        """NumPy's letter for the type of the values."""
-        return self.values.dtype.kind
-
     def where(self, n: int) -> str:
         """Say where a value occurs first."""
         return self.place(int((self.codes == n).argmax()))
@@ -84,11 +79,9 @@ def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> 
     except TypeError:  # lists and other things that cannot be hashed
         codes, values = pd.factorize(np.array([str(item) for item in array], object))
     if values.dtype.kind == "O":
-        stripped = [value.strip() if isinstance(value, str) else value for value in values]
-        if any(new is not old or new == "" for new, old in zip(stripped, values, strict=True)):
-            distinct, values = pd.factorize(
-                np.array([None if new == "" else new for new in stripped], object)
-            )
+        stripped = [(value.strip() or None) if isinstance(value, str) else value for value in values]
+        if any(new is not old for new, old in zip(stripped, values, strict=True)):
+            distinct, values = pd.factorize(np.array(stripped, object))
             codes = np.append(distinct, -1)[codes]
     return Column(name, codes, np.asarray(values), place, **more)
 
@@ -106,45 +99,39 @@ def label(columns: Sequence[Column], order: Sequence[Any] | None = None) -> tupl
     """
     for column in columns:
         column.refuse_empty("give a label")
-    kinds = {column.kind for column in columns}
-    order = _categories(columns) if order is None else order
-    if order is None and len(kinds) == 1 and kinds <= {*"iufM"}:
+    kinds = {column.values.dtype.kind for column in columns}
+    categories = columns[0].categories
+    if any(column.categories != categories for column in columns):
+        categories = None
+    if order is None and categories is None and len(kinds) == 1 and kinds <= {*"iufM"}:
         labels, found = np.unique(np.concatenate([column.values for column in columns]), return_inverse=True)
     else:
-        texts = [_text(column, value) for column in columns for value in column.values.tolist()]
-        ordered = sort_texts(set(texts)) if order is None else [*dict.fromkeys(map(str, order))]
-        places = {text: n for n, text in enumerate(ordered)}
+        name = columns[0].name
+        texts = [str(value) for column in columns for value in column.values.tolist()]
+        places = {text: n for n, text in enumerate(_arrange(name, set(texts), order, categories))}
         stray = next((text for text in texts if text not in places), None)
         if stray is not None:
-            raise InputError(f"order leaves out {stray!r}, a label of {columns[0].name!r}; list all labels.")
-        labels, found = as_written(ordered), np.array([places[text] for text in texts], np.intp)
+            raise InputError(f"order leaves out {stray!r}, a label of {name!r}; list all labels.")
+        labels, found = as_written([*places]), np.array([places[text] for text in texts], np.intp)
     starts = np.cumsum([0, *(len(column.values) for column in columns)])
     return [found[start:][column.codes] for start, column in zip(starts[:-1], columns, strict=True)], labels
 
 
-def _categories(columns: Sequence[Column]) -> list[Any] | None:
-    """Return the categories that occur, in their order, if all columns have the same ordered ones."""
-    first, *others = (None if column.categories is None else list(column.categories) for column in columns)
-    if first is None or any(other != first for other in others):
-        return None
-    occurring = {str(value) for column in columns for value in column.values.tolist()}
-    return [item for item in first if str(item) in occurring]
-
-
-def _text(column: Column, value: Any) -> str:
-    text = str(value)
-    if "\0" in text:
-        raise InputError(f"column {column.name!r} holds {text!r}, a label with a NUL character; remove it.")
-    if len(text) > LONGEST_LABEL:
-        raise InputError(
-            f"column {column.name!r} holds a label of {len(text):,} characters, {text[:20]!r}..., which is "
-            f"too long; give at most {LONGEST_LABEL:,}."
-        )
-    return text
-
-
-def sort_texts(texts: Collection[str]) -> list[str]:
-    """Sort texts by number if all of them are numbers, and naturally if not."""
+def _arrange(
+    name: str, texts: set[str], order: Sequence[Any] | None, categories: Sequence[Any] | None
+) -> Iterable[str]:
+    """Return labels as ordered, by category, by number if all are numbers, or else sorted naturally."""
+    longest = max(texts, key=len, default="")
+    if len(longest) > LONGEST_LABEL:
+        problem = f"a label of {len(longest):,} characters, {longest[:20]!r}..., which is too long"
+        raise InputError(f"column {name!r} holds {problem}; give at most {LONGEST_LABEL:,}.")
+    damaged = next((text for text in texts if "\0" in text), None)
+    if damaged is not None:
+        raise InputError(f"column {name!r} holds {damaged!r}, a label with a NUL character; remove it.")
+    if order is not None:
+        return dict.fromkeys(map(str, order))
+    if categories is not None:
+        return [text for text in map(str, categories) if text in texts]
     if all(map(NUMBER.fullmatch, texts)):
         return sorted(texts, key=lambda text: (float(text), natural(text)))
     return sorted(texts, key=natural)
@@ -153,9 +140,7 @@ def sort_texts(texts: Collection[str]) -> list[str]:
 def natural(text: str) -> tuple[list[Any], str]:
     """Return a key by which "bench 4" comes before "bench 10"."""
     parts = DIGITS.split(text)
-    for k in range(1, len(parts), 2):
-        digits = parts[k].lstrip("0")
-        parts[k] = (len(digits), digits)
+    parts[1::2] = [(len(digits), digits) for digits in (part.lstrip("0") for part in parts[1::2])]
     return parts, text
 
 
@@ -198,7 +183,7 @@ def read_numbers(column: Column, options: Options) -> npt.NDArray[np.float64]:
 def _distinct_numbers(
     column: Column, options: Options, words: dict[str, float], wanted: str
 ) -> npt.NDArray[np.float64]:
-    if column.kind in "biuf":
+    if column.values.dtype.kind in "biuf":
         numbers = column.values.astype(np.float64)
         numbers[np.isin(numbers, numbers_in(options.missing))] = np.nan
         return numbers
@@ -221,15 +206,14 @@ def numbers_in(words: Collection[str]) -> list[float]:
 def read_indices(column: Column, first: int) -> npt.NDArray[np.int64]:
     """Return indices counted from 0, of a column in which they are counted from ``first``."""
     column.refuse_empty("give an index")
-    for n, value in enumerate(column.values.tolist() if column.kind not in "iuf" else ()):
+    for n, value in enumerate(column.values.tolist() if column.values.dtype.kind not in "iuf" else ()):
         if not NUMBER.fullmatch(str(value)):
             raise InputError(f"{column.where(n)} holds {value!r} where an index belongs; give an integer.")
     numbers = column.values.astype(np.float64)
     wrong = (numbers != np.floor(numbers)) | (numbers < first) | (numbers > LARGEST_INDEX)
     if wrong.any():
         n = int(wrong.argmax())
-        shown = f"{numbers[n]:.15g}" if column.kind == "f" else column.values[n]
-        raise InputError(
-            f"{column.where(n)} holds {shown} in {column.name!r}; give integers counted from {first}."
-        )
+        shown = f"{numbers[n]:.15g}" if column.values.dtype.kind == "f" else column.values[n]
+        wanted = f"give integers counted from {first}"
+        raise InputError(f"{column.where(n)} holds {shown} in {column.name!r}; {wanted}.")
     return numbers.astype(np.int64)[column.codes] - first

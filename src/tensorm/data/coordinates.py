@@ -111,10 +111,8 @@ class Listing(NamedTuple):
             rows = np.flatnonzero(keys == key)
             kinds = ones[rows] + 2 * unknown[rows]
             if other := int((kinds != kinds[0]).argmax()):
-                one, two = (self.place(int(rows[n])) for n in (0, other))
-                return InputError(
-                    f"{one} and {two} give the same cell different values; keep one of the two."
-                )
+                both = " and ".join(self.place(int(rows[n])) for n in (0, other))
+                return InputError(f"{both} give the same cell different values; keep one of the two.")
         cell = tuple(int(n) for n in np.unravel_index(key, self.shape))
         return InputError(f"coords and missing both list cell {cell}; keep one of the two.")
 

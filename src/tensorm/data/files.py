@@ -50,13 +50,14 @@ def _read_npz(file: Path) -> Any:
 
 def _read_netcdf(file: Path) -> Any:
     need("h5netcdf", "netCDF files", "'tensorm[netcdf]'")
+    with _reading(file, "netCDF", "xarray's to_netcdf"):
+        return _read_variable(file, engine="h5netcdf")
+
+
+def _read_variable(file: Path, **how: Any) -> Any:
     import xarray
 
-    with _reading(file, "netCDF", "xarray's to_netcdf"):
-        return _single(file, xarray.load_dataset(file, engine="h5netcdf"))
-
-
-def _single(file: Path, dataset: Any) -> Any:
+    dataset = xarray.load_dataset(file, **how)
     if len(dataset.data_vars) != 1:
         raise FileError(f"{file} holds {len(dataset.data_vars)} variables; give a file with one, the cells.")
     return next(iter(dataset.data_vars.values()))
@@ -64,12 +65,10 @@ def _single(file: Path, dataset: Any) -> Any:
 
 def _read_zarr(file: Path) -> Any:
     zarr = need("zarr", "Zarr arrays", "'zarr>=3'")
-    import xarray
-
     with _reading(file, "a zarr array", "zarr.save_array or xarray"):
         found = zarr.open(file, mode="r")
         if isinstance(found, zarr.Group) and len(found):
-            return _single(file, xarray.load_dataset(file, engine="zarr", consolidated=False))
+            return _read_variable(file, engine="zarr", consolidated=False)
         return np.asarray(zarr.open_array(file, mode="r"))
 
 
@@ -87,10 +86,7 @@ def _read_parquet(file: Path) -> Any:
 
     need("pyarrow", "Parquet files", "pyarrow")
     with _reading(file, "Parquet", "pandas or polars"):
-        table = pd.read_parquet(file)
-    if not len(table):
-        raise no_data(file)
-    return table
+        return pd.read_parquet(file)
 
 
 def _read_excel(file: Path) -> Any:

@@ -93,13 +93,11 @@ class Observations(NamedTuple):
             ones, missing, bad = read_bits(cells, None if self.mask is None else self.mask[index])
             if bad is not None:
                 place = tuple(n + start * (k == axis) for k, n in enumerate(bad))
-                raise InputError(f"X holds {cells[bad]} at {self._place(place)}; {OTHER_VALUE}.")
+                known = zip(self.modes, self.labels, place, strict=True)
+                names = [f"{mode} {str(labels[n])!r}" for mode, labels, n in known if labels is not None]
+                named = f" ({', '.join(names)})" if names else ""
+                raise InputError(f"X holds {cells[bad]} at {place}{named}; {OTHER_VALUE}.")
             yield where, ones, None if missing is None else ~missing
-
-    def _place(self, index: tuple[int, ...]) -> str:
-        known = zip(self.modes, self.labels, index, strict=True)
-        names = [f"{mode} {str(labels[n])!r}" for mode, labels, n in known if labels is not None]
-        return f"{index} ({', '.join(names)})" if names else f"{index}"
 
 
 class Matrix(Observations):
@@ -162,9 +160,8 @@ def read_matrix(matrix: Any) -> Matrix:
         return matrix
     numbers = Matrix(*_open("matrix", matrix, ("object", "attribute"), *NUMBERS))
     if len(numbers.shape) != 2 or 0 in numbers.shape:
-        raise InputError(
-            f"matrix has shape {numbers.shape}; give objects by attributes, at least one of each."
-        )
+        wanted = "give objects by attributes, at least one of each"
+        raise InputError(f"matrix has shape {numbers.shape}; {wanted}.")
     return numbers
 
 
@@ -211,10 +208,8 @@ def _open(name: str, X: Any, defaults: Iterable[str], column: str, remedy: str) 
         X = _unpack_table(name, X, column)
     elif is_a(X, "scipy.sparse", "sparray") or is_a(X, "scipy.sparse", "spmatrix"):
         if (cells := math.prod(X.shape)) > LARGEST_UNPACKED:
-            raise InputError(
-                f"{name} is a sparse matrix of {cells:,} cells, and only up to {LARGEST_UNPACKED:,} are "
-                "unpacked; give a part of it, or a dense array."
-            )
+            problem = f"{cells:,} cells, and only up to {LARGEST_UNPACKED:,} are unpacked"
+            raise InputError(f"{name} is a sparse matrix of {problem}; give a part of it, or a dense array.")
         X = X.toarray()
     elif isinstance(X, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(X) if np.ma.is_masked(X) else None

@@ -46,12 +46,15 @@ class Options(NamedTuple):
             raise InputError(f"threshold is {self.threshold}; give a number.")
         if self.threshold is not None and self.relational:
             raise InputError("relational compares numbers as they are; leave threshold out.")
+        modes = None if self.modes is None else [str(name) for name in self.modes]
+        if modes is not None and self.time is not None and self.time not in modes:
+            modes.insert(0, self.time)
         words = [self.missing] if isinstance(self.missing, (str, int, float)) else self.missing
         return self._replace(
             missing=frozenset(str(word).strip().lower() for word in words),
             order=self.order or None,
             bins="clock" if self.bins is None else str(self.bins),
-            modes=None if self.modes is None else [str(name) for name in self.modes],
+            modes=modes,
         )
 
     def refuse(self, title: str, what: str, *names: str) -> None:

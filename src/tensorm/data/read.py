@@ -17,13 +17,13 @@ import numpy as np
 from tensorm.data.columns import as_written, cut_numbers, numbers_in
 from tensorm.data.coordinates import Listing
 from tensorm.data.files import ARRAYS, FRAMES
-from tensorm.data.inputs import OTHER_VALUE, Matrix, Observations, is_a, is_sparse, observe, read_matrix
+from tensorm.data.inputs import OTHER_VALUE, Observations, check_names, is_a, is_sparse, observe, read_matrix
 from tensorm.data.options import Options
-from tensorm.data.tables import FrameTable, Table, read_long, read_wide
+from tensorm.data.tables import FrameTable, Table, read_table
 from tensorm.data.text import SEPARATORS, TextTable, kind_of
 from tensorm.errors import FileError, InputError
 
-Cells = Observations | Listing | Matrix
+Cells = Observations | Listing
 
 FOR_TABLES = ("value", "time", "pair", "order", "wide", "indices")
 MANY = 6  # columns that a message lists
@@ -54,9 +54,10 @@ class Source(NamedTuple):
 def read_cells(source: Any, options: Options) -> Source:
     """Return the cells of a file, a table, an array or an AnnData; see ``tensorm.read``."""
     if isinstance(source, (str, os.PathLike)):
-        if (kind := kind_of(Path(source))) in ARRAYS:
-            return _read_array(ARRAYS[kind](_existing(source)), options, str(source))
-        return Source(_read_table(open_table(source, options), options))
+        file = Path(source)
+        if kind_of(file) in ARRAYS and file.exists():
+            return _read_array(ARRAYS[kind_of(file)](file), options, str(file))
+        return Source(read_table(open_table(file, options), options))
     if nw.dependencies.is_polars_lazyframe(source):
         raise InputError("X is a polars LazyFrame; collect it first.")
     if nw.dependencies.is_into_dataframe(source):
@@ -67,8 +68,10 @@ def read_cells(source: Any, options: Options) -> Source:
 def open_table(path: str | os.PathLike[str], options: Options | None = None) -> Table:
     """Return the table in a file: by default one with a header, as spreadsheets write it."""
     options = Options(header=True) if options is None else options
-    file = _existing(path)
+    file = Path(path)
     kind = kind_of(file)
+    if not file.exists():
+        raise FileError(f"No such file: {file}.")
     if kind in FRAMES:
         return FrameTable(FRAMES[kind](file), str(file))
     if kind not in SEPARATORS:
@@ -76,8 +79,6 @@ def open_table(path: str | os.PathLike[str], options: Options | None = None) -> 
         raise FileError(f"Unsupported file type: {file}; give {endings}, or text with .gz.")
     header = True if (options.wide or options.relational) and options.header is None else options.header
     named = list(options.modes or ())
-    if named and options.time is not None and options.time not in named:
-        named.insert(0, options.time)
     last = "value" if kind == ".tns" else options.value
     return TextTable(file, header, [*named, last] if named and last is not None else named)
 
@@ -89,28 +90,14 @@ def read_columns(path: str | os.PathLike[str], keys: Sequence[str]) -> tuple[dic
     columns = {}
     for name in table.names:
         column = table.column(name, exact=False)
-        if name == key or column.kind != "f":
+        if name == key or column.values.dtype.kind != "f":
             column = table.column(name)
         values = column.values
-        if name != key and column.kind == "O" and all(isinstance(value, str) for value in values):
+        if name != key and all(isinstance(value, str) for value in values):
             values = as_written(values.tolist())
         known = [*values.tolist(), None]
         columns[name] = [known[code] for code in column.codes]
     return columns, table
-
-
-def _existing(path: str | os.PathLike[str]) -> Path:
-    file = Path(path)
-    if not file.exists():
-        raise FileError(f"No such file: {file}.")
-    return file
-
-
-def _read_table(table: Table, options: Options) -> Cells:
-    if not (options.wide or options.relational):
-        return read_long(table, options)
-    options.refuse(table.title, "a wide table", "value", "time", "pair", "order", "indices")
-    return read_wide(table, options)
 
 
 def _read_frame(frame: Any, options: Options) -> Cells:
@@ -121,15 +108,15 @@ def _read_frame(frame: Any, options: Options) -> Cells:
         options = options._replace(modes=options.modes or [str(frame.columns[0]), "column"])
     named = options.modes is not None and not options.relational
     if named or any(getattr(options, name) for name in FOR_TABLES):
-        return _read_table(FrameTable(frame), options)
+        return read_table(FrameTable(frame), options)
     if is_a(frame, "pandas", "DataFrame") and all(dtype.kind in "biuf" for dtype in frame.dtypes):
         return _read_array(frame, options, "X").cells
     table = FrameTable(frame)
-    if table.is_numeric:
-        cells = _read_array(table.to_numpy(), options, "X").cells
+    if (numbers := table.cells()) is not None:
+        cells = _read_array(numbers, options, "X").cells
         return cells._replace(labels=(None, np.array(table.names)))
     if options.relational:
-        return _read_table(table, options)
+        return read_table(table, options)
     shown = ", ".join(map(repr, table.names[:MANY])) + ", ..." * (len(table.names) > MANY)
     modes = ", ".join(map(repr, table.names[:2]))
     raise InputError(
@@ -152,10 +139,7 @@ def _read_array(X: Any, options: Options, title: str) -> Source:
         cells = _cut(read_matrix(X) if options.relational else observe(X), options)
     cells = cells if labels is None else cells._replace(labels=labels)
     if modes is not None:
-        K = len(cells.shape)
-        if len(modes) != K or len(set(modes)) != K:
-            raise InputError(f"modes is {', '.join(modes)}; give {K} different names, one for each mode.")
-        cells = cells._replace(modes=tuple(modes))
+        cells = cells._replace(modes=check_names(cells.shape, modes, None)[0])
     return Source(cells, columns)
 
 
@@ -175,7 +159,8 @@ def _known_of(X: Any) -> list[dict[str, list[Any]]]:
 
 def _cut(given: Observations, options: Options) -> Observations:
     """Return an array in which some numbers are missing, and with a threshold the others are 0 or 1."""
-    values, mask = given.values, np.False_ if given.mask is None else given.mask
+    values = given.values
+    mask: Any = np.False_ if given.mask is None else given.mask
     if hidden := numbers_in(options.missing):
         mask = mask | np.isin(values, hidden)
     if options.threshold is not None:

@@ -46,30 +46,35 @@ class FrameTable:
         """Say which row it is, counted from 0."""
         return f"row {row}" if self.title == "The table" else f"row {row} of {self.title}"
 
-    def to_numpy(self) -> npt.NDArray[Any]:
-        """Return the cells of a wide table, NaN where missing."""
-        return np.column_stack(
-            [self._frame[:, k].cast(nw.Float64).to_numpy() for k in range(len(self.names))]
-        )
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether all columns are numbers or Booleans, so that it can be a wide table of cells."""
-        return all(dtype.is_numeric() or dtype == nw.Boolean for dtype in self._frame.schema.values())
+    def cells(self) -> npt.NDArray[Any] | None:
+        """Return numbers, NaN where missing, or None unless all columns are numbers or Booleans."""
+        if all(dtype.is_numeric() or dtype == nw.Boolean for dtype in self._frame.schema.values()):
+            return np.column_stack(
+                [series.cast(nw.Float64).to_numpy() for series in self._frame.iter_columns()]
+            )
+        return None
 
 
 Table = TextTable | FrameTable
 
 
-def read_long(table: Table, options: Options) -> Listing:
-    """List the cells of a table with a row for each."""
+def read_table(table: Table, options: Options) -> Listing | Observations:
+    """Return the cells of a table: of a wide one, or of one with a row for each cell."""
+    if options.wide or options.relational:
+        options.refuse(table.title, "a wide table", "value", "time", "pair", "order", "indices")
+        return _read_wide(table, options)
     modes, value = _choose_columns(table, options)
     columns, labels = _read_modes(table, modes, options)
     sizes = (
         int(column.max()) + 1 if known is None else len(known)
         for column, known in zip(columns, labels, strict=True)
     )
-    values = None if value is None else _read_cells(table, value, options)
+    values = None
+    if value is not None and table.coordinates and options.threshold is None:
+        numbers = read_numbers(table.column(value, exact=False), options)
+        values = np.where(np.isnan(numbers), np.nan, numbers != 0)
+    elif value is not None:
+        values = read_values(table.column(value, exact=False), options)
     listing = Listing(
         tuple(columns), tuple(sizes), values, options.unlisted, tuple(modes), tuple(labels),
         place=table.place, repeatable=value is None,
@@ -81,28 +86,21 @@ def _choose_columns(table: Table, options: Options) -> tuple[list[str], str | No
     """Return the columns for the modes and for the values, or raise if the table does not have them."""
     title, names, value, time = table.title, table.names, options.value, options.time
     if len(names) == 1:
-        raise InputError(
-            f"{title} has one column, {names[0]!r}; give two or more, separated by commas, semicolons, tabs "
-            "or |."
-        )
+        wanted = "give two or more, separated by commas, semicolons, tabs or |"
+        raise InputError(f"{title} has one column, {names[0]!r}; {wanted}.")
     if table.coordinates:
         value = names[-1]
     modes = [name for name in names if name not in (value, time)]
-    modes = modes if options.modes is None else list(options.modes)
-    if time is not None and time not in modes:
-        modes.insert(0, time)
+    modes = ([] if time is None else [time]) + modes if options.modes is None else list(options.modes)
     if len(modes) > MOST_MODES:
-        raise InputError(
-            f"{title} has {len(modes):,} columns; name those that are modes, or say that it is wide."
-        )
+        wanted = "name those that are modes, or say that it is wide"
+        raise InputError(f"{title} has {len(modes):,} columns; {wanted}.")
     for name in modes if value is None else [*modes, value]:
         if name not in names:
             raise InputError(f"{title} has no column {name!r}; choose from {', '.join(map(repr, names))}.")
         if not name:
-            raise InputError(
-                f"{title} has no name for column {names.index(name) + 1}; write one into the first line, or "
-                "name the columns that are modes."
-            )
+            wanted = "write one into the first line, or name the columns that are modes"
+            raise InputError(f"{title} has no name for column {names.index(name) + 1}; {wanted}.")
     if value in modes:
         raise InputError(f"value is {value!r}, which is a mode; give another column, or none.")
     if len(modes) < 2:
@@ -138,32 +136,27 @@ def _read_modes(table: Table, modes: Sequence[str], options: Options) -> tuple[l
     return [columns[name] for name in modes], [labels[name] for name in modes]
 
 
-def _read_cells(table: Table, value: str, options: Options) -> npt.NDArray[np.float64]:
-    column = table.column(value, exact=False)
-    if not table.coordinates or options.threshold is not None:
-        return read_values(column, options)
-    numbers = read_numbers(column, options)
-    return np.where(np.isnan(numbers), np.nan, numbers != 0)
-
-
 def _undirected(listing: Listing, i: int, j: int) -> Listing:
     """Let every row say the same of both orders of a pair; cells of an index with itself are missing."""
     rows = np.flatnonzero(listing.coords[i] != listing.coords[j])
     kept = [column[rows] for column in listing.coords]
     swapped = list(kept)
     swapped[i], swapped[j] = kept[j], kept[i]
-    diagonal = list(np.indices([*listing.shape[:j], 1, *listing.shape[j + 1 :]]).reshape(len(kept), -1))
-    diagonal[j] = diagonal[i]
+    missing = None
+    if listing.unlisted == "zero":
+        sizes = [*listing.shape[:j], 1, *listing.shape[j + 1 :]]
+        missing = list(np.indices(sizes).reshape(len(sizes), -1))
+        missing[j] = missing[i]
     place = listing.place
     return listing._replace(
         coords=tuple(np.concatenate(both) for both in zip(kept, swapped, strict=True)),
         values=None if listing.values is None else np.tile(listing.values[rows], 2),
-        missing=tuple(diagonal) if listing.unlisted == "zero" else None,
+        missing=None if missing is None else tuple(missing),
         place=lambda row: place(int(rows[row % len(rows)])),
     )
 
 
-def read_wide(table: Table, options: Options) -> Observations | Matrix:
+def _read_wide(table: Table, options: Options) -> Observations:
     """Return the cells, or with ``relational`` the numbers, of a table whose first column has labels."""
     title, (first, *names) = table.title, table.names
     if not names:

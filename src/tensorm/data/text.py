@@ -36,7 +36,8 @@ log = logging.getLogger(__name__)
 
 def kind_of(path: Path) -> str:
     """Return the ending of a file's name, without .gz."""
-    return (path.with_suffix("").suffix if _is_packed(path) else path.suffix).lower()
+    kind = path.suffix.lower()
+    return path.with_suffix("").suffix.lower() if kind == ".gz" else kind
 
 
 class TextTable:
@@ -78,7 +79,10 @@ class TextTable:
             self._frame = self._frame.dropna(how="all")
         if not len(self._frame):
             raise no_data(self.path)
-        names = first if header else self._name_columns(wanted)
+        names = first if header else list(wanted) or [f"mode {k}" for k in range(len(first))]
+        if len(names) != len(first):
+            problem = f"no header and {len(first)} columns, but {len(names)} are named ({', '.join(names)})"
+            raise InputError(f"{path} has {problem}; name all of them in their order.")
         kept = [k for k, name in enumerate(names) if name or not self._frame[k].isna().all()]
         self.names = [names[k] for k in kept]
         self._numbers = dict(zip(self.names, kept, strict=True))
@@ -98,7 +102,7 @@ class TextTable:
     def place(self, row: int) -> str:
         """Say in which line of the file a row of the table is."""
         number = int(self._frame.index[row]) + self._header
-        return f"line {next(islice(self._records(), number, None))[0]} of {self.path}"
+        return f"line {next(islice(self._split(self._begin), number, None))[0]} of {self.path}"
 
     def _skip_preamble(self) -> tuple[int, int, str, str | None]:
         """Return where the table begins, how many lines are before it, its first line, and the separator."""
@@ -125,29 +129,15 @@ class TextTable:
         """Yield the records from a position on: the line in which each begins, and its fields."""
         lines = self._lines(start)
         if self._separator not in MARKS:
-            yield from enumerate(map(str.split, lines), 1)
+            yield from enumerate(map(str.split, lines), self._n_skipped + 1)
             return
         reader, begin = csv.reader(lines, delimiter=self._separator, skipinitialspace=True), 1
         try:
             for fields in reader:
-                yield begin, fields
+                yield self._n_skipped + begin, fields
                 begin = reader.line_num + 1
         except csv.Error as error:
             raise FileError(f"{self.path} has a field that is too long; shorten it.") from error
-
-    def _records(self) -> Iterator[tuple[int, int]]:
-        """Yield the line in which each record begins, and the number of its fields."""
-        return ((self._n_skipped + line, len(fields)) for line, fields in self._split(self._begin))
-
-    def _name_columns(self, wanted: Sequence[str]) -> list[str]:
-        """Return names for the columns of a file without a header."""
-        n = self._width
-        if len(wanted) not in (0, n):
-            raise InputError(
-                f"{self.path} has no header and {n} columns, but {len(wanted)} are named "
-                f"({', '.join(wanted)}); name all of them in their order."
-            )
-        return list(wanted) or [f"mode {k}" for k in range(n)]
 
     def _parse(self, **how: Any) -> Any:
         """Return the records as a table of pandas, its columns numbered."""
@@ -171,7 +161,7 @@ class TextTable:
             )
         except pd.errors.ParserError as error:
             if "EOF inside string" in str(error):
-                *_, (line, _) = self._records()
+                *_, (line, _) = self._split(self._begin)
                 problem = f"a quote is opened in line {line} and never closed; close it"
                 raise FileError(f"{self.path} cannot be read: {problem}.") from error
             raise self._uneven() from error
@@ -194,14 +184,12 @@ class TextTable:
     def _uneven(self) -> FileError:
         """Return the error for a record with more fields than there are columns."""
         n = self._width
-        odd = ((line, found) for line, found in self._records() if found > n)
-        line, found = next(odd, (0, 0))
+        records = self._split(self._begin)
+        line, found = next(((line, len(fields)) for line, fields in records if len(fields) > n), (0, 0))
         if not found:
             return unreadable(self.path, ValueError())
-        return FileError(
-            f"{self.path} cannot be read: line {line} has {found} fields, not {n} as the first line; give as "
-            "many in every line."
-        )
+        problem = f"line {line} has {found} fields, not {n} as the first line"
+        return FileError(f"{self.path} cannot be read: {problem}; give as many in every line.")
 
     @cached_property
     def _is_plain(self) -> bool:
@@ -223,7 +211,7 @@ def read_text(path: Path) -> str:
     """Return what is in a text file: UTF-8, or UTF-16 if it begins as such."""
     try:
         data = path.read_bytes()
-        data = gzip.decompress(data) if _is_packed(path) else data
+        data = gzip.decompress(data) if path.suffix.lower() == ".gz" else data
     except (OSError, EOFError, zlib.error) as error:
         raise unreadable(path, error) from error
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -248,10 +236,6 @@ def unreadable(path: Path, error: Exception) -> FileError:
     """Return the error for a file that cannot be opened, or is damaged."""
     reason = getattr(error, "strerror", None) or "it is damaged, or of another type than its name says"
     return FileError(f"{path} cannot be read: {reason}; give another file.")
-
-
-def _is_packed(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
 
 
 def _find_separator(line: str, expected: str) -> str:

@@ -12,14 +12,8 @@ import numpy.typing as npt
 from tensorm.errors import InputError
 
 MOST_BINS = 100_000
-UNITS = {
-    **dict.fromkeys(("ms", "millisecond"), 1e-3),
-    **dict.fromkeys(("s", "sec", "second"), 1),
-    **dict.fromkeys(("min", "minute"), 60),
-    **dict.fromkeys(("h", "hr", "hour"), 3600),
-    **dict.fromkeys(("d", "day"), 86400),
-    **dict.fromkeys(("w", "week"), 604800),
-}
+UNITS = "(ms|millisecond)|(s|sec|second)|(min|minute)|(h|hr|hour)|(d|day)|(w|week)"
+SECONDS = (1e-3, 1, 60, 3600, 86400, 604800)  # in each of these
 SECOND = np.timedelta64(1, "s")
 LAST = np.datetime64("9999-12-31")
 DATES = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y")
@@ -117,22 +111,18 @@ def _parse_texts(series: Any, place: Callable[[int], str]) -> Any:
     whole = [times for times in tried if times.notna().all()]
     if not whole:
         row = max(int(times.isna().to_numpy().argmax()) for times in tried)
-        raise InputError(
-            f"{place(row)} has the time {series.iloc[row]!r}; give dates and times such as 2010-12-06 13:00, "
-            "all in one format, or seconds."
-        )
+        wanted = "give dates and times such as 2010-12-06 13:00, all in one format, or seconds"
+        raise InputError(f"{place(row)} has the time {series.iloc[row]!r}; {wanted}.")
     if any(not whole[0].equals(times) for times in whole[1:]):
-        raise InputError(
-            f"{place(0)} has the time {series.iloc[0]!r}, which may begin with the day or the month; "
-            "write dates as 2010-12-06."
-        )
+        problem = f"{series.iloc[0]!r}, which may begin with the day or the month"
+        raise InputError(f"{place(0)} has the time {problem}; write dates as 2010-12-06.")
     return whole[0]
 
 
 def _length(bins: str) -> float:
     """Return the length of a bin in seconds."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|[a-z]+?)s?", bins.strip().lower())
-    length = float(found[1]) * UNITS.get(found[2], 0) if found else 0.0
+    found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*(?:{UNITS})s?", bins.strip().lower())
+    length = float(found[1]) * SECONDS[(found.lastindex or 0) - 2] if found else 0.0
     if not length > 0:
         raise InputError(f"bins is {bins!r}; give clock, a number, or a length such as 1h, 30min or 1d.")
     return length

@@ -157,10 +157,8 @@ def _read_distributed(source: Any, options: Options, client: Any) -> DaskTensor:
     table = kind == ".parquet" or is_a(source, "dask.dataframe", "DataFrame")
     readable = table or kind == ".zarr" or is_distributed(source)
     if not readable or options != Options(**known).check() or table != options.indices:
-        raise InputError(
-            f"{title} cannot be read in parts; on a cluster give an array, or a table with a column of "
-            "indices for each mode and indices=True."
-        )
+        wanted = "give an array, or a table with a column of indices for each mode and indices=True"
+        raise InputError(f"{title} cannot be read in parts; on a cluster {wanted}.")
     if table:
         return DaskTensor.from_table(
             source, options.modes, options.value, unlisted=options.unlisted, client=client
