@@ -10,4 +10,4 @@ class FileError(InputError):
 
 
 class ClusterError(RuntimeError):
-    """A cluster does not answer; the message says which and how to go on."""
+    """A cluster does not answer; the message says which and how to continue."""

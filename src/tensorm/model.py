@@ -129,7 +129,7 @@ def counts(
 ) -> tuple[int, int]:
     """Return ``(pos, tot)`` of entry ``(n, l)`` of factor ``mode``.
 
-    ``tot`` counts the observed cells whose value hangs on this entry (the M of eq. 5), ``pos`` those of them
+    ``tot`` counts the observed cells whose value depends on this entry (the M of eq. 5), ``pos`` those
     that are 1; the sum in eq. 4 is ``2 * pos - tot``. The entry's own value plays no part.
     """
     matrices = [np.asarray(factor, dtype=bool) for factor in factors]

@@ -127,7 +127,7 @@ def list_command() -> None:
         say(f"Public data are read from {folder}.")
     else:
         say("hospital and nations are downloaded on first use.")
-        say(f"students and cancer are read from a folder that {FOLDER} names.")
+        say(f"students and cancer are read from the folder named by the environment variable {FOLDER}.")
 
 
 @datasets_group.command("get")

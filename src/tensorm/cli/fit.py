@@ -163,8 +163,8 @@ def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> Non
     for text in model.describe(groups_of(posterior, read_mapping(folder / METADATA)), MOST):
         say(text, bold=r"^Components? \d+")
     say(f"\n{name_options(model.diagnostics_.verdict)}")
-    say(f"The fit is in {folder}; see it all in a browser:  tensorm report {folder}")
-    say(f'To go on in Python:  tensorm.load("{folder}")')
+    say(f"Saved the fit in {folder}. To see it in a browser:  tensorm report {folder}")
+    say(f'To use it in Python:  tensorm.load("{folder}")')
 
 
 def _summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def about_cells(command: F) -> F:
             "--unlisted",
             type=click.Choice(["zero", "missing"]),
             default="zero",
-            help="What cells are that no row names.",
+            help="Value of the cells that no row mentions.",
         ),
         click.option(
             "--time", "--time-column", "time", help="Column with times, cut into bins; becomes a mode."
@@ -75,24 +75,26 @@ def about_cells(command: F) -> F:
             "number of equal bins.",
         ),
         click.option("--origin", help='Start of times in seconds, such as "2010-12-06 13:00".'),
-        click.option("--pair", type=names, help="Two modes that stand for the same things, as I,J."),
-        click.option("--undirected", is_flag=True, help="A row says the same of both orders of the pair."),
+        click.option("--pair", type=names, help="Two modes that stand for the same things, as in i,j."),
         click.option(
-            "--wide", is_flag=True, help="A row for each index of one mode, a column for each of the other."
+            "--undirected", is_flag=True, help="Pairs have no direction: a row counts for both orders."
+        ),
+        click.option(
+            "--wide", is_flag=True, help="The table has one mode in its rows and the other in its columns."
         ),
         click.option(
             "--relational",
             is_flag=True,
-            help="Such a table, or a matrix, of numbers: which of two columns is higher in each row.",
+            help="Compare the numbers of a wide table or matrix: which of two columns is higher in each row.",
         ),
-        click.option("--missing", type=names, help="Values that stand for missing cells, as -1,unknown."),
+        click.option("--missing", type=names, help="Values that mean missing, such as -1,unknown."),
         click.option("--threshold", type=float, help="Numbers of at least this are 1, all others 0."),
         click.option(
             "--order",
             type=assigned("mode=labels", "day=Mon,Tue,Wed"),
             metavar="MODE=LABELS",
             multiple=True,
-            help="All labels of a mode in their order, as day=Mon,Tue,Wed.",
+            help="All labels of a mode in order, such as day=Mon,Tue,Wed.",
         ),
         click.option("--indices", is_flag=True, help="Columns hold indices counted from 0, not labels."),
         click.option("--header/--no-header", default=None, help="Whether the first line has names."),

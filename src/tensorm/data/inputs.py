@@ -182,7 +182,7 @@ def check_names(
     try:
         arrays = tuple(None if array is None else np.asarray(array) for array in lists)
     except ValueError:  # lists of lists
-        raise InputError("labels are no flat lists; give one name for each index of a mode.") from None
+        raise InputError("labels must be flat lists; give one name for each index of a mode.") from None
     for name, array, size in zip(names, arrays, shape, strict=True):
         if array is not None and array.shape != (size,):
             raise InputError(f"labels of {name!r} have shape {array.shape}; give ({size},).")

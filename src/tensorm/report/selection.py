@@ -133,7 +133,7 @@ class Selection:
         try:
             return cls.from_json(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise FileError(f"{path} is damaged; delete it to go without.") from error
+            raise FileError(f"{path} is damaged; delete it to continue without it.") from error
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the scores of all numbers of components and mark the one chosen.

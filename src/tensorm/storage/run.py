@@ -55,7 +55,7 @@ def start_run(folder: FilePath, run: Run) -> Path:
 def check_folder(folder: FilePath) -> Path:
     """Make a folder for a new run, or raise if that fails or it already holds a run."""
     if find_file(folder, RUN) is not None:
-        raise FileError(f"{folder} already holds a run; go on with tensorm.resume, or give another run_dir.")
+        raise FileError(f"{folder} already holds a run; call tensorm.resume, or give another run_dir.")
     return make_folder(folder)
 
 

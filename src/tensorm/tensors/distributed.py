@@ -183,7 +183,7 @@ class DaskTensor(ShardedTensor):
         if shape is None:
             largest = client.compute(table[names].max()).result()
             if largest.isna().any():
-                raise InputError("table has no rows to tell the sizes of the modes by; give shape.")
+                raise InputError("table has no rows, so the sizes of its modes are unknown; give shape.")
             shape = [int(index) + 1 for index in largest]
         sizes = check_shape(shape)
         if len(sizes) != len(names):

@@ -60,7 +60,7 @@ def read(
     value : str, optional
         The column with the value of each cell: 0, 1, or empty if it is missing. Without it every row is a 1.
     unlisted : "zero" or "missing", default "zero"
-        What cells are that no row names.
+        Value of the cells that no row mentions.
     time : str, optional
         A column with times, which is cut into bins and becomes a mode.
     bins : str or int, optional
