@@ -179,7 +179,7 @@ def test_counts(name: str, value: Any) -> None:
             r"factor_prior has length 2; give 3 arrays, one per mode\.$",
         ),
         ({"factor_prior": {}}, r"factor_prior is \{\}"),
-        ({"factor_prior": [0.5, 0.5, 2]}, r"factor_prior for mode 2 is 2; give a probability"),
+        ({"factor_prior": [0.5, 0.5, 2]}, r"factor_prior for mode 2 is 2\.0; give a probability"),
         (
             {"factor_prior": factors(value=1.5)},
             r"factor_prior for mode 0 holds 1\.5 at \(0, 0\); give probabilities between 0 and 1\.$",

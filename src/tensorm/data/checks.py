@@ -44,7 +44,7 @@ def check_probability(name: str, value: Any) -> float | npt.NDArray[np.float64]:
     array = as_numbers(name, value, "give probabilities between 0 and 1").astype(np.float64)
     bad = ~((array >= 0) & (array <= 1))  # NaN is neither
     if array.ndim == 0 and bad:
-        raise InputError(f"{name} is {_short(value)}; give a probability between 0 and 1.")
+        raise InputError(f"{name} is {array}; give a probability between 0 and 1.")
     if bad.any():
         index = _first(bad)
         raise InputError(f"{name} holds {array[index]} at {index}; give probabilities between 0 and 1.")

@@ -65,10 +65,8 @@ def read_table(table: Table, options: Options) -> Listing | Observations:
         return _read_wide(table, options)
     modes, value = _choose_columns(table, options)
     columns, labels = _read_modes(table, modes, options)
-    sizes = (
-        int(column.max()) + 1 if known is None else len(known)
-        for column, known in zip(columns, labels, strict=True)
-    )
+    pairs = zip(columns, labels, strict=True)
+    sizes = [int(column.max()) + 1 if known is None else len(known) for column, known in pairs]
     values = None
     if value is not None and table.coordinates and options.threshold is None:
         numbers = read_numbers(table.column(value, exact=False), options)
