@@ -140,3 +140,8 @@ def test_what_cannot_be_read(tmp_path) -> None:
     for read in (tensorm.read, open_table):
         with pytest.raises(FileError, match=r"^Unsupported file type: .*a.ods; give .csv, .*.xlsx"):
             read(tmp_path / "a.ods")
+    with pytest.raises(FileError, match=r"a.npy; give .csv, .*.xlsx, or text with .gz"):
+        open_table(tmp_path / "a.npy")
+    (tmp_path / "a.parquet.gz").write_bytes(b"")
+    with pytest.raises(FileError, match=r"^Unsupported file type: .*a.parquet.gz"):
+        tensorm.read(tmp_path / "a.parquet.gz")

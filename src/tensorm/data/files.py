@@ -1,4 +1,8 @@
-"""Arrays and tables in binary files, as other libraries read them; a new file format is added here."""
+"""Arrays and tables in binary files, as other libraries read them; a new binary format is added here.
+
+A reader in ARRAYS returns what ``observe`` takes (an array, an xarray object, an AnnData, a sparse matrix);
+one in FRAMES returns a table that narwhals knows. Formats of text are in text.py.
+"""
 
 from __future__ import annotations
 

@@ -67,6 +67,7 @@ def read_cells(source: Any, options: Options) -> Source:
 
 def open_table(path: str | os.PathLike[str], options: Options | None = None) -> Table:
     """Return the table in a file: by default one with a header, as spreadsheets write it."""
+    others = () if options is None else tuple(ARRAYS)  # files that hold cells, but are not tables
     options = Options(header=True) if options is None else options
     file = Path(path)
     kind = kind_of(file)
@@ -75,7 +76,7 @@ def open_table(path: str | os.PathLike[str], options: Options | None = None) -> 
     if kind in FRAMES:
         return FrameTable(FRAMES[kind](file), str(file))
     if kind not in SEPARATORS:
-        endings = ", ".join((*SEPARATORS, *FRAMES, *ARRAYS))
+        endings = ", ".join((*SEPARATORS, *FRAMES, *others))
         raise FileError(f"Unsupported file type: {file}; give {endings}, or text with .gz.")
     header = True if (options.wide or options.relational) and options.header is None else options.header
     named = list(options.modes or ())

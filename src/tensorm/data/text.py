@@ -35,9 +35,9 @@ log = logging.getLogger(__name__)
 
 
 def kind_of(path: Path) -> str:
-    """Return the ending of a file's name, without .gz."""
-    kind = path.suffix.lower()
-    return path.with_suffix("").suffix.lower() if kind == ".gz" else kind
+    """Return the ending of a file's name; of a text file, which may be compressed, without .gz."""
+    kind, inner = path.suffix.lower(), path.with_suffix("").suffix.lower()
+    return inner if kind == ".gz" and inner in SEPARATORS else kind
 
 
 class TextTable:

@@ -1,4 +1,4 @@
-"""Decisions from counts that were kept, and which rows of a factor are no longer what they were."""
+"""Decide entries from cached counts, and find the rows of a factor that changed."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Kept(NamedTuple):
 
 @kernel
 def find_flips(factor, pos, tot, inert, rule, stream):
-    """Rows of which an entry flips, decided in turn from counts (N, L); they are left to be decided anew.
+    """Return the rows in which an entry would flip, judged by cached counts (N, L).
 
-    Entries of inert components are set at once.
+    These rows are left as they are; the caller updates them. Entries of inert components are set at once.
     """
     rule = spread_prior(lend(rule), *pos.shape)
     factor, pos, tot, inert = lend(factor), lend(pos), lend(tot), lend(inert)

@@ -77,7 +77,7 @@ def verb(function, inline="never"):
 
 @intrinsic
 def lend(typing, value):
-    """The same arrays and tuples of arrays, of which nobody counts the references: quicker to hand around.
+    """Return arrays, or tuples of them, without reference counting, which makes passing them faster.
 
     Their owner must outlive them. Numba lets go of a local variable after its last use: ``keep`` is one.
     """
@@ -98,5 +98,5 @@ def _lend(context, builder, kind, value):
 
 @intrinsic
 def keep(typing, value):
-    """Do nothing, but not before all that was lent of a value has been used."""
+    """Keep a value alive up to here, so that what ``lend`` returned stays valid."""
     return types.void(value), lambda context, builder, sig, args: context.get_dummy_value()

@@ -2,7 +2,7 @@
 
 There is one loop, and it sees no cell. It asks an object for the counts of an entry (``count``) and tells it
 when an entry has changed (``flip``); each way to store or to know cells has a NamedTuple with these methods.
-``weigh`` alone turns counts into log-odds: it is what a noise model is to the kernels.
+``weigh`` alone turns counts into log-odds: it is where the noise model enters the kernels.
 """
 
 from __future__ import annotations

@@ -3,14 +3,16 @@
 The rates keep a small distance, CONTRAST, so that a component always means more ones: with equal rates the
 data say nothing about the factors, and Metropolised flips would alternate for ever.
 
-A noise model is two objects. The *model* (here) has the prior: where chains ``start``, how
-parameters are drawn (``update``) or fitted (``estimate``), and the likelihood with the parameters integrated
-out (``log_marginal``). Its *parameters* (``model.Noise``) are a flat tuple of numbers, one row for each draw
-in traces and files, and answer for the cells: the ``weights`` of ones and zeros in an entry's log-odds, the
-``log_ratio`` of cells that become covered, the ``log_likelihood``, and the ``cell_probability``. A new model
-brings both, and its place in NoiseModel and MODELS. If its parameters are not two rates, ``Trace.noise_at``
-and the files must read its rows; if it needs more than the confusion, such as counts for each component,
-``update`` must be given that in sweep.py.
+A noise model is two objects. The *model* (here) has the prior: where chains ``start``, how parameters are
+drawn (``update``) or fitted (``estimate``), and the likelihood with the parameters integrated out
+(``log_marginal``). Its *parameters* (``model.Noise``) are a flat tuple of numbers, one row for each draw in
+traces and files, and answer for the cells: the ``weights`` of ones and zeros in an entry's log-odds, the
+``log_ratio`` of cells that become covered, the ``log_likelihood``, the ``cell_probability``, and the
+``purity`` that the search starts with. A new model of two rates brings a class here, and its place in
+NoiseModel and MODELS. A model with other parameters also has to say how its rows in traces and files are
+read (``Trace.noise_at``, storage/chain.py) and how predictions follow from them (posterior/predict.py).
+Kernels assume that a cell covered twice is as probable as one covered once: rates for each component need
+counts of another kind as well (``weigh`` in kernels/decisions.py).
 """
 
 from __future__ import annotations

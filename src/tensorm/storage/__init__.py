@@ -1,1 +1,1 @@
-"""Fits, runs and their checkpoints on disk, as docs/files.md lays them out."""
+"""Fits, runs and their checkpoints on disk (docs/files.md); tensors/ has how cells are kept in memory."""

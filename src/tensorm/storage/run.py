@@ -66,7 +66,7 @@ def find_file(folder: FilePath, name: str) -> Path | None:
 
 
 def digest_run(folder: FilePath) -> str:
-    """Return the SHA-256 of the file that holds a run's cells, settings and seed, to know the run again."""
+    """Return the SHA-256 of the file that holds a run's cells, settings and seed, to recognise the run."""
     with open_file(_find_run(folder)) as file:
         return file_digest(file, "sha256").hexdigest()
 

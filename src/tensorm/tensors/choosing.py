@@ -32,7 +32,7 @@ def choose_mask(
     mirrored: tuple[int, int] | None,
     stratify: bool,
 ) -> Bits:
-    """Choose a share of the observed cells, alike of ones and zeros if stratified, with mirror images."""
+    """Choose a share of the observed cells, of ones and zeros alike if stratified, with mirror images."""
     candidates = observed
     if mirrored is not None:  # one side of the diagonal, itself included
         side = np.triu(np.ones((ones.shape[mirrored[0]],) * 2, np.bool_))
@@ -53,7 +53,7 @@ def choose_mask(
 
 
 def _choose(mask: Bits, candidates: Bits, count: int, rng: np.random.Generator) -> None:
-    """Set so many random candidates in the mask; large tensors give in pieces, each its share."""
+    """Set so many random candidates in the mask; a large mask is filled piece by piece."""
     flat, chosen = candidates.reshape(-1), mask.reshape(-1)
     total, seen, taken = np.count_nonzero(flat), 0, 0
     for start in range(0, flat.size, AT_ONCE):

@@ -68,7 +68,9 @@ class DaskTensor(ShardedTensor):
         timeout: Any = TIMEOUT,
     ) -> None:
         if isinstance(parts, str) or not isinstance(parts, Sequence) or len(parts) == 0:
-            raise InputError("parts must be a list with a path, function, array or delayed object for each.")
+            raise InputError(
+                "parts must be a list with a path, function, array or delayed object for each part."
+            )
         if not isinstance(timeout, int | float) or not timeout > 0:
             raise InputError(f"timeout is {timeout!r}; give seconds above 0.")
         host = Workers(find_client(client), [_locate(part) for part in parts], timeout)

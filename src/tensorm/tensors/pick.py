@@ -21,7 +21,8 @@ from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.relational import RelationalTensor
 from tensorm.tensors.sparse import SparseTensor
 
-SMALL, CROSSING = 40_000_000, 1 / 2500  # cells, and share of them listed, below which dense and sparse win
+SMALL = 40_000_000  # cells below which dense is faster
+CROSSING = 1 / 2500  # share of listed cells below which sparse is faster
 MATRIX_SMALL, MATRIX_CROSSING = 2**22, 1 / 4000  # the same with two modes, where the share is per component
 
 NAMES = (  # of all arrays that a tensor may have
@@ -29,7 +30,7 @@ NAMES = (  # of all arrays that a tensor may have
     *("one_cells", "missing_cells", "zero_cells"),
     *("ranks", "part", "object_keys", "keys", "other_keys"),
 )
-KINDS = (DenseTensor, SparseTensor, RelationalTensor)  # each is told by the array it cannot do without
+KINDS = (DenseTensor, SparseTensor, RelationalTensor)  # each is recognised by the array named in ESSENTIAL
 
 
 def from_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> Tensor:
@@ -47,7 +48,7 @@ def from_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) 
 
 
 def pick_storage(tensor: Tensor, n_components: int = 10) -> Tensor:
-    """Return the same cells in the storage in which sweeps are faster, with about so many components."""
+    """Return the same cells in the storage in which sweeps with about ``n_components`` are faster."""
     cells = math.prod(tensor.shape)
     missing = cells - tensor.n_observed
     listed = min(tensor.n_ones + missing, tensor.n_observed)  # what a sparse tensor would list

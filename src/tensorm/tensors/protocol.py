@@ -8,9 +8,12 @@ A new kind of storage is a subclass of ``Tensor`` that
 - implements the six abstract methods: ``_update`` and ``_count`` (the work behind ``update_factor`` and
   ``counts``), ``confusion``, ``ones_at``, ``take`` and ``_read_slices`` (the work behind ``blocks``).
 
-Everything else has a default that is built on these. Override one where the storage allows something quicker
-(``listed_keys``, ``known_keys``, ``split``), or where the cells can be stored in another form than bits
-(``arrays``; then add the kind to pick.py). Add it to tests/makers.py, and the contract tests run on it.
+Everything else has a default that is built on these. All kinds make the same draws, to the bit. If the
+slices of a mode can be read as rows of 64-bit words, start from ``SlicedTensor`` (slices.py), which
+implements most of them. Override a default where the storage allows something quicker (``listed_keys``,
+``known_keys``, ``split``), or where the cells can be saved in another form than bits: ``arrays``, with
+``ESSENTIAL`` and ``from_arrays``, and their names in pick.py. Add the kind to tests/makers.py: the contract
+tests run on it.
 """
 
 from __future__ import annotations
@@ -170,7 +173,7 @@ class Tensor(ABC):
         """Count the observed cells by the value of the Boolean product and their own."""
 
     def _confuse(self, shares: Sequence[tuple[int, int]]) -> Confusion:
-        """Return the confusion, given the ones and the observed cells that components cover, in shares."""
+        """Return the confusion from the (ones, observed cells) that components cover, one pair per thread."""
         tp, covered = (sum(share) for share in zip(*shares, strict=True))
         fp = covered - tp
         return Confusion(tp, fp, self.n_ones - tp, self.n_observed - self.n_ones - fp)
@@ -208,7 +211,7 @@ class Tensor(ABC):
         return rng.permutation(self.ones_at(np.sort(rng.integers(self.n_ones, size=count))))
 
     def with_threads(self, n_threads: int) -> Self:
-        """Return the same tensor (its cells are shared, not copied), using so many threads."""
+        """Return the same tensor (its cells are shared, not copied), using this number of threads."""
         twin = copy.copy(self)
         twin._n_threads = n_threads
         return twin
@@ -259,7 +262,7 @@ class Tensor(ABC):
         return np.concatenate([np.hstack(self.counts(mode, everything)) for mode in range(len(self.shape))])
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that the cells follow from, for ``from_arrays`` (pick.py).
+        """Return the arrays from which the cells can be rebuilt, for ``from_arrays`` (pick.py).
 
         Here the ones and, if any cell is missing, the observed cells: a row of bits for each slice of mode 0.
         """
@@ -280,7 +283,7 @@ class Tensor(ABC):
         return state.hexdigest()
 
     def hide(self, mask: Bits) -> Tensor:
-        """Return the same tensor with the cells of a mask missing."""
+        """Return the same tensor with the cells of a mask missing; override it if ``take`` keeps the kind."""
         return self.take([every(size) for size in self.shape]).hide(mask)
 
     def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:

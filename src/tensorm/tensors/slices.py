@@ -1,4 +1,4 @@
-"""The verbs of a tensor whose slices can be read as rows of words, wherever the words come from."""
+"""Dense and relational tensors share these methods, which need only the slices of a mode as rows of words."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class SlicedTensor(Tensor):
         return self._share(factors, rows, lambda _, some: count(counts, factors[0], some, *given))
 
     def _share(self, factors: Factors, rows: Rows, work: Callable[[slice, Rows], Any]) -> list[Any]:
-        """Call ``work`` on shares of the rows: where they stand among these, and the rows."""
+        """Split the rows among threads; call ``work`` with the slice and the rows of each part."""
         large = math.prod(self.shape) * factors.n_components >= WORTH_THREADS
         n_threads = self._n_threads if large else 1
         return share_rows(lambda i, j: work(slice(i, j), rows[i:j]), len(rows), n_threads)

@@ -210,8 +210,8 @@ class SparseTensor(Tensor):
         tested, fitted = ones[hidden], ones[~hidden]
         if not len(tested):
             raise InputError(
-                f"test_size is {share} and X has {len(ones):,} ones, which leaves none to hold out where "
-                "every index keeps a cell; give more of either."
+                f"test_size is {share} and X has {len(ones):,} ones, which leaves none to hold out, "
+                "because every index keeps a cell; give a larger test_size or more ones."
             )
         cells = Cells.of(self.unlisted, fitted, rest)
         train = self.from_cells(cells, self.shape, self.unlisted, self.modes, self.labels)

@@ -1,8 +1,12 @@
-"""Pictures of a fit with matplotlib: Axes in, Axes out.
+"""Pictures of a fit with matplotlib: functions that return Axes, or a Figure if there are several panels.
 
-A picture with several panels is a Figure. matplotlib comes with the extra ``plot`` and is imported only when
+matplotlib comes with the extra ``plot`` and is imported only when
 something is drawn. ArviZ draws traces (``arviz_plots.plot_trace(model.to_datatree())``) and scikit-learn
-calibration curves (``sklearn.calibration.CalibrationDisplay``).
+calibration curves (``sklearn.calibration.CalibrationDisplay``). report/page draws the charts of the HTML
+page.
+
+A new plot is a function ``plot_<kind>(posterior, ...)`` that is listed in ``__all__``; ``TensOrMachine.plot``
+then finds it. Add the kind to the docstring of that method.
 """
 
 from tensorm.report.plots.components import (
