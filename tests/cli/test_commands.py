@@ -210,7 +210,10 @@ def test_datasets_are_listed(monkeypatch) -> None:
     lines = run("datasets", "list").stdout.splitlines()
     assert [line.split()[0] for line in lines[:5]] == ["ward", "hospital", "students", "nations", "cancer"]
     assert lines[1].endswith("(licence: CC BY-NC-SA 3.0)")
-    assert "students and cancer are read from a folder that TENSORM_DATA names." in lines
+    assert (
+        "students and cancer are read from the folder named by the environment variable TENSORM_DATA."
+        in lines
+    )
     monkeypatch.setenv("TENSORM_DATA", "mine")
     assert run("datasets", "list").stdout.endswith("Public data are read from mine.\n")
 

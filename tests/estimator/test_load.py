@@ -80,7 +80,7 @@ def test_how_the_number_was_chosen_is_known_after_a_stop(tmp_path: Path) -> None
     assert tensorm.resume(folder).selection_.to_json() == chosen.to_json()
     assert_same_fit(tensorm.resume(folder), model)
     (folder / "selection.json").write_text("{")
-    with pytest.raises(FileError, match=r"selection\.json is damaged; delete it to go without"):
+    with pytest.raises(FileError, match=r"selection\.json is damaged; delete it to continue without it"):
         tensorm.resume(folder)
     (folder / "selection.json").unlink()
     assert not hasattr(tensorm.resume(folder), "selection_")

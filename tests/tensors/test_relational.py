@@ -237,7 +237,7 @@ def test_masked_values_are_missing() -> None:
         ([[1, 2]], {"modes": ("a", "a", "b")}, "give 3 different names"),
         ([[1, 2]], {"modes": 3}, "modes is 3; give a list"),
         ([[1, 2]], {"labels": (["a"], ["b"])}, r"labels of 'attribute' have shape \(1,\); give \(2,\)"),
-        ([[1, 2]], {"labels": (["a"], [["b"], ["c", "d"]])}, "no flat lists"),
+        ([[1, 2]], {"labels": (["a"], [["b"], ["c", "d"]])}, "must be flat lists"),
         ([[1e308], [-1e308]], {}, "too large to be scaled"),
     ],
 )
