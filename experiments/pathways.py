@@ -32,7 +32,7 @@ from experiments.tumours import (
 from tensorm import datasets
 
 GENES = 2500  # the matrix you can build has more, and the number of cells grows with their square
-SURE = 0.05
+LARGEST_Q = 0.05
 NAMED = 3  # pathways named per side in the table
 TABLE_1 = (  # pathways of the paper's components, as KEGG calls them
     "Tight junction",
@@ -161,7 +161,7 @@ def main(quick: bool, fresh: bool, components: int, genes: int) -> None:
     patients, higher, lower = fitted.model.factors_
     sides = {"+": members(higher), "-": members(lower)}
     tests = enrich(sides, symbols_of(M), pathways)
-    sure = [row for row in tests if row.q <= SURE]
+    sure = [row for row in tests if row.q <= LARGEST_Q]
     weight = weigh(tests, sure) if sure else {}
     rows = tabulate(sure, sides, types_of(patients, M.coords["cancer"].values))
     show("pathways", rows)
@@ -174,7 +174,7 @@ def main(quick: bool, fresh: bool, components: int, genes: int) -> None:
     text = (
         f"{M.shape[0]:,} patients, {M.shape[1]:,} genes ({which} of those in KEGG), {components} "
         f"components, whose sides contain {min(shares):.0%} to {max(shares):.0%} of the genes. {fitted.cost} "
-        f"{len(sure)} of {len(tests):,} pairs of a component's side and a pathway have q of at most {SURE}. "
+        f"{len(sure)} of {len(tests):,} pairs of a component's side and a pathway have q of at most {LARGEST_Q}. "
     )
     table = markdown(rows) if rows else "No pathway is enriched."
     limits = (

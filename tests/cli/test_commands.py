@@ -290,7 +290,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("predict x --of person one", "holds no finished fit"),
         ("predict x", "Give either --cells FILE or --of MODE LABEL"),
         ("resume x", "holds no run"),
-        ("select genes.csv --wide --candidates a-b", "are no candidates"),
+        ("select genes.csv --wide --candidates a-b", "is not a list of numbers"),
         ("select genes.csv --wide --candidates 3,2", "give increasing numbers"),
         ("simulate --shape 2 --out x.npz", "shape"),
         ("simulate --shape a --out x.npz", "write sizes as 20,20,20"),

@@ -195,7 +195,7 @@ def test_tables_bring_names() -> None:
     np.testing.assert_array_equal(tensor.labels[0], ["x", "y"])
     np.testing.assert_array_equal(tensor.labels[2], ["b", "a"])
     assert tensor.n_observed == 2
-    with pytest.raises(InputError, match="other attributes, or in another order"):
+    with pytest.raises(InputError, match="different attributes, or a different order"):
         tensor.new_objects(table[["a", "b"]])
     small = tensor.take([np.array([1]), np.array([0, 1]), np.array([1])])
     np.testing.assert_array_equal(small.labels[2], ["a"])

@@ -21,7 +21,7 @@ def candidates(value: str) -> list[int]:
             return list(range(first, last + 1))
         return [int(part) for part in value.split(",")]
     except ValueError:
-        raise click.BadParameter(f"{value!r} are no candidates; write 1-10, or 2,4,8") from None
+        raise click.BadParameter(f"{value!r} is not a list of numbers; write 1-10 or 2,4,8") from None
 
 
 @main.command("select")

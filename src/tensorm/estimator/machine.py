@@ -165,7 +165,7 @@ class TensOrMachine(FittedModel):
         X : array-like or tensor
             Cells that are 0, 1 or missing (NaN, masked), with K >= 2 modes; an ``xarray.DataArray`` keeps its
             names and labels. A scipy.sparse matrix, a ``sparse.COO`` or a ``SparseTensor`` may have any size;
-            only its listed cells take memory.
+            only its listed cells take memory. Read a long table, or a file, with ``tensorm.read`` first.
         y : None
             Ignored; part of the scikit-learn interface.
         run_dir : path, optional
@@ -231,13 +231,13 @@ class TensOrMachine(FittedModel):
             selection.write(folder)
         return selection
 
-    def _keep(self, posterior: Posterior, model: Target) -> None:
+    def _keep(self, posterior: Posterior, target: Target) -> None:
         """Set the fitted attributes."""
         self.factors_, self.noise_, self.posterior_ = posterior.factors, posterior.noise, posterior
         self.modes_, self.labels_ = posterior.modes, posterior.labels
         self.n_components_ = posterior.n_components
         self.n_features_in_ = posterior.shape[1]
-        self._target = model
+        self._target = target
 
 
 def warn_if_stopped(selection: Selection, stacklevel: int) -> None:

@@ -129,7 +129,7 @@ def _read(file: Stored, shape: Sequence[int], L: int) -> Snapshot:
 def _read_memory(file: Stored) -> Memory:
     history, sweeps = file.array("history", "f8", (None,)), file.integer("sweeps_since", 0, MOST_SWEEPS)
     if len(history) > min(sweeps, 2 * WINDOW) or not np.isfinite(history).all():
-        raise file.refuse("history is not one of log-likelihoods")
+        raise file.refuse("history does not hold log-likelihoods")
     return Memory(tuple(history.tolist()), sweeps, file.integer("repairs", 0), file.integer("in_vain", 0))
 
 

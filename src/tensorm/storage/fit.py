@@ -141,7 +141,7 @@ def _check_chains(file: Stored, traces: Sequence[Trace]) -> None:
 def _read_kept(file: Stored, n_chains: int) -> tuple[bool, ...]:
     kept = file.array("kept", "i1", (n_chains,))
     if not set(kept.tolist()) <= {0, 1} or not kept.any():
-        raise file.refuse("kept does not say which chains count")
+        raise file.refuse("kept does not say which chains to use")
     return tuple(bool(keep) for keep in kept)
 
 

@@ -185,7 +185,9 @@ class RelationalTensor(SlicedTensor):
             )
         known, new = self.labels[1], given.labels[1]
         if known is not None and new is not None and not np.array_equal(known, new):
-            raise InputError("matrix has other attributes, or in another order; give the same as before.")
+            raise InputError(
+                "matrix has different attributes, or a different order; give the same as before."
+            )
         tensor = type(self).__new__(type(self))
         tensor._set_up(given, self._scale)
         tensor.modes, tensor.labels = self.modes, (given.labels[0], *self.labels[1:])

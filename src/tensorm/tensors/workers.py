@@ -139,7 +139,7 @@ class Workers:
                     return copy.copy(actor)
             except KilledWorker as error:
                 raise ClusterError(
-                    f"Part {number} ended every worker that loaded it, perhaps for lack of memory; add some."
+                    f"Part {number} crashed every worker that loaded it; give the workers more memory."
                 ) from error
             except TimeoutError:
                 if worker not in self._wait_for_workers(end):
