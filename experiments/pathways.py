@@ -174,7 +174,7 @@ def main(quick: bool, fresh: bool, components: int, genes: int) -> None:
     text = (
         f"{M.shape[0]:,} patients, {M.shape[1]:,} genes ({which} of those in KEGG), {components} "
         f"components, whose sides contain {min(shares):.0%} to {max(shares):.0%} of the genes. {fitted.cost} "
-        f"{len(sure)} of {len(tests):,} pairs of a component's side and a pathway have q of at most {LARGEST_Q}. "
+        f"{len(sure)} of {len(tests):,} pairs of a component's side and a pathway have q <= {LARGEST_Q}. "
     )
     table = markdown(rows) if rows else "No pathway is enriched."
     limits = (
