@@ -7,7 +7,7 @@ is in component l. Cells are packed the same way along one mode or several (dens
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import cache, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,12 @@ def combine(masks: Sequence[Words], n_components: int) -> Words:
     No mode at all leaves one tuple, the empty one, which is in every component.
     """
     if not masks:
-        return pack(np.ones((1, n_components), np.bool_))
-    first = masks[0].copy()  # not read-only, which would be another type to compile kernels for
-    return reduce(lambda a, b: (a[:, None] & b).reshape(-1, a.shape[1]), masks[1:], first)
+        return _every_component(n_components)
+    if len(masks) == 1:
+        return masks[0].copy()  # not read-only, which would be another type to compile kernels for
+    return reduce(lambda a, b: (a[:, None] & b).reshape(-1, a.shape[1]), masks)
+
+
+@cache
+def _every_component(n_components: int) -> Words:
+    return pack(np.ones((1, n_components), np.bool_))
