@@ -9,6 +9,7 @@ call that was lost can be repeated.
 from __future__ import annotations
 
 import copy
+import os
 import threading
 import time
 import uuid
@@ -118,13 +119,17 @@ class Workers:
             numbers = [number for number in numbers if self._places[number] is None]
 
     def _begin(self, number: int, worker: str) -> Any:
+        """Let a worker load a part; None if it was lost before."""
         from dask.base import is_dask_collection
 
         part = self._parts[number]
         if is_dask_collection(part):
             part = self._client.compute(part)
-        elif not callable(part):
-            part = self._client.scatter(part, hash=False)  # cells that the client holds
+        elif not (callable(part) or isinstance(part, (str, os.PathLike))):
+            try:
+                part = self._client.scatter(part, workers=[worker], hash=False)  # cells that the client holds
+            except OSError:  # the worker is gone, and Dask does not know it yet
+                return None
         key = f"tensorm-shard-{number}-{uuid.uuid4().hex}"
         return self._client.submit(ShardActor, part, number, actor=True, key=key, workers=[worker])
 
@@ -132,6 +137,9 @@ class Workers:
         """Return the actor, or None if its worker was lost meanwhile."""
         from distributed import KilledWorker
 
+        if future is None:
+            time.sleep(PAUSE)
+            return None
         while True:
             try:
                 actor = future.result(timeout=_patience(end))
