@@ -34,7 +34,7 @@ class Wrapped(Tensor):
     def __init__(self, tensor: Tensor) -> None:
         self.tensor, self.nbytes, self.storage = tensor, tensor.nbytes, tensor.storage
         self.shape, self.modes, self.labels = tensor.shape, tensor.modes, tensor.labels
-        self.n_observed, self.n_ones = tensor.n_observed, tensor.n_ones
+        self.n_observed, self.n_ones, self.comparisons = tensor.n_observed, tensor.n_ones, tensor.comparisons
 
     def around(self, tensor: Tensor) -> Self:
         """Return the same around another tensor with the same cells."""
