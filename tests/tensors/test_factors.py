@@ -29,10 +29,20 @@ def test_nothing_can_be_changed_in_place(copied: bool) -> None:
             some[1][...] = 0
 
 
+@pytest.mark.parametrize("frozen", [False, True], ids=["writable", "read-only view"])
+def test_what_is_given_may_change_later(frozen: bool) -> None:
+    whole, alone = np.zeros((3, 2), np.uint64), np.zeros((4, 1), np.uint64)
+    part = whole[:, :1]
+    part.flags.writeable = not frozen
+    factors = Factors((part, alone), 1)
+    whole[0, 0] = alone[0] = 1
+    assert factors.same_as(Factors.empty((3, 4), 1))
+
+
 def test_one_factor_is_replaced_and_the_others_stay() -> None:
     factors, new = make(), np.ones((4, 2), np.uint64)
     replaced = factors.replace(1, new)
-    assert replaced[1] is new
+    assert np.array_equal(replaced[1], new)
     assert replaced[0] is factors[0]
     assert not replaced.same_as(factors)
 

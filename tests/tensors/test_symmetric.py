@@ -21,6 +21,7 @@ from tensorm.sampler.sweep import Target, log_posterior
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, SparseTensor, Stream
 from tensorm.tensors.bits import pack, unpack
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.pick import pick_storage
 from tensorm.tensors.protocol import Tensor, count_alone
 from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.symmetric import SymmetricTensor
@@ -145,6 +146,22 @@ def shared_problem(others: tuple[int, ...], N: int, L: int, seed: int) -> tuple[
     seen = (rng.random(ones.shape) < 0.8) & upper
     cells = np.where(seen | seen.swapaxes(-1, -2), ones | ones.swapaxes(-1, -2), np.nan)
     return cells, factors
+
+
+def test_mirrored_cells_are_stored_in_the_quicker_way() -> None:
+    cells, _ = shared_problem((5,), 20, 2, seed=0)
+    given = SymmetricTensor(listed(cells, "missing"), (1, 2))
+    picked = pick_storage(given)
+    assert (given.storage, picked.storage) == ("sparse", "dense")
+    assert (picked.pair, picked.n_ones, picked.n_observed) == ((1, 2), given.n_ones, given.n_observed)
+    np.testing.assert_array_equal(picked.arrays()["ones"], DenseTensor(cells).arrays()["ones"])
+    few = SparseTensor([(1, 2), (2, 1)], (2500, 2500), [1, 1], unlisted="missing")
+    assert pick_storage(SymmetricTensor(few, (0, 1))).storage == "sparse"
+    model = TensOrMachine(2, symmetric=(1, 2), n_chains=1, n_draws=5, random_state=0, progress=False)
+    draws = [model.fit(X).posterior_.traces[0].factors for X in (cells, given.tensor)]
+    assert model.storage_ == "dense"
+    for one, other in zip(*draws, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def listed(cells: np.ndarray, unlisted: str) -> SparseTensor:

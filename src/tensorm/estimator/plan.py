@@ -21,7 +21,7 @@ from tensorm.sampler.noise import MODELS
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.sweep import FLIPS, Target
-from tensorm.tensors import SymmetricTensor, Tensor, read
+from tensorm.tensors import Tensor, read
 from tensorm.tensors.holdout import check_symmetric
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ AUTO = "auto"
 def make_tensor(X: Any, symmetric: Any) -> Tensor:
     """Return the cells as a tensor, mirrored if two modes share a factor."""
     tensor = read(X)
-    pair = check_symmetric(symmetric, tensor.modes, tensor.shape)
-    return tensor if pair is None else SymmetricTensor(tensor, pair)
+    return tensor.tied(check_symmetric(symmetric, tensor.modes, tensor.shape))
 
 
 def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:

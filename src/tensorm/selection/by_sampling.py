@@ -210,7 +210,7 @@ def _remarks(
         text += f" {chosen} is the smallest candidate with room for them."
     if len(set(counts)) > 1:
         text += f" Chains differ: they end with {', '.join(map(str, sorted(counts)))}."
-    if tensor.mirrored is not None and tensor.pair is None:  # comparisons
+    if tensor.comparisons:
         text += (
             " Comparisons within an object depend on each other, which the model ignores, so fewer "
             "components may say as much: try some smaller numbers."

@@ -13,7 +13,7 @@ from tensorm.sampler.sample import Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.region import START, choose_region
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
-from tensorm.tensors import SymmetricTensor, Tensor
+from tensorm.tensors import Tensor
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.choosing import check_share
 
@@ -50,8 +50,7 @@ def _take_part(tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Gene
     mirrored = pair or tensor.mirrored
     if mirrored is not None:
         part[mirrored[1]] = part[mirrored[0]]
-    small = tensor.take(part)
-    return small if tensor.pair is None else SymmetricTensor(small, tensor.pair)
+    return tensor.take(part).tied(tensor.pair)
 
 
 def predict_held_out(

@@ -65,7 +65,7 @@ class CachedCounts(Wrapped):
         if counts is None:
             factor = self.tensor.update_factor(mode, factors, rule, stream)
             now = factors.replace(mode, factor)
-            flipped, _ = find_changes(factors[mode], factor, ~inert)
+            flipped, _ = find_changes(factors[mode], now[mode], ~inert)
         else:
             factor = factors[mode].copy()
             flipped = find_flips(factor, *counts, inert, tuple(rule), tuple(stream))
@@ -76,7 +76,7 @@ class CachedCounts(Wrapped):
             now, self._counts[mode] = factors.replace(mode, factor), counts
         self._flipped[mode] = len(flipped) / len(factor)
         self._factors[mode] = now
-        return factor
+        return now[mode]
 
     def confusion(self, factors: Factors) -> Confusion:
         if factors.n_components != self._n_components:

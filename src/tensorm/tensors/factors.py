@@ -17,7 +17,7 @@ from tensorm.tensors.bits import Bits, Words, pack, unpack, words_for
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Factors:
-    """The masks of every mode; they become read-only.
+    """The masks of every mode, read-only; arrays that somebody else could change are copied.
 
     Attributes
     ----------
@@ -29,8 +29,7 @@ class Factors:
     n_components: int
 
     def __post_init__(self) -> None:
-        for masks in self.masks:
-            masks.flags.writeable = False
+        object.__setattr__(self, "masks", tuple(_freeze(masks) for masks in self.masks))
 
     def __reduce__(self) -> tuple[type[Factors], tuple[tuple[Words, ...], int]]:
         return Factors, (self.masks, self.n_components)  # read-only again when unpickled
@@ -84,3 +83,11 @@ class Factors:
         """Whether both have the same members."""
         pairs = zip(self.masks, other.masks, strict=True)
         return self.n_components == other.n_components and all(np.array_equal(a, b) for a, b in pairs)
+
+
+def _freeze(masks: Words) -> Words:
+    """Return a read-only copy, or the same array if it is one already."""
+    if masks.flags.writeable or masks.base is not None:
+        masks = masks.copy()
+        masks.flags.writeable = False
+    return masks

@@ -20,6 +20,7 @@ from tensorm.tensors.memory import available_memory
 from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.relational import RelationalTensor
 from tensorm.tensors.sparse import SparseTensor
+from tensorm.tensors.symmetric import SymmetricTensor
 
 SMALL = 40_000_000  # cells below which dense is faster
 CROSSING = 1 / 2500  # share of listed cells below which sparse is faster
@@ -49,6 +50,8 @@ def from_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) 
 
 def pick_storage(tensor: Tensor, n_components: int = 10) -> Tensor:
     """Return the same cells in the storage in which sweeps with about ``n_components`` are faster."""
+    if isinstance(tensor, SymmetricTensor):
+        return tensor.around(pick_storage(tensor.tensor, n_components))
     cells = math.prod(tensor.shape)
     missing = cells - tensor.n_observed
     listed = min(tensor.n_ones + missing, tensor.n_observed)  # what a sparse tensor would list

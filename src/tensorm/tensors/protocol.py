@@ -97,6 +97,8 @@ class Tensor(ABC):
         Two modes that share a factor.
     mirrored : (int, int) or None
         Two modes that can be exchanged: a cell tells what its mirror image is, so both are held out together.
+    comparisons : bool
+        Whether cells are comparisons, which depend on each other.
     """
 
     shape: tuple[int, ...]
@@ -107,6 +109,7 @@ class Tensor(ABC):
     storage = "dense"
     lists_observed = False
     pair: Pair | None = None
+    comparisons = False
     _n_threads = 1
 
     if TYPE_CHECKING:  # an attribute or a property
@@ -304,6 +307,12 @@ class Tensor(ABC):
         for where, *block in self.blocks():
             ones[where], observed[where] = block
         return choose_mask(ones, observed, share, rng, pair or self.mirrored, stratify), ones
+
+    def tied(self, pair: Pair | None) -> Tensor:
+        """Return the same cells with two modes that share a factor, or this tensor if there is no pair."""
+        from tensorm.tensors.symmetric import SymmetricTensor  # which is itself a tensor
+
+        return self if pair is None else SymmetricTensor(self, pair)
 
     def check_mirrored(self, pair: Pair) -> None:
         """Raise unless two modes can share a factor: cells are mirrored, and the diagonal is missing."""

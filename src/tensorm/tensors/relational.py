@@ -77,6 +77,7 @@ class RelationalTensor(SlicedTensor):
     """
 
     ESSENTIAL = "ranks"
+    comparisons = True
     _kernels: ClassVar[Any] = kernels
 
     def __init__(

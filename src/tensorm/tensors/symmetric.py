@@ -32,15 +32,18 @@ class Wrapped(Tensor):
     nbytes: int
 
     def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
+        self.tensor, self.nbytes, self.storage = tensor, tensor.nbytes, tensor.storage
         self.shape, self.modes, self.labels = tensor.shape, tensor.modes, tensor.labels
-        self.n_observed, self.n_ones, self.nbytes = tensor.n_observed, tensor.n_ones, tensor.nbytes
-        self.storage = tensor.storage
+        self.n_observed, self.n_ones, self.comparisons = tensor.n_observed, tensor.n_ones, tensor.comparisons
+
+    def around(self, tensor: Tensor) -> Self:
+        """Return the same around another tensor with the same cells."""
+        twin = copy.copy(self)
+        twin.tensor, twin.nbytes, twin.storage = tensor, tensor.nbytes, tensor.storage
+        return twin
 
     def with_threads(self, n_threads: int) -> Self:
-        twin = copy.copy(self)
-        twin.tensor = self.tensor.with_threads(n_threads)
-        return twin
+        return self.around(self.tensor.with_threads(n_threads))
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         return self.tensor.update_tied(pair, factors, rule, stream, rows)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensorm
-from makers import Kind, dense
+from makers import KINDS, Kind, dense
 from problems import make_problem
 from tensorm.errors import InputError
 from tensorm.tensors.pick import from_arrays
@@ -108,10 +108,19 @@ def test_two_modes_are_found_to_be_exchangeable_or_not(kind: Kind) -> None:
         tensor.check_mirrored((1, 2))
 
 
+def test_two_modes_are_tied(kind: Kind) -> None:
+    tensor, problem = kind.store(make_problem((4, 6, 6), 2, 8, 0.2, 0.5))
+    assert tensor.tied(None) is tensor
+    if problem.pair is not None:
+        part = [np.arange(2)] * 3
+        assert tensor.take(part).tied(tensor.pair).pair == problem.pair
+
+
 def test_what_a_tensor_says_of_itself(kind: Kind) -> None:
     tensor, _ = kind.store(make_problem((5, 4, 7), 2, 9, 0.2, 0.5))
     assert tensor.storage in ("dense", "sparse")
     assert tensor.nbytes > 0
+    assert tensor.comparisons == (kind is KINDS["relational"])
     assert len(tensor.modes) == len(tensor.labels) == len(tensor.shape)
     assert tensor.cached(2).shape == tensor.compact().shape == tensor.shape
     small = tensor.miniature()
