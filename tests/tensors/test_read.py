@@ -166,7 +166,10 @@ def test_a_threshold_makes_numbers_cells(make) -> None:
     numbers = make(np.array([[0.0, 0.5, 2.0], [3.0, 0.4, 0.0]]))
     expected = [[0, 1, 1], [1, 0, 0]]
     np.testing.assert_array_equal(cells_of(tensorm.read(numbers, threshold=0.5)), expected)
-    with pytest.raises(InputError, match=r"X holds .*unless you give tensorm.read a threshold\.$"):
+    wanted = (
+        r"X holds .*unless you give tensorm.read a threshold|X is a table with .* or a threshold if every"
+    )
+    with pytest.raises(InputError, match=rf"^({wanted})[^.]*\.$"):
         tensorm.read(numbers)
 
 
@@ -197,6 +200,53 @@ def test_wide_tables_in_memory() -> None:
         relational = tensorm.read(table, relational=True)
         assert isinstance(relational, RelationalTensor)
         assert relational.labels[1].tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("labels", [["p", "q"], [7, 9], None])
+@pytest.mark.parametrize("name", [None, "who"])
+def test_a_wide_table_means_the_same_in_a_file_and_in_memory(tmp_path, labels, name) -> None:
+    frame = pd.DataFrame(X, columns=["a", "b", "c"], index=labels).rename_axis(index=name)
+    frame.to_parquet(tmp_path / "a.parquet")
+    for source in (frame, tmp_path / "a.parquet"):
+        tensor = tensorm.read(source)
+        assert isinstance(tensor, DenseTensor)
+        np.testing.assert_array_equal(cells_of(tensor), X)
+        assert [names.tolist() for names in tensor.labels] == [labels or [0, 1], ["a", "b", "c"]]
+        if labels or name:
+            wide = tensorm.read(source, wide=True)
+            np.testing.assert_array_equal(cells_of(wide), X)
+            assert wide.labels[0].tolist() == [str(text) for text in labels or [0, 1]]
+
+
+def test_a_named_index_is_a_column_of_a_long_table(tmp_path) -> None:
+    frame = pd.DataFrame({"hour": [9, 10], "person": ["ann", "bob"], "x": [1, 0]}).set_index("hour")
+    frame.to_parquet(tmp_path / "a.parquet")
+    for source in (frame, frame.set_index("person", append=True), tmp_path / "a.parquet"):
+        for modes in (["hour", "person"], None):
+            tensor = tensorm.read(source, modes=modes, value="x")
+            assert (tensor.modes, ones(tensor)) == (("hour", "person"), {(9, "ann")})
+    some = frame.reset_index().set_index("hour", drop=False)[lambda table: table.x == 1]
+    assert tensorm.read(some, value="x").modes == ("hour", "person")
+    assert tensorm.read(some.set_axis([5]), value="x").modes == ("hour", "person")
+
+
+def test_a_long_table_of_integers_is_not_taken_for_cells(tmp_path) -> None:
+    frame = pd.DataFrame({"person": [7, 8], "met": [8, 7]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    for source, title in (
+        (frame, "X"),
+        (pl.from_pandas(frame), "X"),
+        (tmp_path / "a.parquet", r".*a.parquet"),
+    ):
+        with pytest.raises(
+            InputError,
+            match=rf"^{title} is a table with columns 'person', 'met'; name the modes, as in "
+            r"tensorm.read\(X, modes=\['person', 'met'\]\), or set wide=True if its first column has labels",
+        ):
+            tensorm.read(source)
+        assert tensorm.read(source, threshold=8).shape == (2, 2)
+    with pytest.raises(InputError, match=r"^X holds 7.*threshold\.$"):
+        tensorm.read(frame.set_index(pd.Index(["p", "q"])))
 
 
 def test_arrays_and_tensors() -> None:

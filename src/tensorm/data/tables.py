@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tensorm.data.columns import Column, factorise, label, read_indices, read_numbers, read_values
 from tensorm.data.coordinates import MOST_MODES, Listing
-from tensorm.data.inputs import Matrix, Observations
+from tensorm.data.inputs import Matrix, Observations, is_a
 from tensorm.data.options import Options
 from tensorm.data.text import TextTable
 from tensorm.data.times import cut_times
@@ -56,6 +56,23 @@ class FrameTable:
 
 
 Table = TextTable | FrameTable
+
+
+def has_labels(frame: Any) -> bool:
+    """Whether a table is one of pandas whose index has a name, or is more than row numbers."""
+    return is_a(frame, "pandas", "DataFrame") and (
+        not is_a(frame.index, "pandas", "RangeIndex") or frame.index.name is not None
+    )
+
+
+def with_index(frame: Any, wide: bool) -> Any:
+    """Return a table with its index as columns; in a long table, an index without a name has row numbers."""
+    if not has_labels(frame):
+        return frame
+    if wide:
+        return frame.reset_index(allow_duplicates=True)
+    levels = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    return frame.reset_index(level=levels) if levels else frame
 
 
 def read_table(table: Table, options: Options) -> Listing | Observations:

@@ -55,8 +55,8 @@ def read(
         .zarr, .h5ad). Or a pandas, polars or pyarrow table, an AnnData, an ``xarray.DataArray``, a sparse
         matrix or array, a NumPy or Dask array, nested lists. A tensor is returned as it is.
     modes : sequence of str, optional
-        The columns of a table that are modes; by default, in a file, all that have no other purpose. For an
-        array or a wide table, names for its modes.
+        The columns of a table that are modes, or names in the index of a pandas table; by default, in a file,
+        all that have no other purpose. For an array or a wide table, names for its modes.
     value : str, optional
         The column with the value of each cell: 0, 1, or empty if it is missing. Without it every row is a 1.
     unlisted : "zero" or "missing", default "zero"
@@ -75,8 +75,8 @@ def read(
         itself are missing.
     wide : bool, default False
         Whether a table has a row for each index of one mode, with its label in the first column (or in the
-        index of a pandas table), and a column for each index of the other mode. A table in memory whose
-        columns are all numbers is taken as such an array of cells without this.
+        index of a pandas table), and a column for each index of the other mode. A table in memory, or in a
+        Parquet or Excel file, whose columns are all numbers is taken as an array of cells without this.
     relational : bool, default False
         Whether a wide table or a matrix holds numbers to be compared with each other, as in
         ``RelationalTensor``.
