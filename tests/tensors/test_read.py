@@ -260,6 +260,43 @@ def test_arrays_and_tensors() -> None:
         tensorm.read(tensor, modes=["a", "b"])
 
 
+def test_unlisted_cells_of_a_sparse_matrix_may_be_missing() -> None:
+    matrix = scipy.sparse.coo_array(([1, 0, -1], ([0, 1, 1], [0, 1, 2])), (2, 3))
+    for given in (
+        matrix,
+        scipy.sparse.csr_matrix(matrix),
+        pytest.importorskip("anndata").AnnData(matrix.tocsr()),
+    ):
+        tensor = tensorm.read(given, unlisted="missing", missing=-1)
+        np.testing.assert_array_equal(cells_of(tensor), [[1, NAN, NAN], [NAN, 0, NAN]])
+    cut = tensorm.read(matrix, unlisted="missing", threshold=0)
+    np.testing.assert_array_equal(cells_of(cut), [[1, NAN, NAN], [NAN, 1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        (X, {"unlisted": "missing"}, "X is an array, so unlisted does not apply"),
+        (X, {"header": False}, "X is an array, so header does not apply"),
+        (pd.DataFrame(X), {"unlisted": "missing"}, "X is an array, so unlisted"),
+        (
+            pd.DataFrame(LONG),
+            {"modes": ["day", "bench"], "header": True},
+            "X is a table with names, so header",
+        ),
+        (pd.DataFrame(X), {"wide": True, "unlisted": "missing"}, "The table is a wide table, so unlisted"),
+        (
+            scipy.sparse.csr_array([[1, 2]]),
+            {"relational": True, "unlisted": "missing"},
+            "X is .* so unlisted",
+        ),
+    ],
+)
+def test_options_are_never_ignored(source, options, message) -> None:
+    with pytest.raises(InputError, match=rf"^{message}.*leave it out\.$"):
+        tensorm.read(source, **options)
+
+
 def test_fit_says_which_call_reads_a_long_table() -> None:
     table = pd.DataFrame({"hour": [1, 2], "person": ["a", "b"], "met": ["b", "a"]})
     model = TensOrMachine(1, n_chains=1, n_draws=2, burn_in=1, progress=False)

@@ -60,5 +60,5 @@ class Options(NamedTuple):
     def refuse(self, title: str, what: str, *names: str) -> None:
         """Raise if one of these options is given, which make no sense for this kind of source."""
         for name in names:
-            if getattr(self, name):
+            if getattr(self, name) != self._field_defaults[name]:
                 raise InputError(f"{title} is {what}, so {name} does not apply; leave it out.")

@@ -108,6 +108,7 @@ def _read_frame(frame: Any, options: Options, file: str | None = None) -> Cells:
     named = options.modes is not None and not options.relational
     if not named and not any(getattr(options, name) for name in FOR_TABLES) and _is_numeric(frame):
         return _read_numbers(frame, options, file)
+    options.refuse(file or "X", "a table with names", "header")
     table = FrameTable(with_index(frame, options.wide or options.relational), file or "The table")
     if file or named or options.relational or any(getattr(options, name) for name in FOR_TABLES):
         return read_table(table, options)
@@ -148,13 +149,14 @@ def _unnamed(names: Sequence[str], title: str, what: str = "", more: str = "") -
 
 def _read_array(X: Any, options: Options, title: str) -> Source:
     """Return the cells of an array, a sparse matrix or an AnnData, with the names it has or is given."""
-    options.refuse(title, "an array", *FOR_TABLES)
+    listed = is_sparse(X.X if is_a(X, "anndata", "AnnData") else X) and not options.relational
+    options.refuse(title, "an array", *FOR_TABLES, "header", *(() if listed else ("unlisted",)))
     columns, modes, labels = _known_of(X), options.modes, None
     if is_a(X, "anndata", "AnnData"):
         labels = tuple(index.to_numpy(str) for index in (X.obs_names, X.var_names))
         X, modes = X.X, modes or ["observation", "variable"]
     cells: Cells
-    if is_sparse(X) and not options.relational:
+    if listed:
         cells = _list_sparse(X, options)
     else:
         cells = _cut(read_matrix(X) if options.relational else observe(X), options)
@@ -193,6 +195,7 @@ def _cut(given: Observations, options: Options) -> Observations:
 def _list_sparse(X: Any, options: Options) -> Listing:
     """List the stored cells of a sparse matrix or array; all others have its fill value."""
     fill, threshold = getattr(X, "fill_value", 0), options.threshold
+    unlisted = options.unlisted if fill == 0 else "missing"
     if fill != 0 and not np.isnan(fill):
         raise InputError(f"X has fill value {fill}; give 0, or NaN if unlisted cells are missing.")
     matrix = X.asformat("coo")
@@ -200,10 +203,10 @@ def _list_sparse(X: Any, options: Options) -> Listing:
     columns = tuple(coords) if coords is not None else (matrix.row, matrix.col)
     values = np.asarray(matrix.data, np.float64)
     values = np.where(np.isin(values, numbers_in(options.missing)), np.nan, values)
-    if threshold is not None and fill == 0 and threshold <= 0:
+    if threshold is not None and unlisted == "zero" and threshold <= 0:
         raise InputError(f"threshold is {threshold}, so all unlisted cells would be 1; give one above 0.")
     values, n = cut_numbers(values, threshold)
     if n is not None:
         cell = tuple(int(column[n]) for column in columns)
         raise InputError(f"X holds {values[n]} at {cell}; {OTHER_VALUE}.")
-    return Listing(columns, tuple(X.shape), values, "zero" if fill == 0 else "missing")
+    return Listing(columns, tuple(X.shape), values, unlisted)

@@ -78,7 +78,7 @@ def with_index(frame: Any, wide: bool) -> Any:
 def read_table(table: Table, options: Options) -> Listing | Observations:
     """Return the cells of a table: of a wide one, or of one with a row for each cell."""
     if options.wide or options.relational:
-        options.refuse(table.title, "a wide table", "value", "time", "pair", "order", "indices")
+        options.refuse(table.title, "a wide table", "value", "unlisted", "time", "pair", "order", "indices")
         return _read_wide(table, options)
     modes, value = _choose_columns(table, options)
     columns, labels = _read_modes(table, modes, options)

@@ -60,7 +60,7 @@ def read(
     value : str, optional
         The column with the value of each cell: 0, 1, or empty if it is missing. Without it every row is a 1.
     unlisted : "zero" or "missing", default "zero"
-        Value of the cells that no row mentions.
+        Value of the cells that no row of a table mentions, or that a sparse matrix does not store.
     time : str, optional
         A column with times, which is cut into bins and becomes a mode.
     bins : str or int, optional
@@ -163,6 +163,7 @@ def _read_distributed(source: Any, options: Options, client: Any) -> DaskTensor:
         return DaskTensor.from_table(
             source, options.modes, options.value, unlisted=options.unlisted, client=client
         )
+    options.refuse(title, "an array", "unlisted")
     named: dict[str, Any] = {} if options.modes is None else {"modes": options.modes}
     make = DaskTensor.from_zarr if kind == ".zarr" else DaskTensor.from_array
     return make(source, client, **named)
