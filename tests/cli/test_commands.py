@@ -223,7 +223,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
     [
         ("fit none.csv --out x", "No such file: none.csv"),
         ("fit contacts.csv --modes hour,who --out x", "has no column 'who'; choose from 'hour'"),
-        ("fit contacts.csv --modes hour,hour --out x", "no list of different names"),
+        ("fit contacts.csv --modes hour,hour --out x", "must be a comma-separated list without repeats"),
         ("fit contacts.csv --modes hour,person,met --components none --out x", "neither auto nor a number"),
         ("fit contacts.csv --undirected --out x", "--undirected needs --pair I,J"),
         ("fit contacts.csv --shared --out x", "--shared needs an undirected pair"),

@@ -31,7 +31,8 @@ def test_rows_are_ones_and_come_once(read) -> None:
     assert (tensor.modes, tensor.shape) == (("who", "tool"), (2, 2))
     assert ones(tensor) == {("ann", "saw"), ("bob", "axe")}
     assert tensor.n_observed == 4
-    assert read("who,tool\nann,saw\nbob,axe\n", unlisted="missing").n_observed == 2
+    with pytest.raises(InputError, match=r'^unlisted="missing" leaves only ones; name the column of 0 and 1'):
+        read("who,tool\nann,saw\nbob,axe\n", unlisted="missing")
 
 
 def test_times_become_a_mode(read) -> None:

@@ -92,6 +92,15 @@ def test_ordered_categoricals_keep_their_order_and_others_do_not() -> None:
     assert tensorm.read(levels, modes=["size", "who"]).labels[0].tolist() == ["small", "large"]
 
 
+def test_ordered_dictionaries_of_pyarrow_keep_their_order() -> None:
+    parts = [pa.DictionaryArray.from_arrays([1, 0], some, ordered=True) for some in (["small", "large"],) * 2]
+    parts.append(pa.DictionaryArray.from_arrays([0, 2], ["small", "large", "huge"], ordered=True))
+    table = pa.table({"size": pa.chunked_array(parts), "who": [1, 2, 3, 4, 5, 6]})
+    assert tensorm.read(table, modes=["size", "who"]).labels[0].tolist() == ["small", "large", "huge"]
+    plain = pa.table({"size": pa.array(["small", "large"]).dictionary_encode(), "who": [1, 2]})
+    assert tensorm.read(plain, modes=["size", "who"]).labels[0].tolist() == ["large", "small"]
+
+
 def test_an_order_can_be_given() -> None:
     table = pd.DataFrame({"day": ["Tue", "Mon", "Tue"], "who": [1, 2, 3]})
     order = {"day": ["Mon", "Tue", "Wed"]}

@@ -37,7 +37,7 @@ class FrameTable:
     def column(self, name: str, exact: bool = True) -> Column:
         """Return a column; its values have the types that they have in the table."""
         series = self._frame.get_column(self._natives[name])
-        categories = list(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
+        categories = _ordered_categories(series)
         if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
             series = series.dt.replace_time_zone(None)  # as the clock showed
         return factorise(name, series.to_numpy(), self.place, categories=categories)
@@ -53,6 +53,17 @@ class FrameTable:
                 [series.cast(nw.Float64).to_numpy() for series in self._frame.iter_columns()]
             )
         return None
+
+
+def _ordered_categories(series: Any) -> list[Any] | None:
+    """Return the categories of an ordered categorical column, or None."""
+    if isinstance(series.dtype, nw.Enum):
+        return list(series.dtype.categories)
+    native = series.to_native()
+    if is_a(native, "pyarrow", "ChunkedArray") and getattr(native.type, "ordered", False):
+        chunks = native.unify_dictionaries().chunks
+        return list(chunks[0].dictionary.to_pylist())
+    return None
 
 
 Table = TextTable | FrameTable
@@ -81,6 +92,7 @@ def read_table(table: Table, options: Options) -> Listing | Observations:
         options.refuse(table.title, "a wide table", "value", "unlisted", "time", "pair", "order", "indices")
         return _read_wide(table, options)
     modes, value = _choose_columns(table, options)
+    options.refuse_only_ones(value)
     columns, labels = _read_modes(table, modes, options)
     pairs = zip(columns, labels, strict=True)
     sizes = [int(column.max()) + 1 if known is None else len(known) for column, known in pairs]

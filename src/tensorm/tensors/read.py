@@ -160,6 +160,7 @@ def _read_distributed(source: Any, options: Options, client: Any) -> DaskTensor:
         wanted = "give an array, or a table with a column of indices for each mode and indices=True"
         raise InputError(f"{title} cannot be read in parts; on a cluster {wanted}.")
     if table:
+        options.refuse_only_ones(options.value)
         return DaskTensor.from_table(
             source, options.modes, options.value, unlisted=options.unlisted, client=client
         )
