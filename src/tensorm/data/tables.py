@@ -144,6 +144,8 @@ def _read_modes(table: Table, modes: Sequence[str], options: Options) -> tuple[l
     columns: dict[str, Any] = {}
     labels: dict[str, Any] = dict.fromkeys(modes)
     order = options.order or {}
+    if isinstance(table, TextTable) and not (options.indices or table.coordinates):
+        table.keep_texts([name for name in modes if name != options.time])
     for name in modes:
         if name in columns:
             continue
