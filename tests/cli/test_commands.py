@@ -230,7 +230,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit contacts.csv --order hour --out x", "is not of the form mode=labels; write day=Mon,Tue,Wed"),
         ("fit contacts.csv --order hour=09-10 --out x", "order leaves out '.*', a label of 'hour'"),
         ("fit contacts.csv --indices --out x", "holds '.*' where an index belongs"),
-        ("fit expression.csv --wide --out x", "column 'u' holds .* or a threshold"),
+        ("fit expression.csv --wide --out x", "column 'u' holds .* or set a threshold"),
         ("fit levels.npy --out x", "X holds 5 at .*, unless you give a --threshold"),
         ("fit contacts.csv --pair a,b --undirected --out x", "but the modes are hour, person, met"),
         (
@@ -267,7 +267,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "colon.csv has one column, 'i:j'; give two or more, separated by commas",
         ),
         ("fit many.csv --out x", "many.csv has 40 columns; name those that are modes"),
-        ("fit wide.csv --wide --out x", "column 'b' holds 2 in line 3 of wide.csv; give 0, 1"),
+        ("fit wide.csv --wide --out x", "column 'b' holds 2 in line 3 of wide.csv; use 0, 1"),
         ("fit maybe.csv --relational --out x", "column 'j' holds 'b' in line 2 of maybe.csv; give a number"),
         ("fit twice.csv --bins 1h --out x", "--bins needs --time COLUMN"),
         ("fit twice.csv --unlisted missing --out x", "--unlisted missing leaves only ones"),

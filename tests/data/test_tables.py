@@ -127,7 +127,7 @@ def test_values_are_understood(read, words) -> None:
         (
             "who;tool;x\na;b;1,5\n",
             {"value": "x"},
-            "column 'x' holds 1.5 in line 2 of .*; give 0, 1 or nothing, or a threshold",
+            "column 'x' holds 1.5 in line 2 of .*; use 0, 1 or an empty field, or set a threshold",
         ),
         ("who,tool,x\na,b,1\n", {"value": "tool"}, "column 'tool' holds 'b' in line 2"),
         ("who,tool\na,b\n", {"value": "who", "modes": ["who", "tool"]}, "value is 'who', which is a mode"),

@@ -186,7 +186,7 @@ def test_a_threshold_for_values_and_files(tmp_path) -> None:
     table = pd.DataFrame({"i": ["a", "b"], "j": ["u", "v"], "x": [0.3, 7]})
     assert ones(tensorm.read(table, modes=["i", "j"], value="x", threshold=0.3)) == {("a", "u"), ("b", "v")}
     assert ones(tensorm.read(table, modes=["i", "j"], value="x", threshold=1)) == {("b", "v")}
-    with pytest.raises(InputError, match=r"^column 'x' holds 0.3 in row 0; give .* or a threshold"):
+    with pytest.raises(InputError, match=r"^column 'x' holds 0.3 in row 0; use .* set a threshold"):
         tensorm.read(table, modes=["i", "j"], value="x")
     np.save(tmp_path / "a.npy", np.array([[1.5, NAN], [2.5, 0]]))
     np.testing.assert_array_equal(cells_of(tensorm.read(tmp_path / "a.npy", threshold=2)), [[0, NAN], [1, 0]])

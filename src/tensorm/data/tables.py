@@ -120,7 +120,7 @@ def _choose_columns(table: Table, options: Options) -> tuple[list[str], str | No
     modes = [name for name in names if name not in (value, time)]
     modes = ([] if time is None else [time]) + modes if options.modes is None else list(options.modes)
     if len(modes) > MOST_MODES:
-        wanted = "name those that are modes, or say that it is wide"
+        wanted = "name those that are modes, or set wide=True"
         raise InputError(f"{title} has {len(modes):,} columns; {wanted}.")
     for name in modes if value is None else [*modes, value]:
         if name not in names:
