@@ -28,18 +28,27 @@ def write_tables(folder: Path, n: int) -> dict[str, dict[str, Any]]:
     seconds = rng.integers(0, 10**7, n)
     pairs = {"person": people[rng.integers(0, 2000, n)], "met": people[rng.integers(0, 2000, n)]}
     hours = np.array([f"{hour:02d}-{hour + 1:02d}" for hour in range(24)])[rng.integers(0, 24, n)]
+    ids = np.array([f"{i:05d}" for i in range(5000)])
     stamps = pd.Timestamp("2024-01-01") + pd.to_timedelta(seconds, "s")
     tables: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         "texts": ({"hour": hours, **pairs}, {}),
         "integers": ({"t": seconds, "i": rng.integers(0, 5000, n), "j": rng.integers(0, 5000, n)}, {}),
         "times": ({"t": stamps, **pairs}, {"time": "t", "bins": "1h"}),
         "undirected": ({"hour": hours, **pairs}, {"pair": ["person", "met"], "undirected": True}),
+        "padded": ({"hour": hours, **{name: ids[rng.integers(0, 5000, n)] for name in ("i", "j")}}, {}),
+        "signed": (
+            {**{name: rng.integers(0, 5000, n) for name in ("i", "j", "k")}, "x": rng.choice([-0.5, 1.5], n)},
+            {"value": "x", "threshold": 0},
+        ),
+        "floats": ({"level": rng.integers(0, 5000, n) / 8, **pairs}, {}),
         "values": ({**pairs, "x": rng.random(n).round(4)}, {"value": "x", "threshold": 0.5}),
     }
     for name, (columns, _) in tables.items():
         table = pd.DataFrame(columns)
         if name == "values":
             table = table.drop_duplicates(["person", "met"])
+        if name == "signed":
+            table = table.drop_duplicates(["i", "j", "k"])
         table.to_csv(folder / f"{name}.csv", index=False)
     return {name: options for name, (_, options) in tables.items()}
 

@@ -158,6 +158,22 @@ def test_labels_are_what_is_written_in_the_order_people_expect(tmp_path: Path, t
     )
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_only_columns_that_need_it_are_parsed_again_and_only_once(tmp_path, monkeypatch, mark, end) -> None:
+    lines = ["i,j,k,l,x", "7,007,5,+1,-0.5", "8, 08,6,2,0.5", "9,010,-1,3,-0.25"]
+    (tmp_path / "a.csv").write_bytes(end.join(lines).replace(",", mark).encode())
+    calls = []
+    parse = pd.read_csv
+    monkeypatch.setattr(
+        pd, "read_csv", lambda *a, **how: calls.append(how.get("usecols")) or parse(*a, **how)
+    )
+    tensor = tensorm.read(tmp_path / "a.csv", modes=["i", "j", "k", "l"], value="x", threshold=0)
+    assert calls == [None, [1, 3]]
+    expected = [[7, 8, 9], ["007", "08", "010"], [-1, 5, 6], ["+1", "2", "3"]]
+    assert [labels.tolist() for labels in tensor.labels] == expected
+
+
 ALPHABET = st.sampled_from(list("ab01.+-#\t ,;|\"'\n\r=\u00e9\u2028\x1c"))
 
 

@@ -92,6 +92,15 @@ def test_ordered_categoricals_keep_their_order_and_others_do_not() -> None:
     assert tensorm.read(levels, modes=["size", "who"]).labels[0].tolist() == ["small", "large"]
 
 
+def test_ordered_dictionaries_of_pyarrow_keep_their_order() -> None:
+    parts = [pa.DictionaryArray.from_arrays([1, 0], some, ordered=True) for some in (["small", "large"],) * 2]
+    parts.append(pa.DictionaryArray.from_arrays([0, 2], ["small", "large", "huge"], ordered=True))
+    table = pa.table({"size": pa.chunked_array(parts), "who": [1, 2, 3, 4, 5, 6]})
+    assert tensorm.read(table, modes=["size", "who"]).labels[0].tolist() == ["small", "large", "huge"]
+    plain = pa.table({"size": pa.array(["small", "large"]).dictionary_encode(), "who": [1, 2]})
+    assert tensorm.read(plain, modes=["size", "who"]).labels[0].tolist() == ["large", "small"]
+
+
 def test_an_order_can_be_given() -> None:
     table = pd.DataFrame({"day": ["Tue", "Mon", "Tue"], "who": [1, 2, 3]})
     order = {"day": ["Mon", "Tue", "Wed"]}
@@ -166,7 +175,10 @@ def test_a_threshold_makes_numbers_cells(make) -> None:
     numbers = make(np.array([[0.0, 0.5, 2.0], [3.0, 0.4, 0.0]]))
     expected = [[0, 1, 1], [1, 0, 0]]
     np.testing.assert_array_equal(cells_of(tensorm.read(numbers, threshold=0.5)), expected)
-    with pytest.raises(InputError, match=r"X holds .*unless you give tensorm.read a threshold\.$"):
+    wanted = (
+        r"X holds .*unless you give tensorm.read a threshold|X is a table with .* or a threshold if every"
+    )
+    with pytest.raises(InputError, match=rf"^({wanted})[^.]*\.$"):
         tensorm.read(numbers)
 
 
@@ -174,7 +186,7 @@ def test_a_threshold_for_values_and_files(tmp_path) -> None:
     table = pd.DataFrame({"i": ["a", "b"], "j": ["u", "v"], "x": [0.3, 7]})
     assert ones(tensorm.read(table, modes=["i", "j"], value="x", threshold=0.3)) == {("a", "u"), ("b", "v")}
     assert ones(tensorm.read(table, modes=["i", "j"], value="x", threshold=1)) == {("b", "v")}
-    with pytest.raises(InputError, match=r"^column 'x' holds 0.3 in row 0; give .* or a threshold"):
+    with pytest.raises(InputError, match=r"^column 'x' holds 0.3 in row 0; use .* set a threshold"):
         tensorm.read(table, modes=["i", "j"], value="x")
     np.save(tmp_path / "a.npy", np.array([[1.5, NAN], [2.5, 0]]))
     np.testing.assert_array_equal(cells_of(tensorm.read(tmp_path / "a.npy", threshold=2)), [[0, NAN], [1, 0]])
@@ -199,6 +211,53 @@ def test_wide_tables_in_memory() -> None:
         assert relational.labels[1].tolist() == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("labels", [["p", "q"], [7, 9], None])
+@pytest.mark.parametrize("name", [None, "who"])
+def test_a_wide_table_means_the_same_in_a_file_and_in_memory(tmp_path, labels, name) -> None:
+    frame = pd.DataFrame(X, columns=["a", "b", "c"], index=labels).rename_axis(index=name)
+    frame.to_parquet(tmp_path / "a.parquet")
+    for source in (frame, tmp_path / "a.parquet"):
+        tensor = tensorm.read(source)
+        assert isinstance(tensor, DenseTensor)
+        np.testing.assert_array_equal(cells_of(tensor), X)
+        assert [names.tolist() for names in tensor.labels] == [labels or [0, 1], ["a", "b", "c"]]
+        if labels or name:
+            wide = tensorm.read(source, wide=True)
+            np.testing.assert_array_equal(cells_of(wide), X)
+            assert wide.labels[0].tolist() == [str(text) for text in labels or [0, 1]]
+
+
+def test_a_named_index_is_a_column_of_a_long_table(tmp_path) -> None:
+    frame = pd.DataFrame({"hour": [9, 10], "person": ["ann", "bob"], "x": [1, 0]}).set_index("hour")
+    frame.to_parquet(tmp_path / "a.parquet")
+    for source in (frame, frame.set_index("person", append=True), tmp_path / "a.parquet"):
+        for modes in (["hour", "person"], None):
+            tensor = tensorm.read(source, modes=modes, value="x")
+            assert (tensor.modes, ones(tensor)) == (("hour", "person"), {(9, "ann")})
+    some = frame.reset_index().set_index("hour", drop=False)[lambda table: table.x == 1]
+    assert tensorm.read(some, value="x").modes == ("hour", "person")
+    assert tensorm.read(some.set_axis([5]), value="x").modes == ("hour", "person")
+
+
+def test_a_long_table_of_integers_is_not_taken_for_cells(tmp_path) -> None:
+    frame = pd.DataFrame({"person": [7, 8], "met": [8, 7]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    for source, title in (
+        (frame, "X"),
+        (pl.from_pandas(frame), "X"),
+        (tmp_path / "a.parquet", r".*a.parquet"),
+    ):
+        with pytest.raises(
+            InputError,
+            match=rf"^{title} is a table with columns 'person', 'met'; name the modes, as in "
+            r"tensorm.read\(X, modes=\['person', 'met'\]\), or set wide=True if its first column has labels",
+        ):
+            tensorm.read(source)
+        assert tensorm.read(source, threshold=8).shape == (2, 2)
+    with pytest.raises(InputError, match=r"^X holds 7.*threshold\.$"):
+        tensorm.read(frame.set_index(pd.Index(["p", "q"])))
+
+
 def test_arrays_and_tensors() -> None:
     for given in (X, X.tolist(), np.ma.masked_invalid(X), xarray.DataArray(X)):
         tensor = tensorm.read(given)
@@ -208,6 +267,43 @@ def test_arrays_and_tensors() -> None:
     assert tensorm.read(tensor) is tensor
     with pytest.raises(InputError, match=r"^X is a tensor already, so no options apply"):
         tensorm.read(tensor, modes=["a", "b"])
+
+
+def test_unlisted_cells_of_a_sparse_matrix_may_be_missing() -> None:
+    matrix = scipy.sparse.coo_array(([1, 0, -1], ([0, 1, 1], [0, 1, 2])), (2, 3))
+    for given in (
+        matrix,
+        scipy.sparse.csr_matrix(matrix),
+        pytest.importorskip("anndata").AnnData(matrix.tocsr()),
+    ):
+        tensor = tensorm.read(given, unlisted="missing", missing=-1)
+        np.testing.assert_array_equal(cells_of(tensor), [[1, NAN, NAN], [NAN, 0, NAN]])
+    cut = tensorm.read(matrix, unlisted="missing", threshold=0)
+    np.testing.assert_array_equal(cells_of(cut), [[1, NAN, NAN], [NAN, 1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        (X, {"unlisted": "missing"}, "X is an array, so unlisted does not apply"),
+        (X, {"header": False}, "X is an array, so header does not apply"),
+        (pd.DataFrame(X), {"unlisted": "missing"}, "X is an array, so unlisted"),
+        (
+            pd.DataFrame(LONG),
+            {"modes": ["day", "bench"], "header": True},
+            "X is a table with names, so header",
+        ),
+        (pd.DataFrame(X), {"wide": True, "unlisted": "missing"}, "The table is a wide table, so unlisted"),
+        (
+            scipy.sparse.csr_array([[1, 2]]),
+            {"relational": True, "unlisted": "missing"},
+            "X is .* so unlisted",
+        ),
+    ],
+)
+def test_options_are_never_ignored(source, options, message) -> None:
+    with pytest.raises(InputError, match=rf"^{message}.*leave it out\.$"):
+        tensorm.read(source, **options)
 
 
 def test_fit_says_which_call_reads_a_long_table() -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tensorm.data.options import Options
+from tensorm.data.options import ONLY_ONES, Options
 from tensorm.data.read import read_columns
 from tensorm.errors import InputError
 from tensorm.report.metadata import LABEL, check_metadata
@@ -27,7 +27,7 @@ def names(value: str) -> tuple[str, ...]:
     """Read names with commas in between."""
     found = tuple(name.strip() for name in value.split(","))
     if not all(found) or len(set(found)) != len(found):
-        raise click.BadParameter(f"{value!r} is no list of different names; write them as a,b,c")
+        raise click.BadParameter(f"{value!r} must be a comma-separated list without repeats; write a,b,c")
     return found
 
 
@@ -115,10 +115,12 @@ def read_named(file: Path, given: dict[str, Any], client: Any = None) -> tuple[T
     order = {mode: [label.strip() for label in labels.split(",")] for mode, labels in given["order"]}
     options = {name: given[name] for name in Options._fields}
     options |= {"order": order, "missing": given["missing"] or ()}
-    tensor, metadata = read_with_metadata(file, Options(**options), client)
-    if given["unlisted"] == "missing" and given["value"] is None and tensor.n_ones == tensor.n_observed:
-        raise InputError("--unlisted missing leaves only ones; name the column of 0 and 1 with --value.")
-    return tensor, metadata
+    try:
+        return read_with_metadata(file, Options(**options), client)
+    except InputError as error:
+        if str(error) != ONLY_ONES.format('unlisted="missing"', "value"):
+            raise
+        raise InputError(ONLY_ONES.format("--unlisted missing", "--value")) from None
 
 
 def read_tables(assigned: tuple[tuple[str, str], ...], tensor: Tensor) -> dict[str, Any]:

@@ -170,7 +170,7 @@ def read_values(column: Column, options: Options) -> npt.NDArray[np.float64]:
     numbers = _distinct_numbers(column, options, WORDS, "0, 1, or nothing where it is not known")
     numbers, n = cut_numbers(numbers, options.threshold)
     if n is not None:
-        wanted = "give 0, 1 or nothing, or a threshold"
+        wanted = "use 0, 1 or an empty field, or set a threshold"
         raise InputError(f"column {column.name!r} holds {numbers[n]:.10g} in {column.where(n)}; {wanted}.")
     return np.append(numbers, np.nan)[column.codes]
 

@@ -48,7 +48,7 @@ def _read_npz(file: Path) -> Any:
         names = list(arrays)
         name = names[0] if len(names) == 1 else next((name for name in NAMES if name in names), None)
         if name is None:
-            raise FileError(f"{file} holds {', '.join(names) or 'no array'}; call the one with the cells X.")
+            raise FileError(f"{file} holds {', '.join(names) or 'no array'}; name the array of cells X.")
         return arrays[name]
 
 

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from tensorm.data.checks import check_choice
 from tensorm.errors import InputError
 
+ONLY_ONES = "{} leaves only ones; name the column of 0 and 1 with {}."
+
 
 class Options(NamedTuple):
     """The options of ``tensorm.read``."""
@@ -60,5 +62,10 @@ class Options(NamedTuple):
     def refuse(self, title: str, what: str, *names: str) -> None:
         """Raise if one of these options is given, which make no sense for this kind of source."""
         for name in names:
-            if getattr(self, name):
+            if getattr(self, name) != self._field_defaults[name]:
                 raise InputError(f"{title} is {what}, so {name} does not apply; leave it out.")
+
+    def refuse_only_ones(self, value: str | None) -> None:
+        """Raise if every row of a table is a 1 and all other cells are missing."""
+        if value is None and self.unlisted == "missing":
+            raise InputError(ONLY_ONES.format('unlisted="missing"', "value"))

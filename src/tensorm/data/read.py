@@ -6,7 +6,7 @@ To add a file format, add a reader to ``files.py``; to add an option, add it to 
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from tensorm.data.coordinates import Listing
 from tensorm.data.files import ARRAYS, FRAMES
 from tensorm.data.inputs import OTHER_VALUE, Observations, check_names, is_a, is_sparse, observe, read_matrix
 from tensorm.data.options import Options
-from tensorm.data.tables import FrameTable, Table, read_table
+from tensorm.data.tables import FrameTable, Table, has_labels, read_table, with_index
 from tensorm.data.text import SEPARATORS, TextTable, kind_of
 from tensorm.errors import FileError, InputError
 
@@ -57,6 +57,8 @@ def read_cells(source: Any, options: Options) -> Source:
         file = Path(source)
         if kind_of(file) in ARRAYS and file.exists():
             return _read_array(ARRAYS[kind_of(file)](file), options, str(file))
+        if kind_of(file) in FRAMES and file.exists():
+            return Source(_read_frame(FRAMES[kind_of(file)](file), options, str(file)))
         return Source(read_table(open_table(file, options), options))
     if nw.dependencies.is_polars_lazyframe(source):
         raise InputError("X is a polars LazyFrame; collect it first.")
@@ -74,7 +76,7 @@ def open_table(path: str | os.PathLike[str], options: Options | None = None) -> 
     if not file.exists():
         raise FileError(f"No such file: {file}.")
     if kind in FRAMES:
-        return FrameTable(FRAMES[kind](file), str(file))
+        return FrameTable(with_index(FRAMES[kind](file), False), str(file))
     if kind not in SEPARATORS:
         endings = ", ".join((*SEPARATORS, *FRAMES, *others))
         raise FileError(f"Unsupported file type: {file}; give {endings}, or text with .gz.")
@@ -101,40 +103,60 @@ def read_columns(path: str | os.PathLike[str], keys: Sequence[str]) -> tuple[dic
     return columns, table
 
 
-def _read_frame(frame: Any, options: Options) -> Cells:
-    """Return the cells of a table in memory; its modes must be named, unless all columns are cells."""
-    indexed = is_a(frame, "pandas", "DataFrame") and not is_a(frame.index, "pandas", "RangeIndex")
-    if options.wide and indexed:  # the labels of the rows are there already
-        frame = frame.reset_index()
-        options = options._replace(modes=options.modes or [str(frame.columns[0]), "column"])
+def _read_frame(frame: Any, options: Options, file: str | None = None) -> Cells:
+    """Return the cells of a pandas, polars or similar table, which may come from a file."""
     named = options.modes is not None and not options.relational
-    if named or any(getattr(options, name) for name in FOR_TABLES):
-        return read_table(FrameTable(frame), options)
-    if is_a(frame, "pandas", "DataFrame") and all(dtype.kind in "biuf" for dtype in frame.dtypes):
-        return _read_array(frame, options, "X").cells
-    table = FrameTable(frame)
-    if (numbers := table.cells()) is not None:
-        cells = _read_array(numbers, options, "X").cells
-        return cells._replace(labels=(None, np.array(table.names)))
-    if options.relational:
+    if not named and not any(getattr(options, name) for name in FOR_TABLES) and _is_numeric(frame):
+        return _read_numbers(frame, options, file)
+    options.refuse(file or "X", "a table with names", "header")
+    table = FrameTable(with_index(frame, options.wide or options.relational), file or "The table")
+    if file or named or options.relational or any(getattr(options, name) for name in FOR_TABLES):
         return read_table(table, options)
-    shown = ", ".join(map(repr, table.names[:MANY])) + ", ..." * (len(table.names) > MANY)
-    modes = ", ".join(map(repr, table.names[:2]))
-    raise InputError(
-        f"X is a table with columns {shown}, not all of them numbers; name the modes, as in "
-        f"tensorm.read(X, modes=[{modes}, ...]), or say wide=True if its first column has labels."
+    raise _unnamed(table.names, "X", ", not all of them numbers")
+
+
+def _is_numeric(frame: Any) -> bool:
+    """Whether a table has rows, and numbers or Booleans in all columns."""
+    if is_a(frame, "pandas", "DataFrame"):
+        return len(frame) > 0 and all(dtype.kind in "biuf" for dtype in frame.dtypes)
+    return FrameTable(frame).cells() is not None
+
+
+def _read_numbers(frame: Any, options: Options, file: str | None) -> Cells:
+    """Return the cells of a table of numbers, or raise if it may as well list cells by their indices."""
+    pandas, title = is_a(frame, "pandas", "DataFrame"), file or "X"
+    cells: Any = _read_array(frame if pandas else FrameTable(frame).cells(), options, title).cells
+    if not pandas:
+        cells = cells._replace(labels=(None, np.array(FrameTable(frame).names)))
+    if not (options.relational or (pandas and has_labels(frame))):
+        try:
+            deque(cells.blocks(), maxlen=0)
+        except InputError:
+            names = [str(name) for name in cells.labels[1]]
+            raise _unnamed(names, title, more=", or a threshold if every column has cells") from None
+    return cells
+
+
+def _unnamed(names: Sequence[str], title: str, what: str = "", more: str = "") -> InputError:
+    """Return the error for a table that may be long or wide."""
+    shown = ", ".join(map(repr, names[:MANY])) + ", ..." * (len(names) > MANY)
+    modes = ", ".join(map(repr, names[:2])) + ", ..." * (len(names) > 2)
+    return InputError(
+        f"{title} is a table with columns {shown}{what}; name the modes, as in "
+        f"tensorm.read(X, modes=[{modes}]), or set wide=True if its first column has labels{more}."
     )
 
 
 def _read_array(X: Any, options: Options, title: str) -> Source:
     """Return the cells of an array, a sparse matrix or an AnnData, with the names it has or is given."""
-    options.refuse(title, "an array", *FOR_TABLES)
+    listed = is_sparse(X.X if is_a(X, "anndata", "AnnData") else X) and not options.relational
+    options.refuse(title, "an array", *FOR_TABLES, "header", *(() if listed else ("unlisted",)))
     columns, modes, labels = _known_of(X), options.modes, None
     if is_a(X, "anndata", "AnnData"):
         labels = tuple(index.to_numpy(str) for index in (X.obs_names, X.var_names))
         X, modes = X.X, modes or ["observation", "variable"]
     cells: Cells
-    if is_sparse(X) and not options.relational:
+    if listed:
         cells = _list_sparse(X, options)
     else:
         cells = _cut(read_matrix(X) if options.relational else observe(X), options)
@@ -173,6 +195,7 @@ def _cut(given: Observations, options: Options) -> Observations:
 def _list_sparse(X: Any, options: Options) -> Listing:
     """List the stored cells of a sparse matrix or array; all others have its fill value."""
     fill, threshold = getattr(X, "fill_value", 0), options.threshold
+    unlisted = options.unlisted if fill == 0 else "missing"
     if fill != 0 and not np.isnan(fill):
         raise InputError(f"X has fill value {fill}; give 0, or NaN if unlisted cells are missing.")
     matrix = X.asformat("coo")
@@ -180,10 +203,10 @@ def _list_sparse(X: Any, options: Options) -> Listing:
     columns = tuple(coords) if coords is not None else (matrix.row, matrix.col)
     values = np.asarray(matrix.data, np.float64)
     values = np.where(np.isin(values, numbers_in(options.missing)), np.nan, values)
-    if threshold is not None and fill == 0 and threshold <= 0:
+    if threshold is not None and unlisted == "zero" and threshold <= 0:
         raise InputError(f"threshold is {threshold}, so all unlisted cells would be 1; give one above 0.")
     values, n = cut_numbers(values, threshold)
     if n is not None:
         cell = tuple(int(column[n]) for column in columns)
         raise InputError(f"X holds {values[n]} at {cell}; {OTHER_VALUE}.")
-    return Listing(columns, tuple(X.shape), values, "zero" if fill == 0 else "missing")
+    return Listing(columns, tuple(X.shape), values, unlisted)

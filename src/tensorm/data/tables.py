@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tensorm.data.columns import Column, factorise, label, read_indices, read_numbers, read_values
 from tensorm.data.coordinates import MOST_MODES, Listing
-from tensorm.data.inputs import Matrix, Observations
+from tensorm.data.inputs import Matrix, Observations, is_a
 from tensorm.data.options import Options
 from tensorm.data.text import TextTable
 from tensorm.data.times import cut_times
@@ -37,7 +37,7 @@ class FrameTable:
     def column(self, name: str, exact: bool = True) -> Column:
         """Return a column; its values have the types that they have in the table."""
         series = self._frame.get_column(self._natives[name])
-        categories = list(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
+        categories = _ordered_categories(series)
         if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
             series = series.dt.replace_time_zone(None)  # as the clock showed
         return factorise(name, series.to_numpy(), self.place, categories=categories)
@@ -55,15 +55,44 @@ class FrameTable:
         return None
 
 
+def _ordered_categories(series: Any) -> list[Any] | None:
+    """Return the categories of an ordered categorical column, or None."""
+    if isinstance(series.dtype, nw.Enum):
+        return list(series.dtype.categories)
+    native = series.to_native()
+    if is_a(native, "pyarrow", "ChunkedArray") and getattr(native.type, "ordered", False):
+        chunks = native.unify_dictionaries().chunks
+        return list(chunks[0].dictionary.to_pylist())
+    return None
+
+
 Table = TextTable | FrameTable
+
+
+def has_labels(frame: Any) -> bool:
+    """Whether a table is one of pandas whose index has a name, or is more than row numbers."""
+    return is_a(frame, "pandas", "DataFrame") and (
+        not is_a(frame.index, "pandas", "RangeIndex") or frame.index.name is not None
+    )
+
+
+def with_index(frame: Any, wide: bool) -> Any:
+    """Return a table with its index as columns; in a long table, an index without a name has row numbers."""
+    if not has_labels(frame):
+        return frame
+    if wide:
+        return frame.reset_index(allow_duplicates=True)
+    levels = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    return frame.reset_index(level=levels) if levels else frame
 
 
 def read_table(table: Table, options: Options) -> Listing | Observations:
     """Return the cells of a table: of a wide one, or of one with a row for each cell."""
     if options.wide or options.relational:
-        options.refuse(table.title, "a wide table", "value", "time", "pair", "order", "indices")
+        options.refuse(table.title, "a wide table", "value", "unlisted", "time", "pair", "order", "indices")
         return _read_wide(table, options)
     modes, value = _choose_columns(table, options)
+    options.refuse_only_ones(value)
     columns, labels = _read_modes(table, modes, options)
     pairs = zip(columns, labels, strict=True)
     sizes = [int(column.max()) + 1 if known is None else len(known) for column, known in pairs]
@@ -91,7 +120,7 @@ def _choose_columns(table: Table, options: Options) -> tuple[list[str], str | No
     modes = [name for name in names if name not in (value, time)]
     modes = ([] if time is None else [time]) + modes if options.modes is None else list(options.modes)
     if len(modes) > MOST_MODES:
-        wanted = "name those that are modes, or say that it is wide"
+        wanted = "name those that are modes, or set wide=True"
         raise InputError(f"{title} has {len(modes):,} columns; {wanted}.")
     for name in modes if value is None else [*modes, value]:
         if name not in names:
@@ -115,6 +144,8 @@ def _read_modes(table: Table, modes: Sequence[str], options: Options) -> tuple[l
     columns: dict[str, Any] = {}
     labels: dict[str, Any] = dict.fromkeys(modes)
     order = options.order or {}
+    if isinstance(table, TextTable) and not (options.indices or table.coordinates):
+        table.keep_texts([name for name in modes if name != options.time])
     for name in modes:
         if name in columns:
             continue

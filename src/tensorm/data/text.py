@@ -75,6 +75,7 @@ class TextTable:
         self._header, self._start = header, self._position if header else self._begin
         self._width = len(first)
         self._frame = self._parse()
+        self._texts: dict[int, Any] = {}
         if not any(dtype.kind in "iub" for dtype in self._frame.dtypes):
             self._frame = self._frame.dropna(how="all")
         if not len(self._frame):
@@ -93,11 +94,24 @@ class TextTable:
     def column(self, name: str, exact: bool = True) -> Column:
         """Return a column; if ``exact``, numbers that are written differently are different labels."""
         k = self._numbers[name]
-        series = self._frame[k]
-        kind = series.dtype.kind
-        if exact and kind != "O" and not (kind == "i" and self._is_plain):
-            series = self._parse(dtype={k: str})[k][self._frame.index]
-        return factorise(name, series.to_numpy(), self.place, decimal=self.decimal)
+        if not (exact and self._is_ambiguous(k)):
+            return factorise(name, self._frame[k].to_numpy(), self.place, decimal=self.decimal)
+        self.keep_texts([name])
+        texts = self._texts[k].cat
+        column = factorise(name, texts.categories.to_numpy(object), self.place, decimal=self.decimal)
+        return column._replace(codes=np.append(column.codes, -1)[texts.codes])
+
+    def keep_texts(self, names: Sequence[str]) -> None:
+        """Parse those columns again, all at once, whose numbers may be written in more than one way."""
+        numbers = [self._numbers[name] for name in names]
+        wanted = [k for k in numbers if k not in self._texts and self._is_ambiguous(k)]
+        if wanted:
+            as_texts = dict.fromkeys(wanted, "category")
+            try:
+                frame = self._parse(dtype=as_texts, usecols=wanted)
+            except FileError:  # pandas wants all columns that it is to use in the first line
+                frame = self._parse(dtype=as_texts)
+            self._texts |= {k: frame[k][self._frame.index] for k in wanted}
 
     def place(self, row: int) -> str:
         """Say in which line of the file a row of the table is."""
@@ -191,10 +205,15 @@ class TextTable:
         problem = f"line {line} has {found} fields, not {n} as the first line"
         return FileError(f"{self.path} cannot be read: {problem}; give as many in every line.")
 
+    def _is_ambiguous(self, k: int) -> bool:
+        """Whether a column has numbers that may be written in more than one way."""
+        kind = self._frame[k].dtype.kind
+        return kind != "O" and (kind != "i" or k in self._padded)
+
     @cached_property
-    def _is_plain(self) -> bool:
-        """Whether no field begins as an integer that is not written in the shortest way: 007, +7 or -0."""
-        data = np.frombuffer(f"\n{self._text}\n\n".encode(), np.uint8)
+    def _padded(self) -> set[int]:
+        """Columns in which a field may begin as an integer not in its shortest form: 007, +7 or -0."""
+        data = np.frombuffer(f"\n{self._text[self._start :]}\n\n".encode(), np.uint8)
         marks = self._separator if self._separator in MARKS else " \t"
         begins, blanks = ([ord(mark) for mark in some] for some in (f'{marks}\r\n"', {*" \t\v\f"} - {*marks}))
         suspects = np.flatnonzero((data == ord("0")) | (data == ord("+")) | (data == ord("-")))
@@ -204,7 +223,13 @@ class TextTable:
         suspects = suspects[np.isin(data[before], begins)]
         first, second = data[suspects], data[suspects + 1]
         padded = (first == ord("0")) & (second >= ord("0")) & (second <= ord("9"))
-        return not (padded | (first == ord("+")) | ((first == ord("-")) & (second == ord("0")))).any()
+        suspects = suspects[padded | (first == ord("+")) | ((first == ord("-")) & (second == ord("0")))]
+        if len(marks) > 1 or '"' in self._text:  # separators cannot simply be counted
+            return set(range(self._width)) if len(suspects) else set()
+        ends = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
+        between = np.flatnonzero(data == ord(marks))
+        lines = ends[np.searchsorted(ends, suspects) - 1]
+        return set(np.unique(np.searchsorted(between, suspects) - np.searchsorted(between, lines)).tolist())
 
 
 def read_text(path: Path) -> str:

@@ -55,12 +55,12 @@ def read(
         .zarr, .h5ad). Or a pandas, polars or pyarrow table, an AnnData, an ``xarray.DataArray``, a sparse
         matrix or array, a NumPy or Dask array, nested lists. A tensor is returned as it is.
     modes : sequence of str, optional
-        The columns of a table that are modes; by default, in a file, all that have no other purpose. For an
-        array or a wide table, names for its modes.
+        The columns of a table that are modes, or names in the index of a pandas table; by default, in a file,
+        all that have no other purpose. For an array or a wide table, names for its modes.
     value : str, optional
         The column with the value of each cell: 0, 1, or empty if it is missing. Without it every row is a 1.
     unlisted : "zero" or "missing", default "zero"
-        Value of the cells that no row mentions.
+        Value of the cells that no row of a table mentions, or that a sparse matrix does not store.
     time : str, optional
         A column with times, which is cut into bins and becomes a mode.
     bins : str or int, optional
@@ -75,8 +75,8 @@ def read(
         itself are missing.
     wide : bool, default False
         Whether a table has a row for each index of one mode, with its label in the first column (or in the
-        index of a pandas table), and a column for each index of the other mode. A table in memory whose
-        columns are all numbers is taken as such an array of cells without this.
+        index of a pandas table), and a column for each index of the other mode. A table in memory, or in a
+        Parquet or Excel file, whose columns are all numbers is taken as an array of cells without this.
     relational : bool, default False
         Whether a wide table or a matrix holds numbers to be compared with each other, as in
         ``RelationalTensor``.
@@ -160,9 +160,11 @@ def _read_distributed(source: Any, options: Options, client: Any) -> DaskTensor:
         wanted = "give an array, or a table with a column of indices for each mode and indices=True"
         raise InputError(f"{title} cannot be read in parts; on a cluster {wanted}.")
     if table:
+        options.refuse_only_ones(options.value)
         return DaskTensor.from_table(
             source, options.modes, options.value, unlisted=options.unlisted, client=client
         )
+    options.refuse(title, "an array", "unlisted")
     named: dict[str, Any] = {} if options.modes is None else {"modes": options.modes}
     make = DaskTensor.from_zarr if kind == ".zarr" else DaskTensor.from_array
     return make(source, client, **named)
