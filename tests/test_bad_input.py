@@ -115,7 +115,7 @@ def check_fit_refuses(X: Any, message: str, **settings: Any) -> None:
         (
             pd.DataFrame({"a": [0], "b": ["x"]}),
             r"X is a table with columns 'a', 'b', not all of them numbers; name the modes, as in "
-            r"tensorm.read\(X, modes=\['a', 'b', \.\.\.\]\), or say wide=True if its first column has "
+            r"tensorm.read\(X, modes=\['a', 'b'\]\), or set wide=True if its first column has "
             r"labels\.$",
         ),
         (np.full((3, 4), NAN), r"X has no observed cell; give at least one that is not missing\.$"),
