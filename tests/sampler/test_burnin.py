@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tensorm.model import Confusion, Noise
-from tensorm.sampler.noise import Asymmetric
+from tensorm.model import Confusion
+from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import MOST, STEP, WINDOW, BurnIn, steady
 from tensorm.sampler.state import State
@@ -90,7 +90,7 @@ def follow(burn_in: BurnIn, log_likelihoods: Sequence[float] | np.ndarray) -> St
         if burn_in.end(state):
             break
         rate = float(np.exp(value))
-        state = state._replace(sweep=state.sweep + 1, noise=Noise(rate, rate / 2))
+        state = state._replace(sweep=state.sweep + 1, noise=Rates(rate, rate / 2))
         state = burn_in.after(state, Confusion(1, 0, 0, 0))
     return state
 

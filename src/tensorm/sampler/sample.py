@@ -23,7 +23,7 @@ from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.region import coin_density
 from tensorm.sampler.search.seeding import begin, repair
 from tensorm.sampler.state import State, Trace
-from tensorm.sampler.sweep import Target, random_factors, start, sweep
+from tensorm.sampler.sweep import Target, log_likelihood, random_factors, start, sweep
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
@@ -85,7 +85,7 @@ class BurnIn:
     def after(self, state: State, confusion: Confusion) -> State:
         """Take note of a sweep, and repair the chain where that is due."""
         history, sweeps, repairs, in_vain = self.memory
-        history = (*history[-2 * WINDOW + 1 :], float(state.noise.log_likelihood(confusion)))
+        history = (*history[-2 * WINDOW + 1 :], log_likelihood(self.tensor, self.target, state, confusion))
         self.memory = Memory(history, sweeps + 1, repairs, in_vain)
         last = self.length is not None and state.sweep + STEP > self.length
         if not self._repairing or state.sweep % STEP or last:

@@ -185,7 +185,8 @@ class Pruner:
                 return state
             removed = np.setdiff1d(np.arange(len(worth)), kept)
             self.removed.append([share[removed] for share in shares])
-            state = state._replace(factors=keep(self.explain(state), kept).factors)
+            kept_factors = keep(self.explain(state), kept).factors
+            state = state._replace(factors=kept_factors, noise=state.noise.keep(kept))
 
     def summarise(self, state: State) -> Found:
         """Return the components that contribute, and all that were seen."""

@@ -60,7 +60,7 @@ def predict_held_out(
     p = np.zeros(len(split.ones))
     plan = Plan(target, n_draws, burn_in=0)
     for step in sample(split.train, plan, chain, Snapshot(state), watch, stop):
-        p += step.state.noise.cell_probability(step.state.factors.covers(split.cells)) / n_draws
+        p += step.state.noise.predict(step.state.factors, split.cells) / n_draws
     return p
 
 
