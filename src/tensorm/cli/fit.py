@@ -55,7 +55,7 @@ def components(value: str) -> int | str:
 @click.option("--draws", type=options.COUNT, default=250, help="Draws per chain.")
 @click.option(
     "--noise",
-    type=click.Choice(list_choices()[0]),
+    type=click.Choice(list_choices()),
     default="asymmetric",
     help="Two rates of ones, inside and outside the components, or one error rate.",
 )

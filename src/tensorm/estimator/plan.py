@@ -46,8 +46,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     else:
         L = check_count("n_components", given, 1, ", or 'auto'")
     n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
-    for name, choices in zip(("noise", "noise_update"), list_choices(), strict=True):
-        check_choice(name, getattr(settings, name), choices)
+    noise = check_choice("noise", settings.noise, list_choices())
+    check_choice("noise_update", settings.noise_update, list_choices(noise))
     check_choice("flips", settings.flips, tuple(FLIPS))
     check_choice("order", settings.order, ("random", "fixed"))
     check_observed(tensor)

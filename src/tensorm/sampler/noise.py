@@ -169,10 +169,11 @@ MODELS: dict[tuple[str, str], type[Any]] = {
 }
 
 
-def list_choices() -> tuple[list[str], list[str]]:
-    """Return what the settings ``noise`` and ``noise_update`` may be."""
-    noises, updates = (list(dict.fromkeys(names)) for names in zip(*MODELS, strict=True))
-    return noises, updates
+def list_choices(noise: str | None = None) -> list[str]:
+    """Return what the setting ``noise`` may be, or with one of these what ``noise_update`` may be."""
+    if noise is None:
+        return list(dict.fromkeys(name for name, _ in MODELS))
+    return [update for name, update in MODELS if name == noise]
 
 
 def truncated_beta(a: float, b: float, low: float, high: float, u: float) -> float:

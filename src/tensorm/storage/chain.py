@@ -103,10 +103,8 @@ def pack_target(target: Target) -> dict[str, Any]:
 def read_target(tree: Stored, shape: Sequence[int]) -> Target:
     """Read what is sampled, for a tensor of this shape."""
     L = tree.integer("n_components", 1, MOST_COMPONENTS)
-    names = tree.word("noise", list_choices()[0]), tree.word("noise_update", list_choices()[1])
-    if names not in MODELS:
-        raise tree.refuse(f"no noise model is {names[0]} with noise_update {names[1]}")
-    noise = MODELS[names]
+    name = tree.word("noise", list_choices())
+    noise = MODELS[name, tree.word("noise_update", list_choices(name))]
     prior: LearnedPrior | FixedPrior
     if tree.word("prior", ("learned", "fixed")) == "learned":
         prior = LearnedPrior(tree.positive("prior_a"), tree.positive("prior_b"))
