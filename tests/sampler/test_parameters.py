@@ -42,7 +42,7 @@ class _Fields(NamedTuple):
 
 
 class Jitters(_Fields, Parameters):
-    """A rate of ones for each component, of which the highest counts, and a number that each index carries."""
+    """A rate of ones for each component, of which the highest counts, and a number for each index."""
 
     AXES: ClassVar = {"strength": COMPONENT, "background": ONCE, "activity": INDEX}
     TITLES: ClassVar = {"strength": "strength", "background": "background", "activity": "activity"}
@@ -53,7 +53,7 @@ class Jitters(_Fields, Parameters):
     @property
     def rates(self) -> Rates:
         """What the sampler makes of it: the exact sampler of such a model is not the point here."""
-        return Rates(float(np.mean(self.strength)), self.background)
+        return Rates(float(np.mean(self.strength)) if len(self.strength) else 0.9, self.background)
 
     @property
     def weights(self) -> Any:
@@ -235,7 +235,11 @@ def test_a_run_in_a_folder(tmp_path: Path, model: TensOrMachine) -> None:
 
 def test_components_come_and_go() -> None:
     found = select_components(
-        SIM.observed, TensOrMachine(**SETTINGS), candidates=[1, 2, 3, 4], random_state=0, progress=False
+        SIM.observed,
+        estimator=TensOrMachine(**SETTINGS),
+        candidates=[1, 2, 3, 4],
+        random_state=0,
+        progress=False,
     )
     assert found.best in (1, 2, 3, 4)
 
