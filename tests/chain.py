@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.model import Confusion
-from tensorm.sampler.noise import START, Rates, TwoRates
+from tensorm.sampler.noise import PAPERS_RATES, Rates, TwoRates
 from tensorm.sampler.sample import Plan, Snapshot, sample
 from tensorm.sampler.sweep import Target, random_factors, start
 from tensorm.tensors import Tensor
@@ -21,7 +21,7 @@ BURN_IN = 200
 class GivenNoise(TwoRates):
     """A noise model that is not updated: the rates are known."""
 
-    noise: Rates = START
+    noise: Rates = PAPERS_RATES
 
     def start(self, shape: Any, n_components: int) -> Rates:
         return self.noise

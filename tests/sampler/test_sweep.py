@@ -9,8 +9,7 @@ import pytest
 
 import naive
 from tensorm.kernels.philox import uniforms
-from tensorm.sampler.noise import START as START_NOISE
-from tensorm.sampler.noise import Asymmetric, Rates, Symmetric
+from tensorm.sampler.noise import PAPERS_RATES, Asymmetric, Rates, Symmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan, Snapshot, sample
 from tensorm.sampler.state import NOISE, State
@@ -103,7 +102,7 @@ def test_random_factors_are_fair_and_differ_between_chains_and_seeds() -> None:
 def test_chains_start_where_the_paper_does() -> None:
     factors = [np.ones((N, L), bool) for N in SHAPE]
     state = start(Target(L, Symmetric(), LearnedPrior(), SEED), factors)
-    assert state.noise == START_NOISE
+    assert state.noise == PAPERS_RATES
     assert state.noise.weights == pytest.approx((0.5, 0.5))
     assert state.sweep == 0
     for masks, factor in zip(state.factors, factors, strict=True):

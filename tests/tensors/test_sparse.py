@@ -15,7 +15,7 @@ from tensorm.datasets import simulate
 from tensorm.kernels.groups import group_tuples
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
-from tensorm.sampler.search.region import START, choose_region
+from tensorm.sampler.search.region import FIRST_SEARCH, choose_region
 from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Weights, pick, read
@@ -139,7 +139,7 @@ def test_components_are_found_where_the_ones_are() -> None:
         assert found == {column.tobytes() for column in factor.T}
     left = tensor.sample_ones(np.random.default_rng(0), 500)
     part = choose_region(
-        tensor, np.random.default_rng(2), START, explanation
+        tensor, np.random.default_rng(2), FIRST_SEARCH, explanation
     )  # of the ones that nothing explains
     assert max(map(len, part.indices)) < 500
     assert explanation.confusion.tp > 30_000

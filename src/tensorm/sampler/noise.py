@@ -76,7 +76,7 @@ class Rates(Noise, Parameters):
         return f"Inside the components {inside} of the cells are 1, outside {outside}."
 
 
-START = Rates.symmetric(1 / (1 + math.exp(-0.5)))  # the paper starts at lambda = 0.5
+PAPERS_RATES = Rates.symmetric(1 / (1 + math.exp(-0.5)))  # the paper starts at lambda = 0.5
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class TwoRates(NoiseModel):
     parameters: ClassVar[type[Parameters]] = Rates
 
     def start(self, shape: Sequence[int], n_components: int) -> Rates:
-        return START
+        return PAPERS_RATES
 
     def update(self, statistics: Confusion, parameters: Rates, stream: Stream) -> Rates:
         return self.draw(statistics, parameters, uniforms(stream, 0, 2))
