@@ -4,7 +4,7 @@
 caller owns the loop: it collects draws, shows progress, keeps checkpoints, and stops where it likes. A step's
 snapshot is all that the chain needs to continue from there, with the same random numbers.
 
-Chains that start from the data (seeding.py) are repaired every STEP sweeps of burn-in until REPAIRS_IN_VAIN repairs
+Chains that start from the data (seeding.py) are repaired every STEP sweeps of burn-in until REPAIRS_IN_VAIN
 in a row found nothing better. "auto" burn-in ends once that is so and the log-likelihood has stopped rising:
 the mean of the last WINDOW sweeps exceeds that of the WINDOW before by no more than half the spread of the
 last window, so that what is left of the rise is smaller than the chain's own fluctuations.
@@ -29,7 +29,7 @@ from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 BURN_IN, DRAWS = "burn-in", "draws"  # the phases of a chain
-WINDOW, STEP, MOST_SWEEPS = 25, 5, 2000  # sweeps; MOST_SWEEPS is where "auto" gives up
+WINDOW, STEP, LONGEST_BURN_IN = 25, 5, 2000  # sweeps; LONGEST_BURN_IN is where "auto" gives up
 REPAIRS_IN_VAIN, MOST_REPAIRS = 4, 40  # after which repairs end
 
 
@@ -53,7 +53,7 @@ class BurnIn:
     init : "data", "random" or Boolean arrays (N_k, L)
         Where the chain starts. Only chains that start from the data are repaired.
     length : int or None
-        Sweeps to make; None: until the rule above holds, at most MOST_SWEEPS.
+        Sweeps to make; None: until the rule above holds, at most LONGEST_BURN_IN.
     memory : Memory
         What it remembers so far.
     """
@@ -80,7 +80,7 @@ class BurnIn:
         if self.length is not None:
             return (state.sweep, True) if state.sweep >= self.length else None
         settled = not self._repairing and steady(self.memory.history, self.memory.sweeps)
-        return (state.sweep, settled) if settled or state.sweep >= MOST_SWEEPS else None
+        return (state.sweep, settled) if settled or state.sweep >= LONGEST_BURN_IN else None
 
     def after(self, state: State, confusion: Confusion) -> State:
         """Take note of a sweep, and repair the chain where that is due."""
