@@ -103,8 +103,10 @@ def gather_bits(target, starts, words, rows, columns):
     n, six, last = columns.shape[0], uint64(6), uint64(63)
     whole = np.zeros(-(-n // 64), np.bool_)
     for first in range(0, n - 63, 64):
-        steps = np.diff(columns[first : first + 64])
-        whole[first >> 6] = np.all(steps == ONE)
+        alone = 0
+        for t in range(first, first + 63):
+            alone += columns[t + 1] != columns[t] + ONE
+        whole[first >> 6] = alone == 0
     for r in range(rows.shape[0]):
         for w in range(whole.shape[0]):
             first, word = 64 * w, uint64(0)
@@ -120,12 +122,21 @@ def gather_bits(target, starts, words, rows, columns):
             target[starts[r] + w] = word
 
 
+class Lines(NamedTuple):
+    """Rows of words in an array, each so many words after the one before."""
+
+    words: Any
+    first: int
+    step: int
+
+
 @kernel
-def turn_bits(target, to, to_step, words, at, at_step, n_rows, n_columns):
-    """Make columns of rows: bit t of row r, rows `at_step` words apart, becomes bit r of row t of the target.
+def turn_bits(target, source, n_rows, n_columns):
+    """Make columns of rows: bit t of row r of the source becomes bit r of row t of the target; both are Lines.
 
     By squares of 64 x 64 bits, in which halves, then quarters, ... change places.
     """
+    (words, at, at_step), (turned, to, to_step) = source, target
     square = np.empty(64, np.uint64)
     for row in range(0, n_rows, 64):
         for column in range(0, n_columns, 64):
@@ -143,4 +154,4 @@ def turn_bits(target, to, to_step, words, at, at_step, n_rows, n_columns):
                 half >>= 1
                 mask ^= mask << uint64(half)
             for t in range(min(64, n_columns - column)):
-                target[to + (column + t) * to_step + (row >> 6)] = square[t]
+                turned[to + (column + t) * to_step + (row >> 6)] = square[t]

@@ -19,7 +19,7 @@ from tensorm.kernels.cached import find_changes, find_flips, present
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Words, unpack
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
+from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, Rule, Stream, Tensor
 from tensorm.tensors.symmetric import Wrapped
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
@@ -36,6 +36,7 @@ class CachedCounts(Wrapped):
     Parameters
     ----------
     tensor : Tensor
+        No two of its modes share a factor: their rows take turns, so that no counts hold for all of them.
     most : float
         Cost of keeping counts, beside a plain update's, above which updates are plain.
     """
@@ -160,6 +161,9 @@ class CachedCounts(Wrapped):
             indices[mode] = rows
             kept = self._parts[mode] = rows, self.tensor.take(indices).compact()
         return kept[1]
+
+    def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
+        return self.tensor.split(share, rng, pair)
 
     def with_threads(self, n_threads: int) -> CachedCounts:
         return CachedCounts(self.tensor.with_threads(n_threads), self._most)  # nothing remembered

@@ -89,6 +89,8 @@ class Tensor(ABC):
         For each mode the names of its indices, or None.
     n_observed, n_ones : int
         Number of cells that are not missing, and of cells that are 1.
+    lists_cells : bool
+        Whether only some cells are listed, rather than each stored.
     storage : str
         "sparse" if cells are listed, otherwise "dense".
     lists_observed : bool
@@ -106,7 +108,7 @@ class Tensor(ABC):
     labels: Labels
     n_observed: int
     n_ones: int
-    storage = "dense"
+    lists_cells = False
     lists_observed = False
     pair: Pair | None = None
     comparisons = False
@@ -117,6 +119,11 @@ class Tensor(ABC):
         @property
         def nbytes(self) -> int:
             """Memory held, in bytes."""
+
+    @property
+    def storage(self) -> str:
+        """What messages call it."""
+        return "sparse" if self.lists_cells else "dense"
 
     @property
     def mirrored(self) -> Pair | None:

@@ -26,7 +26,7 @@ from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor, every
+from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor, every
 
 Bytes = npt.NDArray[np.uint8]
 Planes = tuple[Bytes, Bytes | None]  # ones and, if any cell is missing, observed cells, eight to a byte
@@ -42,6 +42,8 @@ class Facts(NamedTuple):
     n_ones: int
     n_observed: int
     nbytes: int
+    mirrored: Pair | None
+    comparisons: bool
 
 
 class Shard:
@@ -138,12 +140,17 @@ class ShardedTensor(Tensor):
         self.n_ones, self.n_observed, self.nbytes = (
             sum(getattr(fact, name) for fact in facts) for name in ("n_ones", "n_observed", "nbytes")
         )
-        self.n_shards = len(facts)
+        self.n_shards, self.comparisons = len(facts), first.comparisons
+        self._mirrored = first.mirrored if all(fact.mirrored == first.mirrored for fact in facts) else None
         self._last = threading.local()  # the last factors of each chain whose confusion is known
 
     def __repr__(self) -> str:
         counts = f"n_observed={self.n_observed}, n_ones={self.n_ones}, n_shards={self.n_shards}"
         return f"{type(self).__name__}(shape={self.shape}, {counts})"
+
+    @property
+    def mirrored(self) -> Pair | None:
+        return self._mirrored
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         if mode:

@@ -67,7 +67,7 @@ class SparseTensor(Tensor):
     """
 
     ESSENTIAL = "one_cells"
-    storage = "sparse"
+    lists_cells = True
 
     def __init__(
         self,

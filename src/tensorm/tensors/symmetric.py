@@ -32,14 +32,14 @@ class Wrapped(Tensor):
     nbytes: int
 
     def __init__(self, tensor: Tensor) -> None:
-        self.tensor, self.nbytes, self.storage = tensor, tensor.nbytes, tensor.storage
+        self.tensor, self.nbytes, self.lists_cells = tensor, tensor.nbytes, tensor.lists_cells
         self.shape, self.modes, self.labels = tensor.shape, tensor.modes, tensor.labels
         self.n_observed, self.n_ones, self.comparisons = tensor.n_observed, tensor.n_ones, tensor.comparisons
 
     def around(self, tensor: Tensor) -> Self:
         """Return the same around another tensor with the same cells."""
         twin = copy.copy(self)
-        twin.tensor, twin.nbytes, twin.storage = tensor, tensor.nbytes, tensor.storage
+        twin.tensor, twin.nbytes, twin.lists_cells = tensor, tensor.nbytes, tensor.lists_cells
         return twin
 
     def with_threads(self, n_threads: int) -> Self:
@@ -54,6 +54,10 @@ class Wrapped(Tensor):
     def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
         return self.tensor.sample_ones(rng, count)
 
+    @property
+    def mirrored(self) -> Pair | None:
+        return self.pair or self.tensor.mirrored
+
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         return self.tensor.ones_at(ranks)
 
@@ -65,6 +69,9 @@ class Wrapped(Tensor):
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         return self.tensor.arrays()
+
+    def hide(self, mask: Bits) -> Tensor:
+        return self.tensor.hide(mask)
 
 
 class SymmetricTensor(Wrapped):
