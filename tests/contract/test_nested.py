@@ -1,4 +1,4 @@
-"""Tensors around tensors, and shards of several kinds: one quick look at each; `-m slow` runs the whole contract."""
+"""Tensors around tensors: a quick look at each; `-m slow` runs the whole contract on them."""
 
 from __future__ import annotations
 

@@ -148,7 +148,9 @@ def mentions(node: ast.AST) -> set[str]:
     parts = list(ast.walk(node))
     found = {part.id for part in parts if isinstance(part, ast.Name)}
     found |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
-    return found | {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    return found | {
+        part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    }
 
 
 def is_question(node: ast.AST) -> bool:

@@ -1,4 +1,4 @@
-"""Compiled code on disk: damaged files, full disks, folders that cannot be used or that others can write to."""
+"""Compiled code on disk: damaged files, full disks, and folders that others can write to."""
 
 from __future__ import annotations
 

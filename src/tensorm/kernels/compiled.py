@@ -1,4 +1,4 @@
-"""How functions are compiled: kernels, called from Python and stored on disk, and the parts they are made of."""
+"""How functions are compiled: kernels, which Python calls, are stored on disk; parts are what they are made of."""
 
 from __future__ import annotations
 

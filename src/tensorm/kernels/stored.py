@@ -33,7 +33,8 @@ class StoredCode(NullCache):
     """Where numba looks for the compiled code of a function."""
 
     def __init__(self, function):
-        self.name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        self.name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        self.made_for = [cell.cell_contents.__name__ for cell in function.__closure__ or ()]
 
     @property
     def cache_path(self):
@@ -65,17 +66,17 @@ class StoredCode(NullCache):
 
     def locate(self, sig, codegen):
         """Return the path of a signature's file, and what its code depends on beside the sources."""
-        about = repr((str(sig), codegen.magic_tuple(), numba.__version__, sys.implementation.cache_tag))
+        versions = numba.__version__, sys.implementation.cache_tag
+        about = repr((self.name, self.made_for, str(sig), codegen.magic_tuple(), versions))
         number = hashlib.sha256(about.encode()).hexdigest()[:16]
         return find_folder() / f"{self.name}-{number}.nbc", about
 
 
 def seal(about: str, code: bytes) -> bytes:
     """Return what a file with this code must begin with."""
-    return hashlib.sha256(digest_sources() + about.encode() + code).digest()
+    return hashlib.sha256(DIGEST + about.encode() + code).digest()
 
 
-@cache
 def digest_sources() -> bytes:
     """Return a digest of all modules of this folder, be it on disk or in a zip archive."""
     found = hashlib.sha256()
@@ -84,6 +85,9 @@ def digest_sources() -> bytes:
             content = file.read_bytes()
             found.update(f"{file.name} {len(content)} ".encode() + content)
     return found.digest()
+
+
+DIGEST = digest_sources()  # now: an edit from here on must not be taken for what was imported
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -100,7 +104,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @cache
 def find_folder() -> Path | None:
-    """Return the first folder that can be written to, and by nobody else; warn and return None without one."""
+    """Return the first folder that this user alone can write to; warn and return None without one."""
     why = "No folder for compiled code can be written to"
     for folder in list_folders():
         try:

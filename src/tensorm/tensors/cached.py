@@ -68,8 +68,8 @@ class CachedCounts(Wrapped):
             now = factors.replace(mode, factor)
             flipped, _ = find_changes(factors[mode], now[mode], ~inert)
         else:
-            factor = factors[mode].copy()
-            flipped = find_flips(factor, *counts, inert, tuple(rule), tuple(stream))
+            factor, flipped = factors[mode].copy(), np.empty(len(rows), np.intp)
+            flipped = flipped[: find_flips(flipped, factor, counts, inert, tuple(rule), tuple(stream))]
             if len(flipped):
                 new = self.tensor.update_factor(mode, factors, rule, stream, flipped)
                 factor[flipped] = new[flipped]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,7 @@ import numpy.typing as npt
 from tensorm.data.checks import check_choice, check_generator
 from tensorm.data.inputs import Matrix, check_names
 from tensorm.errors import InputError
-from tensorm.kernels import relational as kernels
-from tensorm.kernels.relational import Held, Ranks
+from tensorm.kernels.relational import Held, Ranks, count_pairs, kernels, read_slices
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, unpack, words_for
 from tensorm.tensors.choosing import check_share
@@ -78,7 +77,7 @@ class RelationalTensor(SlicedTensor):
 
     ESSENTIAL = "ranks"
     comparisons = True
-    _kernels: ClassVar[Any] = kernels
+    _kernels = kernels
 
     def __init__(
         self,
@@ -288,7 +287,7 @@ class RelationalTensor(SlicedTensor):
         lanes = LANES * len(view.span)
         width = -(-words_for(self.shape[view.packed[0]]) // lanes) * lanes
         words = np.empty((2, stop - start, self.shape[view.rows[0]], width), np.uint64)
-        kernels.read_slices(words, start, stop, view.source, view.span)
+        read_slices(words, start, stop, view.source, view.span)
         return words
 
     @cached_property
@@ -339,7 +338,7 @@ class RelationalTensor(SlicedTensor):
         sides = self._left.ranks, self._right.ranks
         absent = absent_rank(self._left.flat.dtype)
         levels = 1 + max(int(side.max(where=side < absent, initial=0)) for side in sides)
-        kernels.count_pairs(counts, *sides, levels)
+        count_pairs(counts, *sides, levels)
         return counts
 
     def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[Index]:

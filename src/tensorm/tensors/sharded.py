@@ -24,7 +24,7 @@ from tensorm.errors import InputError
 from tensorm.kernels.sharded import decide_rows, find_company
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
-from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor, every
 
@@ -94,7 +94,7 @@ class ShardHost(Protocol):
         ...
 
 
-class ShardedTensor(Tensor):
+class ShardedTensor(ReadTensor):
     """Observations in several places, each holding consecutive slices of mode 0.
 
     Parameters
@@ -184,13 +184,6 @@ class ShardedTensor(Tensor):
             cells[at] = found
             cells[at, 0] += self._edges[shard]
         return cells
-
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
-        ones, observed = self._read(indices)
-        return DenseTensor(np.ma.array(ones, mask=~observed))
-
-    def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
-        return self._read([np.arange(start, stop), *(every(size) for size in self.shape[1:])])
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         return {"fingerprint": self.fingerprint()}  # the cells stay where they are
