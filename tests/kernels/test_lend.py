@@ -46,8 +46,10 @@ def not_held(function: ast.FunctionDef) -> list[str]:
             values = [part.id for part in ast.walk(statement.value) if isinstance(part, ast.Name)]
             if set(values) <= held:
                 held |= {part.id for part in ast.walk(statement.targets[0]) if isinstance(part, ast.Name)}
-    last = [part for part in function.body if not isinstance(part, ast.Return)][-1]
-    kept = {call.args[0].id for call in calls(last, "keep")}
+    *_, last, end = [None, *function.body]
+    kept = {part.id for part in ast.walk(end) if isinstance(end, ast.Return) and isinstance(part, ast.Name)}
+    for statement in (last, end):
+        kept |= {call.args[0].id for call in calls(statement or end, "keep")}
     lent = {call.args[0].id for call in calls(function, "lend")}
     return sorted(lent - held - kept)
 

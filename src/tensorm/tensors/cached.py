@@ -51,7 +51,7 @@ class CachedCounts(Wrapped):
         self._step = STEP / max(1, math.prod(self.shape) * n_components)
         self._factors: dict[int, Factors] = {}  # as they were after the last update of each mode
         self._counts: dict[int, Counts] = {}  # (2, N, L) at that time; not there while updates are plain
-        self._confusion: tuple[Factors, Confusion] | None = None
+        self._last_confusion: tuple[Factors, Confusion] | None = None
         self._flipped = [1.0] * len(self.shape)  # share of rows in the last update
         self._cost = [1.0] * len(self.shape)  # that keeping counts has, or would have had
         self._parts: dict[int, tuple[Rows, Tensor]] = {}
@@ -79,10 +79,10 @@ class CachedCounts(Wrapped):
         self._factors[mode] = now
         return now[mode]
 
-    def confusion(self, factors: Factors) -> Confusion:
+    def _confusion(self, factors: Factors) -> Confusion:
         if factors.n_components != self._n_components:
             self._forget(factors.n_components)
-        old, confusion = self._confusion or (factors, None)
+        old, confusion = self._last_confusion or (factors, None)
         rows, _, cost = self._compare(old, factors)
         if confusion is None or cost > self._most:
             confusion = self.tensor.confusion(factors)
@@ -90,7 +90,7 @@ class CachedCounts(Wrapped):
             for part, before, after in self._steps(old, factors, rows):
                 gone, come = (part.confusion(f) for f in (before, after))
                 confusion = Confusion(*(a - b + c for a, b, c in zip(confusion, gone, come, strict=True)))
-        self._confusion = factors, confusion
+        self._last_confusion = factors, confusion
         return confusion
 
     def _recall(self, mode: int, factors: Factors) -> Counts | None:

@@ -78,7 +78,7 @@ class DenseTensor(SlicedTensor):
         distinct = {layout.packed: layout for layout in self._layouts}
         return sum(layout.words.nbytes + layout.observed.nbytes for layout in distinct.values())
 
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
+    def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
         part = DenseTensor.__new__(DenseTensor)
         part.shape, part.modes = tuple(len(index) for index in indices), self.modes
         named = zip(self.labels, indices, strict=True)
@@ -140,7 +140,7 @@ class ReadTensor(Tensor):
     def _read(self, indices: Sequence[Rows]) -> tuple[Bits, Bits]:
         """Return (ones, observed) of the cells with these indices along each mode."""
 
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
+    def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
         ones, observed = self._read(indices)
         return DenseTensor(np.ma.array(ones, mask=~observed))
 

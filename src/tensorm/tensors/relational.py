@@ -126,7 +126,7 @@ class RelationalTensor(SlicedTensor):
         matrix = Matrix(ranks, ranks == absent_rank(ranks.dtype), ("object", "attribute"), (None, None))
         tensor._set_up(matrix, fit_scale(None, matrix))
         if ranks.shape[1] != A:
-            tensor = tensor.take([np.arange(O), np.arange(A), np.arange(A, A + B)])
+            tensor = tensor._take([np.arange(O), np.arange(A), np.arange(A, A + B)])
         tensor._scale = None
         if "part" in arrays:
             limit, rest = arrays["part"]
@@ -243,7 +243,7 @@ class RelationalTensor(SlicedTensor):
         count = max(1, self.shape[0] * n_cells // self.n_observed)
         return np.sort(np.random.default_rng(0).choice(self.shape[0], count, replace=False))
 
-    def take(self, indices: Sequence[Index]) -> RelationalTensor:
+    def _take(self, indices: Sequence[Index]) -> RelationalTensor:
         chosen = [_unless_all(index, size) for index, size in zip(indices, self.shape, strict=True)]
         objects, first, second = chosen
         left = self._left.take(objects, first)
@@ -342,7 +342,7 @@ class RelationalTensor(SlicedTensor):
         return counts
 
     def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[Index]:
-        one = self.take([np.array([n]), *(np.arange(size) for size in self.shape[1:])])
+        one = self._take([np.array([n]), *(np.arange(size) for size in self.shape[1:])])
         ends = np.cumsum(one.counts(1, Factors.full(one.shape))[0][:, 0])
         first = np.searchsorted(ends, ranks, side="right")
         second = np.empty(len(ranks), np.intp)

@@ -169,14 +169,14 @@ class ShardedTensor(ReadTensor):
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         return self._ask_counts(mode, factors, components, rows, False)[0]
 
-    def confusion(self, factors: Factors) -> Confusion:
+    def _confusion(self, factors: Factors) -> Confusion:
         known = getattr(self._last, "known", None)
         if known is not None and known[0].same_as(factors):
             return Confusion(*known[1])
         calls = [(own,) for own in self._split_factors(factors)]
         return _total(self._host.ask("confusion", calls))
 
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         places = self._split(ranks, self._ones_before)
         calls = [(ranks[at] - before,) for at, before in zip(places, self._ones_before, strict=False)]
         cells = np.empty((len(ranks), len(self.shape)), np.intp)

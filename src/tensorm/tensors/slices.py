@@ -67,10 +67,10 @@ class SlicedTensor(Tensor):
         self._share(factors, rows, lambda at, some: count(tuple(counts[:, at]), factor, some, *given))
         return counts
 
-    def confusion(self, factors: Factors) -> Confusion:
+    def _confusion(self, factors: Factors) -> Confusion:
         return self._confuse(self._cover(factors, np.empty((2, self.shape[0]), np.int64)))
 
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         slices = np.searchsorted(self._ones_before, ranks, side="right") - 1
         cells = np.empty((len(ranks), len(self.shape)), np.intp)
         for n in np.unique(slices):

@@ -148,13 +148,13 @@ class SparseTensor(ReadTensor):
         self._share(mode, rows, lambda some: kernel.count_entries(counts, factor, some, listing, components))
         return counts if rows is every(len(factor)) else counts[:, rows]
 
-    def confusion(self, factors: Factors) -> Confusion:
+    def _confusion(self, factors: Factors) -> Confusion:
         mode = int(np.argmin(self.shape))  # the others' index tuples are grouped, the more the better
         listing, factor = self._listing(mode, factors), factors[mode]
         rows = every(len(factor))
         return self._confuse(self._share(mode, rows, lambda some: kernel.count_rows(factor, some, listing)))
 
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         return self._cells(self._lists[0][0], ranks)
 
     def listed_keys(self, unlisted: str = "missing") -> tuple[Keys, Keys]:

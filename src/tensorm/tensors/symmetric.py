@@ -58,11 +58,11 @@ class Wrapped(Tensor):
     def mirrored(self) -> Pair | None:
         return self.pair or self.tensor.mirrored
 
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        return self.tensor.ones_at(ranks)
+    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        return self.tensor._ones_at(ranks)
 
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
-        return self.tensor.take(indices)
+    def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
+        return self.tensor._take(indices)
 
     def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
         return self.tensor._read_slices(start, stop)
@@ -115,8 +115,8 @@ class SymmetricTensor(Wrapped):
     def times_counted(self, mode: int) -> int:
         return 2 if mode in self.pair else 1
 
-    def confusion(self, factors: Factors) -> Confusion:
-        return Confusion(*(n // 2 for n in self.tensor.confusion(self._tie(factors))))
+    def _confusion(self, factors: Factors) -> Confusion:
+        return Confusion(*(n // 2 for n in self.tensor._confusion(self._tie(factors))))
 
     def hide(self, mask: Bits) -> SymmetricTensor:
         return SymmetricTensor(self.tensor.hide(mask), self.pair)
