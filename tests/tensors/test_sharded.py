@@ -88,7 +88,7 @@ def test_the_confusion_is_right_after_any_number_of_flips() -> None:
 
 def test_what_travels_does_not_grow_with_the_cells() -> None:
     """Twice the slices are twice the cells, but a row of mode 0 more is a mask there, and one back if new."""
-    octets = {}
+    sizes = {}
     for N in (200, 400):
         for share in (0.0, 0.5):
             X, masks = planted((N, 30, 20))
@@ -97,14 +97,14 @@ def test_what_travels_does_not_grow_with_the_cells() -> None:
             for mode in range(3):
                 rule = Rule(np.arange(4), GREEDY, Weights(1.0, 1.0), np.zeros((1, 1)))
                 tensor.update_factor(mode, masks, rule, Stream(np.uint64(0), 0, 0, mode))
-            octets[N, share] = [sent for _, sent in host.rounds]
-            assert len(octets[N, share]) == 3
+            sizes[N, share] = [sent for _, sent in host.rounds]
+            assert len(sizes[N, share]) == 3
     slack = 100  # pickles write large numbers a little longer
     for share in (0.0, 0.5):
-        grown = np.subtract(octets[400, share], octets[200, share])
+        grown = np.subtract(sizes[400, share], sizes[200, share])
         np.testing.assert_allclose(grown, [200 * 16, 200 * 8, 200 * 8], atol=slack)
-    np.testing.assert_allclose(octets[400, 0.0], octets[400, 0.5], atol=slack)
-    assert max(octets[400, 0.5]) < 400 * 30 * 20 / 8  # far fewer than the cells, packed
+    np.testing.assert_allclose(sizes[400, 0.0], sizes[400, 0.5], atol=slack)
+    assert max(sizes[400, 0.5]) < 400 * 30 * 20 / 8  # far fewer than the cells, packed
 
 
 def test_parts_must_fit_together() -> None:

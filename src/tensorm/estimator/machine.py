@@ -181,7 +181,7 @@ class TensOrMachine(FittedModel):
         plan = make_plan(self, given)
         auto = self.n_components == AUTO
         tensor = pick_storage(given) if auto else pick_storage(given, plan.target.n_components)
-        if "sparse" in (given.storage, tensor.storage):
+        if given.lists_cells or tensor.lists_cells:
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
             say(f"Cells are stored as a {tensor.storage} tensor: {ones}.", self.progress)
         self.__dict__.pop("selection_", None)

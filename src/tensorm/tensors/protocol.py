@@ -5,8 +5,9 @@ Nobody outside of this folder tests for a kind of tensor; whatever differs betwe
 A new kind of storage is a subclass of ``Tensor`` that
 
 - has the attributes ``shape``, ``modes``, ``labels``, ``n_observed``, ``n_ones`` and ``nbytes``;
-- implements the six abstract methods: ``_update`` and ``_count`` (the work behind ``update_factor`` and
-  ``counts``), ``confusion``, ``ones_at``, ``take`` and ``_read_slices`` (the work behind ``blocks``).
+- implements the six abstract methods: ``_update``, ``_count``, ``_confusion``, ``_ones_at``, ``_take`` and
+  ``_read_slices``, the work behind ``update_factor``, ``counts``, ``confusion``, ``ones_at``, ``take`` and
+  ``blocks``. What comes in is checked there, once; kernels check nothing.
 
 Everything else has a default that is built on these. All kinds make the same draws, to the bit. If the
 slices of a mode can be read as rows of 64-bit words, start from ``SlicedTensor`` (slices.py), which
@@ -89,6 +90,8 @@ class Tensor(ABC):
         For each mode the names of its indices, or None.
     n_observed, n_ones : int
         Number of cells that are not missing, and of cells that are 1.
+    lists_cells : bool
+        Whether only some cells are listed, rather than each stored.
     storage : str
         "sparse" if cells are listed, otherwise "dense".
     lists_observed : bool
@@ -106,7 +109,7 @@ class Tensor(ABC):
     labels: Labels
     n_observed: int
     n_ones: int
-    storage = "dense"
+    lists_cells = False
     lists_observed = False
     pair: Pair | None = None
     comparisons = False
@@ -117,6 +120,11 @@ class Tensor(ABC):
         @property
         def nbytes(self) -> int:
             """Memory held, in bytes."""
+
+    @property
+    def storage(self) -> str:
+        """What messages call it."""
+        return "sparse" if self.lists_cells else "dense"
 
     @property
     def mirrored(self) -> Pair | None:
@@ -139,7 +147,7 @@ class Tensor(ABC):
         rows : array of int, optional
             Decide only these rows, each with the random numbers that it would have among all.
         """
-        return self._update(mode, factors, rule, stream, every(self.shape[mode]) if rows is None else rows)
+        return self._update(mode, factors, rule, stream, self._check(factors, mode, rows))
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Return a new factor for two modes that share one: the rows take turns, each given those before.
@@ -159,9 +167,38 @@ class Tensor(ABC):
         All rows and components by default. All other entries are held; ``tot`` counts the observed cells
         whose value depends on the entry, ``pos`` those of them that are 1, whatever the entry's own value is.
         """
-        chosen = np.arange(factors.n_components) if components is None else np.array(components)
-        pos, tot = self._count(mode, factors, chosen, every(self.shape[mode]) if rows is None else rows)
+        chosen, L = every(factors.n_components), factors.n_components
+        if components is not None:
+            chosen = check_range("components", np.array(components), L)
+        pos, tot = self._count(mode, factors, chosen, self._check(factors, mode, rows))
         return pos, tot
+
+    def confusion(self, factors: Factors) -> Confusion:
+        """Count the observed cells by the value of the Boolean product and their own."""
+        self._check(factors, 0)
+        return self._confusion(factors)
+
+    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
+        return self._ones_at(check_range("ranks", ranks, self.n_ones))
+
+    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
+        """Return a small tensor of the cells with these indices along each mode."""
+        if len(indices) != len(self.shape):
+            raise InputError(
+                f"indices has length {len(indices)}; give {len(self.shape)} arrays, one per mode."
+            )
+        sizes = zip(indices, self.shape, strict=True)
+        return self._take([check_range("indices", index, size) for index, size in sizes])
+
+    def _check(self, factors: Factors, mode: int, rows: Rows | None = None) -> Rows:
+        """Return the rows of a mode, by default all; raise unless they and the factors fit this tensor."""
+        if tuple(map(len, factors.masks)) != self.shape:
+            found = tuple(map(len, factors.masks))
+            raise InputError(f"factors has sizes {found}; give those of the tensor, {self.shape}.")
+        if not 0 <= mode < len(self.shape):
+            raise InputError(f"mode is {mode}; give a number from 0 to {len(self.shape) - 1}.")
+        return every(self.shape[mode]) if rows is None else check_range("rows", rows, self.shape[mode])
 
     @abstractmethod
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
@@ -172,8 +209,8 @@ class Tensor(ABC):
         """Return (pos, tot) as one array (2, len(rows), len(components))."""
 
     @abstractmethod
-    def confusion(self, factors: Factors) -> Confusion:
-        """Count the observed cells by the value of the Boolean product and their own."""
+    def _confusion(self, factors: Factors) -> Confusion:
+        """Count the cells, of factors that fit."""
 
     def _confuse(self, shares: Sequence[tuple[int, int]]) -> Confusion:
         """Return the confusion from the (ones, observed cells) that components cover, one pair per thread."""
@@ -182,12 +219,12 @@ class Tensor(ABC):
         return Confusion(tp, fp, self.n_ones - tp, self.n_observed - self.n_ones - fp)
 
     @abstractmethod
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
+    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Return the indices of ones by ranks that exist."""
 
     @abstractmethod
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
-        """Return a small tensor of the cells with these indices along each mode."""
+    def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
+        """Return the cells with indices that exist."""
 
     @abstractmethod
     def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
@@ -287,7 +324,7 @@ class Tensor(ABC):
 
     def hide(self, mask: Bits) -> Tensor:
         """Return the same tensor with the cells of a mask missing; override it if ``take`` keeps the kind."""
-        return self.take([every(size) for size in self.shape]).hide(mask)
+        return self._take([every(size) for size in self.shape]).hide(mask)
 
     def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
         """Hold out a random share of the observed cells; every index of every mode keeps one.
@@ -343,6 +380,17 @@ class Tensor(ABC):
 def every(size: int) -> Rows:
     """Return the numbers of all rows, the same array each time."""
     return np.arange(size)
+
+
+def check_range(name: str, numbers: Any, size: int) -> npt.NDArray[Any]:
+    """Return integers from 0 up to a size in an array of one dimension, or raise."""
+    found = np.asarray(numbers)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise InputError(f"{name} has shape {found.shape} and dtype {found.dtype}; give a list of integers.")
+    if found.size and not (found.min() >= 0 and found.max() < size):
+        wrong = found[(found < 0) | (found >= size)][0]
+        raise InputError(f"{name} holds {wrong}; give integers from 0 to {size - 1}.")
+    return found.astype(np.intp, copy=False)
 
 
 def count_alone(

@@ -19,9 +19,9 @@ from tensorm.kernels.sparse import Listed
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.choosing import draw_share, draw_zeros, give_back_listed
-from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, HeldOut, Keys, Pair, Rows, Rule, Stream, Tensor, every
+from tensorm.tensors.protocol import Counts, HeldOut, Keys, Pair, Rows, Rule, Stream, every
 from tensorm.tensors.threads import share_rows
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ NO_WEIGHTS = np.zeros(0, np.int64)
 MOST_UNPACKED = 2**34  # cells of a tensor that are handed out one by one
 
 
-class SparseTensor(Tensor):
+class SparseTensor(ReadTensor):
     """Observations given by a list of cells; memory and time grow with the list and the modes' lengths alone.
 
     Parameters
@@ -67,7 +67,7 @@ class SparseTensor(Tensor):
     """
 
     ESSENTIAL = "one_cells"
-    storage = "sparse"
+    lists_cells = True
 
     def __init__(
         self,
@@ -148,18 +148,14 @@ class SparseTensor(Tensor):
         self._share(mode, rows, lambda some: kernel.count_entries(counts, factor, some, listing, components))
         return counts if rows is every(len(factor)) else counts[:, rows]
 
-    def confusion(self, factors: Factors) -> Confusion:
+    def _confusion(self, factors: Factors) -> Confusion:
         mode = int(np.argmin(self.shape))  # the others' index tuples are grouped, the more the better
         listing, factor = self._listing(mode, factors), factors[mode]
         rows = every(len(factor))
         return self._confuse(self._share(mode, rows, lambda some: kernel.count_rows(factor, some, listing)))
 
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         return self._cells(self._lists[0][0], ranks)
-
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
-        ones, observed = self._read(indices)
-        return DenseTensor(np.ma.array(ones, mask=~observed))
 
     def listed_keys(self, unlisted: str = "missing") -> tuple[Keys, Keys]:
         if unlisted != self.unlisted:
@@ -231,9 +227,6 @@ class SparseTensor(Tensor):
                 "take some of them by their indices, as hold_out does."
             )
         return super().blocks(max_cells)
-
-    def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
-        return self._read([np.arange(start, stop), *(every(size) for size in self.shape[1:])])
 
     def _read(self, indices: Sequence[Rows]) -> tuple[Bits, Bits]:
         """Return (ones, observed) of the cells with these indices along each mode."""
