@@ -66,8 +66,8 @@ class Factors:
 
     def replace(self, mode: int, masks: Words) -> Factors:
         """Return the factors with that of one mode replaced."""
-        new = Factors((masks,), self.n_components).masks  # the others are checked already
-        return self._with((*self.masks[:mode], *new, *self.masks[mode + 1 :]))
+        new = _freeze(masks, self.n_components)  # the others are checked already
+        return self._with((*self.masks[:mode], new, *self.masks[mode + 1 :]))
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Factors:
         """Return the rows with these indices along each mode."""
