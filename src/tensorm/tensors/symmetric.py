@@ -66,6 +66,9 @@ class Wrapped(Tensor):
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         return self.tensor.arrays()
 
+    def digest(self) -> str:
+        return self.tensor.digest()
+
 
 class SymmetricTensor(Wrapped):
     """A tensor with two equal modes that share a factor.
