@@ -1,8 +1,8 @@
 """Folders of runs, and what may happen to their files between a stop and the next start.
 
 ``make_samples`` writes one folder for each kind of run; ``mutate`` damages or forges one file of a copy, by a
-seed; ``use`` then does with the folder what a user would do. Run as a program it tries many:
-``python -m hostile.runs 5000 0`` in tests/, with the number of cases and the first seed.
+seed; ``use`` then does with the folder what a user would do. To try many:
+``python -m hostile runs 5000 0`` in tests/, with the number of cases and the first seed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import random
 import shutil
 import signal
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -249,7 +248,7 @@ def make_cases(folder: Path, samples: list[Path], seeds: range) -> tuple[list[st
     return made, told
 
 
-def main(count: int, first: int) -> None:
+def main(count: int, first: int = 0) -> None:
     """Try so many cases, and print those that no user may meet."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -266,7 +265,3 @@ def main(count: int, first: int) -> None:
                     print(Path(case).name, what, outcome.kind, outcome.message, flush=True)
             shutil.rmtree(folder / f"cases-{start}")
             print(start + 200, dict(kinds), flush=True)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -12,6 +12,7 @@ import numpy as np
 from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import make_plan, make_tensor
+from tensorm.sampler.sample import Plan
 from tensorm.selection import Selection
 from tensorm.storage.files import as_path, quote
 from tensorm.storage.fit import read_fit
@@ -19,7 +20,7 @@ from tensorm.storage.owner import owning
 from tensorm.storage.run import FIT, RUN, digest_run, find_file, find_run, open_run
 from tensorm.tensors import Tensor, read
 
-MOST_JOBS = 4096  # in a file
+MOST_AT_ONCE = 4096  # threads or chains that a file may ask for
 
 
 def load(path: str | os.PathLike[str]) -> TensOrMachine:
@@ -53,8 +54,7 @@ def load(path: str | os.PathLike[str]) -> TensOrMachine:
     run = digest_run(place) if place.is_dir() and (place / RUN).exists() else None
     fit = read_fit(file, TensOrMachine._get_param_names(), run)
     model = TensOrMachine(**fit.settings)
-    if isinstance(model.n_jobs, int) and model.n_jobs > MOST_JOBS:  # the one setting that acts without a fit
-        raise FileError(f"{path} cannot be read: n_jobs is {quote(model.n_jobs)}, more than {MOST_JOBS}.")
+    _check_counts(model, file)
     model._keep(fit.posterior, fit.target)
     return model
 
@@ -88,17 +88,27 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
         find_run(folder)
         with owning(folder):
             if find_file(folder, FIT) is None:  # else its owner has just ended
-                return _continue(folder, None if X is None else read(X), progress)
+                model, tensor, plan = _open(folder, None if X is None else read(X))
+                return model.set_params(progress=progress)._run(tensor, plan, folder)
     model, selection = load(folder), Selection.read(folder)
     if selection is not None:
         model.selection_ = selection
     return model
 
 
-def _continue(folder: Path, given: Tensor | None, progress: bool) -> TensOrMachine:
+def _open(folder: Path, given: Tensor | None) -> tuple[TensOrMachine, Tensor, Plan]:
+    """Return what the run in a folder samples; only its seed need not follow from its settings."""
     run = open_run(folder, TensOrMachine._get_param_names(), given)
-    model = TensOrMachine(**run.settings).set_params(progress=progress)
+    model = TensOrMachine(**run.settings)
+    _check_counts(model, folder / RUN)
     tensor = make_tensor(run.tensor, model.symmetric)
     plan = make_plan(model, tensor)
-    target = replace(plan.target, seed=np.uint64(run.seed))
-    return model._run(tensor, replace(plan, target=target), folder)
+    return model, tensor, replace(plan, target=replace(plan.target, seed=np.uint64(run.seed)))
+
+
+def _check_counts(model: TensOrMachine, path: Path) -> None:
+    """Raise if a file asks for more threads or chains than anybody uses; memory is checked later."""
+    for name in ("n_jobs", "n_chains"):
+        count = getattr(model, name)
+        if isinstance(count, int) and count > MOST_AT_ONCE:
+            raise FileError(f"{path} cannot be read: {name} is {quote(count)}, more than {MOST_AT_ONCE}.")
