@@ -13,6 +13,7 @@ import random
 import shutil
 import signal
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -28,6 +29,7 @@ from tensorm import RelationalTensor, SparseTensor, TensOrMachine, datasets
 
 X = datasets.simulate((7, 6, 5), rank=2, density=0.4, noise=0.1, random_state=0).observed
 SETTINGS = {"n_chains": 2, "n_draws": 6, "burn_in": 6, "random_state": 3, "n_jobs": 1, "progress": False}
+METADATA = {"mode 1": {"mode 1": [0, 1, 2, 3, 4, 5], "age": [1, 2, None, 4, 5, 6]}}
 PATIENCE = 4.0  # seconds after which the user of a run that goes on and on presses Ctrl-C
 ODD = [None, True, 0, 1, -1, 0.5, float("nan"), 2**31, 2**63, 10**400, "", "x", "<f8", [], [1, 2], {}, [[]]]
 
@@ -61,7 +63,7 @@ def make_samples(folder: Path) -> list[Path]:
             path.unlink()
     next((folder / "choosing" / "choice").glob("counts-*")).unlink()
     (folder / "auto" / "fit.tensorm").unlink()
-    (folder / "done" / "metadata.json").write_text(json.dumps({"mode 1": {"age": [1, 2, None, 4, 5, 6]}}))
+    (folder / "done" / "metadata.json").write_text(json.dumps(METADATA))
     command = {"command": ["tensorm", "fit", "x.csv"], "symmetric": None}
     (folder / "done" / "command.json").write_text(json.dumps(command))
     return made
@@ -80,7 +82,8 @@ def use(argument: str) -> None:
     signal.signal(signal.SIGALRM, lose_patience)
     signal.setitimer(signal.ITIMER_REAL, PATIENCE)
     try:
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Stopped by Ctrl-C")
             tensorm.resume(folder, progress=False)
         signal.setitimer(signal.ITIMER_REAL, 0)
         if folder.name.startswith("done"):
