@@ -21,7 +21,7 @@ import killable
 import tensorm
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["killable"])
+SERVER.set_forkserver_preload(["killable", "hostile.races"])
 MOMENTS = ("replace", "fsync", "chmod")  # of the functions of os that write a file
 ENDS = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: 143}
 
