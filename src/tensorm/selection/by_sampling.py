@@ -178,6 +178,8 @@ def _decode(form: Any, shape: Sequence[int], most: int) -> Found:
 
 def _decode_numbers(most: int, form: Any) -> Numbers:
     counts, evidence = form
+    if not np.isfinite(evidence).all():
+        raise ValueError("no evidence")
     if not all(type(n) is int and 0 <= n <= most for n in counts) or not 1 < len(counts) == len(evidence):
         raise ValueError("no draws")
     return Numbers(counts, [float(x) for x in evidence])
