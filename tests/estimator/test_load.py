@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 import shutil
 from pathlib import Path
@@ -13,11 +12,10 @@ import pytest
 import forge
 import killable
 import tensorm
+from forking import SERVER
 from tensorm import FileError, SparseTensor, TensOrMachine, datasets
 
 KILLS = 20
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["killable"])
 
 
 @pytest.fixture(scope="module")

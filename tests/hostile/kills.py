@@ -5,7 +5,6 @@ To kill more often: ``python -m hostile kills 100`` in tests/.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import shutil
@@ -19,9 +18,8 @@ import numpy as np
 
 import killable
 import tensorm
+from forking import SERVER
 
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["killable", "hostile.races"])
 MOMENTS = ("replace", "fsync", "chmod")  # of the functions of os that write a file
 ENDS = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: 143}
 

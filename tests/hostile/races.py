@@ -6,7 +6,6 @@ To try many: ``python -m hostile races 200`` in tests/.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import random
 import shutil
 import sys
@@ -18,12 +17,11 @@ from pathlib import Path
 import numpy as np
 
 import tensorm
+from forking import SERVER
 from tensorm import datasets
 from tensorm.cli import main as tensorm_command
 from tensorm.storage.run import open_run
 
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["killable", "hostile.races"])  # a process has one server
 WORDS = ["--components", "2", "--chains", "2", "--draws", "20", "--jobs", "1", "--quiet"]
 REFUSED = ("is in use by another run", "already holds a run", "holds no finished fit", "holds no run")
 PAIRS = ("fit fit", "resume resume", "fit report", "fit resume", "report report")
