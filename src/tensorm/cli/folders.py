@@ -84,14 +84,15 @@ def read_tables(folder: Path) -> dict[str, Any]:
     """Return the tables of metadata that the command was given: for each mode columns by name."""
     tables = read_json(folder / METADATA, REMEDY)
     columns = [column for table in tables.values() if isinstance(table, dict) for column in table.values()]
-    plain = all(isinstance(column, list) and not any(map(_is_nested, column)) for column in columns)
+    plain = all(isinstance(column, list) and not any(map(_is_odd, column)) for column in columns)
     if not plain or not all(isinstance(table, dict) for table in tables.values()):
         raise FileError(f"{folder / METADATA} is damaged; {REMEDY}.")
     return tables
 
 
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, (dict, list))
+def _is_odd(value: Any) -> bool:
+    """Whether a value is nested, or an integer that no float can hold."""
+    return isinstance(value, (dict, list)) or (isinstance(value, int) and abs(value) >= 2**64)
 
 
 def _plain(value: Any) -> Any:
