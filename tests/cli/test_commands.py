@@ -183,7 +183,7 @@ def test_what_is_known_is_there_before_the_first_sweep_and_gone_without_one(fold
 
     monkeypatch.setattr(TensOrMachine, "fit", stop)
     result = run("fit", "contacts.csv", "--metadata", "person=roles.csv", "--out", "runs/never/begun")
-    assert seen == ["command.json", "metadata.json"]
+    assert seen == [".lock", "command.json", "metadata.json"]
     assert result.exit_code == 2
     assert not (folder / "runs/never").exists()
 

@@ -74,7 +74,7 @@ def test_labels_and_settings_are_as_they_were(path: Path, monkeypatch: pytest.Mo
 
 
 def test_saved_again_it_is_an_archive(path: Path, tmp_path: Path) -> None:
-    model = tensorm.load(path)
+    model, path = tensorm.load(path), tmp_path / "again.tensorm"
     model.save(path)
     assert path.read_bytes().startswith(b"PK")
     again = tensorm.load(path)

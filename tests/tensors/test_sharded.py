@@ -14,7 +14,7 @@ from tensorm.errors import InputError
 from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sweep import Target, start, sweep
-from tensorm.tensors import GREEDY, DenseTensor, RelationalTensor, Rule, Stream, Weights
+from tensorm.tensors import GREEDY, DenseTensor, RelationalTensor, Rule, SparseTensor, Stream, Weights
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.sharded import ShardedTensor
@@ -123,12 +123,29 @@ def test_labels_are_put_together() -> None:
         shard([DenseTensor(X[:2]), DenseTensor(X[2:, ::-1])])
 
 
-def test_a_fingerprint_knows_cells_again_however_they_are_stored() -> None:
+@pytest.mark.parametrize("missing", [0.0, 0.2, 0.7])
+def test_a_digest_knows_cells_again_and_every_change_of_them(missing: float) -> None:
     rng = np.random.default_rng(0)
-    X = np.where(rng.random((9, 5, 4)) < 0.2, np.nan, rng.random((9, 5, 4)) < 0.5)
-    one, many = DenseTensor(X).fingerprint(), sharded(X)[0].fingerprint()
-    np.testing.assert_array_equal(one, many)
-    np.testing.assert_array_equal(one[9:14, 0], np.nansum(X, axis=(0, 2)))
+    X = np.where(rng.random((9, 5, 4)) < missing, np.nan, rng.random((9, 5, 4)) < 0.5)
+    known = sharded(X)[0].digest()
+    listed = SparseTensor(np.argwhere(~np.isnan(X)), X.shape, X[~np.isnan(X)], "missing")
+    unlisted = SparseTensor(np.argwhere(X == 1), X.shape, missing=np.argwhere(np.isnan(X)))
+    assert {tensor.digest() for tensor in (DenseTensor(X), listed, unlisted)} == {known}
+    assert shard([DenseTensor(X[:2]), DenseTensor(X[2:])]).digest() == known
+    for cell in np.ndindex(X.shape):
+        for value in {0.0, 1.0} - {X[cell]}:
+            other = X.copy()
+            other[cell] = value
+            assert sharded(other)[0].digest() != known
+
+
+def test_two_cells_that_change_places_change_the_digest() -> None:
+    """Counts of every index stay as they are: 2 x 2 corners exchanged."""
+    X = np.zeros((4, 4, 2))
+    X[0, 0, 0] = X[1, 1, 0] = 1
+    Y = np.zeros((4, 4, 2))
+    Y[0, 1, 0] = Y[1, 0, 0] = 1
+    assert sharded(X)[0].digest() != sharded(Y)[0].digest()
 
 
 def test_components_are_chosen_as_in_one_piece(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -20,6 +21,7 @@ from tensorm.posterior.draws import Floats, Posterior
 from tensorm.report.metadata import share_metadata
 from tensorm.report.selection import Selection
 from tensorm.storage.files import replace_file
+from tensorm.storage.owner import owning
 
 
 @main.command("report")
@@ -39,16 +41,18 @@ def report_command(
       tensorm report runs/ward --metadata person=roles.csv --title "Who met whom"
     """
     page = folder / "report.html" if out is None else out
-    model, cells = folders.load_finished(folder), folders.read_cells(folder)
-    known = folders.read_mapping(folder / folders.METADATA)
-    model.report(
-        page,
-        cells,
-        metadata=known | share_metadata(cells, options.read_tables(metadata, cells)),
-        selection=Selection.read(folder),
-        title=title,
-        command=folders.read_command(folder),
-    )
+    model = folders.load_finished(folder)
+    with owning(folder) if out is None else nullcontext():
+        cells = folders.read_cells(folder)
+        model.report(
+            page,
+            cells,
+            metadata=folders.read_tables(folder)
+            | share_metadata(cells, options.read_tables(metadata, cells)),
+            selection=Selection.read(folder),
+            title=title,
+            command=folders.read_command(folder),
+        )
     if not quiet:
         say(f"Wrote {page} ({page.stat().st_size / 1000:,.0f} kB). Open it in a browser.")
 

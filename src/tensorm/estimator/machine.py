@@ -23,7 +23,9 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection import Selection, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
 from tensorm.storage.checkpoints import Checkpoints
-from tensorm.storage.run import FIT, Run, start_run
+from tensorm.storage.fit import Fit, write_fit
+from tensorm.storage.owner import owning
+from tensorm.storage.run import FIT, Run, check_folder, digest_run, start_run
 from tensorm.storage.trials import Store
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.threads import count_threads
@@ -185,8 +187,11 @@ class TensOrMachine(FittedModel):
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
             say(f"Cells are stored as a {tensor.storage} tensor: {ones}.", self.progress)
         self.__dict__.pop("selection_", None)
-        run = Run(self.get_params(deep=False), plan.target, tensor)
-        return self._run(tensor, plan, None if run_dir is None else start_run(run_dir, run))
+        if run_dir is None:
+            return self._run(tensor, plan)
+        with owning(check_folder(run_dir)) as folder:
+            start_run(folder, Run(self.get_params(deep=False), int(plan.target.seed), tensor))
+            return self._run(tensor, plan, folder)
 
     def _run(self, tensor: Tensor, plan: Plan, folder: Path | None = None) -> Self:
         """Choose the number of components if asked to, run the chains, and keep what they found.
@@ -209,7 +214,8 @@ class TensOrMachine(FittedModel):
         self._keep(posterior, plan.target)
         self.storage_ = tensor.storage
         if folder is not None and not interrupted:
-            self.save(folder / FIT)
+            fit = Fit(self.get_params(deep=False), plan.target, posterior)
+            write_fit(folder / FIT, fit, digest_run(folder))
         _warn(traces, self.n_chains, interrupted)
         return self
 
@@ -220,14 +226,14 @@ class TensOrMachine(FittedModel):
         with watching(N_CHAINS, self.progress) as watch:
             pool = ChainPool(N_CHAINS, count_threads(self.n_jobs), watch)
             if folder is not None:
-                pool = pool._replace(memo=Store(folder / CHOICE, {"seed": int(target.seed)}))
+                pool = pool._replace(memo=Store(folder / CHOICE, {"run": digest_run(folder)}))
             selection = choose_by_posterior(tensor, target, pool)
         if folder is None:
             warn_if_stopped(selection, stacklevel=5)
         elif not selection.complete:  # what is done is in the folder
             raise KeyboardInterrupt
         else:
-            selection.write(folder)
+            selection.write(folder, digest_run(folder))
         return selection
 
     def _keep(self, posterior: Posterior, target: Target) -> None:

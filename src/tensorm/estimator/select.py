@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,8 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection import Selection, choose_by_occam, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
 from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choose_by_validation
+from tensorm.storage.files import make_folder
+from tensorm.storage.owner import owning
 from tensorm.storage.trials import Store, read_seed
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.holdout import check_symmetric
@@ -117,7 +120,8 @@ def select_components(
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
     settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
     target = make_plan(settings, tensor).target
-    with watching(repeats, bool(progress)) as watch:
+    owned = nullcontext() if run_dir is None else owning(make_folder(run_dir))
+    with owned, watching(repeats, bool(progress)) as watch:
         pool = ChainPool(repeats, count_threads(settings.n_jobs), watch)
         if run_dir is not None:
             seed = read_seed(run_dir) if random_state is None else None

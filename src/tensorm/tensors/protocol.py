@@ -49,6 +49,7 @@ Pair = tuple[int, int]  # two modes, the smaller one first
 
 MISSING = -1  # in the array that ``read_cells`` returns
 MOST_COMPARED = 2**34  # cells that are compared with their mirror images
+DIGEST = 16  # bytes
 
 
 class Stream(NamedTuple):
@@ -296,11 +297,6 @@ class Tensor(ABC):
         """Return slices of mode 0 with about so many observed cells, or None if all can be gone through."""
         return None
 
-    def fingerprint(self) -> Counts:
-        """Return the ones and the observed cells of every index, mode after mode, to know the cells again."""
-        everything = Factors.full(self.shape)
-        return np.concatenate([np.hstack(self.counts(mode, everything)) for mode in range(len(self.shape))])
-
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays from which the cells can be rebuilt, for ``from_arrays`` (pick.py).
 
@@ -315,12 +311,20 @@ class Tensor(ABC):
         return {"ones": ones, "observed": observed} if missing else {"ones": ones}
 
     def digest(self) -> str:
-        """Return a short text that is the same only for the same cells in the same storage."""
-        state = blake2b(repr(self.shape).encode(), digest_size=16)
-        for name, array in self.arrays().items():
-            state.update(name.encode())
-            state.update(np.ascontiguousarray(array).tobytes())
-        return state.hexdigest()
+        """Return a short text that is the same for the same cells only, dense or sparse, in parts or not."""
+        missing = math.prod(self.shape) - self.n_observed
+        unlisted = "zero" if self.n_ones + missing <= self.n_observed else "missing"
+        whole = repr(self.shape).encode() + b"".join(self.digest_slices(unlisted))
+        return blake2b(whole, digest_size=DIGEST).hexdigest()
+
+    def digest_slices(self, unlisted: str) -> list[bytes]:
+        """Return a digest of each slice of mode 0, by its cells but those that are "missing", or "zero"."""
+        digests = []
+        for _, ones, observed in self.blocks():
+            others = observed & ~ones if unlisted == "missing" else ~observed
+            pairs = zip(ones, others, strict=True)
+            digests += [digest_arrays(np.flatnonzero(one), np.flatnonzero(other)) for one, other in pairs]
+        return digests
 
     def hide(self, mask: Bits) -> Tensor:
         """Return the same tensor with the cells of a mask missing; override it if ``take`` keeps the kind."""
@@ -391,6 +395,14 @@ def check_range(name: str, numbers: Any, size: int) -> npt.NDArray[Any]:
         wrong = found[(found < 0) | (found >= size)][0]
         raise InputError(f"{name} holds {wrong}; give integers from 0 to {size - 1}.")
     return found.astype(np.intp, copy=False)
+
+
+def digest_arrays(*arrays: npt.NDArray[Any]) -> bytes:
+    """Return a digest of some arrays of one dimension, all of eight bytes a number."""
+    state = blake2b(digest_size=DIGEST)
+    for array in arrays:
+        state.update(len(array).to_bytes(8, "little") + array.astype("<i8", copy=False).tobytes())
+    return state.digest()
 
 
 def count_alone(

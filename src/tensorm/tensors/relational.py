@@ -19,7 +19,7 @@ from tensorm.tensors.choosing import check_share
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, make_layout
-from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows
+from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, digest_arrays
 from tensorm.tensors.ranks import Index, RankTable, Scale, absent_rank, fit_scale, rank_matrix, read_numbers
 from tensorm.tensors.slices import SlicedTensor, View
 
@@ -116,6 +116,18 @@ class RelationalTensor(SlicedTensor):
             arrays["part"] = np.array([limit, rest], np.uint16)
             arrays |= {"object_keys": objects, "keys": left, "other_keys": right}
         return arrays
+
+    def digest_slices(self, unlisted: str) -> list[bytes]:
+        """Return a digest of each object's ranks, and of how its pairs were held out."""
+        part, absent = self._part, absent_rank(self._left.flat.dtype)  # which depends on the other objects
+        rows = [
+            np.where(side.ranks == absent, -1, side.ranks.astype(np.int64))
+            for side in (self._left, self._right)
+        ]
+        if part is not None:
+            chosen = np.concatenate([[part.limit, part.rest], part.left, part.right]).astype(np.int64)
+            rows += [np.tile(chosen, (self.shape[0], 1)), part.objects]
+        return [digest_arrays(*row) for row in zip(*rows, strict=True)]
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> RelationalTensor:

@@ -21,7 +21,17 @@ from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.choosing import draw_share, draw_zeros, give_back_listed
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, HeldOut, Keys, Pair, Rows, Rule, Stream, every
+from tensorm.tensors.protocol import (
+    Counts,
+    HeldOut,
+    Keys,
+    Pair,
+    Rows,
+    Rule,
+    Stream,
+    digest_arrays,
+    every,
+)
 from tensorm.tensors.threads import share_rows
 
 T = TypeVar("T")
@@ -163,6 +173,15 @@ class SparseTensor(ReadTensor):
         cells = (self._cells(listed, np.arange(len(listed.cells))) for listed in self._lists[0])
         ones, others = (key_of([*indices.T], self.shape) for indices in cells)
         return ones, others
+
+    def digest_slices(self, unlisted: str) -> list[bytes]:
+        if unlisted != self.unlisted:
+            return super().digest_slices(unlisted)
+        size = math.prod(self.shape[1:])
+        starts = size * np.arange(1, self.shape[0])
+        lists = (np.split(keys, np.searchsorted(keys, starts)) for keys in self.listed_keys(unlisted))
+        pairs = enumerate(zip(*lists, strict=True))
+        return [digest_arrays(ones - n * size, others - n * size) for n, (ones, others) in pairs]
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         ones, others = self.listed_keys(self.unlisted)

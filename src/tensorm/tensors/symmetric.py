@@ -73,6 +73,9 @@ class Wrapped(Tensor):
     def hide(self, mask: Bits) -> Tensor:
         return self.tensor.hide(mask)
 
+    def digest(self) -> str:
+        return self.tensor.digest()
+
 
 class SymmetricTensor(Wrapped):
     """A tensor with two equal modes that share a factor.
