@@ -36,8 +36,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-SECONDS = int(os.environ.get("TENSORM_HOSTILE_SECONDS", "20"))
-PATIENCE = 120
+SECONDS = int(os.environ.get("TENSORM_HOSTILE_SECONDS", "10"))
+PATIENCE = 4 * SECONDS
 MEMORY = 2**30
 CANARY = "canary"
 LONGEST = 600  # characters of one sentence, paths included
@@ -73,7 +73,7 @@ def run(function: str, arguments: Sequence[str], outside: Path) -> Iterator[Outc
 
 
 def _start(function: str, outside: Path, complaints: Any) -> Any:
-    paths = [str(TESTS), str(TESTS.parent / "src"), os.environ.get("PYTHONPATH", "")]
+    paths = [os.environ.get("PYTHONPATH", ""), str(TESTS), str(TESTS.parent / "src")]
     child = subprocess.Popen(
         [sys.executable, "-W", "always", __file__, function, str(outside)],
         stdin=subprocess.PIPE,
@@ -142,7 +142,7 @@ def _judge(work: Any, argument: str) -> Outcome:
             work(argument)
     except (InputError, ClusterError) as error:
         text = str(error).replace(argument, "FILE").replace(str(Path(argument).parent), "FOLDER")
-        plain = len(text) <= LONGEST and "\n" not in text and re.search(r"[a-z0-9'\")\]]\.$", text)
+        plain = len(text) <= LONGEST and "\n" not in text and re.search(r"[\w'\")\]]\.$", text)
         sentences = len(re.findall(r"[a-z]\. [A-Z]", text)) + 1
         return Outcome("error" if plain and sentences == 1 else "traceback", text)
     except MemoryError as error:
