@@ -9,13 +9,24 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.columns import Column, factorise, label, read_indices, read_numbers, read_values
+from tensorm.data.columns import (
+    Column,
+    check_labels,
+    factorise,
+    label,
+    read_indices,
+    read_numbers,
+    read_values,
+)
 from tensorm.data.coordinates import MOST_MODES, Listing
 from tensorm.data.inputs import Matrix, Observations, is_a
 from tensorm.data.options import Options
 from tensorm.data.text import TextTable
 from tensorm.data.times import cut_times
 from tensorm.errors import InputError
+
+LARGEST_MODE = 10**7  # indices of a mode, of which few need occur in a table
+SPREAD = 100  # times as many as there are rows, that may be
 
 
 class FrameTable:
@@ -96,6 +107,10 @@ def read_table(table: Table, options: Options) -> Listing | Observations:
     columns, labels = _read_modes(table, modes, options)
     pairs = zip(columns, labels, strict=True)
     sizes = [int(column.max()) + 1 if known is None else len(known) for column, known in pairs]
+    for name, size in zip(modes, sizes, strict=True):
+        if size > max(LARGEST_MODE, SPREAD * len(columns[0])):
+            problem = f"the index {size - 1:,} in {name!r}, but only {len(columns[0]):,} rows"
+            raise InputError(f"{table.title} has {problem}; number what occurs from 0, or use labels.")
     values = None
     if value is not None and table.coordinates and options.threshold is None:
         numbers = read_numbers(table.column(value, exact=False), options)
@@ -196,6 +211,8 @@ def _read_wide(table: Table, options: Options) -> Observations:
     if len(set(labels)) < len(labels):
         row = next(row for row, text in enumerate(labels) if text in labels[:row])
         raise InputError(f"{table.place(row)} repeats the label {labels[row]!r}; give each label once.")
+    check_labels(f"column {first!r}", labels)
+    check_labels(f"the first line of {title}", names)
     modes = ("row", "column") if options.modes is None else tuple(options.modes)
     if len(modes) != 2:
         given = ", ".join(modes)
