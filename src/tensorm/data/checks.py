@@ -182,10 +182,8 @@ def check_label_array(title: str, labels: npt.NDArray[Any] | None) -> None:
     if labels is None or labels.dtype.kind not in "UO":
         return
     if labels.dtype.kind == "U" and labels.size and labels.dtype.itemsize:
-        codes = (
-            np.ascontiguousarray(labels).astype(labels.dtype.newbyteorder("="), copy=False).view(np.uint32)
-        )
-        if codes.max() > LAST_CHARACTER:
+        native = np.ascontiguousarray(labels, labels.dtype.newbyteorder("="))
+        if native.view(np.uint32).max() > LAST_CHARACTER:
             raise InputError(f"{title} has labels that are not text, so it is damaged; write it again.")
     check_labels(title, [text for text in labels.ravel().tolist() if isinstance(text, str)])
 

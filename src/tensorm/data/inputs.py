@@ -275,7 +275,7 @@ def _open(name: str, X: Any, defaults: Iterable[str], column: str, remedy: str) 
         labels = tuple(X.coords[dim].values if dim in X.coords else None for dim in X.dims)
         X = X.values
     elif is_a(X, "pandas", "DataFrame"):
-        names = (X.index.name, X.columns.name)
+        names = name_wide(X.index.name, X.columns.name, name == "matrix")
         labels = (X.index.to_numpy(), X.columns.to_numpy())
         X = _unpack_table(name, X, column)
     elif is_a(X, "scipy.sparse", "sparray") or is_a(X, "scipy.sparse", "spmatrix"):
@@ -295,6 +295,14 @@ def _open(name: str, X: Any, defaults: Iterable[str], column: str, remedy: str) 
     pairs = zip(names or unnamed, defaults, strict=False)
     modes = tuple(default if given is None else str(given) for given, default in pairs)
     return values, mask, modes, labels or unnamed
+
+
+def name_wide(rows: Any, columns: Any, relational: bool = False) -> tuple[str, str]:
+    """Return the modes of a wide table: what it calls its rows and columns, or words that fit all tables."""
+    defaults = ("object", "attribute") if relational else ("row", "column")
+    given = zip((rows, columns), defaults, strict=True)
+    first, second = (default if name in (None, "") else str(name) for name, default in given)
+    return defaults if first == second else (first, second)
 
 
 def _unpack_table(name: str, table: Any, wanted: str) -> npt.NDArray[Any]:

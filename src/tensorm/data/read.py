@@ -26,6 +26,7 @@ from tensorm.data.inputs import (
     check_names,
     is_a,
     is_sparse,
+    name_wide,
     observe,
     read_matrix,
 )  # fmt: skip
@@ -145,7 +146,8 @@ def _read_numbers(frame: Any, options: Options, file: str | None) -> Cells:
     pandas, title = is_a(frame, "pandas", "DataFrame"), file or "X"
     cells: Any = _read_array(frame if pandas else FrameTable(frame).cells(), options, title).cells
     if not pandas:
-        cells = cells._replace(labels=(None, np.array(FrameTable(frame).names)))
+        modes = name_wide(None, None, options.relational) if options.modes is None else cells.modes
+        cells = cells._replace(labels=(None, np.array(FrameTable(frame).names)), modes=modes)
     if not (options.relational or (pandas and has_labels(frame))):
         try:
             deque(cells.blocks(), maxlen=0)
