@@ -127,7 +127,10 @@ def _arrange(
     if categories is not None:
         return [text for text in map(str, categories) if text in texts]
     if all(map(NUMBER.fullmatch, texts)):
-        return sorted(texts, key=lambda text: (float(text), natural(text)))
+        numbers = {text: float(text) for text in texts}
+        if len({*numbers.values()}) == len(texts):  # else 7 and 007 are two names of one number
+            return sorted(texts, key=numbers.__getitem__)
+        return sorted(texts, key=lambda text: (numbers[text], natural(text)))
     return sorted(texts, key=natural)
 
 
