@@ -13,6 +13,7 @@ import random
 import shutil
 import sys
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,7 @@ def read(path: str) -> None:
     """Read a file with the options that its name says, and everything that a user would see of it."""
     import tensorm
 
+    warnings.filterwarnings("ignore", "Listed cells are repeated")  # tensorm's own, of one sentence
     options = next((how for word, how in OPTIONS.items() if f"-{word}-" in Path(path).name), {})
     tensor = tensorm.read(path, **options)
     repr(tensor)

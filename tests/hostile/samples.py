@@ -390,6 +390,15 @@ def surrogate(path: Path, honest: Path, outside: Path) -> None:
     change(path, "dense.h5ad", honest, lambda file: replace(file["obs"], "_index", data=labels, dtype=kind))
 
 
+@forgery("round_heap.nc")
+def round_heap(path: Path, honest: Path, outside: Path) -> None:
+    """Free room of size 0 in a list of texts: whoever steps over it stays where he is."""
+    data = bytearray((honest / "labelled.nc").read_bytes())
+    at = data.index(b"GCOL") + 16
+    data[at : at + 16] = bytes(16)
+    path.write_bytes(data)
+
+
 def edit_zarr(name: str, honest: str, which: str, **changes: Any) -> None:
     """Change the metadata of an honest zarr store."""
 

@@ -7,6 +7,7 @@ pass through one. Sizes are checked, too: a dataset may claim any shape without 
 from __future__ import annotations
 
 import math
+import mmap
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tensorm.data.memory import check_room
 from tensorm.data.opening import load_variable, need, reading
 from tensorm.errors import FileError
 
+HEAP = b"GCOL\1\0\0\0"  # begins a block of texts of any length
 MOST_CHUNKS = 10**5  # that need not be in the file
 
 
@@ -45,6 +47,7 @@ def _check(file: Path) -> None:
     """Raise if a file leads out of itself, or holds more than fits in memory."""
     import h5py
 
+    _check_heaps(file)
     with h5py.File(file, "r") as root:
         groups, seen, size = [root], {h5py.h5o.get_info(root.id).addr}, 0
         while groups:
@@ -62,6 +65,22 @@ def _check(file: Path) -> None:
                     size += _check_dataset(file, item)
                 seen.add(address)
     check_room(file, size)
+
+
+def _check_heaps(file: Path) -> None:
+    """Raise if a list of texts does not lead on from one to the next: HDF5 would follow it for ever."""
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        start = content.find(HEAP)
+        while start >= 0:
+            at, stop = start + 16, start + int.from_bytes(content[start + 8 : start + 16], "little")
+            while at + 16 <= min(stop, len(content)):
+                index = int.from_bytes(content[at : at + 2], "little")
+                size = int.from_bytes(content[at + 8 : at + 16], "little")
+                step = 16 + -(-size // 8) * 8 if index else size
+                if step < 16:
+                    raise _refusal(file, "it is damaged")
+                at += step
+            start = content.find(HEAP, start + 8)
 
 
 def _check_dataset(file: Path, item: Any) -> int:
