@@ -29,6 +29,7 @@ SPARSE = {"coo": ("row", "col"), "dia": ("offsets",)} | dict.fromkeys(
 )
 LARGEST_SHEET = 2**28  # bytes of an Excel file, unpacked
 EXPANSION = 100  # a spreadsheet is seldom packed more tightly
+EMPTY = ("", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A")  # cells without a value
 LARGEST_TABLE = 2**27  # cells of a sheet
 
 
@@ -121,9 +122,7 @@ def _read_excel(file: Path) -> Any:
 
 def _read_row(row: tuple[Any, ...]) -> list[Any]:
     """Return what the cells of a row hold, up to the last that is not empty."""
-    from openpyxl.cell.cell import ERROR_CODES
-
-    cells = [None if cell == "" or cell in ERROR_CODES else cell for cell in row]
+    cells = [None if cell in EMPTY else cell for cell in row]
     while cells and cells[-1] is None:
         cells.pop()
     return [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells]
