@@ -15,7 +15,7 @@ import numpy as np
 from tensorm import datasets
 from tensorm.cli import options
 from tensorm.cli.groups import main, say
-from tensorm.data.files import need
+from tensorm.data.opening import need
 from tensorm.datasets.registry import FOLDER, SOURCES
 from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine

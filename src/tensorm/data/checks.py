@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,12 @@ import numpy.typing as npt
 from tensorm.errors import InputError
 
 Bits = npt.NDArray[np.bool_]
+
+LONGEST_LABEL = 10_000  # characters
+LEAST_ROOM = 2**24  # characters of all labels of a mode, if each were as long as the longest
+WASTE = 16  # times as many characters as the labels have, that they may take
+LAST_CHARACTER = 0x10FFFF
+SURROGATE = re.compile("[\ud800-\udfff]")  # half a character
 
 
 def check_count(name: str, value: Any, minimum: int, otherwise: str = "") -> int:
@@ -26,21 +33,21 @@ def check_count(name: str, value: Any, minimum: int, otherwise: str = "") -> int
     except TypeError:
         count = None
     if count is None or isinstance(value, (bool, np.bool_)) or count < minimum:
-        raise InputError(f"{name} is {_short(value)}; give an integer of at least {minimum}{otherwise}.")
+        raise InputError(f"{name} is {short(value)}; give an integer of at least {minimum}{otherwise}.")
     return count
 
 
 def check_choice(name: str, value: Any, options: Sequence[str]) -> str:
     """Return ``value``, or raise if it is not one of the options."""
     if not (isinstance(value, str) and value in options):
-        raise InputError(f"{name} is {_short(value)}; choose {' or '.join(map(repr, options))}.")
+        raise InputError(f"{name} is {short(value)}; choose {' or '.join(map(repr, options))}.")
     return str(value)
 
 
 def check_probability(name: str, value: Any) -> float | npt.NDArray[np.float64]:
     """Return a number as a float, anything else as a float array, or raise unless all are in [0, 1]."""
     if value is None or isinstance(value, (bool, np.bool_, str)):
-        raise InputError(f"{name} is {_short(value)}; give a probability between 0 and 1.")
+        raise InputError(f"{name} is {short(value)}; give a probability between 0 and 1.")
     array = as_numbers(name, value, "give probabilities between 0 and 1").astype(np.float64)
     bad = ~((array >= 0) & (array <= 1))  # NaN is neither
     if array.ndim == 0 and bad:
@@ -66,7 +73,7 @@ def check_beta(name: str, value: Any) -> tuple[float, float]:
     except (TypeError, ValueError):
         a = b = math.nan
     if not (0 < a < math.inf and 0 < b < math.inf):
-        raise InputError(f"{name} is {_short(value)}; give two positive numbers.")
+        raise InputError(f"{name} is {short(value)}; give two positive numbers.")
     return a, b
 
 
@@ -89,7 +96,7 @@ def check_tables(
     """
     K = len(shape)
     if isinstance(arrays, str) or not isinstance(arrays, (Sequence, np.ndarray)):
-        raise InputError(f"{name} is {_short(arrays)}; give a list of {K} arrays, one per mode.")
+        raise InputError(f"{name} is {short(arrays)}; give a list of {K} arrays, one per mode.")
     if len(arrays) != K:
         raise InputError(f"{name} has length {len(arrays)}; give {K} arrays, one per mode.")
     tables = [np.asarray(check(f"{name} for mode {k}", array)) for k, array in enumerate(arrays)]
@@ -145,7 +152,7 @@ def check_index(index: Any, mode: str, size: int, labels: npt.NDArray[Any] | Non
         if found is not None:
             return found
     remedy = f"give a number from 0 to {size - 1}" + ("" if labels is None else " or a label")
-    raise InputError(f"index is {_short(index)}; {mode!r} has {size} indices: {remedy}.")
+    raise InputError(f"index is {short(index)}; {mode!r} has {size} indices: {remedy}.")
 
 
 def check_generator(random_state: Any) -> np.random.Generator:
@@ -154,7 +161,31 @@ def check_generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         wanted = "a non-negative integer, a numpy Generator or None"
-        raise InputError(f"random_state is {_short(random_state)}; give {wanted}.") from error
+        raise InputError(f"random_state is {short(random_state)}; give {wanted}.") from error
+
+
+def check_labels(title: str, texts: Collection[str]) -> None:
+    """Raise if labels cannot be kept: an array gives each of them as much room as the longest has."""
+    longest = max(texts, key=len, default="")
+    room = max(LEAST_ROOM, WASTE * sum(map(len, texts)))
+    if len(longest) > LONGEST_LABEL or len(longest) * len(texts) > room:
+        problem = f"a label of {len(longest):,} characters, {longest[:20]!r}..., which is too long"
+        raise InputError(f"{title} holds {problem}; give at most {min(LONGEST_LABEL, room // len(texts)):,}.")
+    for text in texts:
+        if "\0" in text or (not text.isascii() and SURROGATE.search(text)):
+            problem = f"{text[:40]!a}, which has a NUL or half a character"
+            raise InputError(f"{title} holds the label {problem}; remove it.")
+
+
+def check_label_array(title: str, labels: npt.NDArray[Any] | None) -> None:
+    """Raise if an array holds text that cannot be kept, or that is no text at all."""
+    if labels is None or labels.dtype.kind not in "UO":
+        return
+    if labels.dtype.kind == "U" and labels.size and labels.dtype.itemsize:
+        native = np.ascontiguousarray(labels, labels.dtype.newbyteorder("="))
+        if native.view(np.uint32).max() > LAST_CHARACTER:
+            raise InputError(f"{title} has labels that are not text, so it is damaged; write it again.")
+    check_labels(title, [text for text in labels.ravel().tolist() if isinstance(text, str)])
 
 
 def as_numbers(name: str, value: Any, remedy: str) -> npt.NDArray[Any]:
@@ -168,10 +199,10 @@ def as_numbers(name: str, value: Any, remedy: str) -> npt.NDArray[Any]:
     if array.dtype.kind in "biuf":
         return array
     if array.dtype.kind == "O" and array.ndim == 0:
-        raise InputError(f"{name} is {_short(value)}, which cannot be read as an array; {remedy}.")
+        raise InputError(f"{name} is {short(value)}, which cannot be read as an array; {remedy}.")
     odd = ((n, x) for n, x in np.ndenumerate(array) if not isinstance(x, numbers.Real) or x != x)
     index, example = next(odd, (None, None))
-    cell = "" if index is None else f", with {_short(example)} at {index}"
+    cell = "" if index is None else f", with {short(example)} at {index}"
     raise InputError(f"{name} has dtype {array.dtype}{cell}; {remedy}.")
 
 
@@ -199,7 +230,8 @@ def _first(bits: Bits) -> tuple[int, ...]:
     return tuple(int(n) for n in np.unravel_index(bits.argmax(), bits.shape))
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Return a value as messages show it, if that tells something."""
     text = repr(value.item() if isinstance(value, np.generic) else value)
     telling = len(text) <= 40 and "\n" not in text and " at 0x" not in text
     return text if telling else f"of type {type(value).__name__}"

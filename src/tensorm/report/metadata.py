@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_mode
-from tensorm.data.coordinates import Place
-from tensorm.data.inputs import is_a
+from tensorm.data.inputs import Place, is_a
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.tensors import Tensor

@@ -21,6 +21,7 @@ from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.choosing import draw_share, draw_zeros, give_back_listed
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import (
     Counts,
     HeldOut,
@@ -119,6 +120,8 @@ class SparseTensor(ReadTensor):
         self.lists_observed = self.unlisted == "missing"
         ones = cells.ones  # beside them, only cells are listed that differ from those that are not
         others = cells.zeros if self.lists_observed else cells.missing
+        need = 16 * sum(shape) + 4 * len(shape) * (len(shape) - 1) * (len(ones) + len(others))
+        check_fits("The lists of cells take", need, "give smaller modes, or labels instead of indices")
         self._edges = np.concatenate([[0], np.cumsum(shape)])
         self._lists = [[self._arrange(keys, mode) for keys in (ones, others)] for mode in range(len(shape))]
         self.n_ones, self.n_observed = len(ones), math.prod(shape) - len(others)
