@@ -15,8 +15,7 @@ from tensorm.storage.files import as_path, quote
 from tensorm.storage.fit import read_fit
 from tensorm.storage.run import FIT, RUN, find_file, open_run
 from tensorm.tensors import read
-
-MOST_JOBS = 4096  # in a file
+from tensorm.tensors.threads import MOST_JOBS
 
 
 def load(path: str | os.PathLike[str]) -> TensOrMachine:

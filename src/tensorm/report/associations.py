@@ -11,7 +11,7 @@ import numpy as np
 from tensorm.data.checks import check_number
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, read_modes
+from tensorm.posterior.modes import FittedMode, of_posterior, read_modes
 from tensorm.report.metadata import Column, Metadata, read_metadata
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ class Associations:
         return "\n".join(lines)
 
 
+@of_posterior
 def associate(posterior: Posterior, metadata: Metadata, threshold: float = MEMBER) -> Associations:
     """Test every component for associations with the metadata of its members.
 

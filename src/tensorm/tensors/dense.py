@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.checks import check_mask, check_parts
 from tensorm.data.inputs import Observations, observe
 from tensorm.errors import InputError
 from tensorm.kernels import dense as kernels
@@ -77,6 +78,7 @@ class DenseTensor(SlicedTensor):
         return sum(layout.words.nbytes + layout.observed.nbytes for layout in distinct.values())
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
+        indices = check_parts(indices, self.shape)
         part = DenseTensor.__new__(DenseTensor)
         part.shape, part.modes = tuple(len(index) for index in indices), self.modes
         named = zip(self.labels, indices, strict=True)
@@ -103,6 +105,7 @@ class DenseTensor(SlicedTensor):
         return cls(ones if observed is None else np.ma.array(ones, mask=~observed.reshape(shape)))
 
     def hide(self, mask: Bits) -> DenseTensor:
+        mask = check_mask(mask, self.shape)
         ((_, ones, observed),) = self.blocks(math.prod(self.shape))
         hidden = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
         hidden.modes, hidden.labels = self.modes, self.labels

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.checks import check_count, check_parts
 from tensorm.data.coordinates import key_of
 from tensorm.data.inputs import Labels
 from tensorm.errors import InputError
@@ -195,7 +196,7 @@ class Tensor(ABC):
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
         """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
-        step = max(1, max_cells // math.prod(self.shape[1:]))
+        step = max(1, check_count("max_cells", max_cells, 1) // math.prod(self.shape[1:]))
         for start in range(0, self.shape[0], step):
             stop = min(start + step, self.shape[0])
             yield slice(start, stop), *self._read_slices(start, stop)
@@ -233,6 +234,7 @@ class Tensor(ABC):
 
     def read_cells(self, indices: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int8]:
         """Return the cells with these indices along each mode: 0, 1, and MISSING where missing."""
+        indices = check_parts(indices, self.shape)
         cells = np.empty([len(index) for index in indices], np.int8)
         for where, ones, observed in self.take(indices).blocks():
             cells[where] = np.where(observed, ones, MISSING)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_choice, check_generator
+from tensorm.data.checks import check_choice, check_generator, check_parts
 from tensorm.data.inputs import Matrix, check_names
 from tensorm.errors import InputError
 from tensorm.kernels import relational as kernels
@@ -245,6 +245,7 @@ class RelationalTensor(SlicedTensor):
         return np.sort(np.random.default_rng(0).choice(self.shape[0], count, replace=False))
 
     def take(self, indices: Sequence[Index]) -> RelationalTensor:
+        indices = check_parts(indices, self.shape)
         chosen = [_unless_all(index, size) for index, size in zip(indices, self.shape, strict=True)]
         objects, first, second = chosen
         left = self._left.take(objects, first)

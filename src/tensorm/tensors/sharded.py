@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.checks import check_parts
 from tensorm.data.inputs import Labels, check_names
 from tensorm.errors import InputError
 from tensorm.kernels.sharded import decide_rows, find_company
@@ -179,7 +180,7 @@ class ShardedTensor(Tensor):
         return cells
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
-        ones, observed = self._read(indices)
+        ones, observed = self._read(check_parts(indices, self.shape))
         return DenseTensor(np.ma.array(ones, mask=~observed))
 
     def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_choice
+from tensorm.data.checks import check_choice, check_parts
 from tensorm.data.coordinates import MOST_CELLS, Cells, Listing, check_shape, key_of
 from tensorm.data.inputs import Labels, check_names
 from tensorm.errors import InputError
@@ -158,7 +158,7 @@ class SparseTensor(Tensor):
         return self._cells(self._lists[0][0], ranks)
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
-        ones, observed = self._read(indices)
+        ones, observed = self._read(check_parts(indices, self.shape))
         return DenseTensor(np.ma.array(ones, mask=~observed))
 
     def listed_keys(self, unlisted: str = "missing") -> tuple[Keys, Keys]:
