@@ -1,11 +1,11 @@
 """Bad values for every parameter of every public name: each call must end in a result or in one sentence.
 
-``list_cases()`` finds the public names by itself: whatever ``tensorm.__all__`` and the reference pages name, their
-public methods, and every option of every command. A required parameter gets a good value by its name, so a new
-one fails here until GOOD knows it.
+``list_cases()`` finds the public names by itself: whatever ``tensorm.__all__`` and the reference pages name,
+their public methods, and every option of every command. A required parameter gets a good value by its name,
+so a new one fails here until GOOD knows it.
 
-    python tests/hostile/api.py            # all calls, some minutes
-    python tests/hostile/api.py plot       # those whose text matches
+    PYTHONPATH=src:tests python -m hostile.api            # all calls, some minutes
+    PYTHONPATH=src:tests python -m hostile.api plot       # those whose text matches
 """
 
 from __future__ import annotations
@@ -28,11 +28,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-os.environ |= {"MPLBACKEND": "Agg", "TENSORM_DATA": "/no/such/folder"}  # nothing is downloaded
-sys.path[:0] = [] if "hostile" in sys.modules else [str(Path(__file__).parents[1])]
-
 import click
-import matplotlib.pyplot  # noqa: F401 - it looks for fonts, with another program, at its first import
+import matplotlib.pyplot
 import numpy as np
 from click.testing import CliRunner
 
@@ -42,6 +39,8 @@ from tensorm import baselines, datasets
 from tensorm.cli import main
 from tensorm.report import associations, describe, metadata, plots, selection
 
+matplotlib.pyplot.switch_backend("Agg")  # its first import looks for fonts, with another program
+os.environ["TENSORM_DATA"] = "/no/such/folder"  # nothing is downloaded
 QUICK: dict[str, Any] = {"n_components": 2, "n_chains": 1, "n_draws": 4, "burn_in": 2, "random_state": 0}
 BAD: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
@@ -73,7 +72,10 @@ BAD: dict[str, Callable[[], Any]] = {
     "huge array": lambda: np.broadcast_to(np.int8(0), (10**6,) * 3),
 }
 TEXTS = {
-    **{name: name for name in ("nan", "inf", "-1", "0", "1000000000", "1" + "0" * 30, "1e308", "nix", "1,2", "=")},
+    **{
+        name: name
+        for name in ("nan", "inf", "-1", "0", "1000000000", "1" + "0" * 30, "1e308", "nix", "1,2", "=")
+    },
     "empty": "",
     "lone surrogate": "\udc80",
     "escape": "\x1b[31mred",
@@ -86,7 +88,15 @@ INSIDE = {  # the sampler's side of the protocol, and constructors of results: n
     *("update_factor", "update_tied", "counts", "confusion", "times_counted", "cached", "compact", "arrays"),
     *("from_arrays", "from_cells", "from_listing", "from_traces", "of_layout", "miniature", "fingerprint"),
     *("choose_mask", "split", "split_listed", "sample_ones", "sample_slices", "ones_at", "known_keys"),
-    *("listed_keys", "check_mirrored", "with_threads", "tied", "digest", "get_metadata_routing", "check_tensor"),
+    *(
+        "listed_keys",
+        "check_mirrored",
+        "with_threads",
+        "tied",
+        "digest",
+        "get_metadata_routing",
+        "check_tensor",
+    ),
     *("set_output", "set_fit_request", "set_predict_request", "set_predict_proba_request"),
     *("set_transform_request", "set_score_request", "get_params", "set_params"),  # scikit-learn's own
     *("count", "index"),  # of tuples
@@ -202,7 +212,9 @@ def _doors() -> Iterator[tuple[str, Callable[..., Any], dict[str, Callable[[], A
 def _public() -> Iterator[tuple[str, Any]]:
     for name in tensorm.__all__:
         thing = getattr(tensorm, name)
-        if callable(thing) and not (inspect.isclass(thing) and issubclass(thing, (Exception, tensorm.DaskTensor))):
+        if callable(thing) and not (
+            inspect.isclass(thing) and issubclass(thing, (Exception, tensorm.DaskTensor))
+        ):
             yield name, thing
     for module in (baselines, datasets, plots):
         yield from ((f"{module.__name__}.{name}", getattr(module, name)) for name in module.__all__)

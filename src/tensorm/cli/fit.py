@@ -14,6 +14,7 @@ import click
 from tensorm.cli import options
 from tensorm.cli.folders import METADATA, read_mapping, starting
 from tensorm.cli.groups import main, name_options, quietly, say
+from tensorm.data.checks import short
 from tensorm.data.files import ARRAYS
 from tensorm.data.text import kind_of
 from tensorm.estimator.load import resume
@@ -33,7 +34,7 @@ def components(value: str) -> int | str:
     if value == "auto":
         return value
     if not value.isdigit() or int(value) < 1:
-        raise click.BadParameter(f"{value!r} is neither auto nor a number of at least 1")
+        raise click.BadParameter(f"{short(value)} is neither auto nor a number of at least 1")
     return int(value)
 
 

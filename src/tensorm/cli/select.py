@@ -9,6 +9,7 @@ import click
 
 from tensorm.cli import options
 from tensorm.cli.groups import main, quietly, say
+from tensorm.data.checks import short
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.select import METHODS, select_components
 
@@ -21,7 +22,7 @@ def candidates(value: str) -> list[int]:
             return list(range(first, last + 1))
         return [int(part) for part in value.split(",")]
     except ValueError:
-        raise click.BadParameter(f"{value!r} is not a list of numbers; write 1-10 or 2,4,8") from None
+        raise click.BadParameter(f"{short(value)} is not a list of numbers; write 1-10 or 2,4,8") from None
 
 
 @main.command("select")

@@ -20,9 +20,7 @@ MOST_STORED = 2**40  # of an array in memory; more are in one that repeats itsel
 MANY = 10**6  # repeats of anything that takes time
 
 
-def check_count(
-    name: str, value: Any, minimum: int, otherwise: str = "", most: int | None = None
-) -> int:
+def check_count(name: str, value: Any, minimum: int, otherwise: str = "", most: int | None = None) -> int:
     """Return ``value`` as an int, or raise unless it is an integer of at least ``minimum``, at most ``most``.
 
     ``otherwise`` ends the message: what else may be given.
@@ -133,7 +131,7 @@ def check_mask(mask: Any, shape: Sequence[int]) -> Bits:
     """Return a mask of cells as an array, or raise unless it is Boolean and has the shape of X."""
     array = as_array("mask", mask)
     if array.dtype != np.bool_ or array.shape != tuple(shape):
-        wanted = f"give Booleans of shape {tuple(shape)}, the shape of X"
+        wanted = f"give Booleans of the shape of X, {tuple(shape)}"
         raise InputError(f"mask has shape {array.shape} and dtype {array.dtype}; {wanted}.")
     return array
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from tensorm.errors import FileError
@@ -78,7 +77,7 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     InputError
         When X has other cells than the run began with.
     """
-    folder = Path(run_dir)
+    folder = as_path(run_dir, "run_dir")
     if find_file(folder, FIT) is not None:
         model, selection = load(folder), Selection.read(folder)
         if selection is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorm.data.checks import (
+    MANY,
     check_beta,
     check_bits,
     check_choice,
@@ -45,7 +46,9 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
         _refuse_columns("factor_prior", settings.factor_prior)
     else:
         L = check_count("n_components", given, 1, ", or 'auto'")
-    n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
+    n_chains, n_draws = (
+        check_count(name, getattr(settings, name), 1, most=MANY) for name in ("n_chains", "n_draws")
+    )
     check_choice("noise", settings.noise, ("symmetric", "asymmetric"))
     check_choice("noise_update", settings.noise_update, ("sample", "map"))
     check_choice("flips", settings.flips, tuple(FLIPS))
@@ -66,7 +69,7 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     else:
         init = check_tables("init", init, tensor.shape, L, check_bits)
     automatic = isinstance(burn_in, str) and burn_in == AUTO
-    sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'")
+    sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'", MANY)
     return Plan(target, n_draws, sweeps, init)
 
 

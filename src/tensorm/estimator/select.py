@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tensorm.data.checks import check_choice, check_count, check_number
+from tensorm.data.checks import check_choice, check_count, check_number, short
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine, warn_if_stopped
 from tensorm.estimator.plan import make_plan, make_tensor
@@ -27,6 +27,7 @@ from tensorm.tensors.threads import count_threads
 
 METHODS = ("posterior", "occam", "cv", "mdl")
 N_SPLITS = 5
+MOST_REPEATS = 1000
 MOST_CANDIDATES = 12  # that are tried when none are given
 
 
@@ -106,12 +107,12 @@ def select_components(
     check_choice("method", method, METHODS)
     check_choice("scoring", scoring, tuple(NAMES))
     if not isinstance(estimator, TensOrMachine | None):
-        raise InputError(f"estimator is {estimator!r}; give a TensOrMachine, or leave it out.")
+        raise InputError(f"estimator is {short(estimator)}; give a TensOrMachine, or leave it out.")
     settings = TensOrMachine() if estimator is None else clone(estimator)
     tensor = pick_storage(make_tensor(X, settings.symmetric))
     numbers = check_candidates(candidates, tensor)
     repeats = N_SPLITS if method == "cv" else N_CHAINS
-    repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)
+    repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1, most=MOST_REPEATS)
     given = settings.symmetric if symmetric is None else symmetric
     mirrored = check_symmetric(given, tensor.modes, tensor.shape)
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
@@ -164,7 +165,7 @@ def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:
         return None
     example = "give increasing numbers, as in range(1, 16)"
     if isinstance(candidates, (str, bytes)) or not isinstance(candidates, (Sequence, np.ndarray)):
-        raise InputError(f"candidates is {candidates!r}; {example}.")
+        raise InputError(f"candidates is {short(candidates)}; {example}.")
     if len(candidates) == 0:
         raise InputError(f"candidates is empty; {example}.")
     numbers = [check_count(f"candidates[{i}]", number, 1) for i, number in enumerate(candidates)]

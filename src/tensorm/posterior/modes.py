@@ -18,7 +18,8 @@ from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
 
 Groups = Mapping[Any, npt.ArrayLike]
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def of_posterior(function: Callable[P, R]) -> Callable[P, R]:

@@ -109,7 +109,8 @@ class Associations:
 
     def below(self, q: float = 0.05) -> tuple[Association, ...]:
         """Return the pairs whose q is at most this."""
-        return tuple(row for row in self.rows if row.q <= q)
+        limit = check_number("q", q)
+        return tuple(row for row in self.rows if row.q <= limit)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return the pairs as a pandas table; fields of groups are missing for numbers, and vice versa."""

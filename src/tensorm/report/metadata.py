@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import as_array, check_mapping, check_mode, check_text, short
+from tensorm.data.checks import as_array, check_mapping, check_mode, check_text
 from tensorm.data.coordinates import Place
 from tensorm.data.inputs import is_a
 from tensorm.errors import InputError

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from tensorm.errors import FileError
+from tensorm.errors import FileError, InputError
 from tensorm.report.plots.style import COLOURS, LINE, name_axes, new_axes
-from tensorm.storage.files import replace_file
+from tensorm.storage.files import as_path, replace_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,31 +108,32 @@ class Selection:
 
     @classmethod
     def from_json(cls, text: str) -> Selection:
-        """Undo ``to_json``; raises ValueError if that is not what the text came from."""
-        form, unknown = json.loads(text), cast(Any, math.nan)
+        """Undo ``to_json``; raises InputError if that is not what the text came from."""
+        unknown = cast(Any, math.nan)
         try:
+            form = json.loads(text)
             table = tuple(Trial(**row) for row in form.pop("table"))
             candidates = tuple(
                 Candidate(**{name: unknown if part is None else part for name, part in row.items()})
                 for row in form.pop("candidates")
             )
             return cls(table=table, candidates=candidates, **form)
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError("no selection") from error
+        except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
+            raise InputError("The text is not a selection; give what to_json returned.") from error
 
     def write(self, folder: Path) -> None:
         """Write it into the folder of a run."""
-        replace_file(folder / NAME, self.to_json().encode())
+        replace_file(as_path(folder, "folder") / NAME, self.to_json().encode())
 
     @classmethod
     def read(cls, folder: Path) -> Selection | None:
         """Return what ``write`` left in a folder, or None; raises FileError if it is damaged."""
-        path = folder / NAME
+        path = as_path(folder, "folder") / NAME
         if not path.exists():
             return None
         try:
             return cls.from_json(path.read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             raise FileError(f"{path} is damaged; delete it to continue without it.") from error
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -10,6 +10,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from tensorm.data.checks import short
 from tensorm.errors import FileError
 
 FilePath = str | os.PathLike[str]
@@ -52,20 +53,19 @@ def open_file(path: Path) -> BufferedReader:
 
 def make_folder(folder: FilePath) -> Path:
     """Make a folder, and those around it, unless it exists; return its path."""
-    path = Path(folder)
+    path = as_path(folder, "run_dir")
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{path} cannot be created: {error.strerror}; give another run_dir.") from error
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be created: {_reason(error)}; give another run_dir.") from error
     return path
 
 
-def as_path(path: FilePath) -> Path:
-    """Return a path, or raise if it is none."""
-    try:
-        return Path(path)
-    except TypeError:
-        raise FileError(f"path is {quote(path)}; give the name of a file.") from None
+def as_path(path: Any, name: str = "path") -> Path:
+    """Return a path, or raise if it cannot be one."""
+    if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
+        raise FileError(f"{name} is {short(path)}; give the name of a file or folder.")
+    return Path(path)
 
 
 def quote(value: object) -> str:

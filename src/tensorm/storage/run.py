@@ -18,7 +18,7 @@ from tensorm.errors import FileError, InputError
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, reading, write_archive
 from tensorm.storage.chain import pack_target, read_target
-from tensorm.storage.files import FilePath, make_folder, open_file
+from tensorm.storage.files import FilePath, as_path, make_folder, open_file
 from tensorm.storage.fit import check_format, describe_file, pack_modes, read_modes
 from tensorm.storage.values import pack_settings, read_settings
 from tensorm.tensors.pick import NAMES, from_arrays
@@ -54,6 +54,7 @@ def start_run(folder: FilePath, run: Run) -> Path:
 
 def check_folder(folder: FilePath) -> Path:
     """Make a folder for a new run, or raise if that fails or it already holds a run."""
+    folder = as_path(folder, "run_dir")
     if find_file(folder, RUN) is not None:
         raise FileError(f"{folder} already holds a run; call tensorm.resume, or give another run_dir.")
     return make_folder(folder)

@@ -261,7 +261,9 @@ def plot_reconstruction(posterior: Posterior, X: Any, at: Mapping[Any, Any] | No
 def _find(posterior: Posterior, at: Mapping[Any, Any] | None) -> dict[int, int]:
     """Return the fixed index of each mode in ``at``, or raise unless two modes remain."""
     fixed = {}
-    for mode, index in check_mapping("at", at, "an index for some modes, such as {0: 3} for index 3 of mode 0").items():
+    for mode, index in check_mapping(
+        "at", at, "an index for some modes, such as {0: 3} for index 3 of mode 0"
+    ).items():
         k = check_mode(mode, posterior.modes)
         fixed[k] = check_index(index, posterior.modes[k], posterior.shape[k], posterior.labels[k])
     left = len(posterior.shape) - len(fixed)
