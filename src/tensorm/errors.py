@@ -15,14 +15,14 @@ def printable(text: str) -> str:
     return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-class Sentence(Exception):
+class PlainError(Exception):
     """A message for people, which may quote labels and names of files from strangers."""
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))
 
 
-class InputError(Sentence, ValueError):
+class InputError(PlainError, ValueError):
     """An argument is wrong; the message names it, shows its value and says what to give instead."""
 
 
@@ -30,5 +30,5 @@ class FileError(InputError):
     """A file cannot be read or written; the message names it and says what is wrong with it."""
 
 
-class ClusterError(Sentence, RuntimeError):
+class ClusterError(PlainError, RuntimeError):
     """A cluster does not answer; the message says which and how to continue."""

@@ -74,13 +74,13 @@ BAD: dict[str, Callable[[], Any]] = {
 TEXTS = {
     **{
         name: name
-        for name in ("nan", "inf", "-1", "0", "1000000000", "1" + "0" * 30, "1e308", "nix", "1,2", "=")
+        for name in ("nan", "inf", "-1", "0", "1000000000", "1" + "0" * 30, "1e308", "nix", "1,2", "=x")
     },
     "empty": "",
     "lone surrogate": "\udc80",
     "escape": "\x1b[31mred",
     "folder": tempfile.gettempdir(),
-    "long": "x" * 5000,
+    "long": "x" * 300,
     "mode=nix": "i=nix.csv",
 }
 SENSELESS = {"self", "y", "client", "progress"}  # of no consequence, or a cluster's

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from hostile import api
 
 CALLS = 700
@@ -20,9 +21,17 @@ def test_bad_values_end_in_a_result_or_one_sentence(tmp_path: Path) -> None:
 def test_every_public_name_is_tried() -> None:
     doors = {case.door.removeprefix("tensorm.") for case in api.list_cases()}
     wanted = {"read", "load", "resume", "select_components", "TensOrMachine", "TensOrMachine.fit"}
-    wanted |= {"Posterior.predict_block", "report.plots.plot_slice", "baselines.BooleanALS.fit", "tensorm fit"}
+    wanted |= {
+        "Posterior.predict_block",
+        "report.plots.plot_slice",
+        "baselines.BooleanALS.fit",
+        "tensorm fit",
+    }
     assert wanted <= doors
-    assert {case.parameter for case in api.list_cases() if case.door == "TensOrMachine.fit"} == {"X", "run_dir"}
+    assert {case.parameter for case in api.list_cases() if case.door == "TensOrMachine.fit"} == {
+        "X",
+        "run_dir",
+    }
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import GREEDY, DenseTensor, Rule, Stream, Tensor
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.memory import check_fits
 from tensorm.tensors.threads import count_threads
 
 
@@ -129,6 +130,7 @@ class BooleanALS(Baseline):
         check_choice("missing", self.missing, ("ignore", "zero"))
         rng = check_generator(self.random_state)
         threads, tensor = count_threads(self.n_jobs), read_tensor(X)
+        check_fits(f"n_components is {L:,}: its factors take", 8 * L * sum(tensor.shape), "give fewer")
         if self.missing == "zero":
             tensor = DenseTensor(np.concatenate([ones for _, ones, _ in tensor.blocks()]))
         tensor = tensor.with_threads(threads)

@@ -163,7 +163,7 @@ def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> Non
     say("")
     for text in model.describe(groups_of(posterior, read_mapping(folder / METADATA)), MOST):
         say(text, bold=r"^Components? \d+")
-    say(f"\n{name_options(model.diagnostics_.verdict)}")
+    say(f"\n{name_options(model.diagnostics_.conclusion)}")
     say(f"Saved the fit in {folder}. To see it in a browser:  tensorm report {folder}")
     say(f'To use it in Python:  tensorm.load("{folder}")')
 
@@ -184,5 +184,5 @@ def _summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, A
         "reason": None if selection is None else selection.reason,
         "noise": model.noise_,
         "components": components,
-        "verdict": model.diagnostics_.verdict,
+        "conclusion": model.diagnostics_.conclusion,
     }

@@ -44,7 +44,7 @@ def load(path: str | os.PathLike[str]) -> TensOrMachine:
         advice = "give the run_dir of a fit"
         if find_file(place, RUN) is not None:
             advice = f"finish it with tensorm.resume({str(path)!r})"
-        raise FileError(f"{path} holds no finished fit; {advice}.")
+        raise FileError(f"{path} contains no finished fit; {advice}.")
     fit = read_fit(file, TensOrMachine._get_param_names())
     model = TensOrMachine(**fit.settings)
     if isinstance(model.n_jobs, int) and model.n_jobs > MOST_JOBS:  # the one setting that acts without a fit

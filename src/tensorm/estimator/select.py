@@ -77,7 +77,7 @@ def select_components(
     run_dir : path, optional
         A folder in which finished trials are kept. The same call continues from them after Ctrl-C or a power
         cut; a call with other cells or settings is refused. Without a folder, Ctrl-C leaves a choice that
-        rests on what was found by then, with a warning.
+        is based on what was found by then, with a warning.
     n_jobs : int or None, default None
         Threads; None for one per available processor core. The choice does not depend on it.
     random_state : int, RandomState or None, default 0
