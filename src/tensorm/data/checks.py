@@ -16,7 +16,7 @@ from tensorm.errors import InputError
 
 Bits = npt.NDArray[np.bool_]
 LARGEST = 1e12  # of a Beta's two numbers, which count cells
-MOST_STORED = 2**40  # of an array in memory; more are in one that repeats itself (``numpy.broadcast_to``)
+MOST_STORED = 2**40  # numbers of an array in memory
 MANY = 10**6  # repeats of anything that takes time
 
 
@@ -68,7 +68,9 @@ def check_probability(name: str, value: Any) -> float | npt.NDArray[np.float64]:
     """Return a number as a float, anything else as a float array, or raise unless all are in [0, 1]."""
     if value is None or isinstance(value, (bool, np.bool_, str)):
         raise InputError(f"{name} is {short(value)}; give a probability between 0 and 1.")
-    array = as_numbers(name, value, "give probabilities between 0 and 1").astype(np.float64, copy=False)
+    array = as_numbers(name, value, "give probabilities between 0 and 1")
+    _refuse_repeated(name, array)
+    array = array.astype(np.float64, copy=False)
     bad = ~((array >= 0) & (array <= 1))  # NaN is neither
     if array.ndim == 0 and bad:
         raise InputError(f"{name} is {array}; give a probability between 0 and 1.")
@@ -92,14 +94,17 @@ def check_beta(name: str, value: Any) -> tuple[float, float]:
         a, b = (float(number) for number in value)
     except (TypeError, ValueError, OverflowError):
         a = b = math.nan
-    if not (0 < a <= LARGEST and 0 < b <= LARGEST):
-        raise InputError(f"{name} is {short(value)}; give two positive numbers, at most {LARGEST:g} each.")
+    if not (0 < a < math.inf and 0 < b < math.inf):
+        raise InputError(f"{name} is {short(value)}; give two positive numbers.")
+    if max(a, b) > LARGEST:
+        raise InputError(f"{name} is {short(value)}; give numbers of at most {LARGEST:,.0f}.")
     return a, b
 
 
 def check_bits(name: str, values: Any) -> Bits:
     """Return values of 0 and 1 as a new Boolean array, or raise if there are others."""
     array = as_numbers(name, values, "give only 0 and 1")
+    _refuse_repeated(name, array)
     ones, missing, bad = read_bits(array, None)
     bad = bad if missing is None or bad is not None else _first(missing)
     if bad is not None:
@@ -210,8 +215,6 @@ def as_array(name: str, value: Any) -> npt.NDArray[Any]:
         if isinstance(value, (list, tuple)):
             raise InputError(f"{name} has lists of different lengths; make them equally long.") from error
         array = np.empty((), object)
-    if array.size > MOST_STORED:
-        raise InputError(f"{name} has shape {array.shape}; give an array of at most {MOST_STORED:,} cells.")
     return array
 
 
@@ -246,6 +249,12 @@ def read_bits(cells: npt.NDArray[Any], mask: Bits | None) -> tuple[Bits, Bits | 
         ones &= ~missing
         wrong = None if wrong is None else wrong & ~missing
     return ones, missing, None if wrong is None or not wrong.any() else _first(wrong)
+
+
+def _refuse_repeated(name: str, array: npt.NDArray[Any]) -> None:
+    """Raise if an array can only be so large because it repeats itself (``numpy.broadcast_to``)."""
+    if array.size > MOST_STORED:
+        raise InputError(f"{name} has shape {array.shape}; give at most {MOST_STORED:,} numbers.")
 
 
 def _first(bits: Bits) -> tuple[int, ...]:

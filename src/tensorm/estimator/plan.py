@@ -46,15 +46,15 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
         _refuse_columns("factor_prior", settings.factor_prior)
     else:
         L = check_count("n_components", given, 1, ", or 'auto'")
-    n_chains, n_draws = (
-        check_count(name, getattr(settings, name), 1, most=MANY) for name in ("n_chains", "n_draws")
-    )
+    n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
     check_choice("noise", settings.noise, ("symmetric", "asymmetric"))
     check_choice("noise_update", settings.noise_update, ("sample", "map"))
     check_choice("flips", settings.flips, tuple(FLIPS))
     check_choice("order", settings.order, ("random", "fixed"))
     check_observed(tensor)
     check_room(tensor.shape, L, n_chains, n_draws)
+    check_count("n_chains", n_chains, 1, most=MANY)
+    check_count("n_draws", n_draws, 1, most=MANY)
     target = Target(
         n_components=L,
         noise=MODELS[settings.noise, settings.noise_update](*check_beta("noise_prior", settings.noise_prior)),
