@@ -78,7 +78,7 @@ class Selection:
     score_name : str
         What the scores are.
     complete : bool
-        Whether the choice was completed; False if Ctrl-C stopped it and it is based on what was found by then.
+        Whether the choice was completed; if Ctrl-C stopped it, it is based on what was found by then.
     """
 
     method: str
