@@ -8,7 +8,7 @@ import pytest
 
 from hostile import api
 
-CALLS = 700
+CALLS = 400
 
 
 def test_bad_values_end_in_a_result_or_one_sentence(tmp_path: Path) -> None:
