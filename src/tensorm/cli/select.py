@@ -10,6 +10,7 @@ import click
 from tensorm.cli import options
 from tensorm.cli.groups import main, quietly, say
 from tensorm.data.checks import short
+from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.select import METHODS, select_components
 
@@ -60,7 +61,10 @@ def select_command(file: Path, as_json: bool, quiet: bool, **given: Any) -> None
     )
     if given["plot"] is not None:
         figure: Any = found.plot().figure
-        figure.savefig(given["plot"], dpi=110)
+        try:
+            figure.savefig(given["plot"], dpi=110)
+        except ValueError as error:
+            raise InputError(f"--plot is {given['plot']}; give a name that ends in .png or .pdf.") from error
     if as_json:
         click.echo(found.to_json())
     else:
