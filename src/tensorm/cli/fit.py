@@ -15,6 +15,7 @@ import click
 from tensorm.cli import options
 from tensorm.cli.folders import read_tables, starting
 from tensorm.cli.groups import main, name_options, quietly, say
+from tensorm.data.checks import short
 from tensorm.data.files import ARRAYS
 from tensorm.data.text import kind_of
 from tensorm.estimator.load import resume
@@ -36,7 +37,7 @@ def components(value: str) -> int | str:
     if value == "auto":
         return value
     if not value.isdigit() or int(value) < 1:
-        raise click.BadParameter(f"{value!r} is neither auto nor a number of at least 1")
+        raise click.BadParameter(f"{short(value)} is neither auto nor a number of at least 1")
     return int(value)
 
 
@@ -174,7 +175,7 @@ def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> Non
     say("")
     for text in model.describe(groups_of(posterior, read_tables(folder)), MOST):
         say(text, bold=r"^Components? \d+")
-    say(f"\n{name_options(model.diagnostics_.verdict)}")
+    say(f"\n{name_options(model.diagnostics_.conclusion)}")
     if find_file(folder, FIT) is None:
         say(f"Stopped before the end; continue with:  tensorm resume {folder}")
         return
@@ -198,5 +199,5 @@ def _summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, A
         "reason": None if selection is None else selection.reason,
         "noise": model.noise_,
         "components": components,
-        "verdict": model.diagnostics_.verdict,
+        "conclusion": model.diagnostics_.conclusion,
     }

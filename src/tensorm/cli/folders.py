@@ -57,7 +57,7 @@ def load_finished(folder: Path) -> TensOrMachine:
     if find_file(folder, FIT) is None:
         unfinished = find_file(folder, RUN) is not None
         advice = f"finish it with: tensorm resume {folder}" if unfinished else "run: tensorm fit"
-        raise FileError(f"{folder} holds no finished fit; {advice}.")
+        raise FileError(f"{folder} contains no finished fit; {advice}.")
     return load(folder)
 
 

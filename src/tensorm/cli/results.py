@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -13,7 +14,7 @@ import click
 import numpy as np
 
 from tensorm.cli import folders, options
-from tensorm.cli.groups import main, quietly, say
+from tensorm.cli.groups import main, printable_lines, quietly, say
 from tensorm.data.checks import check_mode
 from tensorm.data.read import open_table
 from tensorm.errors import InputError
@@ -22,6 +23,9 @@ from tensorm.report.metadata import share_metadata
 from tensorm.report.selection import Selection
 from tensorm.storage.files import replace_file
 from tensorm.storage.owner import owning
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a cell of a spreadsheet begins to compute
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @main.command("report")
@@ -68,6 +72,8 @@ def predict_command(
 ) -> None:
     """Print the probability that cells are 1, as CSV.
 
+    Labels that a spreadsheet would take for formulas get an apostrophe in front, such as '=1+1.
+
     \b
     Examples:
       tensorm predict runs/ward --cells pairs.csv --out probabilities.csv
@@ -85,12 +91,22 @@ def predict_command(
         p, names = _predict_table(model.posterior_, cells)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*model.modes_, "probability"])
-    writer.writerows([*cell, f"{chance:.4f}"] for cell, chance in zip(names, p, strict=True))
-    if out is None:
-        sys.stdout.write(text.getvalue())
+    writer.writerow([*map(unlike_formula, model.modes_), "probability"])
+    for cell, chance in zip(names, p, strict=True):
+        writer.writerow([*map(unlike_formula, cell), f"{chance:.4f}"])
+    table = text.getvalue().encode(errors="backslashreplace")
+    if out is not None:
+        replace_file(out, table)
     else:
-        replace_file(out, text.getvalue().encode())
+        click.echo(printable_lines(table.decode()) if sys.stdout.isatty() else table, nl=False)
+
+
+def unlike_formula(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula: with an apostrophe before =, + and the like.
+
+    Numbers stay as they are, negative ones too.
+    """
+    return f"'{text}" if text.startswith(FORMULA) and not NUMBER.fullmatch(text) else text
 
 
 def _predict_table(posterior: Posterior, path: Path) -> tuple[Floats, tuple[tuple[str, ...], ...]]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import Bits, as_numbers, check_label_array, read_bits
+from tensorm.data.checks import Bits, as_numbers, check_label_array, read_bits, short
 from tensorm.errors import InputError
 
 Labels = tuple[npt.NDArray[Any] | None, ...]
@@ -212,13 +212,15 @@ def check_names(
     K = len(shape)
     for what, given in (("modes", modes), ("labels", labels)):
         if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray, type(None))):
-            raise InputError(f"{what} is {given!r}; give a list with an entry for each of the {K} modes.")
-    names = tuple(f"mode {k}" for k in range(K)) if modes is None else tuple(str(mode) for mode in modes)
+            raise InputError(
+                f"{what} is {short(given)}; give a list with an entry for each of the {K} modes."
+            )
+    names = tuple(f"mode {k}" for k in range(K)) if modes is None else tuple(map(str, modes[: K + 1]))
     if len(names) != K or len(set(names)) != K:
-        raise InputError(f"modes is {names}; give {K} different names.")
+        raise InputError(f"modes is {short(names)}; give {K} different names.")
+    if labels is not None and len(labels) != K:
+        raise InputError(f"labels has length {len(labels)}; give {K} arrays, one for each mode, or None.")
     lists = (None,) * K if labels is None else tuple(labels)
-    if len(lists) != K:
-        raise InputError(f"labels has length {len(lists)}; give {K} arrays, one for each mode, or None.")
     try:
         arrays = tuple(None if array is None else np.asarray(array) for array in lists)
     except ValueError:  # lists of lists

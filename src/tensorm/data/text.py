@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 def kind_of(path: Path) -> str:
     """Return the ending of a file's name; of a text file, which may be compressed, without .gz."""
-    kind, inner = path.suffix.lower(), path.with_suffix("").suffix.lower()
+    kind, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
     return inner if kind == ".gz" and inner in SEPARATORS else kind
 
 

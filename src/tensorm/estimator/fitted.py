@@ -202,7 +202,7 @@ class FittedModel(TransformerMixin, BaseEstimator):
 
     @property
     def diagnostics_(self) -> Diagnostics:
-        """How the chains compare and how well they have mixed, with a verdict; computed on each access."""
+        """How the chains compare and how well they have mixed, with a conclusion; computed on each access."""
         return diagnose(self._fitted)
 
     def summary(self) -> None:

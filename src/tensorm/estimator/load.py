@@ -19,8 +19,7 @@ from tensorm.storage.fit import read_fit
 from tensorm.storage.owner import owning
 from tensorm.storage.run import FIT, RUN, digest_run, find_file, find_run, open_run
 from tensorm.tensors import Tensor, read
-
-MOST_AT_ONCE = 4096  # threads or chains that a file may ask for
+from tensorm.tensors.threads import MOST_JOBS
 
 
 def load(path: str | os.PathLike[str]) -> TensOrMachine:
@@ -50,7 +49,7 @@ def load(path: str | os.PathLike[str]) -> TensOrMachine:
         advice = "give the run_dir of a fit"
         if find_file(place, RUN) is not None:
             advice = f"finish it with tensorm.resume({str(path)!r})"
-        raise FileError(f"{path} holds no finished fit; {advice}.")
+        raise FileError(f"{path} contains no finished fit; {advice}.")
     run = digest_run(place) if place.is_dir() and (place / RUN).exists() else None
     fit = read_fit(file, TensOrMachine._get_param_names(), run)
     model = TensOrMachine(**fit.settings)
@@ -83,7 +82,7 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     InputError
         When X has other cells than the run began with.
     """
-    folder = as_path(run_dir)
+    folder = as_path(run_dir, "run_dir")
     if find_file(folder, FIT) is None:
         find_run(folder)
         with owning(folder):
@@ -110,5 +109,5 @@ def _check_counts(model: TensOrMachine, path: Path) -> None:
     """Raise if a file asks for more threads or chains than anybody uses; memory is checked later."""
     for name in ("n_jobs", "n_chains"):
         count = getattr(model, name)
-        if isinstance(count, int) and count > MOST_AT_ONCE:
-            raise FileError(f"{path} cannot be read: {name} is {quote(count)}, more than {MOST_AT_ONCE}.")
+        if isinstance(count, int) and count > MOST_JOBS:
+            raise FileError(f"{path} cannot be read: {name} is {quote(count)}, more than {MOST_JOBS}.")

@@ -95,7 +95,7 @@ class TensOrMachine(FittedModel):
     contributions_ : tuple of Contribution
         What each component explains, explains alone and gets wrong, and what its removal would cost.
     diagnostics_ : Diagnostics
-        How the chains compare, R-hat, effective sample sizes, and a verdict.
+        How the chains compare, R-hat, effective sample sizes, and a conclusion.
     modes_, labels_ : tuple
         Names of the modes, and of their indices if the input had any.
     n_components_ : int
@@ -249,21 +249,21 @@ def warn_if_stopped(selection: Selection, stacklevel: int) -> None:
     """Warn if Ctrl-C cut a choice short."""
     if not selection.complete:
         number = f"{selection.best} component{'s' * (selection.best != 1)}"
-        told = f"Stopped by Ctrl-C: the choice of {number} rests on what was found by then."
+        told = f"Stopped by Ctrl-C: the choice of {number} is based on what was found by then."
         warnings.warn(told, RuntimeWarning, stacklevel=stacklevel)
 
 
 def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
-    """Warn if the fit rests on less than was asked for."""
+    """Warn if the fit is based on less than was asked for."""
     unsettled = [trace for trace in traces if not trace.settled]
     if interrupted:
         made = f"{sum(map(len, traces))} draws from {len(traces)} of {n_chains} chains"
         unsure = ", made before burn-in was over" if unsettled else ""
-        told = f"Stopped by Ctrl-C: this fit rests on {made}{unsure}."
+        told = f"Stopped by Ctrl-C: this fit is based on {made}{unsure}."
         warnings.warn(told, RuntimeWarning, stacklevel=4)
     elif unsettled:
         told = (
             f"The log-likelihood of {len(unsettled)} of {n_chains} chains was still rising after "
-            f"{unsettled[0].burn_in} sweeps of burn-in; give burn_in a larger number."
+            f"{unsettled[0].burn_in} sweeps of burn-in; increase burn_in."
         )
         warnings.warn(told, ConvergenceWarning, stacklevel=4)

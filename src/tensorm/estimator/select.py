@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tensorm.data.checks import check_choice, check_count, check_number
+from tensorm.data.checks import check_choice, check_count, check_number, short
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine, warn_if_stopped
 from tensorm.estimator.plan import make_plan, make_tensor
@@ -30,6 +30,7 @@ from tensorm.tensors.threads import count_threads
 
 METHODS = ("posterior", "occam", "cv", "mdl")
 N_SPLITS = 5
+MOST_REPEATS = 1000
 MOST_CANDIDATES = 12  # that are tried when none are given
 
 
@@ -79,7 +80,7 @@ def select_components(
     run_dir : path, optional
         A folder in which finished trials are kept. The same call continues from them after Ctrl-C or a power
         cut; a call with other cells or settings is refused. Without a folder, Ctrl-C leaves a choice that
-        rests on what was found by then, with a warning.
+        is based on what was found by then, with a warning.
     n_jobs : int or None, default None
         Threads; None for one per available processor core. The choice does not depend on it.
     random_state : int, RandomState or None, default 0
@@ -109,12 +110,12 @@ def select_components(
     check_choice("method", method, METHODS)
     check_choice("scoring", scoring, tuple(NAMES))
     if not isinstance(estimator, TensOrMachine | None):
-        raise InputError(f"estimator is {estimator!r}; give a TensOrMachine, or leave it out.")
+        raise InputError(f"estimator is {short(estimator)}; give a TensOrMachine, or leave it out.")
     settings = TensOrMachine() if estimator is None else clone(estimator)
     tensor = pick_storage(make_tensor(X, settings.symmetric))
     numbers = check_candidates(candidates, tensor)
     repeats = N_SPLITS if method == "cv" else N_CHAINS
-    repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)
+    repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1, most=MOST_REPEATS)
     given = settings.symmetric if symmetric is None else symmetric
     mirrored = check_symmetric(given, tensor.modes, tensor.shape)
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
@@ -168,7 +169,7 @@ def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:
         return None
     example = "give increasing numbers, as in range(1, 16)"
     if isinstance(candidates, (str, bytes)) or not isinstance(candidates, (Sequence, np.ndarray)):
-        raise InputError(f"candidates is {candidates!r}; {example}.")
+        raise InputError(f"candidates is {short(candidates)}; {example}.")
     if len(candidates) == 0:
         raise InputError(f"candidates is empty; {example}.")
     numbers = [check_count(f"candidates[{i}]", number, 1) for i, number in enumerate(candidates)]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from tensorm.errors import FileError
+from tensorm.errors import FileError, InputError
 from tensorm.report.plots.style import COLOURS, LINE, name_axes, new_axes
-from tensorm.storage.files import read_json, replace_file
+from tensorm.storage.files import as_path, read_json, replace_file
 from tensorm.storage.run import digest_run
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Selection:
     score_name : str
         What the scores are.
     complete : bool
-        Whether the choice came to its end; False if Ctrl-C stopped it and it rests on what was found by then.
+        Whether the choice was completed; if Ctrl-C stopped it, it is based on what was found by then.
     """
 
     method: str
@@ -110,8 +110,11 @@ class Selection:
 
     @classmethod
     def from_json(cls, text: str) -> Selection:
-        """Undo ``to_json``; raises ValueError if that is not what the text came from."""
-        return cls._from_form(json.loads(text))
+        """Undo ``to_json``; raises InputError if that is not what the text came from."""
+        try:
+            return cls._from_form(json.loads(text))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError("The text is not a selection; give what to_json returned.") from error
 
     @classmethod
     def _from_form(cls, form: Any) -> Selection:
@@ -135,7 +138,7 @@ class Selection:
     def write(self, folder: Path, run: str) -> None:
         """Write it into the folder of a run with this digest."""
         form = {"run": run, **json.loads(self.to_json())}
-        replace_file(folder / NAME, json.dumps(form, indent=1).encode())
+        replace_file(as_path(folder, "folder") / NAME, json.dumps(form, indent=1).encode())
 
     @classmethod
     def read(cls, folder: Path) -> Selection | None:
@@ -146,7 +149,7 @@ class Selection:
         FileError
             When it is damaged, or belongs to another run.
         """
-        path, remedy = folder / NAME, "delete it to continue without it"
+        path, remedy = as_path(folder, "folder") / NAME, "delete it to continue without it"
         form = read_json(path, remedy)
         if not form:
             return None

@@ -2,7 +2,7 @@
 
 Both start with more components than are needed (occam.py); the posterior then lets components come and go
 (counting.py). Without candidates, the number to start with is doubled until a quarter of it is left over, or
-LARGEST_NUMBER are reached. Ctrl-C leaves a choice that rests on what the chains had found by then.
+LARGEST_NUMBER are reached. Ctrl-C leaves a choice that is based on what the chains had found by then.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tensorm.tensors.protocol import Tensor
 FIRST_NUMBER, LARGEST_NUMBER, LEFT_OVER = 16, 128, 0.75
 N_CHAINS, N_DRAWS = 2, 200
 NONE = "No component explains more than the rate of ones alone does: this looks like noise."
-STOPPED = " Ctrl-C stopped the choice, so it rests on what was found by then."
+STOPPED = " Ctrl-C stopped the choice, so it is based on what was found by then."
 
 
 def choose_by_occam(

@@ -75,7 +75,8 @@ def choose_by_validation(
     if chosen == best:
         reason = f"{best} has the best {name}, {top}, and no fewer components come within one standard error."
     else:
-        reason = f"{chosen} is the fewest within one standard error of the best {name}, {top} with {best}."
+        reason = f"{chosen} is the smallest number within one standard error of the best {name}: "
+        reason += f"{top} with {best}."
     if chosen == candidates[-1] and len(candidates) > 1:
         reason += f" That is the largest candidate; more may be needed: try candidates beyond {chosen}."
     reason += STOPPED * (not complete)

@@ -14,6 +14,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from tensorm.data.checks import short
 from tensorm.errors import FileError
 from tensorm.tensors.memory import available_memory
 
@@ -74,7 +75,7 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
 
 def make_folder(folder: FilePath) -> Path:
     """Make a folder, and those around it, unless it exists; return its path."""
-    path = as_path(folder)
+    path = as_path(folder, "run_dir")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -82,12 +83,11 @@ def make_folder(folder: FilePath) -> Path:
     return path
 
 
-def as_path(path: FilePath) -> Path:
-    """Return a path, or raise if it is none."""
-    try:
-        return Path(path)
-    except TypeError:
-        raise FileError(f"path is {quote(path)}; give the name of a file.") from None
+def as_path(path: Any, name: str = "path") -> Path:
+    """Return a path, or raise if it cannot be one."""
+    if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
+        raise FileError(f"{name} is {short(path)}; give the name of a file or folder.")
+    return Path(path)
 
 
 def quote(value: object) -> str:

@@ -49,6 +49,7 @@ def start_run(folder: Path, run: Run) -> None:
 
 def check_folder(folder: FilePath) -> Path:
     """Make a folder for a new run, or raise if that fails or it already holds a run."""
+    folder = as_path(folder, "run_dir")
     if find_file(folder, RUN) is not None:
         raise FileError(f"{folder} already holds a run; call tensorm.resume, or give another run_dir.")
     return make_folder(folder)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.checks import check_mask
 from tensorm.data.inputs import Observations, observe
 from tensorm.errors import InputError
 from tensorm.kernels.dense import Packed, kernels
@@ -105,6 +106,7 @@ class DenseTensor(SlicedTensor):
         return cls(ones if observed is None else np.ma.array(ones, mask=~observed.reshape(shape)))
 
     def hide(self, mask: Bits) -> DenseTensor:
+        mask = check_mask(mask, self.shape)
         ((_, ones, observed),) = self.blocks(math.prod(self.shape))
         hidden = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
         hidden.modes, hidden.labels = self.modes, self.labels

@@ -28,6 +28,7 @@ from tensorm.data.zarr import open_array, read_slices
 from tensorm.errors import ClusterError, FileError, InputError
 from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.sparse import SparseTensor
+from tensorm.tensors.threads import MOST_JOBS
 from tensorm.tensors.workers import Workers
 
 TIMEOUT = 600.0
@@ -241,7 +242,7 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
         )
     settings: dict[str, Any] = {"address": scheduler}
     if workers is not None:
-        count = check_count("workers", workers, 1)
+        count = check_count("workers", workers, 1, most=MOST_JOBS)
         settings = {
             "n_workers": count,
             "threads_per_worker": max(1, (os.cpu_count() or 1) // count),
@@ -251,7 +252,7 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
         }
     try:
         client = distributed.Client(**settings)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, AssertionError) as error:  # it asserts that a port is one
         if scheduler is None:
             raise
         raise ClusterError(f"No scheduler answers at {scheduler}; check the address.") from error

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.checks import check_count, check_parts, check_range
 from tensorm.data.coordinates import key_of
 from tensorm.data.inputs import Labels
 from tensorm.errors import InputError
@@ -185,12 +186,7 @@ class Tensor(ABC):
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
         """Return a small tensor of the cells with these indices along each mode."""
-        if len(indices) != len(self.shape):
-            raise InputError(
-                f"indices has length {len(indices)}; give {len(self.shape)} arrays, one per mode."
-            )
-        sizes = zip(indices, self.shape, strict=True)
-        return self._take([check_range("indices", index, size) for index, size in sizes])
+        return self._take(check_parts(indices, self.shape))
 
     def _check(self, factors: Factors, mode: int, rows: Rows | None = None) -> Rows:
         """Return the rows of a mode, by default all; raise unless they and the factors fit this tensor."""
@@ -233,7 +229,7 @@ class Tensor(ABC):
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
         """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
-        step = max(1, max_cells // math.prod(self.shape[1:]))
+        step = max(1, check_count("max_cells", max_cells, 1) // math.prod(self.shape[1:]))
         for start in range(0, self.shape[0], step):
             stop = min(start + step, self.shape[0])
             yield slice(start, stop), *self._read_slices(start, stop)
@@ -271,6 +267,7 @@ class Tensor(ABC):
 
     def read_cells(self, indices: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int8]:
         """Return the cells with these indices along each mode: 0, 1, and MISSING where missing."""
+        indices = check_parts(indices, self.shape)
         cells = np.empty([len(index) for index in indices], np.int8)
         for where, ones, observed in self.take(indices).blocks():
             cells[where] = np.where(observed, ones, MISSING)
@@ -384,17 +381,6 @@ class Tensor(ABC):
 def every(size: int) -> Rows:
     """Return the numbers of all rows, the same array each time."""
     return np.arange(size)
-
-
-def check_range(name: str, numbers: Any, size: int) -> npt.NDArray[Any]:
-    """Return integers from 0 up to a size in an array of one dimension, or raise."""
-    found = np.asarray(numbers)
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        raise InputError(f"{name} has shape {found.shape} and dtype {found.dtype}; give a list of integers.")
-    if found.size and not (found.min() >= 0 and found.max() < size):
-        wrong = found[(found < 0) | (found >= size)][0]
-        raise InputError(f"{name} holds {wrong}; give integers from 0 to {size - 1}.")
-    return found.astype(np.intp, copy=False)
 
 
 def digest_arrays(*arrays: npt.NDArray[Any]) -> bytes:
