@@ -260,7 +260,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ),
         ("fit empty.parquet --out x", "empty.parquet holds no data"),
         ("fit zero.csv --out x", "line 3 of zero.csv holds a NUL character"),
-        ("fit zero.parquet --out x", r"column 'i' holds 'a\\x00', a label with a NUL character"),
+        ("fit zero.parquet --out x", r"column 'i' holds the label 'a\\x00', which has a NUL"),
         ("fit quote.csv --out x", "a quote is opened in line 2 and never closed"),
         (
             "fit colon.csv --modes i,j --out x",
@@ -276,7 +276,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "fit genes.csv --wide --components 9999999999 --out x/y",
             "--components is 9,999,999,999, ",
         ),
-        ("simulate --shape 9999999,9999999 --out x.npy", "Not enough memory"),
+        ("simulate --shape 9999999,9999999 --out x.npy", "these cells take 558,794.3 GB"),
         ("fit junk.npz --out x", "junk.npz cannot be read as arrays of numbers"),
         ("fit junk.nc --out x", "cannot be read as netCDF"),
         ("fit contacts.doc --out x", "Unsupported file type: contacts.doc"),

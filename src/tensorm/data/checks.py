@@ -77,7 +77,7 @@ def check_probability(name: str, value: Any) -> float | npt.NDArray[np.float64]:
         raise InputError(f"{name} is {short(value)}; give a probability between 0 and 1.")
     array = as_numbers(name, value, "give probabilities between 0 and 1")
     _refuse_repeated(name, array)
-    array = array.astype(np.float64, copy=False)
+    array = array.astype(np.float64)
     bad = ~((array >= 0) & (array <= 1))  # NaN is neither
     if array.ndim == 0 and bad:
         raise InputError(f"{name} is {array}; give a probability between 0 and 1.")
