@@ -81,9 +81,9 @@ def log_posterior(target: Target, state: State, log_likelihood: float) -> float:
     density at its estimate: it ranks states, but their frequencies in a chain do not follow it.
     """
     value = log_likelihood + float(target.noise.log_prior(state.noise))
-    for mode, bits in enumerate(state.factors.bits()):
+    for mode in range(len(state.factors)):
         if not (target.tied and mode == target.tied[1]):  # a shared factor counts once
-            value += target.prior.log_probability(mode, bits)
+            value += target.prior.log_probability(mode, state.factors)
     return value
 
 
