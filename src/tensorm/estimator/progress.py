@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn, track
 
 from tensorm.errors import printable
 from tensorm.sampler.sample import WINDOW, Plan, Step, Watch
@@ -85,22 +85,10 @@ def watching(n_chains: int, shown: bool, forecast: Forecast | None = None) -> It
         yield show
 
 
-@contextmanager
-def ticking(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    """Show one bar while the block runs; yields the function to call after each of the things to do."""
+def counting(what: str, total: int, shown: bool) -> Iterable[int]:
+    """Return the numbers below a total, to go through with a bar on the terminal."""
     console = _terminal() if shown else None
-    if console is None:
-        yield lambda: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, refresh_per_second=5) as progress:
-        bar = progress.add_task(what, total=total)
-        yield lambda: progress.advance(bar)
+    return track(range(total), what, console=console, transient=True, disable=console is None)
 
 
 @contextmanager

@@ -122,12 +122,6 @@ def both(typing, x, y):
 
 
 @intrinsic
-def either(typing, x, y):
-    """x | y."""
-    return x(x, y), lambda c, b, s, a: b.or_(a[0], a[1])
-
-
-@intrinsic
 def without(typing, x, y):
     """x & ~y."""
     return x(x, y), lambda c, b, s, a: b.and_(a[0], b.not_(a[1]))

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from tensorm.storage.chain import (
     read_trace,
 )
 from tensorm.storage.fit import check_format, describe_file
-from tensorm.storage.run import digest_run
 from tensorm.tensors.bits import words_for
 from tensorm.tensors.factors import Factors
 
@@ -63,11 +62,6 @@ class Checkpoints:
         for name in ("chain-*", "run", "fit"):  # all that a run writes
             for cut_short in folder.glob(f".{name}.tensorm.*.part"):  # killed while it wrote
                 cut_short.unlink(missing_ok=True)
-
-    @classmethod
-    def of_run(cls, folder: Path, shape: Sequence[int], target: Target) -> Self:
-        """Return the checkpoints of the run in a folder."""
-        return cls(folder, digest_run(folder), shape, target)
 
     def due(self, number: int) -> bool:
         """Whether it is time to write a chain down."""
