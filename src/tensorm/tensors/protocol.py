@@ -377,6 +377,11 @@ class Tensor(ABC):
                     )
 
 
+def pass_on(verb: str) -> Any:
+    """Return a method that asks ``self.tensor`` the same."""
+    return lambda self, *given: getattr(self.tensor, verb)(*given)
+
+
 @cache
 def every(size: int) -> Rows:
     """Return the numbers of all rows, the same array each time."""
