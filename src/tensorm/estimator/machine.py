@@ -56,9 +56,9 @@ class TensOrMachine(FittedModel):
         Where chains start: from components found in the data, from random factors, or from given factors.
         Random entries are 1 with probability one half, or, if fewer than 1% of the cells are 1, with the
         density at which the product has as many ones as X. Chains that start from the data are also repaired
-        every five sweeps: components that do not pay, and one or two others, are searched for again. This
-        breaks detailed balance, so it ends with burn-in; the draws come from the exact sampler. Chains from
-        other starts are not repaired.
+        every five sweeps: components that do not improve the fit, and one or two others, are searched for
+        again. This breaks detailed balance, so it ends with burn-in; the draws come from the exact sampler.
+        Chains from other starts are not repaired.
     noise : "asymmetric" or "symmetric", default "asymmetric"
         Two rates of ones, inside and outside the components, or the paper's single error rate.
     noise_update : "sample" or "map", default "sample"

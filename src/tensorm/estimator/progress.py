@@ -22,12 +22,12 @@ from tensorm.tensors.cached import memory_for_counts
 
 LOG = logging.getLogger("tensorm")
 LONG = 60.0  # seconds beyond which a run is announced
-Forecast = Callable[[float], str | None]  # what to expect if a sweep takes so many seconds
+Forecast = Callable[[float], str | None]  # what to expect if a sweep takes this many seconds
 COMPILING = "Compiling for this processor; the next run will start at once."
 
 
 def foretell(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: float) -> str | None:
-    """Say what to expect of a run if a sweep takes so many seconds, or None if it is short."""
+    """Return what to expect of a run if a sweep takes this many seconds, or None if it is short."""
     sweeps = plan.n_draws + (2 * WINDOW if plan.burn_in is None else plan.burn_in)
     L, at_once = plan.target.n_components, min(n_chains, threads)
     left = seconds * sweeps * -(-n_chains // at_once)
@@ -93,7 +93,7 @@ def counting(what: str, total: int, shown: bool) -> Iterable[int]:
 
 @contextmanager
 def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
-    """Announce that kernels are being compiled if the block takes longer than so many seconds."""
+    """Announce that kernels are being compiled if the block takes longer than this many seconds."""
     timer = threading.Timer(after, say, args=(COMPILING, shown))
     timer.start()
     try:

@@ -1,6 +1,6 @@
-"""Checkpoints: chains written down while they run, so that they can go on after a power cut.
+"""Checkpoints: chains are saved while they run, so that they can continue after a power cut.
 
-Every chain has a file of its own, replaced in one step. A chain that goes on from it makes the same draws
+Every chain has a file of its own, replaced in one step. A chain that continues from it makes the same draws
 as one that was never stopped: all its random numbers are numbered (kernels/philox.py). A file names its run
 and its chain, and a file of another run or chain is refused.
 """
@@ -64,11 +64,11 @@ class Checkpoints:
                 cut_short.unlink(missing_ok=True)
 
     def due(self, number: int) -> bool:
-        """Whether it is time to write a chain down."""
+        """Whether it is time to save a chain."""
         return time.monotonic() - self._written.setdefault(number, time.monotonic()) >= self.every
 
     def write(self, number: int, snapshot: Snapshot) -> None:
-        """Write a chain down, in place of an older snapshot."""
+        """Save a chain, in place of an older snapshot."""
         about = {**describe_file(FORMAT), "run": self.run, "chain": number}
         write_archive(self._path(number), about | _pack(snapshot))
         self._written[number] = time.monotonic()

@@ -1,4 +1,4 @@
-"""A run in a folder: what it samples and from which cells, so that it can go on after a stop.
+"""A run in a folder: what it samples and from which cells, so that it can continue after a stop.
 
 ``run.tensorm`` is written once, before the first sweep; the checkpoints of the chains are beside it
 (checkpoints.py), and at the end the fit itself. Of cells on a cluster only a digest is written, which tells

@@ -42,7 +42,7 @@ class DaskTensor(ShardedTensor):
 
     Each part is loaded by the worker that holds it. Workers answer with counts, never with cells, and for the
     same seed ``fit`` makes the same draws as on one machine. When a worker is lost, its parts are
-    loaded again by others and the run goes on.
+    loaded again by others and the run continues.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class DaskTensor(ShardedTensor):
     modes, labels : sequence, optional
         Names of the modes and of their indices; those that the parts bring by default.
     timeout : float, default 600
-        Seconds after which a question to the workers is given up, in which lost parts may be loaded again.
+        Seconds to wait for an answer of the workers, including the time to load lost parts again.
 
     Attributes
     ----------
@@ -276,7 +276,7 @@ def _open_parquet(path: Any) -> Any:
 
 
 def _split_table(table: Any, edges: Sequence[int], make: Callable[..., Any]) -> list[Any]:
-    """Return for each part a delayed function that makes a tensor of its rows, from wherever they are."""
+    """Return for each part a delayed function that makes a tensor of its rows, from all partitions."""
     from dask import delayed
 
     partitions, pick = table.to_delayed(), delayed(_pick_rows, pure=True)

@@ -181,7 +181,7 @@ class RelationalTensor(SlicedTensor):
     def new_objects(self, matrix: Any) -> RelationalTensor:
         """Return the tensor of other objects with the same attributes, scaled as these were.
 
-        ``transform`` can assign them; scaled on their own they would be compared by other standards.
+        ``transform`` can assign them to components. Scaled by themselves, they would not be comparable.
 
         Parameters
         ----------

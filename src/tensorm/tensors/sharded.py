@@ -82,7 +82,7 @@ class Shard:
 
 
 class ShardHost(Protocol):
-    """Shards in the order of their slices, wherever they are."""
+    """Shards in the order of their slices, in this process or elsewhere."""
 
     def ask(self, verb: str, calls: Sequence[tuple[Any, ...] | None]) -> list[Any]:
         """Call a method of every shard, side by side; one whose arguments are None is left out."""

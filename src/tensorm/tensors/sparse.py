@@ -213,7 +213,7 @@ class SparseTensor(ReadTensor):
         return super().split(share, rng, pair)
 
     def split_listed(self, share: float, zeros: float, rng: np.random.Generator) -> HeldOut:
-        """Hold out listed cells, and so many zeros for each one where zeros are not listed."""
+        """Hold out listed cells and, if zeros are not listed, this many random zeros for each one."""
         ones, others = self.listed_keys(self.unlisted)
         hidden = draw_share(len(ones), share, rng)
         if self.unlisted == "zero":

@@ -18,7 +18,7 @@ from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor, p
 
 
 class Wrapped(Tensor):
-    """A tensor around another one, which answers wherever it has nothing to add.
+    """A tensor that wraps another one and passes on every question that it does not answer itself.
 
     Parameters
     ----------
