@@ -116,12 +116,17 @@ class Tensor(ABC):
     pair: Pair | None = None
     comparisons = False
     _n_threads = 1
+    _facts: tuple[str, ...] = ("n_observed", "n_ones")  # that its text shows, beside the shape
 
     if TYPE_CHECKING:  # an attribute or a property
 
         @property
         def nbytes(self) -> int:
             """Memory held, in bytes."""
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("shape", *self._facts))
+        return f"{type(self).__name__}({facts})"
 
     @property
     def storage(self) -> str:

@@ -77,6 +77,7 @@ class RelationalTensor(SlicedTensor):
 
     ESSENTIAL = "ranks"
     comparisons = True
+    _facts = ("n_observed",)
     _kernels = kernels
 
     def __init__(
@@ -157,9 +158,6 @@ class RelationalTensor(SlicedTensor):
         for name in ("_gaps", "_scale", "_n_threads", "_spans", "modes", "labels"):
             setattr(new, name, getattr(self, name))
         return new
-
-    def __repr__(self) -> str:
-        return f"RelationalTensor(shape={self.shape}, n_observed={self.n_observed})"
 
     @property
     def nbytes(self) -> int:

@@ -110,6 +110,7 @@ class ShardedTensor(ReadTensor):
     """
 
     nbytes: int
+    _facts = ("n_observed", "n_ones", "n_shards")
 
     def __init__(
         self,
@@ -138,10 +139,6 @@ class ShardedTensor(ReadTensor):
         self.n_shards, self.comparisons = len(facts), first.comparisons
         self._mirrored = first.mirrored if all(fact.mirrored == first.mirrored for fact in facts) else None
         self._last = threading.local()  # the last factors of each chain whose confusion is known
-
-    def __repr__(self) -> str:
-        counts = f"n_observed={self.n_observed}, n_ones={self.n_ones}, n_shards={self.n_shards}"
-        return f"{type(self).__name__}(shape={self.shape}, {counts})"
 
     @property
     def mirrored(self) -> Pair | None:

@@ -79,6 +79,7 @@ class SparseTensor(ReadTensor):
 
     ESSENTIAL = "one_cells"
     lists_cells = True
+    _facts = ("n_observed", "n_ones", "unlisted")
 
     def __init__(
         self,
@@ -133,10 +134,6 @@ class SparseTensor(ReadTensor):
         cells = np.empty((len(keys), len(self.shape) - 1), np.uint32)
         kernel.arrange(keys, np.array(self.shape), self._edges, mode, firsts, cells)
         return Listed(firsts, cells)
-
-    def __repr__(self) -> str:
-        counts = f"n_observed={self.n_observed}, n_ones={self.n_ones}"
-        return f"SparseTensor(shape={self.shape}, {counts}, unlisted={self.unlisted!r})"
 
     @property
     def nbytes(self) -> int:
