@@ -246,7 +246,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give at most"),
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
         ("fit badges.tsv --time-column i --modes i,j --out x", "Seconds have no hour of the day"),
-        ("fit contacts.csv --workers 2 --scheduler tcp://x --out x", "Give one of scheduler and workers"),
+        ("fit contacts.csv --workers 2 --scheduler tcp://x --out x", "Give either scheduler"),
         ("fit empty.csv --out x", "holds no data"),
         ("fit junk.csv --out x", "line 1 is damaged or not UTF-8 text"),
         ("fit latin.csv --out x", "line 2 is damaged or not UTF-8 text; save it as UTF-8"),

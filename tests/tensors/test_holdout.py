@@ -200,7 +200,7 @@ def test_cells_of_a_tensor_can_be_hidden() -> None:
         ),
         (
             lambda: hold_out(RelationalTensor(X[0])),
-            "X is a RelationalTensor; use its own hold_out, or train_test_mask, instead.",
+            "X is a RelationalTensor; use its own hold_out, or train_test_mask.",
         ),
         (lambda: hold_out(X, zeros=-1), "zeros is -1; give a number from 0 to 1,000,000"),
         (lambda: hold_out(X, zeros=np.inf), "zeros is inf; give a number from 0 to 1,000,000"),
@@ -218,7 +218,7 @@ def test_cells_of_a_tensor_can_be_hidden() -> None:
         ),
         (
             lambda: hide(scipy.sparse.csr_array(np.eye(3)), np.ones((3, 3), bool)),
-            "X is a csr_array; hide cells of an array",
+            "X is a csr_array; give an array",
         ),
     ],
 )

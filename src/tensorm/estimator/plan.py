@@ -77,9 +77,7 @@ def _refuse_columns(name: str, value: Any) -> None:
     """Raise if a setting depends on the number of components, which is to be chosen."""
     parts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     if any(np.ndim(part) for part in parts):
-        raise InputError(
-            f"{name} has a column for each component, but n_components is 'auto'; give a number."
-        )
+        raise InputError(f"{name} has a column per component, but n_components is 'auto'; give a number.")
 
 
 def _factor_prior(given: Any, shape: Sequence[int], L: int) -> FactorPrior:

@@ -1,6 +1,6 @@
-"""Checkpoints: chains written down while they run, so that they can go on after a power cut.
+"""Checkpoints: chains are saved while they run, so that they can continue after a power cut.
 
-Every chain has a file of its own, replaced in one step. A chain that goes on from it makes the same draws
+Every chain has a file of its own, replaced in one step. A chain that continues from it makes the same draws
 as one that was never stopped: all its random numbers are numbered (kernels/philox.py). A file names its run
 and its chain, and a file of another run or chain is refused.
 """
@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from tensorm.storage.chain import (
     read_trace,
 )
 from tensorm.storage.fit import check_format, describe_file
-from tensorm.storage.run import digest_run
 from tensorm.tensors.bits import words_for
 from tensorm.tensors.factors import Factors
 
@@ -64,17 +63,12 @@ class Checkpoints:
             for cut_short in folder.glob(f".{name}.tensorm.*.part"):  # killed while it wrote
                 cut_short.unlink(missing_ok=True)
 
-    @classmethod
-    def of_run(cls, folder: Path, shape: Sequence[int], target: Target) -> Self:
-        """Return the checkpoints of the run in a folder."""
-        return cls(folder, digest_run(folder), shape, target)
-
     def due(self, number: int) -> bool:
-        """Whether it is time to write a chain down."""
+        """Whether it is time to save a chain."""
         return time.monotonic() - self._written.setdefault(number, time.monotonic()) >= self.every
 
     def write(self, number: int, snapshot: Snapshot) -> None:
-        """Write a chain down, in place of an older snapshot."""
+        """Save a chain, in place of an older snapshot."""
         about = {**describe_file(FORMAT), "run": self.run, "chain": number}
         write_archive(self._path(number), about | _pack(snapshot))
         self._written[number] = time.monotonic()
