@@ -115,7 +115,8 @@ class BurnIn:
 
     def heat(self, tensor: Tensor, state: State, confusion: Confusion) -> tuple[State, Confusion]:
         """Make a sweep of heating. The chain itself stays cold where it is, until something better is found."""
-        heat, found = heat_once(tensor, self.target, self.chain, state, self.memory.heat)
+        rng = self._rng(state.sweep)
+        heat, found = heat_once(tensor, self.target, self.chain, state, self.memory.heat, rng)
         if found is None:
             self.memory = self.memory._replace(heat=heat)
             return state._replace(sweep=state.sweep + 1), confusion

@@ -1,9 +1,10 @@
 """Heating and cooling: how burn-in leaves an explanation that no repair improves, but that is not the best.
 
-A round starts where the chain is. The log-odds of all entries are multiplied by beta, which rises to 1 in
-ROUND sweeps while noise and densities are held. Then every entry takes its more probable value, and the chain
-moves there if that scores higher. How much heat helps depends on the data, so each round has another
-temperature. Where the data leave no doubt the explanation does not melt, and one round is all.
+A round starts where the chain is, with up to three components replaced. The log-odds of all entries are
+multiplied by beta, which rises to 1 in ROUND sweeps while noise and densities are held. Then every entry
+takes its more probable value, and the chain moves there if that scores higher. How much heat helps depends on
+the data, so each round has another temperature. The first replaces nothing: where the data leave no doubt the
+explanation does not melt, and that round is all.
 
 Rounds do not keep detailed balance: they belong to burn-in only, and no draw is ever made by them.
 """
@@ -13,15 +14,20 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from tensorm.sampler.search.explanation import Explanation
+from tensorm.sampler.search.seeding import regrow
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, update_factors
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
-ROUND = 60  # sweeps from hot to cold
-HOTTEST, MILDEST = 0.1, 0.7  # beta at the start of a round; the first is the geometric mean
-ROUNDS, PATIENCE = 24, 8  # rounds at most, and in vain, with an effort of 1
+ROUND = 40  # sweeps from hot to cold
+HOTTEST, MILDEST = 0.15, 0.8  # beta at the start of a round; that of the first is their geometric mean
+ROUNDS, PATIENCE = 48, 16  # rounds at most, and in vain, with an effort of 1
+REPLACED = 4  # rounds replace 0, 1, .. components, fewer than this
+BACK = 6  # rounds that end where they started, unless the first one does
 SAME = 1.0  # difference of scores that may be chance
 POLISH = 3
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -32,15 +38,17 @@ class Heat(NamedTuple):
 
     rounds: int = 0  # that are over
     in_vain: int = 0  # the last of them that found nothing better
-    came_back: int = 0  # rounds of at least the first one's heat that ended where they started
+    came_back: int = 0  # rounds that ended where they started
     score: float = math.nan  # of the best explanation
     sweeps: int = 0  # of the round that goes on
     factors: Factors | None = None  # in the middle of a round
 
     def is_over(self, effort: float) -> bool:
         """Whether more rounds are not worth their while."""
-        spent = self.rounds >= round(ROUNDS * effort) or self.in_vain >= PATIENCE * effort
-        return self.factors is None and (spent or self.came_back >= effort)
+        if self.factors is not None:
+            return False
+        solid = effort <= self.came_back == self.rounds or self.came_back >= BACK * effort
+        return solid or self.rounds >= round(ROUNDS * effort) or self.in_vain >= PATIENCE * effort
 
 
 def lowest_beta(number: int) -> float:
@@ -50,20 +58,35 @@ def lowest_beta(number: int) -> float:
 
 
 def heat_once(
-    tensor: Tensor, target: Target, chain: int, state: State, heat: Heat
+    tensor: Tensor, target: Target, chain: int, state: State, heat: Heat, rng: np.random.Generator
 ) -> tuple[Heat, Explanation | None]:
-    """Make one sweep of a round, from a cold state; return what the round found, if it is over and better."""
+    """Make one sweep of a round; return what the round found, if it is over and that is better.
+
+    Parameters
+    ----------
+    tensor, target, chain
+        What is sampled.
+    state : State
+        Where the chain is, which stays cold.
+    heat : Heat
+        How far heating has come.
+    rng : Generator
+        The random numbers with which a round that starts here replaces components.
+    """
+    here = Explanation(tensor, target, state.factors)
     if math.isnan(heat.score):
-        heat = heat._replace(score=Explanation(tensor, target, state.factors).polished(POLISH).score)
+        heat = heat._replace(score=here.polished(POLISH).score)
+    if heat.factors is None:
+        heat = heat._replace(factors=regrow(here, rng, heat.rounds % REPLACED).factors)
     lowest = lowest_beta(heat.rounds)
     beta = lowest ** (1 - (heat.sweeps + 1) / ROUND)
-    hot = state if heat.factors is None else state._replace(factors=heat.factors)
-    heat = heat._replace(sweeps=heat.sweeps + 1, factors=update_factors(tensor, hot, target, chain, beta))
+    hot = update_factors(tensor, state._replace(factors=heat.factors), target, chain, beta)
+    heat = heat._replace(sweeps=heat.sweeps + 1, factors=hot)
     if heat.sweeps < ROUND:
         return heat, None
-    found = Explanation(tensor, target, heat.factors).polished(POLISH)
+    found = Explanation(tensor, target, hot).polished(POLISH)
     gain = found.score - heat.score
-    came_back = abs(gain) <= SAME and lowest <= lowest_beta(0)
+    came_back = abs(gain) <= SAME
     rest = Heat(
         rounds=heat.rounds + 1,
         in_vain=0 if gain > SAME else heat.in_vain + 1,
