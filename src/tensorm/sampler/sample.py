@@ -114,7 +114,7 @@ class BurnIn:
         return self.length is None or state.sweep - heat.sweeps + ROUND + STEP <= self.length
 
     def heat(self, tensor: Tensor, state: State, confusion: Confusion) -> tuple[State, Confusion]:
-        """Make a sweep of heating. The chain itself stays cold where it is, until something better is found."""
+        """Make a sweep of heating; the chain itself stays where it is until something better is found."""
         rng = self._rng(state.sweep)
         heat, found = heat_once(tensor, self.target, self.chain, state, self.memory.heat, rng)
         if found is None:

@@ -103,9 +103,7 @@ def random_factors(tensor: Tensor, target: Target, chain: int, density: float = 
     ]
 
 
-def update_factors(
-    tensor: Tensor, state: State, target: Target, chain: int, beta: float = 1.0
-) -> Factors:
+def update_factors(tensor: Tensor, state: State, target: Target, chain: int, beta: float = 1.0) -> Factors:
     """Update every factor in turn, its log-odds times beta: a chain that is heated uses beta < 1."""
     factors, order = state.factors, target.order(chain, state.sweep)
     gain, loss = state.noise.weights

@@ -132,7 +132,7 @@ def _pack_heat(heat: Heat) -> dict[str, Any]:
     return {
         "heat_rounds": heat.rounds,
         "heat_in_vain": heat.in_vain,
-        "heat_came_back": heat.came_back,
+        "heat_solid": int(heat.solid),
         "heat_sweeps": heat.sweeps,
         "heat_score": np.array(heat.score),
         **{f"hot_{k}": masks for k, masks in enumerate(heat.factors or ())},
@@ -146,8 +146,8 @@ def _read_heat(file: Stored, shape: Sequence[int], L: int) -> Heat:
         raise file.refuse("heat_score does not hold a log posterior")
     sizes = enumerate((size, words_for(L)) for size in shape)
     masks = tuple(read_members(file, f"hot_{k}", "u8", size, L) for k, size in sizes if sweeps)
-    counts = (file.integer(f"heat_{name}", 0, rounds) for name in ("in_vain", "came_back"))
-    return Heat(rounds, *counts, score, sweeps, Factors(masks, L) if sweeps else None)
+    in_vain, solid = file.integer("heat_in_vain", 0, rounds), bool(file.integer("heat_solid", 0, 1))
+    return Heat(rounds, in_vain, solid, score, sweeps, Factors(masks, L) if sweeps else None)
 
 
 def _read_memory(file: Stored, shape: Sequence[int], L: int) -> Memory:

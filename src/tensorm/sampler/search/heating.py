@@ -24,10 +24,9 @@ from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 ROUND = 40  # sweeps from hot to cold
-HOTTEST, MILDEST = 0.15, 0.8  # beta at the start of a round; that of the first is their geometric mean
+HOTTEST, MILDEST = 0.15, 0.8  # beta at the start of a round; the first is the hottest
 ROUNDS, PATIENCE = 48, 16  # rounds at most, and in vain, with an effort of 1
 REPLACED = 4  # rounds replace 0, 1, .. components, fewer than this
-BACK = 6  # rounds that end where they started, unless the first one does
 SAME = 1.0  # difference of scores that may be chance
 POLISH = 3
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -38,22 +37,20 @@ class Heat(NamedTuple):
 
     rounds: int = 0  # that are over
     in_vain: int = 0  # the last of them that found nothing better
-    came_back: int = 0  # rounds that ended where they started
+    solid: bool = False  # whether the first ended where it started
     score: float = math.nan  # of the best explanation
     sweeps: int = 0  # of the round that goes on
     factors: Factors | None = None  # in the middle of a round
 
     def is_over(self, effort: float) -> bool:
         """Whether more rounds are not worth their while."""
-        if self.factors is not None:
-            return False
-        solid = effort <= self.came_back == self.rounds or self.came_back >= BACK * effort
-        return solid or self.rounds >= round(ROUNDS * effort) or self.in_vain >= PATIENCE * effort
+        spent = self.rounds >= round(ROUNDS * effort) or self.in_vain >= PATIENCE * effort
+        return self.factors is None and (spent or self.solid)
 
 
 def lowest_beta(number: int) -> float:
-    """Return where a round starts: its numbers fill the range evenly, on a logarithmic scale."""
-    place = (0.5 + number * GOLDEN) % 1
+    """Return the beta of a round's start: rounds fill the range evenly on a logarithmic scale."""
+    place = number * GOLDEN % 1
     return float(HOTTEST ** (1 - place) * MILDEST**place)
 
 
@@ -76,21 +73,19 @@ def heat_once(
     here = Explanation(tensor, target, state.factors)
     if math.isnan(heat.score):
         heat = heat._replace(score=here.polished(POLISH).score)
-    if heat.factors is None:
-        heat = heat._replace(factors=regrow(here, rng, heat.rounds % REPLACED).factors)
+    start = heat.factors or regrow(here, rng, heat.rounds % REPLACED).factors
     lowest = lowest_beta(heat.rounds)
     beta = lowest ** (1 - (heat.sweeps + 1) / ROUND)
-    hot = update_factors(tensor, state._replace(factors=heat.factors), target, chain, beta)
+    hot = update_factors(tensor, state._replace(factors=start), target, chain, beta)
     heat = heat._replace(sweeps=heat.sweeps + 1, factors=hot)
     if heat.sweeps < ROUND:
         return heat, None
     found = Explanation(tensor, target, hot).polished(POLISH)
     gain = found.score - heat.score
-    came_back = abs(gain) <= SAME
     rest = Heat(
         rounds=heat.rounds + 1,
         in_vain=0 if gain > SAME else heat.in_vain + 1,
-        came_back=heat.came_back + came_back,
+        solid=heat.solid or (not heat.rounds and abs(gain) <= SAME),
         score=max(heat.score, found.score),
     )
     return rest, found if gain > SAME else None
