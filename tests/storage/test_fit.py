@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 import forge
 import tensorm
 from tensorm import FileError, TensOrMachine, datasets
+from tensorm.sampler.chains import COLUMNS
 from tensorm.storage.fit import FORMAT_VERSION
 
 
@@ -89,7 +90,7 @@ def test_chains_of_different_length_and_chains_left_out(tmp_path: Path) -> None:
     short = dataclasses.replace(
         second,
         factors=tuple(factor[:3] for factor in second.factors),
-        **{name: getattr(second, name)[:3] for name in ("noise", "density", "confusion", "log_posterior")},
+        **{name: getattr(second, name)[:3] for name in COLUMNS},
     )
     for kept in [(True, True), (False, True)]:
         model._keep(dataclasses.replace(model.posterior_, chains=(first, short), kept=kept), model._target)
@@ -162,8 +163,11 @@ def test_the_file_is_documented(tmp_path: Path) -> None:
     assert {re.sub(r"_\d+$", "_k", name) for name in (*written, *said)} <= named | {"chain_k"}
 
 
-def test_any_ending_will_do(tmp_path: Path) -> None:
-    for name in ("run.nc", "run", "run.npz"):
+def test_no_ending_promises_another_format(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"ends in \.nc, but a fit is no netCDF file; .*to_netcdf\(path\)\.$"):
+        forge.small_fit().save(tmp_path / "run.nc")
+    assert not list(tmp_path.iterdir())
+    for name in ("run.tensorm", "run", "run.npz"):
         forge.small_fit().save(tmp_path / name)
         assert_same(forge.small_fit(), tensorm.load(str(tmp_path / name)))
 

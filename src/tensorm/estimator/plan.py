@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorm.data.checks import (
+    MANY,
     check_amount,
     check_beta,
     check_bits,
@@ -18,7 +19,7 @@ from tensorm.data.checks import (
 )
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_room
-from tensorm.sampler.noise import MODELS
+from tensorm.sampler.noise import MODELS, list_choices
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.sweep import FLIPS, Target
@@ -47,12 +48,14 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     else:
         L = check_count("n_components", given, 1, ", or 'auto'")
     n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
-    check_choice("noise", settings.noise, ("symmetric", "asymmetric"))
-    check_choice("noise_update", settings.noise_update, ("sample", "map"))
+    noise = check_choice("noise", settings.noise, list_choices())
+    check_choice("noise_update", settings.noise_update, list_choices(noise))
     check_choice("flips", settings.flips, tuple(FLIPS))
     check_choice("order", settings.order, ("random", "fixed"))
     check_observed(tensor)
     check_room(tensor.shape, L, n_chains, n_draws)
+    check_count("n_chains", n_chains, 1, most=MANY)
+    check_count("n_draws", n_draws, 1, most=MANY)
     target = Target(
         n_components=L,
         noise=MODELS[settings.noise, settings.noise_update](*check_beta("noise_prior", settings.noise_prior)),
@@ -67,7 +70,7 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     else:
         init = check_tables("init", init, tensor.shape, L, check_bits)
     automatic = isinstance(burn_in, str) and burn_in == AUTO
-    sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'")
+    sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'", MANY)
     effort = check_amount("effort", settings.effort)
     return Plan(target, n_draws, sweeps, init, effort)
 

@@ -15,6 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tensorm.errors import printable
 from tensorm.sampler.sample import WINDOW, Plan, Step, Watch
 from tensorm.tensors import Tensor
 from tensorm.tensors.cached import memory_for_counts
@@ -72,14 +73,13 @@ def watching(n_chains: int, shown: bool, forecast: Forecast | None = None) -> It
             if now - shown_at[step.chain] < 0.1 and step.done != step.total:
                 return
             shown_at[step.chain] = now
-            noise = "/".join(f"{rate:.2f}" for rate in step.state.noise)
             progress.update(
                 bars[step.chain],
                 completed=step.done,
                 total=step.total,
                 phase=step.phase,
                 of=step.total or "?",
-                found=f"accuracy {step.confusion.accuracy:.3f}  noise {noise}",
+                found=f"accuracy {step.confusion.accuracy:.3f}  noise {step.state.noise}",
             )
 
         yield show
@@ -117,7 +117,7 @@ def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
 def say(what: str, shown: bool) -> None:
     """Print something on the terminal if there is one, and otherwise write it to the log."""
     console = _terminal() if shown else None
-    (console.print if console else LOG.info)(what)
+    (console.print if console else LOG.info)(printable(what))
 
 
 def _announcing(forecast: Forecast | None, tell: Callable[[str], None]) -> Watch:

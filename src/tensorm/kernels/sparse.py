@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
+from tensorm.kernels import vectors as v
 from tensorm.kernels.compiled import inlined, keep, kernel, lend, part
 from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, Rule, bit_of, decide_row, spread_prior, weigh
 from tensorm.kernels.groups import Groups, add, clear, find, is_empty, make_groups
-from tensorm.kernels.vectors import count_bits, lowest_bit
 
 REMEMBERED = 2**23  # numbers kept for the masks met so far, by each thread
 SIZE, OTHERS, TOTAL = 0, 1, 2  # what the workspace knows of the slice that lies on it
@@ -167,8 +167,8 @@ def overlap(masks, i, row):
     for m in range(masks.shape[1]):
         common = masks[i, m] & row[m]
         if common:
-            hits += count_bits(common)
-            last = (m << 6) + lowest_bit(common)
+            hits += v.count_bits(common)
+            last = (m << 6) + v.lowest_bit(common)
     return hits, last
 
 
@@ -178,7 +178,7 @@ def add_all(counts, masks, i, weight):
     for m in range(masks.shape[1]):
         left = masks[i, m]
         while left:
-            counts[(m << 6) + lowest_bit(left)] += weight
+            counts[(m << 6) + v.lowest_bit(left)] += weight
             left &= left - ONE
 
 
@@ -263,7 +263,7 @@ def leave_idle(rows, factor, workspace, listing, rule, stream):
     for component in rule.order:
         open_to[n_open] = component
         n_open += weigh(rule, 0, component, 0, totals[component]) > likely
-    idle, few = Idle(totals), Rule(open_to[:n_open], rule.kind, rule.gain, rule.loss, rule.prior)
+    idle, few = Idle(totals), Rule(open_to[:n_open], rule.kind, rule.weights, rule.prior)
     busy, n_busy, firsts, other_firsts = np.empty_like(rows), 0, listing.ones[0], listing.others[0]
     for n in rows:
         stays = firsts[n + 1] == firsts[n] and other_firsts[n + 1] == other_firsts[n] and is_empty(factor[n])

@@ -13,7 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from tensorm.data.checks import check_bits, check_count, check_mask, check_number, check_probability
+from tensorm.data.checks import (
+    MANY,
+    check_bits,
+    check_count,
+    check_mask,
+    check_number,
+    check_probability,
+)
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.tensors.memory import check_fits
@@ -23,7 +30,7 @@ Bits = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 SCORED = 2**22  # observed cells to score in a large relational tensor
-AT_ONCE = 2**22  # listed cells predicted at a time
+CELLS_AT_ONCE = 2**22  # listed cells predicted at a time
 
 
 class Scores(NamedTuple):
@@ -142,7 +149,7 @@ def score_cells(
         baseline=rate,
         model=_score(ones, chances),
         constant=_score(ones, np.full(ones.size, rate)),
-        calibration=_calibrate(ones, chances, check_count("n_bins", n_bins, 1)),
+        calibration=_calibrate(ones, chances, check_count("n_bins", n_bins, 1, most=MANY)),
     )
 
 
@@ -196,8 +203,8 @@ def predict_observed(
     """Yield values and probabilities of observed cells, or of those in the mask, block by block."""
     if mask is None and tensor.lists_observed:
         for value, keys in zip((True, False), tensor.listed_keys(), strict=True):
-            for start in range(0, len(keys), AT_ONCE):
-                some = keys[start : start + AT_ONCE]
+            for start in range(0, len(keys), CELLS_AT_ONCE):
+                some = keys[start : start + CELLS_AT_ONCE]
                 yield np.full(len(some), value), posterior.predict_cells(np.unravel_index(some, tensor.shape))
         return
     for where, ones, observed in tensor.blocks():

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.checks import check_count
 from tensorm.posterior.align import MEMBER, SAME, SURE, active, factor_means, similarity
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, Groups, read_modes
+from tensorm.posterior.modes import FittedMode, Groups, of_posterior, read_modes
 from tensorm.report.metadata import UNKNOWN
 
 IN_DOUBT = 4  # names in doubt before their list is cut short
@@ -107,7 +108,7 @@ class Sentences(list[str]):
 def describe(posterior: Posterior, groups: Groups | None = None, most: int | None = None) -> Sentences:
     """Describe what a fit found; see ``TensOrMachine.describe``."""
     components = describe_components(posterior, groups)
-    shown, rest = pick_clear(components, len(components) if most is None else most)
+    shown, rest = pick_clear(components, len(components) if most is None else check_count("most", most, 0))
     texts = [str(component) for component in shown]
     if rest:
         texts.append(f"{count_rest(rest)}.")
@@ -145,6 +146,7 @@ def count_rest(components: Sequence[Description]) -> str:
     return f"{text}, {doubtful} of which were {few}" if doubtful else text
 
 
+@of_posterior
 def describe_components(posterior: Posterior, groups: Groups | None = None) -> list[Description]:
     """Return a description of each component, strongest first; parameters as for ``describe``."""
     modes = read_modes(posterior, groups)
@@ -157,13 +159,13 @@ def describe_components(posterior: Posterior, groups: Groups | None = None) -> l
 
 
 def describe_noise(posterior: Posterior) -> str:
-    """Return sentences on the rates of ones inside and outside the components and on the accuracy."""
+    """Return sentences on the noise and on the accuracy."""
     if not active(posterior.factors).any():
         ones = _percent(posterior.base_rate)
         return f"No component has members in every mode; {ones} of the observed cells are 1."
-    hit, false_alarm, explained = map(_percent, posterior.noise.values())
+    noise, explained = posterior.noise, _percent(posterior.noise["explained"])
     return (
-        f"Inside the components {hit} of the cells are 1, outside {false_alarm}. "
+        f"{posterior.chains[0].kind.describe(noise, _percent)} "
         f"The components predict {explained} of the observed cells correctly."
     )
 

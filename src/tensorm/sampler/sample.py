@@ -4,7 +4,7 @@
 caller owns the loop: it collects draws, shows progress, keeps checkpoints, and stops where it likes. A step's
 snapshot is all that the chain needs to continue from there, with the same random numbers.
 
-Chains that start from the data (seeding.py) are repaired every STEP sweeps of burn-in until PATIENCE repairs
+Chains that start from the data (seeding.py) are repaired every STEP sweeps of burn-in until REPAIRS_IN_VAIN
 in a row found nothing better. "auto" burn-in ends once that is so and the log-likelihood has stopped rising:
 the mean of the last WINDOW sweeps exceeds that of the WINDOW before by no more than half the spread of the
 last window, so that what is left of the rise is smaller than the chain's own fluctuations.
@@ -24,14 +24,14 @@ from tensorm.sampler.search.heating import ROUND, Heat, heat_once
 from tensorm.sampler.search.region import coin_density
 from tensorm.sampler.search.seeding import begin, repair
 from tensorm.sampler.state import State, Trace
-from tensorm.sampler.sweep import Target, random_factors, start, sweep
+from tensorm.sampler.sweep import Target, log_likelihood, random_factors, start, sweep
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 BURN_IN, DRAWS = "burn-in", "draws"  # the phases of a chain
-WINDOW, STEP, MOST = 25, 5, 2000  # sweeps; MOST is where "auto" gives up
-PATIENCE, MOST_REPAIRS = 4, 40  # repairs in vain, and repairs at all (occam.py has its own patience)
+WINDOW, STEP, LONGEST_BURN_IN = 25, 5, 2000  # sweeps; LONGEST_BURN_IN is where "auto" gives up
+REPAIRS_IN_VAIN, MOST_REPAIRS = 4, 40  # after which repairs end
 
 
 class Memory(NamedTuple):
@@ -55,7 +55,7 @@ class BurnIn:
     init : "data", "random" or Boolean arrays (N_k, L)
         Where the chain starts. Only chains that start from the data are repaired.
     length : int or None
-        Sweeps to make; None: until the rule above holds, at most MOST and those of heating.
+        Sweeps to make; None: until the rule above holds, at most LONGEST_BURN_IN and those of heating.
     effort : float
         How much to heat, see heating.py.
     memory : Memory
@@ -87,13 +87,13 @@ class BurnIn:
         if self.heats(state):
             return None
         settled = not self._repairing and steady(self.memory.history, self.memory.sweeps)
-        most = MOST + ROUND * self.memory.heat.rounds
+        most = LONGEST_BURN_IN + ROUND * self.memory.heat.rounds
         return (state.sweep, settled) if settled or state.sweep >= most else None
 
     def after(self, state: State, confusion: Confusion) -> State:
         """Take note of a sweep, and repair the chain where that is due."""
         history, sweeps, repairs, in_vain, heat = self.memory
-        history = (*history[-2 * WINDOW + 1 :], float(state.noise.log_likelihood(confusion)))
+        history = (*history[-2 * WINDOW + 1 :], log_likelihood(self.tensor, self.target, state, confusion))
         self.memory = Memory(history, sweeps + 1, repairs, in_vain, heat)
         last = self.length is not None and state.sweep + STEP > self.length
         if not self._repairing or state.sweep % STEP or last:
@@ -129,7 +129,9 @@ class BurnIn:
 
     @property
     def _repairing(self) -> bool:
-        return self._from_data and self.memory.in_vain < PATIENCE and self.memory.repairs < MOST_REPAIRS
+        return (
+            self._from_data and self.memory.in_vain < REPAIRS_IN_VAIN and self.memory.repairs < MOST_REPAIRS
+        )
 
     def _rng(self, sweep: int) -> np.random.Generator:
         key = np.array([self.target.seed, self.chain], np.uint64)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.kernels.slices import Kernels
 from tensorm.model import Confusion
 from tensorm.tensors import cached
 from tensorm.tensors.bits import Words, combine
@@ -32,7 +33,7 @@ class View(NamedTuple):
 class SlicedTensor(Tensor):
     """Verbs that need no more than a view of each mode's slices, which a subclass offers."""
 
-    _kernels: ClassVar[Any]  # the module that reads such a view
+    _kernels: ClassVar[Kernels]  # those that read such a view
 
     if TYPE_CHECKING:
 
@@ -46,7 +47,7 @@ class SlicedTensor(Tensor):
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor = self._views[mode], factors[mode].copy()
-        given = view.source, _masks(view, factors), tuple(rule), tuple(stream)
+        given = _slices(view, factors), tuple(rule), tuple(stream)
         self._share(factors, rows, lambda _, some: self._kernels.update_rows(factor, some, *given))
         return factor
 
@@ -56,22 +57,20 @@ class SlicedTensor(Tensor):
         side = view.rows if in_rows else view.packed
         inner = math.prod(self.shape[k] for k in side[side.index(other) + 1 :])
         tie = in_rows, inner, combine([factors[k] for k in side if k != other], factors.n_components)
-        given = view.source, _masks(view, factors), tie, tuple(rule), tuple(stream)
-        self._kernels.update_tied(factor, rows, *given)
+        self._kernels.update_tied(factor, rows, _slices(view, factors), tie, tuple(rule), tuple(stream))
         return factor
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         view, factor = self._views[mode], factors[mode]
         counts = np.empty((2, len(rows), len(components)), np.int64)
-        given = view.source, _masks(view, factors), components
-        count = self._kernels.count_entries
+        given, count = (_slices(view, factors), components), self._kernels.count_entries
         self._share(factors, rows, lambda at, some: count(tuple(counts[:, at]), factor, some, *given))
         return counts
 
-    def confusion(self, factors: Factors) -> Confusion:
+    def _confusion(self, factors: Factors) -> Confusion:
         return self._confuse(self._cover(factors, np.empty((2, self.shape[0]), np.int64)))
 
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         slices = np.searchsorted(self._ones_before, ranks, side="right") - 1
         cells = np.empty((len(ranks), len(self.shape)), np.intp)
         for n in np.unique(slices):
@@ -98,8 +97,8 @@ class SlicedTensor(Tensor):
     def _cover(self, factors: Factors, counts: Counts) -> list[tuple[int, int]]:
         """Count the ones and the observed cells that components cover, by slices of mode 0 and in shares."""
         view, rows = self._views[0], every(self.shape[0])
-        given, count = (view.source, _masks(view, factors)), self._kernels.count_covered
-        return self._share(factors, rows, lambda _, some: count(counts, factors[0], some, *given))
+        given, count = _slices(view, factors), self._kernels.count_covered
+        return self._share(factors, rows, lambda _, some: count(counts, factors[0], some, given))
 
     def _share(self, factors: Factors, rows: Rows, work: Callable[[slice, Rows], Any]) -> list[Any]:
         """Split the rows among threads; call ``work`` with the slice and the rows of each part."""
@@ -108,8 +107,8 @@ class SlicedTensor(Tensor):
         return share_rows(lambda i, j: work(slice(i, j), rows[i:j]), len(rows), n_threads)
 
 
-def _masks(view: View, factors: Factors) -> tuple[Any, ...]:
-    """Return the components of rows and columns, and the width of vectors (kernels/rows.py)."""
+def _slices(view: View, factors: Factors) -> tuple[Any, ...]:
+    """Return what a kernel reads, and the components of rows and columns (kernels/rows.py)."""
     row_masks = combine([factors[k] for k in view.rows], factors.n_components)
     column_masks = combine([factors[k] for k in view.packed], factors.n_components)
-    return row_masks, column_masks, factors.n_components, view.span
+    return view.source, (row_masks, column_masks, factors.n_components, view.span)
