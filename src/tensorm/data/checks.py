@@ -95,6 +95,17 @@ def check_number(name: str, value: Any) -> float:
     return number
 
 
+def check_amount(name: str, value: Any) -> float:
+    """Return ``value`` as a float, or raise unless it is a finite number of at least 0."""
+    try:
+        amount = math.nan if isinstance(value, (str, bool, np.bool_)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise InputError(f"{name} is {short(value)}; give a number of at least 0.")
+    return amount
+
+
 def check_beta(name: str, value: Any) -> tuple[float, float]:
     """Return the two numbers of a Beta prior, or raise unless there are two, positive and not too large."""
     try:

@@ -51,7 +51,8 @@ class TensOrMachine(FittedModel):
     burn_in : "auto" or int, default "auto"
         Sweeps before the first draw. "auto" continues until the log-likelihood stops rising (the mean of the
         last 25 sweeps exceeds that of the 25 before by at most half their standard deviation) and chains that
-        start from the data are no longer repaired, for at most 2,000 sweeps.
+        start from the data are no longer repaired or heated, for at most 2,000 sweeps beside those of
+        heating.
     init : "data", "random" or list of arrays (N_k, L), default "data"
         Where chains start: from components found in the data, from random factors, or from given factors.
         Random entries are 1 with probability one half, or, if fewer than 1% of the cells are 1, with the
@@ -59,6 +60,11 @@ class TensOrMachine(FittedModel):
         every five sweeps: components that do not improve the fit, and one or two others, are searched for
         again. This breaks detailed balance, so it ends with burn-in; the draws come from the exact sampler.
         Chains from other starts are not repaired.
+    effort : float, default 1.0
+        How hard burn-in searches for a better explanation where chains would stop in different ones. Chains
+        that start from the data are heated and cooled again: at most 24 rounds of 60 sweeps, 8 in vain, times
+        ``effort``. One round is enough where the data leave no doubt. 0 is none; 10 takes up to ten times as
+        long.
     noise : "asymmetric" or "symmetric", default "asymmetric"
         Two rates of ones, inside and outside the components, or the paper's single error rate.
     noise_update : "sample" or "map", default "sample"
@@ -124,6 +130,7 @@ class TensOrMachine(FittedModel):
     n_draws: int = 250
     burn_in: int | Literal["auto"] = "auto"
     init: Any = "data"
+    effort: float = 1.0
     noise: str = "asymmetric"
     noise_update: str = "sample"
     factor_prior: Any = "learned"

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorm.data.checks import (
     MANY,
+    check_amount,
     check_beta,
     check_bits,
     check_choice,
@@ -70,7 +71,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
         init = check_tables("init", init, tensor.shape, L, check_bits)
     automatic = isinstance(burn_in, str) and burn_in == AUTO
     sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'", MANY)
-    return Plan(target, n_draws, sweeps, init)
+    effort = check_amount("effort", settings.effort)
+    return Plan(target, n_draws, sweeps, init, effort)
 
 
 def _refuse_columns(name: str, value: Any) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from tensorm.model import Confusion
 from tensorm.sampler.search.explanation import Explanation
+from tensorm.sampler.search.heating import ROUND, Heat, heat_once
 from tensorm.sampler.search.region import coin_density
 from tensorm.sampler.search.seeding import begin, repair
 from tensorm.sampler.state import State, Trace
@@ -40,6 +41,7 @@ class Memory(NamedTuple):
     sweeps: int = 0  # sweeps since then
     repairs: int = 0  # repairs tried
     in_vain: int = 0  # the last of them that found nothing better
+    heat: Heat = Heat()
 
 
 @dataclass
@@ -53,7 +55,9 @@ class BurnIn:
     init : "data", "random" or Boolean arrays (N_k, L)
         Where the chain starts. Only chains that start from the data are repaired.
     length : int or None
-        Sweeps to make; None: until the rule above holds, at most LONGEST_BURN_IN.
+        Sweeps to make; None: until the rule above holds, at most LONGEST_BURN_IN and those of heating.
+    effort : float
+        How much to heat, see heating.py.
     memory : Memory
         What it remembers so far.
     """
@@ -63,6 +67,7 @@ class BurnIn:
     chain: int
     init: str | Sequence[Bits]
     length: int | None
+    effort: float = 0.0
     memory: Memory = field(default_factory=Memory)
 
     def start(self) -> State:
@@ -79,14 +84,17 @@ class BurnIn:
         """Return the sweeps of burn-in and whether it settled by its own rule, or None while it goes on."""
         if self.length is not None:
             return (state.sweep, True) if state.sweep >= self.length else None
+        if self.heats(state):
+            return None
         settled = not self._repairing and steady(self.memory.history, self.memory.sweeps)
-        return (state.sweep, settled) if settled or state.sweep >= LONGEST_BURN_IN else None
+        most = LONGEST_BURN_IN + ROUND * self.memory.heat.rounds
+        return (state.sweep, settled) if settled or state.sweep >= most else None
 
     def after(self, state: State, confusion: Confusion) -> State:
         """Take note of a sweep, and repair the chain where that is due."""
-        history, sweeps, repairs, in_vain = self.memory
+        history, sweeps, repairs, in_vain, heat = self.memory
         history = (*history[-2 * WINDOW + 1 :], log_likelihood(self.tensor, self.target, state, confusion))
-        self.memory = Memory(history, sweeps + 1, repairs, in_vain)
+        self.memory = Memory(history, sweeps + 1, repairs, in_vain, heat)
         last = self.length is not None and state.sweep + STEP > self.length
         if not self._repairing or state.sweep % STEP or last:
             return state
@@ -98,10 +106,32 @@ class BurnIn:
         self.memory = self.memory._replace(repairs=repairs + 1, in_vain=in_vain + 1)
         return state
 
+    def heats(self, state: State) -> bool:
+        """Whether the next sweep is one of heating."""
+        heat = self.memory.heat
+        if not self._from_data or self._repairing or heat.is_over(self.effort):
+            return False
+        return self.length is None or state.sweep - heat.sweeps + ROUND + STEP <= self.length
+
+    def heat(self, tensor: Tensor, state: State, confusion: Confusion) -> tuple[State, Confusion]:
+        """Make a sweep of heating; the chain itself stays where it is until something better is found."""
+        rng = self._rng(state.sweep)
+        heat, found = heat_once(tensor, self.target, self.chain, state, self.memory.heat, rng)
+        if found is None:
+            self.memory = self.memory._replace(heat=heat)
+            return state._replace(sweep=state.sweep + 1), confusion
+        self.memory = self.memory._replace(history=(), sweeps=0, heat=heat)
+        return found.state(state.sweep + 1), found.confusion
+
+    @property
+    def _from_data(self) -> bool:
+        return isinstance(self.init, str) and self.init == "data"
+
     @property
     def _repairing(self) -> bool:
-        from_data = isinstance(self.init, str) and self.init == "data"
-        return from_data and self.memory.in_vain < REPAIRS_IN_VAIN and self.memory.repairs < MOST_REPAIRS
+        return (
+            self._from_data and self.memory.in_vain < REPAIRS_IN_VAIN and self.memory.repairs < MOST_REPAIRS
+        )
 
     def _rng(self, sweep: int) -> np.random.Generator:
         key = np.array([self.target.seed, self.chain], np.uint64)
@@ -127,7 +157,9 @@ class Plan:
     burn_in : int or None
         Sweeps before the first draw; None: until the log-likelihood stops rising.
     init : "data", "random" or list of Boolean arrays (N_k, L)
-        Where chains start, and whether burn-in repairs them.
+        Where chains start, and whether burn-in repairs and heats them.
+    effort : float
+        How much burn-in heats chains: 1 is the default of fits, 0 nothing.
     move : callable, optional
         Changes a state before each sweep, and may change its number of components.
     """
@@ -136,6 +168,7 @@ class Plan:
     n_draws: int
     burn_in: int | None = None
     init: str | Sequence[Bits] = "data"
+    effort: float = 0.0
     move: Callable[[State], State] | None = None
 
 
@@ -190,17 +223,20 @@ def sample(
     """
     if stop():  # before the search for a start, which takes long
         return
-    burn_in = BurnIn(tensor, plan.target, chain, plan.init, plan.burn_in)
-    state, burn_in.memory, burnt, _, draws = saved or Snapshot(burn_in.start())
+    burn_in = BurnIn(tensor, plan.target, chain, plan.init, plan.burn_in, plan.effort)
+    state, burn_in.memory, burnt, confusion, draws = saved or Snapshot(burn_in.start())
     cached = tensor.cached(plan.target.n_components)
     burnt = burnt or burn_in.end(state)
     n_drawn = len(draws) if draws else 0
     while burnt is None or n_drawn < plan.n_draws:
         state = plan.move(state) if plan.move else state
         target = replace(plan.target, n_components=state.factors.n_components)
-        state, confusion = sweep(cached, state, target, chain)
+        if burnt is None and confusion is not None and burn_in.heats(state):
+            state, confusion = burn_in.heat(cached, state, confusion)
+        else:
+            state, confusion = sweep(cached, state, target, chain)
+            state = state if burnt else burn_in.after(state, confusion)
         if burnt is None:
-            state = burn_in.after(state, confusion)
             burnt = burn_in.end(state)
             phase, done, total = BURN_IN, state.sweep, plan.burn_in
         else:
