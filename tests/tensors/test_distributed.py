@@ -180,7 +180,7 @@ def test_bad_parts_are_named(client: Any, part: Any, said: str) -> None:
 
 def test_wrong_arguments(client: Any) -> None:
     da = pytest.importorskip("dask.array")
-    with pytest.raises(InputError, match="parts must be a list"):
+    with pytest.raises(InputError, match="parts must list a path"):
         DaskTensor("X.npy")
     with pytest.raises(InputError, match="client is of type str"):
         DaskTensor([X], "tcp://10.0.0.1")
