@@ -125,8 +125,8 @@ def test_one_chain() -> None:
 def test_different_explanations_are_told() -> None:
     told = diagnose(with_explanations())
     assert told.conclusion == (
-        "The 4 chains found 3 explanations of the data; predictions average them by weight, but of components "
-        "trust the 1 of 2 that all chains found."
+        "The 4 chains found 3 explanations of the data; predictions average them by weight, but of "
+        "components trust the 1 of 2 that all chains found."
     )
     assert told.finders == (4, 3)
     assert told.differences == (

@@ -73,9 +73,9 @@ def same_components(a: Sequence[Floats], b: Sequence[Floats]) -> bool:
 
 
 def count_finders(reference: Sequence[Floats], chains: Sequence[Sequence[Floats]]) -> list[int]:
-    """Return how many chains found each component of the reference; 0 for one without members."""
-    found = np.array([(similarity(reference, means) > SAME).any(axis=1) for means in chains])
-    return [int(count) for count in found.sum(axis=0) * active(reference)]
+    """Return how many chains found each component of the reference, with members in every mode."""
+    found = [(similarity(reference, means)[:, active(means)] > SAME).any(axis=1) for means in chains]
+    return [int(count) for count in np.sum(found, axis=0)]
 
 
 def worse(best: Trace, other: Trace) -> bool:

@@ -56,7 +56,7 @@ class Diagnostics(NamedTuple):
     entries : EntryMixing
         The same for the entries of the factors.
     finders : tuple of int
-        How many chains found each component; 0 for one without members.
+        How many chains found each component; 0 for one that is empty.
     differences : tuple of str
         What chains with other explanations see differently, in a few sentences.
     """
