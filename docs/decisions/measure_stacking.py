@@ -22,7 +22,7 @@ from tensorm.posterior.align import worse
 from tensorm.sampler.state import Trace
 from tensorm.tensors import read
 
-SEEDS, HIDDEN, PULLS = (0, 1), 0.2, (0.0, 0.003, 0.01, 0.03)
+SEEDS, HIDDEN, PULLS = (0, 1), 0.2, (0, 50, 200)
 
 
 def load_archive(name: str) -> np.ndarray:

@@ -26,9 +26,9 @@ NOISE = Rates(0.9, 0.1)
 def planted(seed: int = 0) -> tuple[DenseTensor, list[np.ndarray], list[np.ndarray]]:
     """Cells with two components, and factors that have both, and only the first."""
     rng = np.random.default_rng(seed)
-    factors = [rng.random((9, 2)) < 0.6 for _ in range(3)]
+    factors = [rng.random((20, 2)) < 0.6 for _ in range(3)]
     half = [factors[0] & [True, False], *factors[1:]]
-    ones = naive.product(factors) ^ (rng.random((9, 9, 9)) < 0.1)
+    ones = naive.product(factors) ^ (rng.random((20, 20, 20)) < 0.1)
     return DenseTensor(ones), factors, half
 
 
@@ -49,7 +49,7 @@ def test_weights_favour_the_better_of_two_explanations() -> None:
     tensor, both, half = planted()
     found = Posterior.from_traces([chain(half), chain(both), chain(half)], tensor)
     assert found.explanations == (1, 0, 1)
-    assert found.weights[1] > 0.9
+    assert found.weights[1] > 0.75  # a third if they were equal
     assert found.weights[0] == pytest.approx(found.weights[2])
     assert sum(found.weights) == pytest.approx(1)
 
@@ -62,11 +62,11 @@ def test_explanations_that_each_see_half_are_averaged() -> None:
 
 def test_the_weights_are_the_best_of_all() -> None:
     rng = np.random.default_rng(3)
-    densities, cells, equal = rng.random((2, 50)), rng.random(50), np.array([0.7, 0.3])
+    densities, cells, equal = rng.random((2, 500)), rng.random(500), np.array([0.7, 0.3])
 
     def loss(w: float) -> float:
         score = cells @ np.log(w * densities[0] + (1 - w) * densities[1]) / cells.sum()
-        return -score - TOWARDS_EQUAL * (0.7 * np.log(w) + 0.3 * np.log(1 - w))
+        return -score - TOWARDS_EQUAL / 500 * (0.7 * np.log(w) + 0.3 * np.log(1 - w))
 
     best = minimize_scalar(loss, bounds=(1e-6, 1 - 1e-6), method="bounded", options={"xatol": 1e-8}).x
     np.testing.assert_allclose(stack(densities, cells, equal), [best, 1 - best], atol=1e-3)
@@ -109,9 +109,9 @@ def test_a_sample_of_cells_gives_nearly_the_same_weights(monkeypatch: pytest.Mon
     np.testing.assert_allclose(weigh_chains(tensor, traces, [0, 1, 2]), exact, atol=0.1)
 
 
-def test_all_cells_of_one_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_cells_of_one_value() -> None:
     _, both, half = planted()
-    for cells in (np.zeros((9, 9, 9)), np.ones((9, 9, 9))):
+    for cells in (np.zeros((20, 20, 20)), np.ones((20, 20, 20))):
         weights = weigh_chains(DenseTensor(cells), [chain(both), chain(half)], [0, 1])
         assert np.isfinite(weights).all()
         assert weights.sum() == pytest.approx(1)

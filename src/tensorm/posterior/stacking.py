@@ -24,7 +24,7 @@ CELLS = 20_000  # that weights rest on, half of them ones if there are as many
 DRAWS = 50  # of each chain
 READ_WHOLE = 2**22  # cells; of a larger tensor, boxes are read
 BOXES = 16
-TOWARDS_EQUAL = 0.01  # pseudo-count of equal weights, as a share of the cells
+TOWARDS_EQUAL = 200  # cells that equal weights are worth: with few cells, weights would fit their noise
 LEAST = 1e-6  # weight of an explanation
 TINY = np.finfo(np.float64).tiny
 
@@ -62,19 +62,18 @@ def stack(densities: Floats, cells: Floats, equal: Floats) -> Floats:
     cells : ndarray (cells,)
         How much each cell counts.
     equal : ndarray (n,)
-        Weights to lean towards, by TOWARDS_EQUAL.
+        Weights to lean towards.
     """
-    share = cells / cells.sum()
+    share, pull = cells / cells.sum(), TOWARDS_EQUAL / len(cells) * equal
 
     def lose(weights: Floats) -> tuple[float, Floats]:
         mixed = weights @ densities
-        loss = share @ np.log(mixed) + TOWARDS_EQUAL * (equal @ np.log(weights))
-        return -float(loss), -(densities @ (share / mixed) + TOWARDS_EQUAL * equal / weights)
+        loss = share @ np.log(mixed) + pull @ np.log(weights)
+        return -float(loss), -(densities @ (share / mixed) + pull / weights)
 
     whole = {"type": "eq", "fun": lambda weights: weights.sum() - 1, "jac": np.ones_like}
-    found = minimize(
-        lose, equal, jac=True, method="SLSQP", bounds=[(LEAST, 1)] * len(equal), constraints=whole
-    )
+    limits, stop = [(LEAST, 1)] * len(equal), {"ftol": 1e-9}
+    found = minimize(lose, equal, jac=True, method="SLSQP", bounds=limits, constraints=whole, options=stop)
     return np.asarray(found.x / found.x.sum())
 
 
