@@ -49,7 +49,6 @@ def make_posterior(chains, modes=None, labels=None, noise=(0.59, 0.012), accurac
         shape,
         modes or tuple(f"mode {k}" for k in range(len(shape))),
         labels or (None,) * len(shape),
-        (True,) * len(chains),
     )
 
 

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from posteriors import make_trace
-from tensorm.posterior.align import NEGLIGIBLE, align, factor_means, match, similarity, summarise, worse
+from tensorm.posterior.align import (
+    NEGLIGIBLE,
+    align,
+    count_finders,
+    factor_means,
+    group_chains,
+    match,
+    similarity,
+    worse,
+)
 from tensorm.sampler.state import Trace
 
 SHAPE = (7, 6, 5)
@@ -31,6 +40,10 @@ def trace_of(draws: Sequence[Sequence[np.ndarray]], *log_posteriors: float) -> T
 def random_draws(seed: int, n_draws: int, L: int, shape: Sequence[int] = SHAPE) -> list[list[np.ndarray]]:
     rng = np.random.default_rng(seed)
     return [[rng.random((size, L)) < 0.4 for size in shape] for _ in range(n_draws)]
+
+
+def align_to(traces: Sequence[Trace], lead: int) -> list[Trace]:
+    return align(traces, [factor_means(trace) for trace in traces], lead)
 
 
 @pytest.mark.parametrize("L", [1, 3, 8, 9, 64, 70])
@@ -80,7 +93,7 @@ def test_match_is_the_best_of_all() -> None:
     assert match(a, b) == list(best)
 
 
-def test_align_puts_all_chains_in_the_order_of_the_best() -> None:
+def test_align_puts_all_chains_in_the_order_of_one() -> None:
     rng = np.random.default_rng(0)
     truth = [rng.random((30, 4)) < 0.4 for _ in range(3)]
     orders = [rng.permutation(4) for _ in range(3)]
@@ -88,7 +101,7 @@ def test_align_puts_all_chains_in_the_order_of_the_best() -> None:
         trace_of([[factor[:, order] ^ (rng.random(factor.shape) < 0.05) for factor in truth]] * 3, height)
         for order, height in zip(orders, (-9.0, -1.0, -5.0), strict=True)
     ]
-    aligned = align(traces)
+    aligned = align_to(traces, 1)
     assert aligned[1] is traces[1]
     for trace in aligned:
         for mode, factor in enumerate(truth):
@@ -104,7 +117,7 @@ def test_align_puts_all_chains_in_the_order_of_the_best() -> None:
 def test_align_moves_a_component_as_a_whole() -> None:
     """Reordered the same way in every mode and draw, so that the product stays the same."""
     traces = [trace_of(random_draws(seed, 5, 3), height) for seed, height in ((1, -1.0), (2, -2.0))]
-    before, after = traces[1], align(traces)[1]
+    before, after = traces[1], align_to(traces, 0)[1]
     orders = {
         tuple(
             next(
@@ -122,45 +135,59 @@ def test_align_moves_a_component_as_a_whole() -> None:
 
 def test_chains_of_dead_components_can_be_aligned() -> None:
     nothing = [[np.zeros((size, 3), np.bool_) for size in SHAPE]]
-    aligned = align([trace_of(nothing), trace_of(random_draws(0, 1, 3)), trace_of(nothing)])
+    aligned = align_to([trace_of(nothing), trace_of(random_draws(0, 1, 3)), trace_of(nothing)], 1)
     assert [trace.n_components for trace in aligned] == [3, 3, 3]
     assert not aligned[2].bits(0).any()
 
 
-def test_the_median_says_which_chain_is_best() -> None:
-    """One lucky draw does not."""
-    draws = random_draws(0, 5, 3)
-    lucky, better = trace_of(draws, -9, -9, 50, -9, -9), trace_of(random_draws(1, 5, 3), -8)
-    assert align([lucky, better])[1] is better
-
-
 def test_a_chain_far_below_the_best_is_worse() -> None:
     frozen = random_draws(0, 4, 3)
-    heights = [0.0, -NEGLIGIBLE + 0.01, -NEGLIGIBLE - 0.01, -500.0]
-    assert worse([trace_of(frozen, height) for height in heights]) == [False, False, True, True]
-    assert worse([trace_of(frozen, -500.0)]) == [False]
+    best, heights = trace_of(frozen, 0.0), [0.0, -NEGLIGIBLE + 0.01, -NEGLIGIBLE - 0.01, -500.0]
+    assert [worse(best, trace_of(frozen, height)) for height in heights] == [False, False, True, True]
 
 
 def test_how_far_below_depends_on_how_far_the_best_wanders() -> None:
     spread = 10 * np.random.default_rng(0).normal(size=400)
     best = trace_of(random_draws(0, 400, 1), *spread)
     others = [trace_of(random_draws(1, 400, 1), *(spread - drop)) for drop in (20, 30, 45, 60)]
-    assert worse([best, *others]) == [False, False, False, True, True]
+    assert [worse(best, other) for other in others] == [False, False, True, True]
 
 
-def test_summary_of_chains() -> None:
-    rng = np.random.default_rng(0)
-    truth = [rng.random((20, 3)) < 0.5 for _ in range(3)]
-    truth[1][:, 2] = False  # the last component is not in use
-    half = [factor.copy() for factor in truth]
-    half[0][:, 1] = False
-    best, same, stuck = summarise([trace_of([truth], -1.0), trace_of([truth], -2.0), trace_of([half], -90.0)])
-    assert [best.chain, same.chain, stuck.chain] == [0, 1, 2]
-    assert [best.kept, same.kept, stuck.kept] == [True, True, False]
-    assert [best.active, same.active, stuck.active] == [2, 2, 1]
-    assert best.agreement == pytest.approx(1)
-    assert same.agreement == pytest.approx(1)
-    assert stuck.agreement == pytest.approx(0.5)
-    assert (stuck.burn_in, stuck.settled, stuck.log_posterior) == (9, True, -90.0)
-    assert stuck.accuracy == pytest.approx(0.7)
-    assert stuck.log_likelihood == pytest.approx(7 * np.log(0.9) + 3 * np.log(0.1))
+def group(*traces: Trace) -> list[int]:
+    return group_chains(traces, [factor_means(trace) for trace in traces])
+
+
+def test_chains_with_the_same_components_have_one_explanation() -> None:
+    truth = [np.random.default_rng(k).random((20, 3)) < 0.4 for k in range(3)]
+    turned, slightly = [factor[:, [2, 0, 1]] for factor in truth], [factor.copy() for factor in truth]
+    slightly[0][0] ^= True
+    assert group(trace_of([truth], -2.0), trace_of([turned], -1.0), trace_of([slightly], -3.0)) == [0, 0, 0]
+    assert group(trace_of([truth], -2.0)) == [0]
+
+
+def test_other_components_or_a_worse_fit_are_another_explanation() -> None:
+    """The median decides which is the best; one lucky draw does not."""
+    truth = [np.random.default_rng(k).random((20, 3)) < 0.4 for k in range(3)]
+    other, fewer = [factor.copy() for factor in truth], [factor.copy() for factor in truth]
+    other[1][:, 1] ^= True
+    fewer[2][:, 0] = False
+    lucky = trace_of([truth] * 5, -9, -9, 50, -9, -9)
+    chains = [lucky, trace_of([other] * 5, -4), trace_of([truth] * 5, -90), trace_of([fewer] * 5, -5)]
+    assert group(*chains, trace_of([other] * 5, -5)) == [2, 0, 3, 1, 0]
+
+
+def test_components_that_are_not_in_use_do_not_matter() -> None:
+    truth = [np.random.default_rng(k).random((20, 3)) < 0.4 for k in range(3)]
+    truth[1][:, 2] = False
+    rest = [truth[0].copy(), *truth[1:]]
+    rest[0][:, 2] ^= True
+    assert group(trace_of([truth]), trace_of([rest])) == [0, 0]
+
+
+def test_finders_are_counted_wherever_they_have_a_component() -> None:
+    truth = [np.random.default_rng(k).random((20, 3)) < 0.4 for k in range(3)]
+    truth[1][:, 2] = False
+    turned, lost = [factor[:, [1, 0, 2]] for factor in truth], [factor.copy() for factor in truth]
+    lost[0][:, 0] ^= True
+    means = [factor_means(trace_of([draw])) for draw in (truth, turned, lost)]
+    assert count_finders(means[0], means) == [2, 3, 0]

@@ -96,7 +96,10 @@ def test_log_likelihood_needs_data_and_room(
     monkeypatch.setattr(memory, "available_memory", lambda: 2 * 2_900)
     with pytest.raises(InputError, match=r"X takes .* leave X out"):
         to_datatree(
-            dataclasses.replace(estimator.posterior_, kept=(True, False)), {}, DenseTensor(np.zeros((80, 40)))
+            dataclasses.replace(estimator.posterior_, explanations=(0, 1)),
+            {},
+            DenseTensor(np.zeros((80, 40))),
+            all_chains=False,
         )
 
 
@@ -107,13 +110,14 @@ def test_chains_are_chosen_and_cut_to_the_shortest() -> None:
         tree = to_datatree(posterior, {})
     assert tree["posterior"].sizes["draw"] == 3
     assert tree["posterior"].attrs["draws_left_out"] == 3
-    some = dataclasses.replace(posterior, kept=(False, True, False))
-    tree = to_datatree(some, {})
+    some = dataclasses.replace(posterior, explanations=(1, 0, 1), weights=(0.2, 0.5, 0.3))
+    tree = to_datatree(some, {}, all_chains=False)
     assert tree["posterior"].coords["chain"].values.tolist() == [1]
     assert tree["posterior"].attrs["draws_left_out"] == 0
     with pytest.warns(UserWarning, match="cut"):
-        tree = to_datatree(some, {}, all_chains=True)
-    assert tree["constant_data/kept"].values.tolist() == [False, True, False]
+        tree = to_datatree(some, {})
+    assert tree["constant_data/weight"].values.tolist() == [0.2, 0.5, 0.3]
+    assert tree["constant_data/explanation"].values.tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize(

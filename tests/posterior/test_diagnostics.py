@@ -11,7 +11,7 @@ import pytest
 
 from posteriors import bits, make_posterior, set_noise
 from tensorm import Posterior, TensOrMachine, datasets
-from tensorm.posterior.diagnostics import diagnose
+from tensorm.posterior.diagnostics import diagnose, number_components
 
 BLOCK = [bits(6, [0, 1, 2], [4, 5]), bits(5, [0, 1], [2, 3])]
 OTHER = [bits(6, [3], [1, 4]), bits(5, [4], [0, 2])]
@@ -48,18 +48,24 @@ def test_chains_that_agree() -> None:
 
 def test_the_whole_text() -> None:
     lines = str(diagnose(posterior())).splitlines()
-    assert lines[0] == "chain  accuracy  log-likelihood  active  agreement  burn-in"
+    assert lines[0] == "chain  explanation  weight  accuracy  log-likelihood  active  agreement  burn-in"
     assert len({len(line) for line in lines[:5]}) == 1
     assert lines[5] == "quantity              R-hat    ESS  tail ESS"
     assert len({len(line) for line in lines[5:9]}) == 1
     assert lines[6].startswith("rate of ones inside    1.0")
-    assert lines[9:] == ["All 22 factor entries are the same in all draws.", "All 4 chains agree."]
+    assert lines[9:] == [
+        "All 22 factor entries are the same in all draws.",
+        "All 4 chains found components 0 and 1.",
+        "All 4 chains agree.",
+    ]
 
 
-def with_a_worse_chain() -> Posterior:
-    found = change(posterior(), 2, log_posterior=np.full(N_DRAWS, -100.0))
+def with_explanations() -> Posterior:
+    """Chain 2 has another component in place of one, and chain 3 both and another."""
+    other = [np.stack([BLOCK[k][:, 0], OTHER[k][:, 1]], axis=1) for k in range(2)]
+    found = change(posterior(), 2, factors=posterior(1, factors=other).chains[0].factors)
     found.chains[2].noise[:] += 0.1  # its draws are not looked at any further
-    return dataclasses.replace(found, kept=(True, True, False, True))
+    return dataclasses.replace(found, weights=(0.3, 0.3, 0.15, 0.25), explanations=(0, 0, 2, 1))
 
 
 def with_disputed_entries() -> Posterior:
@@ -81,9 +87,8 @@ def frozen(apart=0.0) -> Posterior:
 
 SITUATIONS = (  # the gravest first
     lambda: posterior(1),
-    with_a_worse_chain,
     lambda: change(posterior(), 1, settled=False),
-    lambda: make_posterior([[BLOCK] * N_DRAWS, [OTHER] * N_DRAWS]),
+    with_explanations,
     lambda: posterior(n_draws=3),
     lambda: frozen(apart=0.01),
     lambda: posterior(apart=1.0),
@@ -106,9 +111,9 @@ def test_the_gravest_comes_first() -> None:
     assert "not mixed" in diagnose(apart).conclusion
     assert "burn-in ended" in diagnose(change(apart, 1, settled=False)).conclusion
     lagging = posterior(2, n_draws=1500, lag=0.95, seed=5)
-    disputed = change(lagging, 0, factors=posterior(1, 1500, [~BLOCK[0], BLOCK[1]]).chains[0].factors)
     assert "worth only" in diagnose(lagging).conclusion
-    assert "different components" in diagnose(disputed).conclusion
+    several = dataclasses.replace(lagging, weights=(0.5, 0.5), explanations=(0, 1))
+    assert "2 explanations" in diagnose(several).conclusion
 
 
 def test_one_chain() -> None:
@@ -117,25 +122,52 @@ def test_one_chain() -> None:
     )
 
 
-def test_a_worse_chain_is_named_and_left_out() -> None:
-    told = diagnose(with_a_worse_chain())
+def test_different_explanations_are_told() -> None:
+    told = diagnose(with_explanations())
     assert told.conclusion == (
-        "1 of 4 chains ended in a worse explanation of the data and was left out; run more chains or "
-        "increase burn_in to check that the best explanation is stable."
+        "The 4 chains found 3 explanations of the data; predictions average them by weight, but of "
+        "components trust the 1 of 2 that all chains found."
     )
-    assert str(told).count("left out: a worse explanation") == 1
+    assert told.finders == (4, 3)
+    assert told.differences == (
+        "Chain 3 (weight 0.25) found the same components with other members.",
+        "Chain 2 (weight 0.15) does not have component 1 but 1 other.",
+    )
+    assert "All 4 chains found component 0; 3 chains found component 1.\nChain 3" in str(told)
+    assert [(row.explanation, row.weight) for row in told.chains] == [
+        (0, 0.3),
+        (0, 0.3),
+        (2, 0.15),
+        (1, 0.25),
+    ]
     assert all(row.rhat < 1.05 for row in told.quantities)
+    assert "agree" not in str(told).replace("agreement", "")
+
+
+def test_many_explanations_are_cut_short() -> None:
+    found = dataclasses.replace(
+        posterior(5), weights=(0.4, 0.3, 0.2, 0.06, 0.04), explanations=tuple(range(5))
+    )
+    assert len(diagnose(found).differences) == 3
+    assert diagnose(found).differences[-1] == "Further explanations have weight 0.10."
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ([3], "component 3"),
+        ([0, 1], "components 0 and 1"),
+        ([0, 1, 2, 5, 7], "components 0 to 2, 5 and 7"),
+        ([4, 6, 7, 8], "components 4 and 6 to 8"),
+    ],
+)
+def test_numbers_of_components(numbers: list[int], text: str) -> None:
+    assert number_components(numbers) == text
 
 
 def test_chains_that_were_still_improving() -> None:
-    assert diagnose(SITUATIONS[2]()).conclusion == (
+    assert diagnose(SITUATIONS[1]()).conclusion == (
         "Some chains were still improving when burn-in ended; increase burn_in."
-    )
-
-
-def test_different_components() -> None:
-    assert diagnose(SITUATIONS[3]()).conclusion.startswith(
-        "The chains explain the data equally well with different components"
     )
 
 
@@ -149,7 +181,7 @@ def test_chains_that_have_not_mixed() -> None:
 
 
 def test_few_effective_draws() -> None:
-    slow = diagnose(SITUATIONS[7]())
+    slow = diagnose(SITUATIONS[6]())
     assert max(row.rhat for row in slow.quantities) < 1.05
     least = min(row.ess for row in slow.quantities)
     assert least < 100
@@ -236,9 +268,9 @@ def test_independent_draws_are_hardly_ever_called_unmixed(n_draws) -> None:
     assert sum("not mixed" in diagnose(posterior(2, 60, apart=2.0, seed=s)).conclusion for s in range(5)) == 5
 
 
-def test_chains_that_fit_differently_are_not_said_to_fit_equally_well() -> None:
-    """Cut short at once, chains from random starts differ in components and in fit."""
+def test_chains_from_random_starts_are_not_said_to_agree() -> None:
+    """Cut short at once, they differ in components and in fit."""
     X = datasets.simulate((12, 12, 12), rank=4, density=0.3, noise=0.1, random_state=0).observed
     model = TensOrMachine(4, init="random", burn_in=0, n_draws=6, random_state=0, progress=False).fit(X)
-    assert min(row.agreement for row in model.diagnostics_.chains if row.kept) < 0.7
-    assert "equally well" not in model.diagnostics_.conclusion
+    assert "explanations of the data" in model.diagnostics_.conclusion
+    assert sum(model.posterior_.weights) == pytest.approx(1)

@@ -45,12 +45,15 @@ def make_trace(draws: Draws) -> Trace:
     )
 
 
-def make_posterior(*chains: Draws, kept: Sequence[bool] | None = None) -> Posterior:
+def make_posterior(
+    *chains: Draws, weights: Sequence[float] = (), explanations: Sequence[int] = ()
+) -> Posterior:
     shape = tuple(len(factor) for factor in chains[0][0][0])
     K = len(shape)
     return Posterior(
         chains=tuple(map(make_trace, chains)),
-        kept=(True,) * len(chains) if kept is None else tuple(kept),
+        weights=tuple(weights),
+        explanations=tuple(explanations),
         shape=shape,
         modes=tuple(f"mode {k}" for k in range(K)),
         labels=(None,) * K,
@@ -102,9 +105,9 @@ def test_counts_and_explained() -> None:
     assert found.noise["explained"] == pytest.approx(np.mean(accuracies))
 
 
-def test_chains_that_do_not_count_are_left_out() -> None:
+def test_a_chain_without_weight_does_not_count() -> None:
     good, stuck = make_draws((3, 4), 2, 5), make_draws((3, 4), 2, 3, seed=9)
-    alone, both = make_posterior(good), make_posterior(stuck, good, kept=(False, True))
+    alone, both = make_posterior(good), make_posterior(stuck, good, weights=(0, 1), explanations=(1, 0))
     assert len(both.chains) == 2
     assert (both.n_draws, len(both.traces)) == (5, 1)
     assert both.noise == alone.noise
@@ -179,13 +182,42 @@ def test_from_traces_orders_all_chains_alike() -> None:
             np.testing.assert_array_equal(found.factors[mode], truth[mode][:, [2, 1, 0]])
 
 
-def test_from_traces_leaves_out_a_chain_that_is_far_below() -> None:
+@pytest.mark.parametrize(("shape", "L"), SHAPES)
+def test_predictions_average_all_chains_by_their_weights(shape: tuple[int, ...], L: int) -> None:
+    """Every method but "best" is the weighted mean of what each explanation alone would say."""
+    chains = [make_draws(shape, L, n, seed) for n, seed in ((5, 1), (3, 2), (4, 3))]
+    weights, explanations = (0.5, 0.3, 0.2), (1, 0, 1)
+    found = make_posterior(*chains, weights=weights, explanations=explanations)
+    alone = [make_posterior(chain) for chain in chains]
+    factors = [make_posterior(chains[1]), make_posterior(chains[0], chains[2])]
+    expected = {
+        "predictive": sum(w * one.predict_all() for w, one in zip(weights, alone, strict=True)),
+        **{
+            method: 0.3 * factors[0].predict_all(method) + 0.7 * factors[1].predict_all(method)
+            for method in ("mean", "map")
+        },
+        "best": alone[1].predict_all("best"),
+    }
+    every = np.array(list(itertools.product(*map(range, shape))))
+    for method, cells in expected.items():
+        np.testing.assert_allclose(found.predict_all(method), cells, atol=1e-12)
+        np.testing.assert_allclose(found.predict_cells(tuple(every.T), method), cells.ravel(), atol=1e-12)
+        np.testing.assert_allclose(found.predict_slice(0, 0, method), cells[0], atol=1e-12)
+    summary = found.cell_summary(every)
+    np.testing.assert_allclose(summary.mean, expected["predictive"].ravel(), atol=1e-12)
+    above = sum(w * one.cell_summary(every).above for w, one in zip(weights, alone, strict=True))
+    np.testing.assert_allclose(summary.above, above, atol=1e-12)
+    for mine, means in zip(found.factors, alone[1].factors, strict=True):  # of explanation 0
+        np.testing.assert_array_equal(mine, means)
+
+
+def test_a_chain_that_is_far_below_is_an_explanation_of_its_own() -> None:
     good = make_trace(make_draws((4, 5), 2, 3))
     stuck = replace(good, log_posterior=good.log_posterior - 100)
     found = Posterior.from_traces([stuck, good], DenseTensor(np.eye(4, 5)))
-    assert found.kept == (False, True)
-    assert len(found.chains) == 2
-    assert found.n_draws == 3
+    assert found.explanations == (1, 0)
+    assert found.n_draws == 6  # nothing is left out
+    assert found.weights == pytest.approx((0.5, 0.5))  # they predict the same
 
 
 def test_a_posterior_cannot_be_changed() -> None:

@@ -38,7 +38,6 @@ def make_posterior(n_times: int) -> Posterior:
     )
     return Posterior(
         chains=(trace,),
-        kept=(True,),
         shape=SHAPE,
         modes=("a", "b", "c"),
         labels=(None,) * 3,

@@ -23,7 +23,7 @@ def random_posterior(shape=(4, 3, 2), L=3, lengths=(12, 12), seed=0) -> Posterio
         chains.append(trace)
     names = tuple(f"mode {k}" for k in range(len(shape)))
     labels = (None,) * len(shape)
-    return Posterior(tuple(chains), shape, names, labels, (True,) * len(chains))
+    return Posterior(tuple(chains), shape, names, labels)
 
 
 def probabilities(posterior) -> np.ndarray:
@@ -87,7 +87,9 @@ def test_chains_that_do_not_count_and_draws_of_unequal_number() -> None:
     found = posterior.entry_summary(1)
     np.testing.assert_allclose(found.mean, posterior.factors[1])
     np.testing.assert_array_equal(found.ess, cut.entry_summary(1).ess)
-    alone = Posterior(posterior.chains, posterior.shape, posterior.modes, posterior.labels, (True, False))
+    alone = Posterior(
+        posterior.chains, posterior.shape, posterior.modes, posterior.labels, (1.0, 0.0), (0, 1)
+    )
     assert not np.array_equal(alone.entry_summary(1).mean, found.mean)
     few = random_posterior(lengths=(2, 2)).entry_summary(0)
     assert set(np.unique(few.ess)) <= {2.0, 4.0}
@@ -129,7 +131,7 @@ def test_a_slice_by_its_label() -> None:
     names = np.array(["a", "b", "c"])
     dates = np.array(["2024-01-01", "2024-01-02"], dtype="M8[D]")
     labels = (np.array([2, 1, 0, 7]), names, dates)
-    named = Posterior(posterior.chains, posterior.shape, posterior.modes, labels, posterior.kept)
+    named = Posterior(posterior.chains, posterior.shape, posterior.modes, labels)
     cells = named.predict_all()
     np.testing.assert_array_equal(named.predict_slice(1, "b"), cells[:, 1])
     np.testing.assert_array_equal(named.predict_slice("mode 1", np.str_("c")), cells[:, 2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray
@@ -147,6 +149,17 @@ def test_chains_that_found_something_else_are_counted() -> None:
     assert texts[1] == "Too few chains found component 1 to describe it."
     texts = describe(make_posterior([[lost], [lost]]))
     assert texts[1] == "Component 1 is empty: there was nothing left to explain."
+
+
+def test_what_other_explanations_see_differently_is_told() -> None:
+    draw = [bits(6, [0, 1], [2]), bits(4, [0, 1], [2])]
+    other = [bits(6, [0, 1], [4, 5]), bits(4, [0, 1], [3])]
+    posterior = make_posterior([[draw], [draw], [other]])
+    told = replace(posterior, weights=(0.3, 0.3, 0.4), explanations=(0, 0, 1))
+    texts = describe(told)
+    assert texts[1].startswith("Component 1 - mode 0: 2 (1 of 6)")  # no mixture of two
+    assert texts[1].endswith("2 of 3 chains found it.")
+    assert texts[2] == "Chain 2 (weight 0.40) does not have component 1 but 1 other."
 
 
 def test_nothing_is_said_about_the_inside_of_empty_components() -> None:

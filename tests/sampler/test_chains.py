@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from tensorm.datasets import simulate
+from tensorm.errors import FileError
 from tensorm.sampler.chains import run_chain, run_chains, warm_up
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
@@ -199,14 +200,37 @@ def test_warming_up_leaves_no_trace() -> None:
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
-def test_an_error_in_one_chain_ends_the_others_and_is_raised(n_threads: int) -> None:
+def test_a_message_for_the_user_ends_all_chains_and_is_raised(n_threads: int) -> None:
     def watch(step: Step) -> None:
         if step.chain == min(1, n_threads - 1) and step.done > 3:
-            raise RuntimeError("chain broke")
+            raise FileError("The disk is full.")
 
-    with pytest.raises(RuntimeError, match="chain broke"):
+    with pytest.raises(FileError, match="The disk is full"):
         run_chains(TENSOR, Plan(MODEL, FOREVER, 0, PLAN.init), 4, n_threads, watch)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("tensorm-chain")]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_a_chain_that_fails_does_not_void_the_others(n_threads: int) -> None:
+    def watch(step: Step) -> None:
+        if step.chain == 1 and step.done > 3:
+            raise MemoryError("no room")
+
+    told = r"^1 of 3 chains failed \(MemoryError: no room\); this fit is based on the others\.$"
+    with pytest.warns(RuntimeWarning, match=told):
+        traces, interrupted = run_chains(TENSOR, PLAN, 3, n_threads, watch)
+    assert not interrupted
+    assert len(traces) == 2
+    for chain, trace in zip((0, 2), traces, strict=True):
+        assert_same(trace, alone(chain))
+
+
+def test_if_all_chains_fail_the_first_error_is_raised() -> None:
+    def watch(step: Step) -> None:
+        raise RuntimeError("chain broke")
+
+    with pytest.raises(RuntimeError, match="chain broke"):
+        run_chains(TENSOR, PLAN, 3, 2, watch)
 
 
 @pytest.fixture

@@ -38,7 +38,11 @@ def assert_same(a: TensOrMachine, b: TensOrMachine) -> None:
     for method in ("predictive", "mean", "map", "best"):
         assert a.posterior_.predict_all(method).tobytes() == b.posterior_.predict_all(method).tobytes()
     assert (a.modes_, a.n_features_in_) == (b.modes_, b.n_features_in_)
-    assert (a.posterior_.shape, a.posterior_.kept) == (b.posterior_.shape, b.posterior_.kept)
+    assert a.posterior_.shape == b.posterior_.shape
+    assert (a.posterior_.weights, a.posterior_.explanations) == (
+        b.posterior_.weights,
+        b.posterior_.explanations,
+    )
     assert a.contributions_ == b.contributions_
     np.testing.assert_equal(a.get_params(), b.get_params())
     np.testing.assert_equal(a.labels_, b.labels_)
@@ -92,8 +96,9 @@ def test_chains_of_different_length_and_chains_left_out(tmp_path: Path) -> None:
         factors=tuple(factor[:3] for factor in second.factors),
         **{name: getattr(second, name)[:3] for name in COLUMNS},
     )
-    for kept in [(True, True), (False, True)]:
-        model._keep(dataclasses.replace(model.posterior_, chains=(first, short), kept=kept), model._target)
+    for weights, explanations in [((), ()), ((0.25, 0.75), (1, 0))]:
+        changes = {"chains": (first, short), "weights": weights, "explanations": explanations}
+        model._keep(dataclasses.replace(model.posterior_, **changes), model._target)
         assert_same(model, reload(model, tmp_path))
 
 
@@ -147,7 +152,7 @@ def test_the_file_is_documented(tmp_path: Path) -> None:
     arrays = np.load(tmp_path / "fit.tensorm", allow_pickle=False)
     about = json.loads(arrays["about.json"])
     assert about["format"] == "tensorm fit"
-    assert about["format_version"] == FORMAT_VERSION == 2
+    assert about["format_version"] == FORMAT_VERSION == 3
     assert about["tensorm_version"] == tensorm.__version__
     assert [mode["name"] for mode in about["modes"]] == ["gene", "day", "mouse"]
     assert about["model"]["seed"] == model._target.seed
@@ -161,6 +166,21 @@ def test_the_file_is_documented(tmp_path: Path) -> None:
     written = [path.rpartition("/")[2] for path in arrays if path != "about.json"]
     said = [name for tree in (about, about["model"], about["chain_0"]) for name in tree]
     assert {re.sub(r"_\d+$", "_k", name) for name in (*written, *said)} <= named | {"chain_k"}
+
+
+@pytest.mark.parametrize("kept", [(1, 1), (0, 1)])
+def test_a_file_of_format_2_has_equal_weights_for_the_chains_that_counted(
+    kept: tuple[int, int], tmp_path: Path
+) -> None:
+    parts = forge.Parts(forge.saved(tmp_path))
+    parts.about["format_version"] = 2
+    for name in ("weights", "explanations"):
+        del parts.members[f"{name}.npy"]
+    parts.write("kept", np.array(kept, np.int8))
+    found = forge.load_bytes(tmp_path, parts.join()).posterior_
+    assert found.weights == pytest.approx(np.array(kept) / sum(kept))
+    assert found.explanations == tuple(1 - keep for keep in kept)
+    assert len(found.traces) == sum(kept)
 
 
 def test_no_ending_promises_another_format(tmp_path: Path) -> None:
@@ -180,6 +200,6 @@ def test_no_pickle_anywhere() -> None:
 
 def test_a_newer_file_says_so(tmp_path: Path) -> None:
     parts = forge.Parts(forge.saved(tmp_path))
-    parts.about |= {"format_version": 3, "tensorm_version": "9.0", "new": "thing"}
-    with pytest.raises(FileError, match=r"tensorm '9.0' wrote it in format 3, .* install a newer tensorm\.$"):
+    parts.about |= {"format_version": 4, "tensorm_version": "9.0", "new": "thing"}
+    with pytest.raises(FileError, match=r"tensorm '9.0' wrote it in format 4, .* install a newer tensorm\.$"):
         forge.load_bytes(tmp_path, parts.join())

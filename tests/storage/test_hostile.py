@@ -154,7 +154,7 @@ def no_chain(parts: forge.Parts) -> None:
 
 
 def strange_array(parts: forge.Parts) -> None:
-    parts.members["__init__.npy"] = parts.members["kept.npy"]
+    parts.members["__init__.npy"] = parts.members["weights.npy"]
 
 
 def again_and_again(parts: forge.Parts) -> None:
@@ -175,7 +175,7 @@ def more_components(parts: forge.Parts) -> None:
 def many_chains(parts: forge.Parts) -> None:
     """A thousand chains are named, all of them small."""
     parts.about["n_chains"] = 1000
-    parts.write("kept", np.ones(1000, "i1"))
+    parts.write("weights", np.ones(1000, "f8"))
     for number in range(2, 1000):
         parts.about[f"chain_{number}"] = parts.about["chain_0"]
 
@@ -192,7 +192,7 @@ def bomb_of_text(parts: forge.Parts) -> None:
 MODE = {"name": "x", "labels": None}
 
 FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
-    "newer": (said("format_version", 3), "install a newer tensorm"),
+    "newer": (said("format_version", 4), "install a newer tensorm"),
     "version 0": (said("format_version", 0), "format_version is 0"),
     "version true": (said("format_version", True), "format_version is True"),
     "version huge": (said("format_version", 10**300), "format_version is a very large number"),
@@ -242,8 +242,13 @@ FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
     "shape beyond all": (said("shape", [4, 5, 2**60]), "shape is [4, 5, 1152921504606846976], not 3 sizes"),
     "burn-in negative": (said("burn_in", -1, "chain_0"), "burn_in is -1"),
     "settled 2": (said("settled", 2, "chain_0"), "settled is 2"),
-    "no chain counts": (numbers("kept", slice(None), 0), "which chains to use"),
-    "kept 2": (numbers("kept", 0, 2), "which chains to use"),
+    "no chain counts": (numbers("weights", slice(None), 0), "shares that add up to 1"),
+    "a negative weight": (numbers("weights", 0, -0.5), "shares that add up to 1"),
+    "a weight that is no number": (numbers("weights", 0, np.nan), "shares that add up to 1"),
+    "an endless weight": (numbers("weights", 0, np.inf), "shares that add up to 1"),
+    "no first explanation": (numbers("explanations", slice(None), 1), "does not number"),
+    "a huge explanation": (numbers("explanations", 0, 2**62), "does not number"),
+    "a negative explanation": (numbers("explanations", 0, -1), "does not number"),
     "one mode": (said("modes", [MODE]), "not a list of 2 to 64 names"),
     "65 modes": (said("modes", [MODE] * 65), "not a list of 2 to 64 names"),
     "shape beyond all numbers": (said("shape", [10**200, 10**200, 3]), "not 3 sizes"),

@@ -52,7 +52,7 @@ class FittedModel(TransformerMixin, BaseEstimator):
     _target: Target
 
     def predict_proba(self, indices: npt.ArrayLike | None = None) -> Floats:
-        """Return the posterior predictive P(x = 1) (eq. 7).
+        """Return the posterior predictive P(x = 1) (eq. 7), over all chains by their weights.
 
         Parameters
         ----------
@@ -78,6 +78,7 @@ class FittedModel(TransformerMixin, BaseEstimator):
         method : "predictive", "mean", "map" or "best"
             Predict from the posterior predictive, from the factors' posterior means as if independent, from
             the Boolean product of each factor entry's more probable value, or from the most probable draw.
+            All but the last average the explanations that chains found, by their weights.
 
         Returns
         -------
@@ -225,7 +226,8 @@ class FittedModel(TransformerMixin, BaseEstimator):
         -------
         list of str
             One text per component, strongest first, then one each about components not described, found by
-            too few chains, and empty, and one about the noise. Prints as one text.
+            too few chains, and empty, those about what some chains see differently, and one about the noise.
+            Prints as one text.
         """
         return describe(self._fitted, groups, most)
 
@@ -338,13 +340,14 @@ class FittedModel(TransformerMixin, BaseEstimator):
         write_fit(path, Fit(self.get_params(deep=False), self._target, posterior))
 
     def to_datatree(
-        self, X: Any = None, *, log_likelihood: bool = False, all_chains: bool = False
+        self, X: Any = None, *, log_likelihood: bool = False, all_chains: bool = True
     ) -> xarray.DataTree:
         """Return the draws as a tree of groups for ArviZ, for example for ``arviz_plots.plot_trace``.
 
         ``posterior`` has ``factor_<mode>`` for each mode (chain, draw, the mode, component), ``hit``,
         ``false_alarm`` and, if learned, ``density``; ``sample_stats`` has ``lp``, ``log_likelihood`` and
-        ``accuracy``; ``constant_data`` has the settings and facts about the chains. A mode whose name is
+        ``accuracy``; ``constant_data`` has the settings and facts about the chains, such as the ``weight`` of
+        each in predictions and the number of its ``explanation``. A mode whose name is
         taken, such as "draw" or "cell", gets its number appended. Chains are cut to the length of the
         shortest.
 
@@ -355,8 +358,8 @@ class FittedModel(TransformerMixin, BaseEstimator):
         log_likelihood : bool, default False
             Whether to add a group with the log-likelihood of each observed cell of X in each draw, as
             ``arviz_stats.loo`` needs it: 8 bytes per cell and draw.
-        all_chains : bool, default False
-            Whether to include chains that ended in a worse explanation of the data.
+        all_chains : bool, default True
+            Whether to include chains that did not find the explanation with most weight.
 
         Returns
         -------

@@ -204,7 +204,7 @@ class TensOrMachine(FittedModel):
         posterior = Posterior.from_traces(traces, tensor.with_threads(threads))
         self._keep(posterior, plan.target)
         self.storage_ = tensor.storage
-        if folder is not None and not interrupted:
+        if folder is not None and len(traces) == self.n_chains and not interrupted:
             fit = Fit(self.get_params(deep=False), plan.target, posterior)
             write_fit(folder / FIT, fit, run)
         _warn(traces, self.n_chains, interrupted)

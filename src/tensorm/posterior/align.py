@@ -1,10 +1,9 @@
-"""Which component of one chain is which of another, and how far the chains agree."""
+"""Which component of one chain is which of another, and which chains found the same explanation."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -58,62 +57,51 @@ def match(reference: Sequence[Floats], means: Sequence[Floats]) -> list[int]:
     return [int(component) for component in order]
 
 
-def align(traces: Sequence[Trace]) -> list[Trace]:
-    """Return the traces with components in the order of the chain with the most probable factors."""
-    means = [factor_means(trace) for trace in traces]
-    best = int(np.argmax([np.median(trace.log_posterior) for trace in traces]))
+def align(traces: Sequence[Trace], means: Sequence[Sequence[Floats]], lead: int) -> list[Trace]:
+    """Return the traces, whose means are given, with components in the order of one of them."""
     return [
-        trace if chain == best else trace.reorder(match(means[best], means[chain]))
+        trace if chain == lead else trace.reorder(match(means[lead], means[chain]))
         for chain, trace in enumerate(traces)
     ]
 
 
-def worse(traces: Sequence[Trace]) -> list[bool]:
-    """Return which chains ended in a worse explanation of the data than the best one.
+def same_components(a: Sequence[Floats], b: Sequence[Floats]) -> bool:
+    """Whether two chains found the same components: each that one of them uses has a match in the other."""
+    order = match(a, b)
+    alike = similarity(a, b)[np.arange(len(order)), order]
+    return bool((alike[active(a) | active(b)[order]] > SAME).all())
 
-    Their median log posterior is lower by more than NEGLIGIBLE plus three times the spread of the best
-    chain's draws: so low that a freely moving chain would hardly ever visit it.
+
+def count_finders(reference: Sequence[Floats], chains: Sequence[Sequence[Floats]]) -> list[int]:
+    """Return how many chains found each component of the reference, with members in every mode."""
+    found = [(similarity(reference, means)[:, active(means)] > SAME).any(axis=1) for means in chains]
+    return [int(count) for count in np.sum(found, axis=0)]
+
+
+def worse(best: Trace, other: Trace) -> bool:
+    """Whether a chain explains the data worse than the best one.
+
+    Its median log posterior is lower by more than NEGLIGIBLE plus three times the spread of the best chain's
+    draws: so low that a freely moving chain would hardly ever visit it.
     """
-    medians = np.array([np.median(trace.log_posterior) for trace in traces])
-    best = int(np.argmax(medians))
-    lower, upper = np.quantile(traces[best].log_posterior, [0.25, 0.75])
+    lower, middle, upper = np.quantile(best.log_posterior, [0.25, 0.5, 0.75])
     spread = (upper - lower) / 1.35  # the standard deviation, robust to outliers
-    return (medians[best] - medians > NEGLIGIBLE + 3 * spread).tolist()
+    return bool(middle - np.median(other.log_posterior) > NEGLIGIBLE + 3 * spread)
 
 
-class ChainSummary(NamedTuple):
-    """One chain, compared with the others."""
+def group_chains(traces: Sequence[Trace], means: Sequence[Sequence[Floats]]) -> list[int]:
+    """Return for each chain the number of its explanation, the best one being 0.
 
-    chain: int
-    kept: bool  # False: it ended in a worse explanation of the data, and its draws are left out
-    settled: bool  # whether its burn-in converged
-    burn_in: int  # sweeps
-    accuracy: float  # share of the observed cells explained, mean over draws
-    log_likelihood: float  # mean over draws
-    log_posterior: float  # of the factors, median over draws
-    active: int  # components with a member in every mode
-    agreement: float  # similarity of its components to the best chain's, 1 if identical
-
-
-def summarise(traces: Sequence[Trace]) -> list[ChainSummary]:
-    """Summarise each of several aligned chains."""
-    means = [factor_means(trace) for trace in traces]
-    best = means[int(np.argmax([np.median(trace.log_posterior) for trace in traces]))]
-    used = np.diag(similarity(best, best)) > 0
-    rows = []
-    for chain, (trace, mine, stuck) in enumerate(zip(traces, means, worse(traces), strict=True)):
-        alike = np.diag(similarity(best, mine))[used]
-        rows.append(
-            ChainSummary(
-                chain=chain,
-                kept=not stuck,
-                settled=trace.settled,
-                burn_in=trace.burn_in,
-                accuracy=float(trace.accuracy.mean()),
-                log_likelihood=float(trace.log_likelihood.mean()),
-                log_posterior=float(np.median(trace.log_posterior)),
-                active=int(active(mine).sum()),
-                agreement=float(alike.mean()) if alike.size else 1.0,
-            )
-        )
-    return rows
+    Chains have the same explanation if they found the same components and none of them is worse.
+    """
+    leaders: list[int] = []
+    numbers = [0] * len(traces)
+    for chain in sorted(range(len(traces)), key=lambda chain: -float(np.median(traces[chain].log_posterior))):
+        for number, leader in enumerate(leaders):
+            if not worse(traces[leader], traces[chain]) and same_components(means[leader], means[chain]):
+                numbers[chain] = number
+                break
+        else:
+            numbers[chain] = len(leaders)
+            leaders.append(chain)
+    return numbers

@@ -38,7 +38,7 @@ def to_datatree(
     settings: Mapping[str, Any],
     tensor: Tensor | None = None,
     log_likelihood: bool = False,
-    all_chains: bool = False,
+    all_chains: bool = True,
 ) -> xarray.DataTree:
     """Return the draws and the estimator's settings for ArviZ; see ``TensOrMachine.to_datatree``."""
     import xarray
@@ -54,7 +54,8 @@ def to_datatree(
         "constant_data": {
             "burn_in": (("chain",), np.array([trace.burn_in for trace in traces])),
             "settled": (("chain",), np.array([trace.settled for trace in traces])),
-            "kept": (("chain",), np.array([posterior.kept[number] for number in parts.chains])),
+            "weight": (("chain",), np.array([posterior.weights[number] for number in parts.chains])),
+            "explanation": (("chain",), np.array([posterior.explanations[n] for n in parts.chains])),
             "n_observed": ((), np.array(traces[0].confusion[0].sum())),
         },
     }
@@ -94,7 +95,11 @@ class _Parts(NamedTuple):
 
 def _gather(posterior: Posterior, all_chains: bool) -> _Parts:
     """Choose the chains and cut them to one length."""
-    chains = {n: trace for n, trace in enumerate(posterior.chains) if posterior.kept[n] or all_chains}
+    chains = {
+        number: trace
+        for number, trace in enumerate(posterior.chains)
+        if all_chains or posterior.explanations[number] == 0
+    }
     n_draws = min(len(trace) for trace in chains.values())
     left_out = sum(len(trace) - n_draws for trace in chains.values())
     if left_out:

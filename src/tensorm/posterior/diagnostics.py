@@ -1,4 +1,4 @@
-"""Whether a fit can be trusted: a table, and one sentence that says what to do.
+"""Whether a fit can be trusted: tables, what chains see differently, and one sentence that says what to do.
 
 docs/diagnostics.md explains each sentence.
 """
@@ -10,18 +10,35 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from tensorm.posterior.align import SAME, ChainSummary, summarise
+import numpy as np
+
+from tensorm.posterior.align import SAME, Floats, active, count_finders, factor_means, similarity
 from tensorm.posterior.convergence import NEVER, EntryMixing, Mixing, assess, assess_entries
 from tensorm.posterior.draws import Posterior
 
-COMPARABLE_DRAWS = 20  # with fewer draws per chain, it is unknown whether chains fit equally well
 SMALLEST_ESS = 100
 DISPUTED = 0.05  # share of entries that chains may disagree on before the conclusion says so
+MOST_OTHERS = 2  # explanations that get a sentence, besides the one with most weight
 IN_WORDS = {
     "constant": "the same in all draws",
     "stuck": "constant within chains, different between them",
     "unknown": "too few draws to tell",
 }
+
+
+class ChainSummary(NamedTuple):
+    """One chain, compared with the others."""
+
+    chain: int
+    explanation: int  # chains with the same number found the same; 0 has most weight
+    weight: float  # in predictions
+    settled: bool  # whether its burn-in converged
+    burn_in: int  # sweeps
+    accuracy: float  # share of the observed cells explained, mean over draws
+    log_likelihood: float  # mean over draws
+    log_posterior: float  # of the factors, median over draws
+    active: int  # components with a member in every mode
+    agreement: float  # similarity of its components to those of explanation 0, 1 if identical
 
 
 class Diagnostics(NamedTuple):
@@ -34,15 +51,22 @@ class Diagnostics(NamedTuple):
     chains : tuple of ChainSummary
         A summary of every chain.
     quantities : tuple of Mixing
-        R-hat and effective sample sizes of the noise rates and the log-likelihood, for the chains kept.
+        R-hat and effective sample sizes of the noise rates and the log-likelihood, for the chains with the
+        explanation that has most weight.
     entries : EntryMixing
         The same for the entries of the factors.
+    finders : tuple of int
+        How many chains found each component; 0 for one that is empty.
+    differences : tuple of str
+        What chains with other explanations see differently, in a few sentences.
     """
 
     conclusion: str
     chains: tuple[ChainSummary, ...]
     quantities: tuple[Mixing, ...]
     entries: EntryMixing
+    finders: tuple[int, ...] = ()
+    differences: tuple[str, ...] = ()
 
     @property
     def fine(self) -> bool:
@@ -50,18 +74,27 @@ class Diagnostics(NamedTuple):
         return self.conclusion == f"All {len(self.chains)} chains agree."
 
     def __str__(self) -> str:
-        lines = ["chain  accuracy  log-likelihood  active  agreement  burn-in"]
+        lines = ["chain  explanation  weight  accuracy  log-likelihood  active  agreement  burn-in"]
         for row in self.chains:
-            left_out = "" if row.kept else "   left out: a worse explanation"
             lines.append(
-                f"{row.chain:5d}  {row.accuracy:8.4f}  {row.log_likelihood:14.1f}  {row.active:6d}  "
-                f"{row.agreement:9.3f}  {row.burn_in:7d}{left_out}"
+                f"{row.chain:5d}  {row.explanation:11d}  {row.weight:6.2f}  {row.accuracy:8.4f}  "
+                f"{row.log_likelihood:14.1f}  {row.active:6d}  {row.agreement:9.3f}  {row.burn_in:7d}"
             )
         lines.append("quantity              R-hat    ESS  tail ESS")
         for name, state, rhat, ess, tail in self.quantities:
             found = IN_WORDS[state] if rhat is None else f"{_rhat(rhat):>5}  {ess:5.0f}  {tail:8.0f}"
             lines.append(f"{name:20}  {found}")
-        return "\n".join([*lines, self.about_entries(), self.conclusion])
+        told = [self.about_entries(), *self.about_components(), *self.differences, self.conclusion]
+        return "\n".join([*lines, *told])
+
+    def about_components(self) -> list[str]:
+        """Return a sentence on how many chains found which components; none for a single chain."""
+        total, texts = len(self.chains), []
+        for count in sorted({*self.finders} - {0}, reverse=True) if total > 1 else ():
+            numbers = [l for l, finders in enumerate(self.finders) if finders == count]
+            who = f"all {total} chains" if count == total else f"{count} chain{'s' * (count > 1)}"
+            texts.append(f"{who} found {number_components(numbers)}")
+        return [f"{'; '.join(texts)}.".capitalize()] if texts else []
 
     def about_entries(self) -> str:
         """Return a sentence on how well the chains have mixed in the entries of the factors."""
@@ -81,12 +114,60 @@ class Diagnostics(NamedTuple):
 
 def diagnose(posterior: Posterior) -> Diagnostics:
     """Compare the chains of a fit."""
-    rows = summarise(posterior.chains)
+    chains = [factor_means(trace) for trace in posterior.chains]
+    rows = _summarise(posterior, chains)
     quantities, entries = assess(posterior.traces), assess_entries(posterior.traces)
     length = min(len(trace) for trace in posterior.traces)
-    problems = chain(_judge_chains(rows, quantities, length), _judge_mixing(quantities, entries, length))
+    finders = count_finders(posterior.factors, chains)
+    problems = chain(_judge_chains(rows, finders), _judge_mixing(quantities, entries, length))
     conclusion = next(problems, f"All {len(rows)} chains agree.")
-    return Diagnostics(conclusion, tuple(rows), quantities, entries)
+    told = tuple(tell_differences(posterior))
+    return Diagnostics(conclusion, tuple(rows), quantities, entries, tuple(finders), told)
+
+
+def _summarise(posterior: Posterior, chains: Sequence[Sequence[Floats]]) -> list[ChainSummary]:
+    """Summarise each chain, whose means are given."""
+    used = np.diag(similarity(posterior.factors, posterior.factors)) > 0
+    rows = []
+    for number, (trace, mine) in enumerate(zip(posterior.chains, chains, strict=True)):
+        alike = np.diag(similarity(posterior.factors, mine))[used]
+        rows.append(
+            ChainSummary(
+                chain=number,
+                explanation=posterior.explanations[number],
+                weight=posterior.weights[number],
+                settled=trace.settled,
+                burn_in=trace.burn_in,
+                accuracy=float(trace.accuracy.mean()),
+                log_likelihood=float(trace.log_likelihood.mean()),
+                log_posterior=float(np.median(trace.log_posterior)),
+                active=int(active(mine).sum()),
+                agreement=float(alike.mean()) if alike.size else 1.0,
+            )
+        )
+    return rows
+
+
+def tell_differences(posterior: Posterior) -> Iterator[str]:
+    """Yield sentences on what the other explanations see differently from the one with most weight."""
+    others = list(enumerate(posterior.explained_by))[1:]
+    lead = active(posterior.factors)
+    for number, (weight, means) in others[:MOST_OTHERS]:
+        chains = [n for n, own in enumerate(posterior.explanations) if own == number]
+        alike = similarity(posterior.factors, means) > SAME
+        lacking = np.flatnonzero(lead & ~alike.any(axis=1)).tolist()
+        extra = int(np.count_nonzero(active(means) & ~alike.any(axis=0)))
+        who = f"Chain{'s' * (len(chains) > 1)} {_listed(chains)}"
+        does = "does" if len(chains) == 1 else "do"
+        told = f"{does} not have {number_components(lacking)}" if lacking else "found the same components"
+        if extra:
+            told += f" {'but' if lacking else 'and'} {extra} other{'s' * (extra > 1)}"
+        elif not lacking:
+            told += " with other members"
+        yield f"{who} (weight {weight:.2f}) {told}."
+    if len(others) > MOST_OTHERS:
+        rest = sum(weight for _, (weight, _) in others[MOST_OTHERS:])
+        yield f"Further explanations have weight {rest:.2f}."
 
 
 def largest_rhat(length: int) -> float:
@@ -98,24 +179,18 @@ def largest_rhat(length: int) -> float:
     return max(1.05, 1 + 5 / length)
 
 
-def _judge_chains(rows: Sequence[ChainSummary], quantities: Sequence[Mixing], length: int) -> Iterator[str]:
-    """Report chains with a worse explanation, an unfinished burn-in, or different components."""
+def _judge_chains(rows: Sequence[ChainSummary], finders: Sequence[int]) -> Iterator[str]:
+    """Report a single chain, an unfinished burn-in, or different explanations."""
     if len(rows) == 1:
         yield "A single chain cannot be checked against others; set n_chains to at least 2."
-    stuck = sum(not row.kept for row in rows)
-    if stuck:
-        yield (
-            f"{stuck} of {len(rows)} chains ended in a worse explanation of the data and "
-            f"{'was' if stuck == 1 else 'were'} left out; "
-            "run more chains or increase burn_in to check that the best explanation is stable."
-        )
     if not all(row.settled for row in rows):
         yield "Some chains were still improving when burn-in ended; increase burn_in."
-    unknown = length < COMPARABLE_DRAWS or any((row.rhat or 0) > largest_rhat(length) for row in quantities)
-    if not unknown and min(row.agreement for row in rows) < SAME:
+    found = len({row.explanation for row in rows})
+    if found > 1:
+        everywhere, used = finders.count(len(rows)), sum(n > 0 for n in finders)
         yield (
-            "The chains explain the data equally well with different components; trust predictions more than "
-            "single components, or try fewer components."
+            f"The {len(rows)} chains found {found} explanations of the data; predictions average them by "
+            f"weight, but of components trust the {everywhere} of {used} that all chains found."
         )
 
 
@@ -131,7 +206,7 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
     if (worst.rhat or 0) > largest_rhat(length):
         yield (
             f"The chains have not mixed: R-hat of the {worst.name} is {_rhat(worst.rhat)}; increase n_draws "
-            "and burn_in, or try fewer components."
+            "and burn_in."
         )
     least = min(math.inf if row.ess is None else row.ess for row in quantities)
     if least < SMALLEST_ESS:
@@ -151,3 +226,20 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
 
 def _rhat(value: float | None) -> str:
     return f"{value:.2f}" if value is not None and value < NEVER else "large"
+
+
+def number_components(components: Sequence[int]) -> str:
+    """Return "component 3", or "components 0 to 2, 5 and 7"."""
+    runs: list[list[int]] = []
+    for l in components:
+        if runs and l == runs[-1][-1] + 1:
+            runs[-1].append(l)
+        else:
+            runs.append([l])
+    texts = [[f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(l) for l in run] for run in runs]
+    return f"component{'s' * (len(components) > 1)} {_listed([*chain.from_iterable(texts)])}"
+
+
+def _listed(names: Sequence[object]) -> str:
+    texts = [str(name) for name in names]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

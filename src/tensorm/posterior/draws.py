@@ -23,10 +23,11 @@ from tensorm.data.checks import (
     check_parts,
 )
 from tensorm.errors import InputError
-from tensorm.posterior.align import align, factor_means, worse
+from tensorm.posterior.align import align, factor_means, group_chains
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
 from tensorm.posterior.convergence import EntrySummary, summarise_entries
 from tensorm.posterior.predict import CellSummary, average_box, summarise_cells, unite_box, unite_cells
+from tensorm.posterior.stacking import weigh_chains
 from tensorm.sampler.noise import Rates
 from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.state import Trace
@@ -45,6 +46,9 @@ METHODS = ("predictive", "mean", "map", "best")
 class Posterior:
     """Draws of all chains, components aligned across them and strongest first.
 
+    Predictions average all chains by their weights. Whatever is about components is about the first
+    explanation, the one with most weight.
+
     Attributes
     ----------
     chains : tuple of Trace
@@ -52,9 +56,11 @@ class Posterior:
     shape : tuple of int
     modes : tuple of str
     labels : tuple of ndarray or None
-    kept : tuple of bool
-        Which chains count: those that did not end in a worse explanation of the data (align.worse).
-        Everything derived from the draws leaves the others out.
+    weights : tuple of float
+        How much each chain counts in predictions; 1 in all. By default as much as it has draws.
+    explanations : tuple of int
+        For each chain the number of its explanation: chains that found the same components have the same
+        (align.group_chains). 0 is the one with most weight. By default all chains have the same.
     contributions : tuple of Contribution
         What each component contributes to the most probable draw, strongest first.
     """
@@ -63,28 +69,55 @@ class Posterior:
     shape: tuple[int, ...]
     modes: tuple[str, ...]
     labels: tuple[npt.NDArray[Any] | None, ...]
-    kept: tuple[bool, ...]
+    weights: tuple[float, ...] = ()
+    explanations: tuple[int, ...] = ()
     contributions: tuple[Contribution, ...] = ()
+
+    def __post_init__(self) -> None:
+        drawn = sum(map(len, self.chains))
+        object.__setattr__(self, "weights", self.weights or tuple(len(c) / drawn for c in self.chains))
+        object.__setattr__(self, "explanations", self.explanations or (0,) * len(self.chains))
 
     @classmethod
     def from_traces(cls, traces: Sequence[Trace], tensor: Tensor) -> Posterior:
-        """Align the chains' components and put the one that explains most first."""
-        aligned = align(traces)
-        kept = tuple(not stuck for stuck in worse(aligned))
-        best, draw = most_probable(list(compress(aligned, kept)))
+        """Weigh the chains, align their components, and put the one that explains most first."""
+        means = [factor_means(trace) for trace in traces]
+        numbers = group_chains(traces, means)
+        weights = weigh_chains(tensor, traces, numbers)
+        heaviest = np.argsort(-np.bincount(numbers, weights), kind="stable")
+        explanations = tuple(int(number) for number in np.argsort(heaviest)[numbers])
+        lead, draw = most_probable(traces, explanations)
+        best = traces[lead]
         order = strongest_first(tensor, best.factors_at(draw), best.noise_at(draw))
-        best, chains = best.reorder(order), tuple(trace.reorder(order) for trace in aligned)
-        found = contributions(tensor, best.factors_at(draw), best.noise_at(draw))
-        return cls(chains, tensor.shape, tensor.modes, tensor.labels, kept, found)
+        aligned = align(traces, means, lead)
+        chains = tuple(trace.reorder(order) for trace in aligned)
+        found = contributions(tensor, chains[lead].factors_at(draw), best.noise_at(draw))
+        given = tensor.shape, tensor.modes, tensor.labels
+        return cls(chains, *given, tuple(weights.tolist()), explanations, found)
 
     def __repr__(self) -> str:
-        draws = f"{self.n_draws} draws from {sum(self.kept)} of {len(self.chains)} chains"
+        draws = f"{self.n_draws} draws from {len(self.chains)} chains"
         return f"Posterior(shape={self.shape}, n_components={self.n_components}, {draws})"
 
     @property
     def traces(self) -> tuple[Trace, ...]:
-        """The draws of the chains that count."""
-        return tuple(compress(self.chains, self.kept))
+        """The draws of the chains that found the explanation with most weight."""
+        return self.traces_of(0)
+
+    def traces_of(self, explanation: int) -> tuple[Trace, ...]:
+        """Return the draws of the chains that found an explanation."""
+        return tuple(compress(self.chains, (number == explanation for number in self.explanations)))
+
+    @property
+    def counted(self) -> tuple[tuple[Trace, float], ...]:
+        """The chains that count in predictions, with their weights."""
+        return tuple((trace, w) for trace, w in zip(self.chains, self.weights, strict=True) if w)
+
+    @cached_property
+    def explained_by(self) -> list[tuple[float, list[Floats]]]:
+        """For each explanation its weight and the means of its factors; the one with most weight first."""
+        totals = np.bincount(self.explanations, self.weights).tolist()
+        return [(weight, mean_factors(self.traces_of(number))) for number, weight in enumerate(totals)]
 
     @property
     def n_components(self) -> int:
@@ -93,19 +126,17 @@ class Posterior:
 
     @property
     def n_draws(self) -> int:
-        """Number of draws from the chains that count."""
-        return sum(len(trace) for trace in self.traces)
+        """Number of draws that count in predictions."""
+        return sum(len(trace) for trace, _ in self.counted)
 
-    @cached_property
+    @property
     def factors(self) -> list[Floats]:
-        """Posterior mean of each mode's factor, (N_k, L)."""
-        lengths = [len(trace) for trace in self.traces]
-        chains = (factor_means(trace) for trace in self.traces)
-        return [np.average(means, axis=0, weights=lengths) for means in zip(*chains, strict=True)]
+        """Posterior mean of each mode's factor, (N_k, L), in the explanation with most weight."""
+        return self.explained_by[0][1]
 
     @cached_property
     def noise(self) -> dict[str, Any]:
-        """Posterior means of the noise parameters by name, and the share of cells explained."""
+        """Means of the noise parameters by name and of the share of cells explained, beside ``factors``."""
         trace, accuracy = self.traces[0], np.concatenate([trace.accuracy for trace in self.traces])
         rows = np.concatenate([trace.noise for trace in self.traces]).mean(axis=0)
         means = trace.kind.split(rows, trace.n_components, trace.shape)
@@ -119,24 +150,25 @@ class Posterior:
 
     @cached_property
     def best_factors(self) -> list[Bits]:
-        """Factors of the draw with the highest log posterior: the joint MAP among all draws."""
-        trace, draw = most_probable(self.traces)
+        """Factors of the draw with the highest log posterior, in the explanation with most weight."""
+        lead, draw = most_probable(self.chains, self.explanations)
+        trace = self.chains[lead]
         return [trace.bits(mode, slice(draw, draw + 1))[0] for mode in range(len(self.shape))]
 
     @cached_property
     def _distinct(self) -> list[tuple[Trace, int, Parameters, float]]:
-        """Draws with distinct factors, each with its noise and its share of all draws."""
-        alike: dict[bytes, tuple[Trace, list[int], list[Any]]] = {}
-        for trace in self.traces:
+        """Draws with distinct factors, each with its noise and its weight; all weights together are 1."""
+        alike: dict[tuple[bytes, float], tuple[Trace, list[int], list[Any]]] = {}
+        for trace, weight in self.counted:
             for draw in range(len(trace)):
                 key = blake2b(b"".join(packed[draw].tobytes() for packed in trace.factors)).digest()
-                _, draws, noises = alike.setdefault(key, (trace, [], []))
+                _, draws, noises = alike.setdefault((key, weight / len(trace)), (trace, [], []))
                 draws.append(draw)
                 noises.append(trace.noise_at(draw))
         return [
-            (trace, draws[0], noise, weight / self.n_draws)
-            for trace, draws, noises in alike.values()
-            for noise, weight in trace.kind.merge(noises)
+            (trace, draws[0], noise, count * each)
+            for (_, each), (trace, draws, noises) in alike.items()
+            for noise, count in trace.kind.merge(noises)
         ]
 
     def _weighted(self, method: str) -> Iterator[tuple[Factors, Parameters, float]]:
@@ -144,9 +176,11 @@ class Posterior:
         if method == "predictive":
             for trace, draw, noise, weight in self._distinct:
                 yield trace.factors_at(draw), noise, weight
+        elif method == "map":
+            for weight, means in self.explained_by:
+                yield Factors.from_bits([mean > 0.5 for mean in means]), CERTAIN, weight
         else:
-            factors = [mean > 0.5 for mean in self.factors] if method == "map" else self.best_factors
-            yield Factors.from_bits(factors), CERTAIN, 1.0
+            yield Factors.from_bits(self.best_factors), CERTAIN, 1.0
 
     def check_tensor(self, X: Any, name: str = "X") -> Tensor:
         """Return X as a tensor, or raise unless it has the shape of the fit."""
@@ -170,7 +204,7 @@ class Posterior:
 
     def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
         if check_choice("method", method, METHODS) == "mean":
-            return unite_box(self.factors, where)
+            return np.sum([w * unite_box(means, where) for w, means in self.explained_by], axis=0)
         return average_box(self._weighted(method), where, self.shape)
 
     def predict_block(self, first: int, stop: int, method: str = "predictive") -> Floats:
@@ -207,7 +241,7 @@ class Posterior:
         if len({len(index) for index in indices}) > 1:
             raise InputError(f"indices have lengths {[*map(len, indices)]}; make them equally long.")
         if check_choice("method", method, METHODS) == "mean":
-            return unite_cells(self.factors, indices)
+            return np.sum([w * unite_cells(means, indices) for w, means in self.explained_by], axis=0)
         total = np.zeros(len(indices[0]))
         for factors, noise, weight in self._weighted(method):
             total += weight * noise.predict(factors, indices)
@@ -261,7 +295,7 @@ class Posterior:
             Arrays (n,).
         """
         cells = check_indices(indices, self.shape)
-        return summarise_cells(self.traces, cells, check_number("threshold", threshold))
+        return summarise_cells(self.counted, cells, check_number("threshold", threshold))
 
 
 def check_room(shape: Sequence[int], n_components: int, n_chains: int, n_draws: int) -> None:
@@ -272,7 +306,14 @@ def check_room(shape: Sequence[int], n_components: int, n_chains: int, n_draws: 
     check_fits(what, need, "reduce one of the three")
 
 
-def most_probable(traces: Sequence[Trace]) -> tuple[Trace, int]:
-    """Return the chain and the number of the draw with the highest log posterior."""
-    trace = max(traces, key=lambda trace: trace.log_posterior.max())
-    return trace, int(trace.log_posterior.argmax())
+def mean_factors(traces: Sequence[Trace]) -> list[Floats]:
+    """Return the posterior mean of each mode's factor, (N_k, L), over the draws of some chains."""
+    lengths, chains = [len(trace) for trace in traces], map(factor_means, traces)
+    return [np.average(means, axis=0, weights=lengths) for means in zip(*chains, strict=True)]
+
+
+def most_probable(traces: Sequence[Trace], explanations: Sequence[int]) -> tuple[int, int]:
+    """Return the chain and the draw with the highest log posterior in explanation 0."""
+    chains = np.flatnonzero(np.array(explanations) == 0).tolist()
+    lead = max(chains, key=lambda chain: float(traces[chain].log_posterior.max()))
+    return lead, int(traces[lead].log_posterior.argmax())

@@ -33,7 +33,7 @@ class CellSummary(NamedTuple):
     sd : ndarray
         Standard deviation over draws of P(x = 1 | draw).
     above : ndarray
-        Share of draws with P(x = 1 | draw) above the threshold.
+        Share of draws, by the weights of their chains, with P(x = 1 | draw) above the threshold.
     """
 
     mean: Floats
@@ -69,13 +69,16 @@ def unite_cells(means: Sequence[Floats], indices: Indices) -> Floats:
     return 1 - np.prod(1 - together, axis=1)
 
 
-def summarise_cells(traces: Sequence[Trace], indices: Indices, threshold: float) -> CellSummary:
-    """Return how certain the probabilities of cells are, given as K index arrays."""
+def summarise_cells(chains: Sequence[tuple[Trace, float]], indices: Indices, threshold: float) -> CellSummary:
+    """Return how certain the probabilities of cells are, given as K index arrays, by the chains' weights."""
     found = np.empty((3, len(indices[0])))
-    step = max(1, CELLS_TIMES_DRAWS // sum(map(len, traces)))
+    draws = [(trace, draw) for trace, _ in chains for draw in range(len(trace))]
+    weights = np.concatenate([np.full(len(trace), weight / len(trace)) for trace, weight in chains])
+    step = max(1, CELLS_TIMES_DRAWS // len(draws))
     for first in range(0, found.shape[1], step):
         some = [index[first : first + step] for index in indices]
-        draws = [(trace, draw) for trace in traces for draw in range(len(trace))]
         p = np.array([trace.noise_at(draw).predict(trace.factors_at(draw), some) for trace, draw in draws])
-        found[:, first : first + step] = p.mean(axis=0), p.std(axis=0), (p > threshold).mean(axis=0)
+        mean = weights @ p
+        sd = np.sqrt(weights @ (p - mean) ** 2)
+        found[:, first : first + step] = mean, sd, weights @ (p > threshold)
     return CellSummary(*found)

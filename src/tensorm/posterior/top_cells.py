@@ -73,12 +73,13 @@ def top_cells(
 
 
 def _inside(posterior: Posterior, mode: int, row: int) -> list[npt.NDArray[np.int64]]:
-    """Return the keys of each component's cells in the slice, in any draw."""
+    """Return the keys of each component's cells in the slice, in any draw of any explanation."""
     found = []
-    for l in np.flatnonzero(posterior.factors[mode][row] > 0):
-        members = [np.flatnonzero(mean[:, l] > 0) for mean in posterior.factors]
+    explanations = [means for weight, means in posterior.explained_by if weight]
+    for factors, l in [(means, l) for means in explanations for l in np.flatnonzero(means[mode][row] > 0)]:
+        members = [np.flatnonzero(mean[:, l] > 0) for mean in factors]
         members[mode] = np.array([row])
-        members = _surest(members, [mean[:, l] for mean in posterior.factors])
+        members = _surest(members, [mean[:, l] for mean in factors])
         grid = np.meshgrid(*members, indexing="ij")
         found.append(key_of([axis.ravel() for axis in grid], posterior.shape))
     return found

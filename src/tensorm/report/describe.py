@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_count
-from tensorm.posterior.align import MEMBER, SAME, SURE, active, factor_means, similarity
+from tensorm.posterior.align import MEMBER, SURE, active, count_finders, factor_means
+from tensorm.posterior.diagnostics import number_components, tell_differences
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, Groups, of_posterior, read_modes
 from tensorm.report.metadata import UNKNOWN
@@ -116,11 +117,13 @@ def describe(posterior: Posterior, groups: Groups | None = None, most: int | Non
     none = [component.component for component in components if component.empty and not component.chains]
     if rare:
         them = "it" if len(rare) == 1 else "them"
-        texts.append(f"Too few chains found {_numbered(rare)} to describe {them}.")
+        texts.append(f"Too few chains found {number_components(rare)} to describe {them}.")
     if none:
         are = "is" if len(none) == 1 else "are"
-        texts.append(f"{_numbered(none).capitalize()} {are} empty: there was nothing left to explain.")
-    return Sentences([*texts, describe_noise(posterior)])
+        texts.append(
+            f"{number_components(none).capitalize()} {are} empty: there was nothing left to explain."
+        )
+    return Sentences([*texts, *tell_differences(posterior), describe_noise(posterior)])
 
 
 def pick_clear(
@@ -150,7 +153,8 @@ def count_rest(components: Sequence[Description]) -> str:
 def describe_components(posterior: Posterior, groups: Groups | None = None) -> list[Description]:
     """Return a description of each component, strongest first; parameters as for ``describe``."""
     modes = read_modes(posterior, groups)
-    cells, chains = _cells_covered(posterior), _chains_that_agree(posterior)
+    cells = _cells_covered(posterior)
+    chains = count_finders(posterior.factors, [factor_means(trace) for trace in posterior.chains])
     volume, n_chains = math.prod(posterior.shape), len(posterior.chains)
     return [
         Description(l, tuple(_members(modes, l)), cells[l], cells[l] / volume, chains[l], n_chains)
@@ -285,15 +289,7 @@ def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:
             draws = slice(first, first + at_once)
             sizes = [trace.bits(mode, draws).sum(axis=1) for mode in range(len(posterior.shape))]
             total += np.prod(np.array(sizes, np.float64), axis=0).sum(axis=0)
-    return [float(cells) for cells in total / posterior.n_draws]
-
-
-def _chains_that_agree(posterior: Posterior) -> list[int]:
-    """Return for each component the largest number of chains that found the same one."""
-    chains = [factor_means(trace) for trace in posterior.chains]
-    alive = np.array([active(means) for means in chains])
-    alike = np.array([[np.diagonal(similarity(a, b)) for b in chains] for a in chains]) > SAME
-    return [int(count) for count in (alike & alive & alive[:, None]).sum(axis=1).max(axis=0)]
+    return [float(cells) for cells in total / sum(map(len, posterior.traces))]
 
 
 def _percent(share: float) -> str:
@@ -303,10 +299,6 @@ def _percent(share: float) -> str:
     if 99.95 < percent < 100:
         return ">99.9%"
     return f"{percent:.{0 if percent in (0, 100) or 9.95 <= percent <= 99 else 1}f}%"
-
-
-def _numbered(components: Sequence[int]) -> str:
-    return f"component{'s' * (len(components) > 1)} {_listed([str(l) for l in components])}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,12 +1,13 @@
 """Chains side by side: draws collected, checkpoints handed to whoever keeps them, kernels compiled.
 
-Ctrl-C, or an error in one chain, turns ``stop()`` true: every chain ends after its current sweep and returns
-what it has. A second Ctrl-C gives up at once.
+Ctrl-C, or an error that concerns all chains, turns ``stop()`` true: every chain ends after its current sweep
+and returns what it has. A second Ctrl-C gives up at once. A chain that fails by itself ends alone.
 """
 
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from tensorm.errors import InputError
+from tensorm.errors import InputError, PlainError
 from tensorm.model import Confusion
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
@@ -188,13 +189,28 @@ def run_chains(
     """Run chains side by side, each with its share of the threads.
 
     Returns their traces, and whether Ctrl-C cut them short. Then only the draws made so far are there; chains
-    still in burn-in are left out, unless all are.
+    still in burn-in are left out, unless all are. So is a chain that fails, after a warning, unless all do;
+    an error with a message for the user, which any chain would meet, is raised.
     """
-    pool = ChainPool(n_chains, n_threads)
+    pool, failed = ChainPool(n_chains, n_threads), list[Exception]()
     shared = pool.share(tensor)
-    traces, interrupted = pool.run(
-        lambda number, stop: run_chain(shared, plan, number, watch, stop, checkpoints)
-    )
+
+    def work(number: int, stop: Stop) -> Trace | None:
+        try:
+            return run_chain(shared, plan, number, watch, stop, checkpoints)
+        except PlainError:
+            raise
+        except Exception as error:
+            failed.append(error)
+            return None
+
+    traces, interrupted = pool.run(work)
+    if failed and not traces:
+        raise failed[0]
+    if failed:
+        what = f"{type(failed[0]).__name__}: {failed[0]}"
+        told = f"{len(failed)} of {n_chains} chains failed ({what}); this fit is based on the others."
+        warnings.warn(told, RuntimeWarning, stacklevel=5)
     if interrupted:
         traces = [trace for trace in traces if trace.settled] or traces
         if not traces:

@@ -225,7 +225,7 @@ def _remarks(
     elif candidates is not None and chosen != max(n, 1):
         text += f" {chosen} is the smallest candidate with room for them."
     if len(set(counts)) > 1:
-        text += f" Chains differ: they end with {', '.join(map(str, sorted(counts)))}."
+        text += f" While choosing, chains ended with {', '.join(map(str, sorted(counts)))}."
     if tensor.comparisons:
         text += (
             " Comparisons within an object depend on each other, which the model ignores, so fewer "

@@ -22,7 +22,7 @@ from tensorm.storage.files import FilePath, as_path, quote
 from tensorm.storage.values import pack_labels, pack_settings, read_labels, read_settings
 
 FORMAT = "tensorm fit"
-FORMAT_VERSION = 2  # of all files: any change to a layout adds 1; a reader takes all versions up to its own
+FORMAT_VERSION = 3  # of all files: any change to a layout adds 1; a reader takes all versions up to its own
 COLUMNS = {name: "f8" if name.endswith("_lost") else "i8" for name in Contribution._fields[1:]}
 
 
@@ -49,7 +49,8 @@ def write_fit(path: FilePath, fit: Fit, run: str | None = None) -> None:
         "n_chains": len(posterior.chains),
         "n_components": posterior.n_components,
         **pack_modes(posterior.shape, posterior.modes, posterior.labels),
-        "kept": np.array(posterior.kept, np.int8),
+        "weights": np.array(posterior.weights),
+        "explanations": np.array(posterior.explanations, np.int64),
         "settings": pack_settings(fit.settings),
         "model": pack_target(fit.target),
         "contributions": {
@@ -82,9 +83,9 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
         chains, kind = (file.tree(f"chain_{number}") for number in range(n_chains)), target.noise.parameters
         traces = tuple(read_trace(chain, shape, L, kind) for chain in chains)
         _check_chains(file, traces)
-        kept = _read_kept(file, n_chains)
+        weights, explanations = _read_weights(file, list(map(len, traces)))
         contributions = _read_contributions(file.tree("contributions"), L, math.prod(shape))
-        posterior = Posterior(traces, shape, modes, labels, kept, contributions)
+        posterior = Posterior(traces, shape, modes, labels, weights, explanations, contributions)
         _check_memory(file, posterior)
         settings = read_settings(file.tree("settings"), parameters)
         file.expect_end()
@@ -147,11 +148,22 @@ def _check_chains(file: Stored, traces: Sequence[Trace]) -> None:
         raise file.refuse("the chains were not sampled from the same cells")
 
 
-def _read_kept(file: Stored, n_chains: int) -> tuple[bool, ...]:
-    kept = file.array("kept", "i1", (n_chains,))
-    if not set(kept.tolist()) <= {0, 1} or not kept.any():
-        raise file.refuse("kept does not say which chains to use")
-    return tuple(bool(keep) for keep in kept)
+def _read_weights(file: Stored, lengths: Sequence[int]) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Read how much each chain counts, and the number of its explanation."""
+    n_chains = len(lengths)
+    if file.has("kept"):  # up to format 2, chains with a worse explanation did not count
+        kept = file.array("kept", "i1", (n_chains,))
+        if not set(kept.tolist()) <= {0, 1} or not kept.any():
+            raise file.refuse("kept does not say which chains to use")
+        weights = kept * lengths / np.dot(kept, lengths)
+        return tuple(weights.tolist()), tuple((1 - kept).tolist())
+    weights = file.array("weights", "f8", (n_chains,))
+    if not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-9:  # NaN is neither
+        raise file.refuse("the weights of chains are not shares that add up to 1")
+    explanations = file.array("explanations", "i8", (n_chains,))
+    if not 0 == explanations.min() <= explanations.max() < n_chains:
+        raise file.refuse("explanations does not number what chains found")
+    return tuple(weights.tolist()), tuple(explanations.tolist())
 
 
 def _read_contributions(tree: Stored, n_components: int, n_cells: int) -> tuple[Contribution, ...]:

@@ -8,6 +8,7 @@ import re
 import sys
 import zlib
 from base64 import b64decode, b64encode
+from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 
@@ -180,6 +181,16 @@ def test_empty_components_and_chains_in_doubt_are_named() -> None:
     text = Reader(render_report(make_posterior([[draw] * 4, [other] * 4, [other] * 4]))).text
     assert "Empty, or found by too few chains to describe: 1, 2." in text
     assert "Caution." in text
+
+
+def test_other_explanations_and_weights_are_there() -> None:
+    draw, other = [bits(3, [0], [1]), bits(4, [0], [1])], [bits(3, [0], [2]), bits(4, [0], [2])]
+    found = replace(make_posterior([[draw] * 4, [other] * 4]), weights=(0.8, 0.2), explanations=(0, 1))
+    text = Reader(render_report(found)).text
+    assert "The 2 chains found 2 explanations of the data" in text
+    assert "Chain 1 (weight 0.20) does not have component 1 but 1 other." in text
+    assert "chain 1, explanation 1" in text
+    assert "0.80" in text
 
 
 @pytest.mark.parametrize("shape", [(5, 4), (3, 2, 5, 4)])

@@ -58,10 +58,10 @@ def chart_traces(posterior: Posterior) -> list[Chart]:
         last = max(1, *(len(values) - 1 for values in draws))
         low, high = _range(np.concatenate(draws))
         chart, x, y = _frame(title, "draw", (0, last), ticks(0, last), (low, min(high, most)))
-        for chain, (values, kept) in enumerate(zip(draws, posterior.kept, strict=True)):
+        for chain, (values, number) in enumerate(zip(draws, posterior.explanations, strict=True)):
             at = np.unique(np.linspace(0, len(values) - 1, min(len(values), POINTS)).astype(int))
-            name_of = f"chain {chain}" + ("" if kept else ", left out")
-            chart.lines.append(Line(name_of, _points(x(at), y(values[at])), chain % COLOURS, not kept))
+            name_of = f"chain {chain}" + (f", explanation {number}" if number else "")
+            chart.lines.append(Line(name_of, _points(x(at), y(values[at])), chain % COLOURS, number > 0))
         charts.append(chart)
     return charts
 
