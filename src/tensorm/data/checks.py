@@ -84,7 +84,7 @@ def check_probability(name: str, value: Any) -> float | npt.NDArray[np.float64]:
     if bad.any():
         index = _first(bad)
         raise InputError(f"{name} holds {array[index]} at {index}; give probabilities between 0 and 1.")
-    return float(array) if array.ndim == 0 else array
+    return float(array) if array.ndim == 0 else array.copy()
 
 
 def check_number(name: str, value: Any) -> float:

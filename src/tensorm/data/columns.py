@@ -23,6 +23,7 @@ Codes = npt.NDArray[np.intp]
 CROWDED = 16  # times as many possible integers as rows, up to which a table of them is made
 LARGEST_INDEX = 2**53
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 DIGITS = re.compile(r"([0-9]+)")
 UNKNOWN = ("", "na", "n/a", "nan", "none", "null", "<na>")
 WORDS = {**dict.fromkeys(("true", "yes"), 1.0), **dict.fromkeys(("false", "no"), 0.0)}
@@ -72,7 +73,7 @@ def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> 
         offsets = array - array.min()
         present = np.zeros(int(offsets.max()) + 1, np.bool_)
         present[offsets] = True
-        codes = (np.cumsum(present) - 1)[offsets]
+        codes = np.cumsum(present, dtype=np.int32)[offsets] - 1
         return Column(name, codes, np.flatnonzero(present) + array.min(), place, **more)
     try:
         codes, values = pd.factorize(array)
@@ -152,6 +153,21 @@ def as_written(texts: Sequence[str]) -> npt.NDArray[Any]:
         if np.isfinite(numbers).all() and (numbers.astype(np.str_) == array).all():
             return numbers
     return array
+
+
+def parse_numbers(values: npt.NDArray[Any], decimal: str) -> npt.NDArray[Any]:
+    """Return texts that are all numbers as integers or floats; anything else stays."""
+    if values.dtype != object or not all(isinstance(text, str) for text in values):
+        return values
+    texts = [text.replace(decimal, ".") for text in values]
+    if not all(map(FLOAT.fullmatch, texts)):
+        return values
+    try:
+        return np.array([int(text) for text in texts], np.int64)
+    except ValueError:
+        return np.array([float(text) for text in texts])
+    except OverflowError:
+        return values
 
 
 def cut_numbers(numbers: npt.NDArray[Any], threshold: float | None) -> tuple[npt.NDArray[Any], int | None]:

@@ -90,19 +90,21 @@ def read_cells(source: Any, options: Options) -> Source:
 def open_table(path: str | os.PathLike[str], options: Options | None = None) -> Table:
     """Return the table in a file: by default one with a header, as spreadsheets write it."""
     others = () if options is None else tuple(ARRAYS)  # files that hold cells, but are not tables
-    options = Options(header=True) if options is None else options
-    file = Path(path)
-    kind = kind_of(file)
+    file, kind = Path(path), kind_of(Path(path))
     check_exists(file)
     if kind in FRAMES:
         return FrameTable(with_index(FRAMES[kind](file), False), str(file))
     if kind not in SEPARATORS:
         endings = ", ".join((*SEPARATORS, *FRAMES, *others))
         raise FileError(f"Unsupported file type: {file}; give {endings}, or text with .gz.")
-    header = True if (options.wide or options.relational) and options.header is None else options.header
+    if options is None:
+        return TextTable(file, True)
+    wide = options.wide or options.relational
+    header = True if wide and options.header is None else options.header
     named = list(options.modes or ())
     last = "value" if kind == ".tns" else options.value
-    return TextTable(file, header, [*named, last] if named and last is not None else named)
+    numeric = None if wide or options.indices or kind == ".tns" else (options.value, options.time)
+    return TextTable(file, header, [*named, last] if named and last is not None else named, numeric)
 
 
 def read_columns(path: str | os.PathLike[str], keys: Sequence[str]) -> tuple[dict[str, list[Any]], Table]:
