@@ -70,11 +70,11 @@ def read_cells(source: Any, options: Options) -> Source:
         file = Path(source)
         kind = kind_of(file)
         if kind in ARRAYS:
-            check_exists(file, folder=kind == ".zarr")
+            check_exists(file, folder=kind == ".zarr", plain=kind != ".zarr")
             cells = ARRAYS[kind](file, options.value)
             return _read_array(cells, options._replace(value=None) if kind in NAMED else options, str(file))
         if kind in FRAMES:
-            check_exists(file)
+            check_exists(file, folder=kind == ".parquet")
             return Source(_read_frame(FRAMES[kind](file), options, str(file)))
         return Source(read_table(open_table(file, options), options))
     if nw.dependencies.is_polars_lazyframe(source):
@@ -91,7 +91,7 @@ def open_table(path: str | os.PathLike[str], options: Options | None = None) -> 
     """Return the table in a file: by default one with a header, as spreadsheets write it."""
     others = () if options is None else tuple(ARRAYS)  # files that hold cells, but are not tables
     file, kind = Path(path), kind_of(Path(path))
-    check_exists(file)
+    check_exists(file, folder=kind == ".parquet")
     if kind in FRAMES:
         return FrameTable(with_index(FRAMES[kind](file), False), str(file))
     if kind not in SEPARATORS:

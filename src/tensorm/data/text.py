@@ -95,7 +95,8 @@ class TextTable:
             problem = f"no header and {len(first)} columns, but {len(names)} are named ({', '.join(names)})"
             raise InputError(f"{path} has {problem}; name all of them in their order.")
         labels = [] if numeric is None else [k for k, name in enumerate(names) if name not in numeric]
-        self._frame, self._texts = self._parse_mixed(self._find_texts(labels)), {}
+        self._frame = self._parse_mixed(self._find_texts(labels))
+        self._texts: dict[int, Any] = {}  # columns that were parsed again
         if not any(self._frame[k].notna().all() for k in self._frame):
             self._frame = self._frame.dropna(how="all")
         if not len(self._frame):
