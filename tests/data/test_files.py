@@ -147,7 +147,7 @@ def test_what_cannot_be_read(tmp_path) -> None:
         tensorm.read(tmp_path / "a.parquet.gz")
 
 
-def test_a_folder_of_parquet_files_is_one_table(tmp_path: Path) -> None:
+def test_a_folder_of_parquet_files_is_one_table(tmp_path) -> None:
     table = pd.DataFrame({"year": [2024, 2024, 2023], "who": ["a", "b", "a"], "what": ["x", "y", "y"]})
     table.to_parquet(tmp_path / "a.parquet", partition_cols=["year"])
     (tmp_path / "a.parquet" / "_SUCCESS").touch()

@@ -16,6 +16,7 @@ import inspect
 import io
 import itertools
 import os
+import platform
 import random
 import re
 import shutil
@@ -40,6 +41,7 @@ from tensorm.cli import main
 from tensorm.report import associations, describe, metadata, plots, selection
 
 matplotlib.pyplot.switch_backend("Agg")  # its first import looks for fonts, with another program
+platform.processor()  # a cluster asks for it, which starts a program the first time
 os.environ["TENSORM_DATA"] = "/no/such/folder"  # nothing is downloaded
 QUICK: dict[str, Any] = {"n_components": 2, "n_chains": 1, "n_draws": 4, "burn_in": 2, "random_state": 0}
 BAD: dict[str, Callable[[], Any]] = {
@@ -86,7 +88,7 @@ TEXTS = {
 SENSELESS = {"self", "y", "progress"}  # of no consequence
 INSIDE = {  # what the reference pages do not show (docs/api/data.md), and constructors of results
     *("update_factor", "update_tied", "counts", "confusion", "times_counted", "cached", "compact", "arrays"),
-    *("from_arrays", "from_cells", "from_listing", "of_layout", "miniature", "choose_mask", "split", "tied"),
+    *("from_arrays", "from_cells", "from_listed", "of_layout", "miniature", "choose_mask", "split", "tied"),
     *("split_listed", "sample_ones", "sample_slices", "ones_at", "known_keys", "listed_keys", "digest"),
     *("digest_slices", "check_mirrored", "with_threads"),
     *("from_traces", "fingerprint", "check_tensor", "get_metadata_routing"),

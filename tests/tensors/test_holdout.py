@@ -194,7 +194,7 @@ def test_cells_of_a_tensor_can_be_hidden() -> None:
         (lambda: train_test_mask(X, symmetric=(0, 1)), "symmetric is (0, 1), of sizes 5 and 4; give two"),
         (lambda: train_test_mask(X, symmetric=(1, 1)), "symmetric is (1, 1), of sizes 4 and 4; give two"),
         (lambda: train_test_mask(X, symmetric=(1, 9)), "symmetric is 9; choose one of 'mode 0', 'mode 1'"),
-        (lambda: hold_out(X, zeros="a"), "zeros is 'a'; give a number of at least 0, of zeros for each one."),
+        (lambda: hold_out(X, zeros="a"), "zeros is 'a'; give 0 to 1,000,000 zeros for each one."),
         (
             lambda: hold_out(RelationalTensor(X[0])),
             "X is a RelationalTensor; use its own hold_out, or train_test_mask, instead.",

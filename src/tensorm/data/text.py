@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorm.data.columns import NUMBER, Column, factorise, parse_numbers
+from tensorm.data.columns import NUMBER, CodedColumn, factorise, parse_numbers
 from tensorm.data.memory import available_memory, check_room
 from tensorm.errors import FileError, InputError
 
@@ -108,7 +108,7 @@ class TextTable:
             if times > 1:
                 raise FileError(f"{path} has {times} columns with the name {name!r}; give each its own.")
 
-    def column(self, name: str, exact: bool = True) -> Column:
+    def column(self, name: str, exact: bool = True) -> CodedColumn:
         """Return a column; if ``exact``, numbers that are written differently are different labels."""
         k = self._numbers[name]
         if exact:
