@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tensorm.data.checks import short
 from tensorm.data.memory import check_room
 from tensorm.data.opening import list_names, load_variable, need, reading, weigh_folder
-from tensorm.errors import FileError
+from tensorm.errors import FileError, InputError
 
 TEXTS = "vlen-utf8"
 CODECS = {
@@ -54,6 +56,8 @@ def read_slices(path: Any, start: int | None = None, stop: int | None = None) ->
 
 def open_array(path: Any) -> Any:
     """Return an array that can be read safely, from a folder or an address."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"path is {short(path)}; give a folder or an address.")
     zarr = need("zarr", "Zarr arrays", "'zarr>=3'")
     with reading(path, "a zarr array", "zarr.save_array"):
         local = "://" not in str(path)
