@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+import distributed
 import matplotlib.pyplot
 import numpy as np
 from click.testing import CliRunner
@@ -41,7 +42,8 @@ from tensorm.cli import main
 from tensorm.report import associations, describe, metadata, plots, selection
 
 matplotlib.pyplot.switch_backend("Agg")  # its first import looks for fonts, with another program
-platform.processor()  # a cluster asks for it, which starts a program the first time
+platform.processor()  # a cluster asks for this and that, which starts a program and opens a socket at first
+distributed.utils.get_ip()
 os.environ["TENSORM_DATA"] = "/no/such/folder"  # nothing is downloaded
 QUICK: dict[str, Any] = {"n_components": 2, "n_chains": 1, "n_draws": 4, "burn_in": 2, "random_state": 0}
 BAD: dict[str, Callable[[], Any]] = {
@@ -128,9 +130,7 @@ def chosen() -> Any:
 @cache
 def cluster() -> Any:
     """A cluster inside this process: without sockets, which are watched."""
-    from distributed import Client
-
-    client = Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None)
+    client = distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None)
     atexit.register(client.close)
     return client
 
