@@ -145,3 +145,15 @@ def test_what_cannot_be_read(tmp_path) -> None:
     (tmp_path / "a.parquet.gz").write_bytes(b"")
     with pytest.raises(FileError, match=r"^Unsupported file type: .*a.parquet.gz"):
         tensorm.read(tmp_path / "a.parquet.gz")
+
+
+def test_a_folder_of_parquet_files_is_one_table(tmp_path) -> None:
+    table = pd.DataFrame({"year": [2024, 2024, 2023], "who": ["a", "b", "a"], "what": ["x", "y", "y"]})
+    table.to_parquet(tmp_path / "a.parquet", partition_cols=["year"])
+    (tmp_path / "a.parquet" / "_SUCCESS").touch()
+    tensor = tensorm.read(tmp_path / "a.parquet", modes=["who", "what", "year"])
+    assert [labels.tolist() for labels in tensor.labels] == [["a", "b"], ["x", "y"], [2023, 2024]]
+    assert tensor.n_ones == 3
+    (tmp_path / "b.parquet").mkdir()
+    with pytest.raises(FileError, match=r"b.parquet holds no data"):
+        tensorm.read(tmp_path / "b.parquet")

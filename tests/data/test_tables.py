@@ -152,3 +152,8 @@ def test_parquet_has_types_of_its_own(tmp_path) -> None:
     table.to_parquet(tmp_path / "a.parquet")
     tensor = tensorm.read(tmp_path / "a.parquet", time="t", bins="1d")
     assert ones(tensor) == {("2024-01-01", "a", 1), ("2024-01-02", "b", 2)}
+
+
+def test_no_modes_are_too_few() -> None:
+    with pytest.raises(InputError, match=r"^The table has no column for modes; give two or more\.$"):
+        tensorm.read(pd.DataFrame({"i": ["a"], "j": ["b"]}), modes=[], value="j")

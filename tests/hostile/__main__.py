@@ -1,4 +1,4 @@
-"""Many hostile cases by hand: ``python -m hostile runs 5000``, ``races 200`` or ``kills 100``, in tests/."""
+"""Many cases by hand, in tests/: ``python -m hostile runs 5000``; or ``tables``, ``races`` and ``kills``."""
 
 from __future__ import annotations
 

@@ -49,6 +49,7 @@ def write_samples(folder: Path) -> list[Path]:
     (folder / "utf16.csv").write_bytes(LONG.encode("utf-16"))
     TABLE.to_parquet(folder / "long.parquet")
     pd.DataFrame(X, ["p", "q", "r"], ["a", "b", "c"]).to_parquet(folder / "wide.parquet")
+    TABLE.to_parquet(folder / "parts.parquet", partition_cols=[TABLE.columns[0]])
     TABLE.to_excel(folder / "long.xlsx", index=False)
     np.save(folder / "array.npy", X)
     np.savez(folder / "array.npz", X)
@@ -372,6 +373,44 @@ for _name, (_which, _numbers) in H5AD_SPARSE.items():
 @forgery("sparse_shape.h5ad")
 def sparse_shape(path: Path, honest: Path, outside: Path) -> None:
     change(path, "sparse.h5ad", honest, lambda file: file["X"].attrs.update(shape=np.array([2**40, 2])))
+
+
+@forgery("repeated_text.h5ad")
+def repeated_text(path: Path, honest: Path, outside: Path) -> None:
+    """A million names that all point to the same text of 20 kB."""
+
+    def name(file: Any) -> None:
+        del file["obs/_index"]
+        names = file["obs"].create_dataset("_index", (10**6,), h5py.string_dtype())
+        names[0] = "x" * 20_000
+
+    change(path, "sparse.h5ad", honest, name)
+    with h5py.File(path) as file:
+        start = file["obs/_index"].id.get_offset()
+    image = bytearray(path.read_bytes())
+    image[start : start + 16 * 10**6] = image[start : start + 16] * 10**6
+    path.write_bytes(image)
+
+
+@forgery("before_0_7.h5ad")
+def early_anndata(path: Path, honest: Path, outside: Path) -> None:
+    with h5py.File(path, "w") as file:
+        file["X"] = np.eye(2)
+        file["obs"] = file["var"] = np.array([(b"a", 1), (b"b", 2)], [("index", "S1"), ("n", "i4")])
+
+
+@forgery("link.parquet")
+def linked_part(path: Path, honest: Path, outside: Path) -> None:
+    path.mkdir()
+    shutil.copy(honest / "long.parquet", path / "a.parquet")
+    (path / "b.parquet").symlink_to(outside / "secret.h5")
+
+
+@forgery("uneven.parquet")
+def uneven_parts(path: Path, honest: Path, outside: Path) -> None:
+    path.mkdir()
+    pd.DataFrame({"i": ["a"], "j": [0]}).to_parquet(path / "a.parquet")
+    pd.DataFrame({"i": [0.5], "k": ["b"]}).to_parquet(path / "b.parquet")
 
 
 @forgery("pointer_link.h5ad")

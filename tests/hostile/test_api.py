@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
 
 import pytest
 
+import tensorm
 from hostile import api
 
 CALLS = 400
@@ -32,6 +35,21 @@ def test_every_public_name_is_tried() -> None:
         "X",
         "run_dir",
     }
+
+
+def test_every_verb_that_the_reference_pages_show_is_tried() -> None:
+    pages = (Path(__file__).parents[2] / "mkdocs.yml").read_text()
+    hidden = re.compile("|".join(re.findall(r'"!(\^[^"]+)"', pages)))
+    kinds = [
+        kind
+        for _, kind in api._public()
+        if inspect.isclass(kind) and issubclass(kind, tensorm.tensors.Tensor)
+    ]
+    shown = {(kind.__name__, verb) for kind in kinds for verb, _ in inspect.getmembers(kind, callable)}
+    tried = {tuple(case.door.split(".")) for case in api.list_cases()}
+    parameters = {pair for pair in shown if not hidden.search(pair[1])}
+    assert len(parameters) > 10
+    assert parameters <= tried
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.baselines.baseline import Baseline, read_tensor
-from tensorm.data.checks import MANY, check_choice, check_count, check_generator
+from tensorm.data.checks import MOST_ROUNDS, check_choice, check_count, check_generator
 from tensorm.estimator.progress import announcing_compilation, counting
 from tensorm.model import factor_density
 from tensorm.sampler.noise import Symmetric
@@ -116,8 +116,8 @@ class BooleanALS(Baseline):
         """
         L = check_count("n_components", self.n_components, 1)
         start = STARTS[check_choice("init", self.init, tuple(STARTS))]
-        n_init = check_count("n_init", self.n_init, 1, most=MANY)
-        max_iter = check_count("max_iter", self.max_iter, 1, most=MANY)
+        n_init = check_count("n_init", self.n_init, 1, most=MOST_ROUNDS)
+        max_iter = check_count("max_iter", self.max_iter, 1, most=MOST_ROUNDS)
         check_choice("missing", self.missing, ("ignore", "zero"))
         rng = check_generator(self.random_state)
         threads, tensor = count_threads(self.n_jobs), read_tensor(X)

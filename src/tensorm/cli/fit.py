@@ -37,7 +37,7 @@ def components(value: str) -> int | str:
     if value == "auto":
         return value
     if not value.isdigit() or int(value) < 1:
-        raise click.BadParameter(f"{short(value)} is neither auto nor a number of at least 1")
+        raise click.BadParameter(f"{short(value)} is neither auto nor a number of at least 1.")
     return int(value)
 
 

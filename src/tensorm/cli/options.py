@@ -29,7 +29,7 @@ def names(value: str) -> tuple[str, ...]:
     found = tuple(name.strip() for name in value.split(","))
     if not all(found) or len(set(found)) != len(found):
         raise click.BadParameter(
-            f"{short(value)} must be a comma-separated list without repeats; write a,b,c"
+            f"{short(value)} must be a comma-separated list without repeats; write a,b,c."
         )
     return found
 
@@ -40,7 +40,7 @@ def assigned(form: str, example: str) -> Callable[[str], tuple[str, str]]:
     def read(value: str) -> tuple[str, str]:
         mode, _, what = value.partition("=")
         if not (mode and what):
-            raise click.BadParameter(f"{short(value)} is not of the form {form}; write {example}")
+            raise click.BadParameter(f"{short(value)} is not of the form {form}; write {example}.")
         return mode, what
 
     return read

@@ -23,7 +23,7 @@ def candidates(value: str) -> list[int]:
             return list(range(first, last + 1))
         return [int(part) for part in value.split(",")]
     except ValueError:
-        raise click.BadParameter(f"{short(value)} is not a list of numbers; write 1-10 or 2,4,8") from None
+        raise click.BadParameter(f"{short(value)} is not a list of numbers; write 1-10 or 2,4,8.") from None
 
 
 @main.command("select")

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from tensorm.errors import InputError
 
 Bits = npt.NDArray[np.bool_]
-LARGEST = 1e12  # of a Beta's two numbers, which count cells
+LARGEST_BETA = 1e12  # of a Beta's two numbers, which count cells
 MOST_STORED = 2**40  # numbers of an array in memory
-MANY = 10**6  # repeats of anything that takes time
+MOST_ROUNDS = 10**6  # repeats of anything that takes time
 
 LONGEST_LABEL = 10_000  # characters
 LEAST_ROOM = 2**24  # characters of all labels of a mode, if each were as long as the longest
@@ -84,7 +84,7 @@ def check_probability(name: str, value: Any) -> float | npt.NDArray[np.float64]:
     if bad.any():
         index = _first(bad)
         raise InputError(f"{name} holds {array[index]} at {index}; give probabilities between 0 and 1.")
-    return float(array) if array.ndim == 0 else array
+    return float(array) if array.ndim == 0 else array.copy()
 
 
 def check_number(name: str, value: Any) -> float:
@@ -114,8 +114,8 @@ def check_beta(name: str, value: Any) -> tuple[float, float]:
         a = b = math.nan
     if not (0 < a < math.inf and 0 < b < math.inf):
         raise InputError(f"{name} is {short(value)}; give two positive numbers.")
-    if max(a, b) > LARGEST:
-        raise InputError(f"{name} is {short(value)}; give numbers of at most {LARGEST:,.0f}.")
+    if max(a, b) > LARGEST_BETA:
+        raise InputError(f"{name} is {short(value)}; give numbers of at most {LARGEST_BETA:,.0f}.")
     return a, b
 
 
@@ -219,7 +219,7 @@ def check_index(index: Any, mode: str, size: int, labels: npt.NDArray[Any] | Non
 def check_generator(random_state: Any) -> np.random.Generator:
     """Return a generator from a seed, a generator or None."""
     try:
-        if np.size(random_state) < MANY:  # numpy would read any array as a seed
+        if np.size(random_state) < MOST_ROUNDS:  # numpy would read any array as a seed
             return np.random.default_rng(random_state)
     except (TypeError, ValueError):
         pass

@@ -23,12 +23,13 @@ Codes = npt.NDArray[np.intp]
 CROWDED = 16  # times as many possible integers as rows, up to which a table of them is made
 LARGEST_INDEX = 2**53
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 DIGITS = re.compile(r"([0-9]+)")
 UNKNOWN = ("", "na", "n/a", "nan", "none", "null", "<na>")
-WORDS = {**dict.fromkeys(("true", "yes"), 1.0), **dict.fromkeys(("false", "no"), 0.0)}
+YES_NO = {**dict.fromkeys(("true", "yes"), 1.0), **dict.fromkeys(("false", "no"), 0.0)}
 
 
-class Column(NamedTuple):
+class CodedColumn(NamedTuple):
     """A column of a table.
 
     Attributes
@@ -64,7 +65,7 @@ class Column(NamedTuple):
             raise InputError(f"column {self.name!r} is empty in {self.place(row)}; {wanted}.")
 
 
-def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> Column:
+def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> CodedColumn:
     """Return a column from its rows; texts lose the blanks around them."""
     import pandas as pd
 
@@ -72,8 +73,8 @@ def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> 
         offsets = array - array.min()
         present = np.zeros(int(offsets.max()) + 1, np.bool_)
         present[offsets] = True
-        codes = (np.cumsum(present) - 1)[offsets]
-        return Column(name, codes, np.flatnonzero(present) + array.min(), place, **more)
+        codes = np.cumsum(present, dtype=np.int32)[offsets] - 1
+        return CodedColumn(name, codes, np.flatnonzero(present) + array.min(), place, **more)
     if array.dtype.kind == "O":  # pandas compares texts up to a NUL
         texts = [item for item in array if isinstance(item, str)]
         if "\0" in "".join(texts):
@@ -87,15 +88,15 @@ def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> 
         if any(new is not old for new, old in zip(stripped, values, strict=True)):
             distinct, values = pd.factorize(np.array(stripped, object))
             codes = np.append(distinct, -1)[codes]
-    return Column(name, codes, np.asarray(values), place, **more)
+    return CodedColumn(name, codes, np.asarray(values), place, **more)
 
 
-def label(columns: Sequence[Column], order: Sequence[Any] | None = None) -> tuple[list[Codes], Any]:
+def label(columns: Sequence[CodedColumn], order: Sequence[Any] | None = None) -> tuple[list[Codes], Any]:
     """Return the index of each row of some columns in the labels they share, and these labels.
 
     Parameters
     ----------
-    columns : sequence of Column
+    columns : sequence of CodedColumn
         One column, or two that stand for the same things.
     order : sequence, optional
         All labels in their order. By default numbers are sorted as numbers, categories in their order, and
@@ -158,6 +159,21 @@ def as_written(texts: Sequence[str]) -> npt.NDArray[Any]:
     return array
 
 
+def parse_numbers(values: npt.NDArray[Any], decimal: str) -> npt.NDArray[Any]:
+    """Return texts that are all numbers as integers or floats; anything else stays."""
+    if values.dtype != object or not all(isinstance(text, str) for text in values):
+        return values
+    texts = [text.replace(decimal, ".") for text in values]
+    if not all(map(FLOAT.fullmatch, texts)):
+        return values
+    try:
+        return np.array([int(text) for text in texts], np.int64)
+    except ValueError:
+        return np.array([float(text) for text in texts])
+    except OverflowError:
+        return values
+
+
 def cut_numbers(numbers: npt.NDArray[Any], threshold: float | None) -> tuple[npt.NDArray[Any], int | None]:
     """Return 0, 1 or NaN for each number, and which is the first that is something else."""
     if threshold is not None:
@@ -166,9 +182,9 @@ def cut_numbers(numbers: npt.NDArray[Any], threshold: float | None) -> tuple[npt
     return numbers, int(odd.argmax()) if odd.any() else None
 
 
-def read_values(column: Column, options: Options) -> npt.NDArray[np.float64]:
+def read_values(column: CodedColumn, options: Options) -> npt.NDArray[np.float64]:
     """Return 0, 1 or NaN for each row; yes, no, true, false and NA are understood."""
-    numbers = _distinct_numbers(column, options, WORDS, "0, 1, or nothing where it is not known")
+    numbers = _distinct_numbers(column, options, YES_NO, "0, 1, or nothing where it is not known")
     numbers, n = cut_numbers(numbers, options.threshold)
     if n is not None:
         wanted = "use 0, 1 or an empty field, or set a threshold"
@@ -176,13 +192,13 @@ def read_values(column: Column, options: Options) -> npt.NDArray[np.float64]:
     return np.append(numbers, np.nan)[column.codes]
 
 
-def read_numbers(column: Column, options: Options) -> npt.NDArray[np.float64]:
+def read_numbers(column: CodedColumn, options: Options) -> npt.NDArray[np.float64]:
     """Return a number or NaN for each row."""
     return np.append(_distinct_numbers(column, options, {}, "a number, or nothing"), np.nan)[column.codes]
 
 
 def _distinct_numbers(
-    column: Column, options: Options, words: dict[str, float], wanted: str
+    column: CodedColumn, options: Options, words: dict[str, float], wanted: str
 ) -> npt.NDArray[np.float64]:
     if column.values.dtype.kind in "biuf":
         numbers = column.values.astype(np.float64)
@@ -205,7 +221,7 @@ def numbers_in(words: Collection[str]) -> list[float]:
     return [float(word) for word in words if NUMBER.fullmatch(word)]
 
 
-def read_indices(column: Column, first: int) -> npt.NDArray[np.int64]:
+def read_indices(column: CodedColumn, first: int) -> npt.NDArray[np.int64]:
     """Return indices counted from 0, of a column in which they are counted from ``first``."""
     column.refuse_empty("give an index")
     for n, value in enumerate(column.values.tolist() if column.values.dtype.kind not in "iuf" else ()):

@@ -19,14 +19,14 @@ from tensorm.data.inputs import Labels, Place, check_columns
 from tensorm.errors import InputError
 
 Keys = npt.NDArray[np.int64]
-Columns = Sequence[npt.NDArray[Any]]
+
 
 MOST_CELLS = 2**60  # so that counts, and their sums, are exact
-LONGEST = 2**32  # rows of all modes together
+MOST_ROWS = 2**32  # rows of all modes together
 MOST_MODES = 32  # what NumPy's arrays can have
 
 
-class Cells(NamedTuple):
+class CellKeys(NamedTuple):
     """Keys of the listed cells, by their value."""
 
     ones: Keys
@@ -34,12 +34,12 @@ class Cells(NamedTuple):
     missing: Keys
 
     @classmethod
-    def of(cls, unlisted: str, ones: Keys, others: Keys) -> Cells:
+    def of(cls, unlisted: str, ones: Keys, others: Keys) -> CellKeys:
         """Return ones and others: missing cells if all unlisted are zeros, zeros if those are missing."""
         return cls(ones, others[:0], others) if unlisted == "zero" else cls(ones, others, others[:0])
 
 
-class Listing(NamedTuple):
+class ListedCells(NamedTuple):
     """Cells by their indices, not yet checked, and everything that is known about them.
 
     Attributes
@@ -70,7 +70,7 @@ class Listing(NamedTuple):
     place: Place = "row {}".format
     repeatable: bool = False
 
-    def check(self) -> Cells:
+    def check(self) -> CellKeys:
         """Return the keys of the cells, or raise if there are no such cells, or one has two values."""
         keys = key_of(check_columns("coords", self.coords, self.shape, self.place), self.shape)
         gone = () if self.missing is None else self.missing
@@ -89,7 +89,7 @@ class Listing(NamedTuple):
             both = few[many[np.searchsorted(many[:-1], few)] == few] if len(few) else few
             if len(both):
                 raise self._conflict(keys, both[0])
-        return Cells(*distinct)
+        return CellKeys(*distinct)
 
     def _read_values(self, n: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Return which cells are 1, and which are missing."""
@@ -123,12 +123,12 @@ def check_shape(shape: Any) -> tuple[int, ...]:
     if len(shape) > MOST_MODES:
         raise InputError(f"shape has {len(shape):,} modes; give at most {MOST_MODES}.")
     sizes = tuple(check_count(f"shape[{k}]", size, 1) for k, size in enumerate(shape))
-    if math.prod(sizes) >= MOST_CELLS or sum(sizes) >= LONGEST:
+    if math.prod(sizes) >= MOST_CELLS or sum(sizes) >= MOST_ROWS:
         raise InputError(f"shape is {sizes}, which is {math.prod(sizes):.1e} cells; give fewer than 2**60.")
     return sizes
 
 
-def key_of(columns: Columns, shape: Sequence[int]) -> Keys:
+def key_of(columns: Sequence[npt.NDArray[Any]], shape: Sequence[int]) -> Keys:
     """Return the number of each cell in the tensor, rows first."""
     keys = columns[0].astype(np.int64)
     for column, size in zip(columns[1:], shape[1:], strict=True):

@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorm.data.hdf5 import read_h5ad, read_netcdf
 from tensorm.data.memory import check_room
-from tensorm.data.opening import list_names, need, reading
+from tensorm.data.opening import list_names, need, reading, weigh_folder
 from tensorm.data.text import no_data
 from tensorm.data.zarr import read_zarr
 from tensorm.errors import FileError
@@ -80,13 +80,26 @@ def _read_parquet(file: Path) -> Any:
 
         if int(pa.__version__.split(".")[0]) < 15:
             raise FileError(f"{file} cannot be read safely by pyarrow {pa.__version__}; install 15 or later.")
-        with parquet.ParquetFile(file) as store:
-            about, schema = store.metadata, store.schema_arrow
-        stored = sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
-        check_room(file, 16 * about.num_rows * about.num_columns + stored)
+        if file.is_dir():
+            weigh_folder(file)
+        parts = sorted(file.rglob("[!._]*.parquet")) if file.is_dir() else [file]
+        need_bytes, texts = 0, set()
+        for part in parts:
+            with parquet.ParquetFile(part) as store:
+                about, schema = store.metadata, store.schema_arrow
+            need_bytes += 16 * about.num_rows * about.num_columns
+            need_bytes += sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
+            texts |= {field.name for field in schema if field.type in (pa.string(), pa.large_string())}
+        if not parts:
+            raise no_data(file)
+        check_room(file, need_bytes)
         # Held as codes, since each of many rows may repeat a long text that the file lists once.
-        texts = [field.name for field in schema if field.type in (pa.string(), pa.large_string())]
-        frame = parquet.ParquetFile(file, read_dictionary=texts).read().to_pandas()
+        if file.is_dir():  # folders named year=2024 make a column
+            rows = parquet.read_table(file, read_dictionary=[*texts], partitioning="hive")
+            texts |= {*rows.column_names} - {*schema.names}
+        else:
+            rows = parquet.ParquetFile(file, read_dictionary=[*texts]).read()
+        frame = rows.to_pandas()
         held = {name: object for name in texts if name in frame.columns}
         return _decode_index(frame.astype(held))
 

@@ -17,6 +17,7 @@ from tensorm.data.opening import load_variable, need, reading
 from tensorm.errors import FileError
 
 HEAP = b"GCOL\1\0\0\0"  # begins a block of texts of any length
+LARGEST_TEXTS = 2**26  # bytes that are read to find out how long texts are
 MOST_CHUNKS = 10**5  # that need not be in the file
 
 
@@ -37,6 +38,9 @@ def read_h5ad(file: Path, _: str | None) -> Any:
     with reading(file, "AnnData", "write_h5ad"):
         _check(file)
         with h5py.File(file, "r") as store:
+            if any(isinstance(store.get(name), h5py.Dataset) for name in ("obs", "var")):
+                remedy = "open it with anndata and write it again with write_h5ad"
+                raise FileError(f"{file} was written by anndata before version 0.7; {remedy}.")
             X, obs, var = (read_elem(store[name]) if name in store else None for name in ("X", "obs", "var"))
         if X is None:
             raise FileError(f"{file} has no matrix X; give one that has the cells there.")
@@ -47,7 +51,7 @@ def _check(file: Path) -> None:
     """Raise if a file leads out of itself, or holds more than fits in memory."""
     import h5py
 
-    _check_heaps(file)
+    longest = _check_heaps(file)
     with h5py.File(file, "r") as root:
         groups, seen, size = [root], {h5py.h5o.get_info(root.id).addr}, 0
         while groups:
@@ -62,13 +66,14 @@ def _check(file: Path) -> None:
                         raise _refusal(file, f"the group {name[:40]!r} lies inside itself")
                     groups.append(item)
                 elif isinstance(item, h5py.Dataset) and address not in seen:
-                    size += _check_dataset(file, item)
+                    size += _check_dataset(file, item, longest)
                 seen.add(address)
     check_room(file, size)
 
 
-def _check_heaps(file: Path) -> None:
-    """Raise if a list of texts does not lead on from one to the next: HDF5 would follow it for ever."""
+def _check_heaps(file: Path) -> int:
+    """Return the size of the longest text, or raise if one leads nowhere: HDF5 would follow it for ever."""
+    longest = 0
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
         start = content.find(HEAP)
         while start >= 0:
@@ -80,10 +85,12 @@ def _check_heaps(file: Path) -> None:
                 if step < 16:
                     raise _refusal(file, "it is damaged")
                 at += step
+                longest = max(longest, size if index else 0)
             start = content.find(HEAP, start + 8)
+    return longest
 
 
-def _check_dataset(file: Path, item: Any) -> int:
+def _check_dataset(file: Path, item: Any, longest: int) -> int:
     """Return how many bytes the cells of a dataset take, or raise if they are in other files."""
     if item.is_virtual or item.external:
         raise _refusal(file, f"the cells of {item.name[:40]!r} are in other files")
@@ -91,7 +98,20 @@ def _check_dataset(file: Path, item: Any) -> int:
     chunks = math.prod(-(-n // c) for n, c in zip(shape, item.chunks or shape, strict=True) if c)
     if chunks > MOST_CHUNKS + file.stat().st_size:
         raise _refusal(file, f"{item.name[:40]!r} says that it has {chunks:,} chunks")
+    if item.dtype.hasobject and math.prod(shape) * longest > LARGEST_TEXTS:
+        _check_texts(file, item, max(1, LARGEST_TEXTS // max(1, longest)))
     return int(math.prod(shape) * item.dtype.itemsize)
+
+
+def _check_texts(file: Path, item: Any, at_once: int) -> None:
+    """Raise if the texts of a dataset are larger than the file: many elements may point to the same one."""
+    size = 0
+    if item.ndim != 1 or item.dtype.kind != "O":
+        raise _refusal(file, f"{item.name[:40]!r} has long texts that are not a plain list")
+    for start in range(0, len(item), at_once):
+        size += sum(map(len, item[start : start + at_once]))
+        if size > file.stat().st_size:
+            raise _refusal(file, f"{item.name[:40]!r} repeats a long text")
 
 
 def _refusal(file: Path, problem: str) -> FileError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,16 +13,32 @@ from typing import Any
 from tensorm.errors import FileError, InputError
 
 
-def check_exists(file: Path, folder: bool = False) -> None:
+def check_exists(file: Path, folder: bool = False, plain: bool = True) -> None:
     """Raise unless there is a plain file, or a folder: no pipe or device, which might never end."""
     try:
-        exists, found = file.exists(), file.is_dir() if folder else file.is_file()
+        exists, found = file.exists(), (folder and file.is_dir()) or (plain and file.is_file())
     except (OSError, ValueError) as error:  # a name that is too long, or no name at all
         raise FileError(f"No such file: {str(file)[:100]!r}.") from error
     if not exists:
         raise FileError(f"No such file: {file}.")
     if not found:
-        raise FileError(f"{file} is not a {'folder' if folder else 'plain file'}; give another path.")
+        raise FileError(f"{file} is not a {'plain file' if plain else 'folder'}; give another path.")
+
+
+def weigh_folder(path: Path) -> tuple[int, int]:
+    """Return the number and the size of all files in a folder, or raise if one of them leads elsewhere."""
+    count, size, folders = 0, 0, [path]
+    while folders:
+        for entry in os.scandir(folders.pop()):
+            kind = entry.stat(follow_symlinks=False)
+            if stat.S_ISDIR(kind.st_mode):
+                folders.append(Path(entry.path))
+            elif stat.S_ISREG(kind.st_mode):
+                count, size = count + 1, size + kind.st_size
+            else:
+                problem = f"{entry.name[:40]!r} inside it is not a plain file"
+                raise FileError(f"{path} cannot be read: {problem}; copy what it stands for.")
+    return count, size
 
 
 def need(name: str, what: str, install: str) -> Any:

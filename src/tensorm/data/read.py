@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tensorm.data.checks import check_label_array, check_labels
 from tensorm.data.columns import as_written, cut_numbers, numbers_in
-from tensorm.data.coordinates import Listing
+from tensorm.data.coordinates import ListedCells
 from tensorm.data.files import ARRAYS, FRAMES, NAMED
 from tensorm.data.inputs import (
     OTHER_VALUE,
@@ -36,13 +36,13 @@ from tensorm.data.tables import FrameTable, Table, has_labels, read_table, with_
 from tensorm.data.text import SEPARATORS, TextTable, kind_of
 from tensorm.errors import FileError, InputError
 
-Cells = Observations | Listing
+Cells = Observations | ListedCells
 
 FOR_TABLES = ("value", "time", "pair", "order", "wide", "indices")
-MANY = 6  # columns that a message lists
+COLUMNS_SHOWN = 6  # columns that a message lists
 
 
-class Source(NamedTuple):
+class Contents(NamedTuple):
     """What was read: the cells, and for each mode what else is known of its indices."""
 
     cells: Cells
@@ -64,23 +64,23 @@ class Source(NamedTuple):
         return tables
 
 
-def read_cells(source: Any, options: Options) -> Source:
+def read_cells(source: Any, options: Options) -> Contents:
     """Return the cells of a file, a table, an array or an AnnData; see ``tensorm.read``."""
     if isinstance(source, (str, os.PathLike)):
         file = Path(source)
         kind = kind_of(file)
         if kind in ARRAYS:
-            check_exists(file, folder=kind == ".zarr")
+            check_exists(file, folder=kind == ".zarr", plain=kind != ".zarr")
             cells = ARRAYS[kind](file, options.value)
             return _read_array(cells, options._replace(value=None) if kind in NAMED else options, str(file))
         if kind in FRAMES:
-            check_exists(file)
-            return Source(_read_frame(FRAMES[kind](file), options, str(file)))
-        return Source(read_table(open_table(file, options), options))
+            check_exists(file, folder=kind == ".parquet")
+            return Contents(_read_frame(FRAMES[kind](file), options, str(file)))
+        return Contents(read_table(open_table(file, options), options))
     if nw.dependencies.is_polars_lazyframe(source):
         raise InputError("X is a polars LazyFrame; collect it first.")
     if nw.dependencies.is_into_dataframe(source):
-        return Source(_read_frame(source, options))
+        return Contents(_read_frame(source, options))
     if is_a(source, "xarray", "Dataset"):
         cells = pick_variable("X", source, options.value)
         return _read_array(cells, options._replace(value=None), "X")
@@ -90,19 +90,21 @@ def read_cells(source: Any, options: Options) -> Source:
 def open_table(path: str | os.PathLike[str], options: Options | None = None) -> Table:
     """Return the table in a file: by default one with a header, as spreadsheets write it."""
     others = () if options is None else tuple(ARRAYS)  # files that hold cells, but are not tables
-    options = Options(header=True) if options is None else options
-    file = Path(path)
-    kind = kind_of(file)
-    check_exists(file)
+    file, kind = Path(path), kind_of(Path(path))
+    check_exists(file, folder=kind == ".parquet")
     if kind in FRAMES:
         return FrameTable(with_index(FRAMES[kind](file), False), str(file))
     if kind not in SEPARATORS:
         endings = ", ".join((*SEPARATORS, *FRAMES, *others))
         raise FileError(f"Unsupported file type: {file}; give {endings}, or text with .gz.")
-    header = True if (options.wide or options.relational) and options.header is None else options.header
+    if options is None:
+        return TextTable(file, True)
+    wide = options.wide or options.relational
+    header = True if wide and options.header is None else options.header
     named = list(options.modes or ())
     last = "value" if kind == ".tns" else options.value
-    return TextTable(file, header, [*named, last] if named and last is not None else named)
+    numeric = None if wide or options.indices or kind == ".tns" else (options.value, options.time)
+    return TextTable(file, header, [*named, last] if named and last is not None else named, numeric)
 
 
 def read_columns(path: str | os.PathLike[str], keys: Sequence[str]) -> tuple[dict[str, list[Any]], Table]:
@@ -159,7 +161,7 @@ def _read_numbers(frame: Any, options: Options, file: str | None) -> Cells:
 
 def _unnamed(names: Sequence[str], title: str, what: str = "", more: str = "") -> InputError:
     """Return the error for a table that may be long or wide."""
-    shown = ", ".join(map(repr, names[:MANY])) + ", ..." * (len(names) > MANY)
+    shown = ", ".join(map(repr, names[:COLUMNS_SHOWN])) + ", ..." * (len(names) > COLUMNS_SHOWN)
     modes = ", ".join(map(repr, names[:2])) + ", ..." * (len(names) > 2)
     return InputError(
         f"{title} is a table with columns {shown}{what}; name the modes, as in "
@@ -167,7 +169,7 @@ def _unnamed(names: Sequence[str], title: str, what: str = "", more: str = "") -
     )
 
 
-def _read_array(X: Any, options: Options, title: str) -> Source:
+def _read_array(X: Any, options: Options, title: str) -> Contents:
     """Return the cells of an array, a sparse matrix or an AnnData, with the names it has or is given."""
     listed = is_sparse(X.X if is_a(X, "anndata", "AnnData") else X) and not options.relational
     options.refuse(title, "an array", *FOR_TABLES, "header", *(() if listed else ("unlisted",)))
@@ -183,7 +185,7 @@ def _read_array(X: Any, options: Options, title: str) -> Source:
     cells = cells if labels is None else cells._replace(labels=labels)
     if modes is not None:
         cells = cells._replace(modes=check_names(cells.shape, modes, None)[0])
-    return Source(cells, columns)
+    return Contents(cells, columns)
 
 
 def _texts(index: Any) -> npt.NDArray[Any]:
@@ -219,7 +221,7 @@ def _cut(given: Observations, options: Options) -> Observations:
     return given._replace(values=values, mask=mask if np.ndim(mask) else None)
 
 
-def _list_sparse(X: Any, options: Options) -> Listing:
+def _list_sparse(X: Any, options: Options) -> ListedCells:
     """List the stored cells of a sparse matrix or array; all others have its fill value."""
     fill, threshold = getattr(X, "fill_value", 0), options.threshold
     unlisted = options.unlisted if fill == 0 else "missing"
@@ -235,4 +237,4 @@ def _list_sparse(X: Any, options: Options) -> Listing:
     if n is not None:
         cell = tuple(int(column[n]) for column in columns)
         raise InputError(f"X holds {values[n]} at {cell}; {OTHER_VALUE}.")
-    return Listing(columns, tuple(X.shape), values, unlisted)
+    return ListedCells(columns, tuple(X.shape), values, unlisted)

@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from tensorm.data.checks import check_labels
 from tensorm.data.columns import (
-    Column,
+    CodedColumn,
     factorise,
     label,
     read_indices,
     read_numbers,
     read_values,
 )
-from tensorm.data.coordinates import MOST_MODES, Listing
+from tensorm.data.coordinates import MOST_MODES, ListedCells
 from tensorm.data.inputs import Matrix, Observations, is_a, name_wide
 from tensorm.data.options import Options
 from tensorm.data.text import TextTable
@@ -45,7 +45,7 @@ class FrameTable:
         if not len(self._frame):
             raise InputError(f"{title} holds no data; give a table with rows.")
 
-    def column(self, name: str, exact: bool = True) -> Column:
+    def column(self, name: str, exact: bool = True) -> CodedColumn:
         """Return a column; its values have the types that they have in the table."""
         series = self._frame.get_column(self._natives[name])
         categories = _ordered_categories(series)
@@ -98,7 +98,7 @@ def with_index(frame: Any, wide: bool) -> Any:
     return frame.reset_index(level=levels) if levels else frame
 
 
-def read_table(table: Table, options: Options) -> Listing | Observations:
+def read_table(table: Table, options: Options) -> ListedCells | Observations:
     """Return the cells of a table: of a wide one, or of one with a row for each cell."""
     if options.wide or options.relational:
         options.refuse(table.title, "a wide table", "value", "unlisted", "time", "pair", "order", "indices")
@@ -118,7 +118,7 @@ def read_table(table: Table, options: Options) -> Listing | Observations:
         values = np.where(np.isnan(numbers), np.nan, numbers != 0)
     elif value is not None:
         values = read_values(table.column(value, exact=False), options)
-    listing = Listing(
+    listing = ListedCells(
         tuple(columns), tuple(sizes), values, options.unlisted, tuple(modes), tuple(labels),
         place=table.place, repeatable=value is None,
     )  # fmt: skip
@@ -155,7 +155,8 @@ def choose_columns(table: Table | Header, options: Options) -> tuple[list[str], 
     if value in modes:
         raise InputError(f"value is {value!r}, which is a mode; give another column, or none.")
     if len(modes) < 2:
-        raise InputError(f"{title} has one column for modes, {modes[0]!r}; give two or more.")
+        given = f"one column for modes, {modes[0]!r}" if modes else "no column for modes"
+        raise InputError(f"{title} has {given}; give two or more.")
     for what, given in (("pair", options.pair), ("order", options.order)):
         stray = next((name for name in given or () if name not in modes), None)
         if stray is not None:
@@ -189,7 +190,7 @@ def _read_modes(table: Table, modes: Sequence[str], options: Options) -> tuple[l
     return [columns[name] for name in modes], [labels[name] for name in modes]
 
 
-def _undirected(listing: Listing, i: int, j: int) -> Listing:
+def _undirected(listing: ListedCells, i: int, j: int) -> ListedCells:
     """Let every row say the same of both orders of a pair; cells of an index with itself are missing."""
     rows = np.flatnonzero(listing.coords[i] != listing.coords[j])
     kept = [column[rows] for column in listing.coords]

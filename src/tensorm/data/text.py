@@ -12,17 +12,18 @@ import gzip
 import io
 import logging
 import re
+import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tensorm.data.columns import NUMBER, Column, factorise
+from tensorm.data.columns import NUMBER, CodedColumn, factorise, parse_numbers
 from tensorm.data.memory import available_memory, check_room
 from tensorm.errors import FileError, InputError
 
@@ -34,6 +35,8 @@ COPIES = 5  # times that a text is held while it is read, about
 UNPACKED = 2**26  # bytes that any .gz file may hold
 EXPANSION = 100  # times its size that a .gz file may hold
 
+SAMPLE = 100  # records that tell which columns hold text
+SHORTEST = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 log = logging.getLogger(__name__)
@@ -56,6 +59,8 @@ class TextTable:
         number, or if it contains all of ``wanted``.
     wanted : sequence of str, optional
         Columns that are asked for; without a header, the names of all columns.
+    numeric : collection of str, optional
+        Columns of which only the values count, not how they are written; by default all.
 
     Attributes
     ----------
@@ -67,7 +72,13 @@ class TextTable:
         Whether it lists indices counted from 1 with their values, as .tns files do.
     """
 
-    def __init__(self, path: Path, header: bool | None = None, wanted: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        header: bool | None = None,
+        wanted: Sequence[str] = (),
+        numeric: Collection[str | None] | None = None,
+    ) -> None:
         self.path, self.title, self.coordinates = path, str(path), kind_of(path) == ".tns"
         self._text = read_text(path).rstrip("\r\n")
         self._begin, self._n_skipped, line, separator = self._skip_preamble()
@@ -79,16 +90,17 @@ class TextTable:
             header = asked or not (self.coordinates or any(map(NUMBER.fullmatch, first)))
         self._header, self._start = header, self._position if header else self._begin
         self._width = len(first)
-        self._frame = self._parse()
-        self._texts: dict[int, Any] = {}
-        if not any(dtype.kind in "iub" for dtype in self._frame.dtypes):
-            self._frame = self._frame.dropna(how="all")
-        if not len(self._frame):
-            raise no_data(self.path)
         names = first if header else list(wanted) or [f"mode {k}" for k in range(len(first))]
         if len(names) != len(first):
             problem = f"no header and {len(first)} columns, but {len(names)} are named ({', '.join(names)})"
             raise InputError(f"{path} has {problem}; name all of them in their order.")
+        labels = [] if numeric is None else [k for k, name in enumerate(names) if name not in numeric]
+        self._frame = self._parse_mixed(self._find_texts(labels))
+        self._texts: dict[int, Any] = {}  # columns that were parsed again
+        if not any(self._frame[k].notna().all() for k in self._frame):
+            self._frame = self._frame.dropna(how="all")
+        if not len(self._frame):
+            raise no_data(self.path)
         kept = [k for k, name in enumerate(names) if name or not self._frame[k].isna().all()]
         self.names = [names[k] for k in kept]
         self._numbers = dict(zip(self.names, kept, strict=True))
@@ -96,22 +108,21 @@ class TextTable:
             if times > 1:
                 raise FileError(f"{path} has {times} columns with the name {name!r}; give each its own.")
 
-    def column(self, name: str, exact: bool = True) -> Column:
+    def column(self, name: str, exact: bool = True) -> CodedColumn:
         """Return a column; if ``exact``, numbers that are written differently are different labels."""
         k = self._numbers[name]
-        if not (exact and self._is_ambiguous(k)):
-            return factorise(name, self._frame[k].to_numpy(), self.place, decimal=self.decimal)
-        self.keep_texts([name])
-        texts = self._texts[k].cat
-        column = factorise(name, texts.categories.to_numpy(object), self.place, decimal=self.decimal)
-        return column._replace(codes=np.append(column.codes, -1)[texts.codes])
+        if exact:
+            self.keep_texts([name])
+        rows = self._texts.get(k, self._frame[k]) if exact else self._frame[k]
+        column = factorise(name, rows.to_numpy(), self.place, decimal=self.decimal)
+        return column if exact else column._replace(values=parse_numbers(column.values, self.decimal))
 
     def keep_texts(self, names: Sequence[str]) -> None:
         """Parse those columns again, all at once, whose numbers may be written in more than one way."""
         numbers = [self._numbers[name] for name in names]
         wanted = [k for k in numbers if k not in self._texts and self._is_ambiguous(k)]
         if wanted:
-            as_texts = dict.fromkeys(wanted, "category")
+            as_texts = dict.fromkeys(wanted, object)
             try:
                 frame = self._parse(dtype=as_texts, usecols=wanted)
             except FileError:  # pandas wants all columns that it is to use in the first line
@@ -158,26 +169,45 @@ class TextTable:
         except csv.Error as error:
             raise FileError(f"{self.path} has a field that is too long; shorten it.") from error
 
+    def _find_texts(self, labels: Collection[int]) -> list[int]:
+        """Return the columns that are quicker to read as text, judged by the first records.
+
+        Among labels, all but integers in their shortest form; among others, numbers that occur often.
+        """
+        records = [fields for _, fields in islice(self._split(self._start), SAMPLE)]
+        samples = [{field.strip() for field in fields} for fields in zip_longest(*records, fillvalue="")]
+        odd = [k for k, fields in enumerate(samples) if not all(map(SHORTEST.fullmatch, fields))]
+        return [k for k in odd[: self._width] if k in labels or 4 * len(samples[k]) < len(records)]
+
+    def _parse_mixed(self, texts: Sequence[int]) -> Any:
+        """Return the records with some columns as text, and those of which pandas read parts as numbers."""
+        from pandas.api.types import infer_dtype
+
+        frame = self._parse(dtype=dict.fromkeys(texts, object))
+        others = [k for k in frame if k not in texts and frame[k].dtype == object]
+        mixed = [k for k in others if infer_dtype(frame[k]) not in ("string", "empty")]
+        return self._parse(dtype=dict.fromkeys([*texts, *mixed], object)) if mixed else frame
+
     def _parse(self, **how: Any) -> Any:
         """Return the records as a table of pandas, its columns numbered."""
         import pandas as pd
 
         try:
-            frame = pd.read_csv(
-                self._body(),
-                sep=self._separator,
-                header=None,
-                names=range(self._width),
-                comment="#" if self.coordinates else None,
-                decimal=self.decimal,
-                na_values=[""],
-                keep_default_na=False,
-                skipinitialspace=True,
-                skip_blank_lines=False,  # so that each record is a row
-                float_precision="round_trip",
-                low_memory=False,
-                **how,
-            )
+            with warnings.catch_warnings(action="ignore", category=pd.errors.DtypeWarning):
+                frame = pd.read_csv(
+                    self._body(),
+                    sep=self._separator,
+                    header=None,
+                    names=range(self._width),
+                    comment="#" if self.coordinates else None,
+                    decimal=self.decimal,
+                    na_values=[""],
+                    keep_default_na=False,
+                    skipinitialspace=True,
+                    skip_blank_lines=False,  # so that each record is a row
+                    float_precision="round_trip",
+                    **how,
+                )
         except pd.errors.ParserError as error:
             if "EOF inside string" in str(error):
                 *_, (line, _) = self._split(self._begin)
@@ -192,7 +222,7 @@ class TextTable:
 
     def _body(self) -> io.BytesIO:
         """Return the records as bytes, without bare carriage returns: pandas trips over some of them."""
-        if "\r" not in self._text or self._text.count("\r") == self._text.count("\r\n"):
+        if not self._has_bare_returns:
             return io.BytesIO(self._text[self._start :].encode())
         body = io.StringIO(newline="")
         mark = self._separator if self._separator in MARKS else " "
@@ -216,25 +246,27 @@ class TextTable:
         return kind != "O" and (kind != "i" or k in self._padded)
 
     @cached_property
+    def _has_bare_returns(self) -> bool:
+        return "\r" in self._text and self._text.count("\r") > self._text.count("\r\n")
+
+    @cached_property
     def _padded(self) -> set[int]:
         """Columns in which a field may begin as an integer not in its shortest form: 007, +7 or -0."""
         data = np.frombuffer(f"\n{self._text[self._start :]}\n\n".encode(), np.uint8)
         marks = self._separator if self._separator in MARKS else " \t"
-        begins, blanks = ([ord(mark) for mark in some] for some in (f'{marks}\r\n"', {*" \t\v\f"} - {*marks}))
-        suspects = np.flatnonzero((data == ord("0")) | (data == ord("+")) | (data == ord("-")))
-        before = suspects - 1
-        while (blank := np.isin(data[before], blanks)).any():
-            before = before - blank
-        suspects = suspects[np.isin(data[before], begins)]
-        first, second = data[suspects], data[suspects + 1]
-        padded = (first == ord("0")) & (second >= ord("0")) & (second <= ord("9"))
-        suspects = suspects[padded | (first == ord("+")) | ((first == ord("-")) & (second == ord("0")))]
-        if len(marks) > 1 or '"' in self._text:  # separators cannot simply be counted
-            return set(range(self._width)) if len(suspects) else set()
-        ends = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
-        between = np.flatnonzero(data == ord(marks))
-        lines = ends[np.searchsorted(ends, suspects) - 1]
-        return set(np.unique(np.searchsorted(between, suspects) - np.searchsorted(between, lines)).tolist())
+        after, blank, digit = (np.zeros(256, np.bool_) for _ in range(3))
+        after[[ord(mark) for mark in f'{marks}\n"' + "\r" * self._has_bare_returns]] = True
+        blank[[ord(mark) for mark in " \t\v\f" if mark not in marks]] = True
+        digit[ord("0") : ord("9") + 1] = True
+        starts = np.flatnonzero(after[data[:-2]]) + 1
+        while (inside := blank[data[starts]]).any():
+            starts = starts + inside
+        first, second = data[starts], data[starts + 1]
+        padded = ((first == ord("0")) & digit[second]) | (first == ord("+"))
+        padded |= (first == ord("-")) & (second == ord("0"))
+        if len(starts) == self._width * len(self._frame):  # each is one field
+            return set((np.flatnonzero(padded) % self._width).tolist())
+        return set(range(self._width)) if padded.any() else set()
 
 
 def read_text(path: Path) -> str:

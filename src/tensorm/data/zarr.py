@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tensorm.data.checks import short
 from tensorm.data.memory import check_room
-from tensorm.data.opening import list_names, load_variable, need, reading
-from tensorm.errors import FileError
+from tensorm.data.opening import list_names, load_variable, need, reading, weigh_folder
+from tensorm.errors import FileError, InputError
 
 TEXTS = "vlen-utf8"
 CODECS = {
@@ -35,7 +35,7 @@ def read_zarr(path: Path, value: str | None) -> Any:
             if not arrays:
                 raise FileError(f"{path} cannot be read as a zarr array: it holds none; give another store.")
             for array in arrays.values():
-                _check(path, array, *_weigh(path))
+                _check(path, array, *weigh_folder(path))
                 check_room(path, array.nbytes)
             return load_variable(path, value, engine="zarr", consolidated=False)
         if value is not None:
@@ -56,10 +56,12 @@ def read_slices(path: Any, start: int | None = None, stop: int | None = None) ->
 
 def open_array(path: Any) -> Any:
     """Return an array that can be read safely, from a folder or an address."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"path is {short(path)}; give a folder or an address.")
     zarr = need("zarr", "Zarr arrays", "'zarr>=3'")
     with reading(path, "a zarr array", "zarr.save_array"):
         local = "://" not in str(path)
-        limits = _weigh(Path(path)) if local else (math.inf, math.inf)
+        limits = weigh_folder(Path(path)) if local else (math.inf, math.inf)
         array = zarr.open_array(path, mode="r")
         _check(path, array, *limits)
         return array
@@ -68,22 +70,6 @@ def open_array(path: Any) -> Any:
 def _is_group(path: Path) -> bool:
     file = path / "zarr.json"
     return file.exists() and json.loads(file.read_bytes()).get("node_type") == "group"
-
-
-def _weigh(path: Path) -> tuple[float, float]:
-    """Return the number and the size of all files in a folder, or raise if one of them leads elsewhere."""
-    count, size, folders = 0, 0, [path]
-    while folders:
-        for entry in os.scandir(folders.pop()):
-            kind = entry.stat(follow_symlinks=False)
-            if stat.S_ISDIR(kind.st_mode):
-                folders.append(Path(entry.path))
-            elif stat.S_ISREG(kind.st_mode):
-                count, size = count + 1, size + kind.st_size
-            else:
-                problem = f"{entry.name[:40]!r} inside it is not a plain file"
-                raise FileError(f"{path} cannot be read: {problem}; copy what it stands for.")
-    return count, size
 
 
 def _check(path: Any, array: Any, n_files: float, n_bytes: float) -> None:

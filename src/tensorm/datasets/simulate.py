@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import MANY, check_count, check_generator, check_number, short
+from tensorm.data.checks import MOST_ROUNDS, check_count, check_generator, check_number, short
 from tensorm.errors import InputError
 from tensorm.model import boolean_product, factor_density
 from tensorm.tensors.memory import check_fits
@@ -74,7 +74,7 @@ def simulate(
     Simulation
         ``observed``, ``noise_free`` and ``factors``.
     """
-    sizes, rank = _check_shape(shape), check_count("rank", rank, 1, most=MANY)
+    sizes, rank = _check_shape(shape), check_count("rank", rank, 1, most=MOST_ROUNDS)
     need = 6 * math.prod(sizes) + 9 * rank * sum(sizes)  # two arrays of cells, and the factors
     check_fits(f"shape is {sizes} and rank {rank}: these cells take", need, "give smaller sizes")
     density = check_number("density", density)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorm.data.checks import (
-    MANY,
+    MOST_ROUNDS,
     check_amount,
     check_beta,
     check_bits,
@@ -54,8 +54,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     check_choice("order", settings.order, ("random", "fixed"))
     check_observed(tensor)
     check_room(tensor.shape, L, n_chains, n_draws)
-    check_count("n_chains", n_chains, 1, most=MANY)
-    check_count("n_draws", n_draws, 1, most=MANY)
+    check_count("n_chains", n_chains, 1, most=MOST_ROUNDS)
+    check_count("n_draws", n_draws, 1, most=MOST_ROUNDS)
     target = Target(
         n_components=L,
         noise=MODELS[settings.noise, settings.noise_update](*check_beta("noise_prior", settings.noise_prior)),
@@ -70,7 +70,7 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     else:
         init = check_tables("init", init, tensor.shape, L, check_bits)
     automatic = isinstance(burn_in, str) and burn_in == AUTO
-    sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'", MANY)
+    sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'", MOST_ROUNDS)
     effort = check_amount("effort", settings.effort)
     return Plan(target, n_draws, sweeps, init, effort)
 

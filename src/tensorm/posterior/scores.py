@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 
 from tensorm.data.checks import (
-    MANY,
+    MOST_ROUNDS,
     check_bits,
     check_count,
     check_mask,
@@ -149,7 +149,7 @@ def score_cells(
         baseline=rate,
         model=_score(ones, chances),
         constant=_score(ones, np.full(ones.size, rate)),
-        calibration=_calibrate(ones, chances, check_count("n_bins", n_bins, 1, most=MANY)),
+        calibration=_calibrate(ones, chances, check_count("n_bins", n_bins, 1, most=MOST_ROUNDS)),
     )
 
 

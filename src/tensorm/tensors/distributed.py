@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tensorm.data.checks import check_count
+from tensorm.data.checks import check_count, short
 from tensorm.data.coordinates import check_shape
 from tensorm.data.inputs import is_a
 from tensorm.data.opening import need
@@ -77,7 +77,7 @@ class DaskTensor(ShardedTensor):
         if isinstance(parts, str) or not isinstance(parts, Sequence) or len(parts) == 0:
             raise InputError("parts must list a path, function, array or delayed object for each part.")
         if not isinstance(timeout, int | float) or not timeout > 0:
-            raise InputError(f"timeout is {timeout!r}; give seconds above 0.")
+            raise InputError(f"timeout is {short(timeout)}; give seconds above 0.")
         host = Workers(find_client(client), [_locate(part) for part in parts], timeout)
         super().__init__(host, host.ask("describe", [()] * len(parts)), modes, labels)
 
@@ -311,7 +311,7 @@ def _list_cells(
         wanted = f"give integers from 0 to {shape[0] - 1}"
         raise InputError(f"table holds {first[outside][0]} for {cells.modes[0]!r}; {wanted}.")
     own = cells._replace(coords=(first - start, *others), shape=(stop - start, *shape[1:]))
-    return SparseTensor.from_listing(own)
+    return SparseTensor.from_listed(own)
 
 
 def _check_modes(shape: tuple[int, ...]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import MANY, check_flag, check_generator, check_mask, check_mode, short
+from tensorm.data.checks import MOST_ROUNDS, check_flag, check_generator, check_mask, check_mode, short
 from tensorm.data.inputs import is_a
 from tensorm.errors import InputError
 from tensorm.tensors import read
@@ -81,8 +81,8 @@ def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: A
     if tensor.mirrored is not None:  # a cell would reveal its mirror image
         raise InputError(f"X is a {type(tensor).__name__}; use its own hold_out, or train_test_mask.")
     ratio: Any = zeros
-    if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio <= MANY:
-        raise InputError(f"zeros is {short(zeros)}; give a number from 0 to {MANY:,}, of zeros for each one.")
+    if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio <= MOST_ROUNDS:
+        raise InputError(f"zeros is {short(zeros)}; give 0 to {MOST_ROUNDS:,} zeros for each one.")
     return to_sparse(tensor).split_listed(share, ratio, rng)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.coordinates import Cells
+from tensorm.data.coordinates import CellKeys
 from tensorm.errors import InputError
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.memory import available_memory
@@ -78,5 +78,5 @@ def to_sparse(tensor: Tensor) -> SparseTensor:
         return tensor
     missing = math.prod(tensor.shape) - tensor.n_observed
     unlisted = "zero" if tensor.n_ones + missing <= tensor.n_observed else "missing"
-    cells = Cells.of(unlisted, *tensor.listed_keys(unlisted))
+    cells = CellKeys.of(unlisted, *tensor.listed_keys(unlisted))
     return SparseTensor.from_cells(cells, tensor.shape, unlisted, tensor.modes, tensor.labels)

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tensorm.data.coordinates import Listing
+from tensorm.data.coordinates import ListedCells
 from tensorm.data.inputs import Matrix, Observations, is_a
 from tensorm.data.options import Options
-from tensorm.data.read import Source, read_cells
+from tensorm.data.read import Contents, read_cells
 from tensorm.data.text import kind_of
 from tensorm.errors import InputError
 from tensorm.tensors.dense import DenseTensor
@@ -126,7 +126,7 @@ def read_with_metadata(
     return tensor, {} if found is None else found.metadata()
 
 
-def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Source | None]:
+def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Contents | None]:
     if isinstance(source, Tensor):
         if options != Options().check():
             raise InputError("X is a tensor already, so no options apply; leave them out.")
@@ -141,9 +141,9 @@ def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Source | 
         raise InputError(f"{title} takes more memory than there is; give a part of it.") from error
 
 
-def _hold(cells: Listing | Observations) -> Tensor:
-    if isinstance(cells, Listing):
-        return SparseTensor.from_listing(cells)
+def _hold(cells: ListedCells | Observations) -> Tensor:
+    if isinstance(cells, ListedCells):
+        return SparseTensor.from_listed(cells)
     return RelationalTensor(cells) if isinstance(cells, Matrix) else DenseTensor(cells)
 
 

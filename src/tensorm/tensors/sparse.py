@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_choice
-from tensorm.data.coordinates import MOST_CELLS, Cells, Listing, check_shape, key_of
+from tensorm.data.coordinates import MOST_CELLS, CellKeys, ListedCells, check_shape, key_of
 from tensorm.data.inputs import Labels, check_names
 from tensorm.errors import InputError
 from tensorm.kernels import sparse as kernel
@@ -96,11 +96,11 @@ class SparseTensor(ReadTensor):
         if missing is not None and unlisted == "missing":
             raise InputError("missing is given, but unlisted cells are missing anyway; leave it out.")
         sizes = check_shape(shape)
-        cells = Listing(coords, sizes, values, missing=missing).check()
+        cells = ListedCells(coords, sizes, values, missing=missing).check()
         self._store(cells, sizes, *check_names(sizes, modes, labels))
 
     @classmethod
-    def from_listing(cls, listing: Listing) -> Self:
+    def from_listed(cls, listing: ListedCells) -> Self:
         """Return a tensor of listed cells that are still to be checked."""
         shape = check_shape(listing.shape)
         names = check_names(shape, listing.modes, listing.labels)
@@ -108,7 +108,7 @@ class SparseTensor(ReadTensor):
 
     @classmethod
     def from_cells(
-        cls, cells: Cells, shape: tuple[int, ...], unlisted: str, modes: tuple[str, ...], labels: Labels
+        cls, cells: CellKeys, shape: tuple[int, ...], unlisted: str, modes: tuple[str, ...], labels: Labels
     ) -> Self:
         """Return a tensor of cells that are checked already."""
         tensor = cls.__new__(cls)
@@ -116,7 +116,7 @@ class SparseTensor(ReadTensor):
         tensor._store(cells, shape, modes, labels)
         return tensor
 
-    def _store(self, cells: Cells, shape: tuple[int, ...], modes: tuple[str, ...], labels: Labels) -> None:
+    def _store(self, cells: CellKeys, shape: tuple[int, ...], modes: tuple[str, ...], labels: Labels) -> None:
         self.shape, self.modes, self.labels = shape, modes, labels
         self.lists_observed = self.unlisted == "missing"
         ones = cells.ones  # beside them, only cells are listed that differ from those that are not
@@ -201,7 +201,7 @@ class SparseTensor(ReadTensor):
                 raise InputError("a list of cells is not in order")
         if np.intersect1d(ones, others, assume_unique=True).size:
             raise InputError("a cell has two values")
-        cells, names = Cells.of(unlisted, ones, others), check_names(shape, None, None)
+        cells, names = CellKeys.of(unlisted, ones, others), check_names(shape, None, None)
         return cls.from_cells(cells, shape, unlisted, *names)
 
     def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
@@ -228,7 +228,7 @@ class SparseTensor(ReadTensor):
                 f"test_size is {share} and X has {len(ones):,} ones, which leaves none to hold out, "
                 "because every index keeps a cell; give a larger test_size or more ones."
             )
-        cells = Cells.of(self.unlisted, fitted, rest)
+        cells = CellKeys.of(self.unlisted, fitted, rest)
         train = self.from_cells(cells, self.shape, self.unlisted, self.modes, self.labels)
         held = np.stack(np.unravel_index(np.concatenate([tested, drawn]), self.shape), axis=1)
         return HeldOut(train, held, np.arange(len(held)) < len(tested))
@@ -274,7 +274,7 @@ class SparseTensor(ReadTensor):
         return tuple(place[inside] for place in places)
 
     def _listing(self, mode: int, factors: Factors) -> tuple[Any, ...]:
-        """What a kernel needs to read the slices of a mode (kernels.sparse.Listing), as plain tuples."""
+        """What a kernel needs to read the slices of a mode (kernels.sparse.ListedCells), as plain tuples."""
         stack, implied = np.concatenate(factors.masks), not self.lists_observed
         tuples = group_tuples(stack, self._edges, (mode,)) if implied else (stack[:0], NO_WEIGHTS)
         ones, others = self._lists[mode]
