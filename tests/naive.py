@@ -205,3 +205,58 @@ def mean_reconstruction(mean_factors: Sequence[np.ndarray]) -> np.ndarray:
             missed *= 1.0 - joint
         result[index] = 1.0 - missed
     return result
+
+
+def strongest(factors: Sequence[np.ndarray], strengths: Sequence[float], index: tuple[int, ...]) -> float:
+    """The strength of the strongest component that holds a cell, or 0."""
+    found = 0.0
+    for l, strength in enumerate(strengths):
+        if all(factor[n, l] for factor, n in zip(factors, index, strict=True)):
+            found = max(found, float(strength))
+    return found
+
+
+def chance(background: float | Sequence[np.ndarray], index: tuple[int, ...]) -> float:
+    """The probability of a one without components: one number, or from an activity of each index."""
+    if isinstance(background, float):
+        return background
+    rate = 1.0
+    for activity, n in zip(background, index, strict=True):
+        rate *= float(activity[n])
+    return -math.expm1(-rate)
+
+
+def strength_likelihood(
+    ones: np.ndarray,
+    observed: np.ndarray | None,
+    factors: Sequence[np.ndarray],
+    strengths: Sequence[float],
+    background: float | Sequence[np.ndarray],
+) -> float:
+    """The log-likelihood where p(x = 1) = 1 - (1 - b)(1 - q), q the strongest component's strength."""
+    total = 0.0
+    for index in cells(factors):
+        if seen(observed, index):
+            p = 1.0 - (1.0 - chance(background, index)) * (1.0 - strongest(factors, strengths, index))
+            total += math.log(p if ones[index] else 1.0 - p)
+    return total
+
+
+def strength_odds(
+    ones: np.ndarray,
+    observed: np.ndarray | None,
+    factors: Sequence[np.ndarray],
+    entry: tuple[int, int, int],
+    strengths: Sequence[float],
+    background: float | Sequence[np.ndarray],
+    pair: tuple[int, int] | None = None,
+) -> float:
+    """Log-odds of an entry (mode, n, l) by the whole likelihood, without its prior; a pair shares a factor."""
+    values = []
+    for value in (True, False):
+        changed = with_entry(factors, *entry, value)
+        if pair is not None and entry[0] in pair:
+            for k in pair:
+                changed[k] = changed[entry[0]]
+        values.append(strength_likelihood(ones, observed, changed, strengths, background))
+    return values[0] - values[1]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from tensorm.kernels import slices
+from tensorm.kernels import activities, ranked, slices
 from tensorm.kernels.compiled import inlined, kernel, lend
 from tensorm.kernels.decisions import ONE
 from tensorm.kernels.rows import Masks
@@ -144,3 +144,33 @@ def turn_bits(target, to, to_step, words, at, at_step, n_rows, n_columns):
                 mask ^= mask << uint64(half)
             for t in range(min(64, n_columns - column)):
                 target[to + (column + t) * to_step + (row >> 6)] = square[t]
+
+
+@kernel
+def update_ranked(factor, rows, source, masks, turns, scores, stream):
+    """See ranked.py."""
+    ranked.update_rows(
+        lend(factor), rows, Packed(*lend(source)), Masks(*masks), ranked.Turns(*turns), ranked.Scores(*scores), stream
+    )
+
+
+@kernel
+def update_ranked_tied(factor, rows, source, masks, tie, turns, scores, stream):
+    """See ranked.py."""
+    ranked.update_tied(
+        lend(factor), rows, Packed(*lend(source)), Masks(*masks), Tie(*tie), ranked.Turns(*turns), ranked.Scores(*scores), stream
+    )
+
+
+@kernel
+def count_decided(counts, factor, rows, source, masks, probe):
+    """See ranked.py."""
+    ranked.count_decided(counts, lend(factor), rows, Packed(*lend(source)), Masks(*masks), probe)
+
+
+@kernel
+def count_levels(ones, tot, factor, rows, source, masks, probe, scores, given, stream):
+    """See activities.py."""
+    activities.count_levels(
+        ones, tot, factor, rows, Packed(*lend(source)), Masks(*masks), probe, ranked.Scores(*scores), activities.Activities(*given), stream
+    )

@@ -1,0 +1,324 @@
+"""Components with strengths of their own: the entries of a factor row decided from the strongest down.
+
+Components are numbered by strength, the strongest first, so that the first component that holds a cell
+decides it. For entry l only cells matter that no stronger component of the row holds; they are counted by
+their *runner-up*, the strongest weaker component of the row that holds them, or none. A zero loses
+``log((1 - q_l) / (1 - r))`` whatever the background. A one gains the difference of two scores, which depend
+on how probable the cell is without any component: on its *level*, a whole number, the sum of its indices'.
+
+Where cells differ in their levels, counts give bounds for what ones gain. They settle most entries, for the
+random number is drawn first and says how large the log-odds must be; else the ones are walked. Scores of ones
+are whole numbers in units of UNIT, so that sums do not depend on the order of the cells.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from tensorm.kernels.compiled import inlined, keep, lend, part
+from tensorm.kernels.decisions import CERTAIN, GIBBS, GREEDY, ONE, bit_of
+from tensorm.kernels.philox import uniform
+from tensorm.kernels.rows import (
+    CELLS,
+    FREE,
+    Table,
+    holders,
+    list_holders,
+    make_table,
+    make_workspace,
+)
+from tensorm.kernels.slices import follow, laid_cells, lay_rows, places_of, seen_at
+from tensorm.kernels.vectors import (
+    LANES,
+    add,
+    both,
+    load,
+    lowest_bit,
+    popcount,
+    store,
+    total,
+    without,
+    zeros,
+)
+
+UNIT = 2.0**-26
+CLOSE = 1e-6  # log-odds this near to the bounds are worked out, whatever rounding does
+
+
+class Scores(NamedTuple):
+    """What cells say for each component, and last of all for none."""
+
+    zeros: Any  # (L + 1,) log(1 - q)
+    ones: Any  # (L + 1, levels) log of the probability of a one, in units of UNIT
+    own: Any  # (N,) levels of the rows of the factor
+    rows: Any  # (R,) levels of the rows of a slice
+    columns: Any  # (T,) levels along the packed modes
+    share: float  # of a cell that counts: one half where each is met twice
+
+
+class Turns(NamedTuple):
+    """How entries are decided, given their log-odds."""
+
+    order: Any  # components in the order of their turn, strongest first
+    kind: int
+    prior: Any  # (N, L)
+
+
+class Ranked(NamedTuple):
+    """The cells of a slice on a workspace that no component decided so far covers."""
+
+    source: Any
+    places: Any
+    table: Table
+    workspace: Any
+    span: Any
+    scores: Scores
+    pos: Any  # (L + 1,) ones by runner-up, for the entry whose turn it is
+    tot: Any  # all cells
+    range: Any  # least and greatest level of rows and columns together
+
+
+@part
+def make_ranked(source, table, scores, span):
+    """Room for one slice after the other."""
+    places, n_groups = places_of(source, table.members), scores.zeros.shape[0]
+    pos, tot = np.zeros(n_groups, np.int64), np.zeros(n_groups, np.int64)
+    low, high = 0, 0
+    if table.members.shape[0]:
+        rows = scores.rows[table.members]
+        low, high = rows.min() + scores.columns.min(), rows.max() + scores.columns.max()
+    range = np.array([low, high])
+    return Ranked(source, places, table, make_workspace(table), span, scores, pos, tot, range)
+
+
+@inlined
+def weaker(row, mask, component, m):
+    """The components of word m that a row and a mask share and that are weaker than one."""
+    shared = row[m] & mask[m]
+    if m == component >> 6:
+        shared &= ~(((ONE << uint64(component & 63)) << ONE) - ONE)
+    return shared
+
+
+@part
+def count_groups(cells, row, component):
+    """Write (pos, tot) of an entry by runner-up; return the first and the last group that has cells."""
+    _, _, table, workspace, span, _, pos, tot, _ = cells
+    width, none = workspace.shape[2], pos.shape[0] - 1
+    for m in range(component + 1, none):
+        pos[m] = tot[m] = 0
+    ones, all_ = zeros(span), zeros(span)
+    column = component * width
+    for position in holders(table, component):
+        mask = table.masks[position]
+        some = uint64(0)
+        for m in range(component >> 6, row.shape[0]):
+            some |= weaker(row, mask, component, m)
+        for at in range(0, width, LANES * len(span)):
+            place = position * 3 * width + at
+            left = both(load(table.columns, column + at, span), load(workspace, place + FREE * width, span))
+            data = load(workspace, place + CELLS * width, span)
+            if some:
+                for m in range(component >> 6, row.shape[0]):
+                    rivals = weaker(row, mask, component, m)
+                    while rivals:
+                        rival = (m << 6) + lowest_bit(rivals)
+                        rivals &= rivals - ONE
+                        held = both(left, load(table.columns, rival * width + at, span))
+                        left = without(left, held)
+                        tot[rival] += total(popcount(held))
+                        pos[rival] += total(popcount(both(held, data)))
+            ones = add(ones, popcount(both(left, data)))
+            all_ = add(all_, popcount(left))
+    pos[none], tot[none] = total(ones), total(all_)
+
+
+@part
+def walk_ones(cells, row, component, own):
+    """What the ones gain by an entry, in units of UNIT, one after the other."""
+    _, _, table, workspace, _, scores, _, _, _ = cells
+    width, none = workspace.shape[2], scores.zeros.shape[0] - 1
+    gain, mine = 0, scores.ones[component]
+    for position in holders(table, component):
+        mask, level = table.masks[position], own + scores.rows[table.members[position]]
+        for w in range(width):
+            left = table.columns[component, w] & workspace[position, FREE, w] & workspace[position, CELLS, w]
+            if not left:
+                continue
+            for m in range(component >> 6, row.shape[0]):
+                rivals = weaker(row, mask, component, m)
+                while rivals and left:
+                    rival = (m << 6) + lowest_bit(rivals)
+                    rivals &= rivals - ONE
+                    held = left & table.columns[rival, w]
+                    left &= ~held
+                    other = scores.ones[rival]
+                    while held:
+                        at = level + scores.columns[(w << 6) + lowest_bit(held)]
+                        held &= held - ONE
+                        gain += mine[at] - other[at]
+            other = scores.ones[none]
+            while left:
+                at = level + scores.columns[(w << 6) + lowest_bit(left)]
+                left &= left - ONE
+                gain += mine[at] - other[at]
+    return gain
+
+
+@inlined
+def bound(cells, component, level):
+    """What the ones of an entry would gain if they were all of one level."""
+    pos, scores = cells.pos, cells.scores.ones
+    none, gain = pos.shape[0] - 1, 0.0
+    for m in range(component + 1, none + 1):
+        if pos[m]:
+            gain += pos[m] * float(scores[component, level] - scores[m, level])
+    return gain * UNIT
+
+
+@inlined
+def lose(cells, component):
+    """What the zeros of an entry cost."""
+    pos, tot, scores = cells.pos, cells.tot, cells.scores.zeros
+    none, loss = pos.shape[0] - 1, 0.0
+    for m in range(component + 1, none + 1):
+        if tot[m] > pos[m]:
+            loss += (tot[m] - pos[m]) * (scores[component] - scores[m])
+    return loss
+
+
+@inlined
+def threshold(kind, active, u):
+    """The log-odds beyond which an entry becomes 1, given a uniform number (decisions.decide)."""
+    if kind == GIBBS:
+        return np.log(u) - np.log1p(-u)
+    return -np.log(u) if active else np.log(u)
+
+
+@part
+def decide_entry(cells, row, n, component, turns, stream):
+    """The new value of an entry."""
+    word, bit = bit_of(component)
+    active = (row[word] & bit) != 0
+    prior = turns.prior[n, component]
+    if np.isinf(prior):
+        return prior > 0
+    count_groups(cells, row, component)
+    share, own = cells.scores.share, cells.scores.own[n]
+    fixed = prior + share * lose(cells, component)
+    low, high = own + cells.range[0], own + cells.range[1]
+    most = fixed + share * bound(cells, component, low)  # a one gains the more, the rarer it is by itself
+    least = most if low == high else fixed + share * bound(cells, component, high)
+    if turns.kind == GREEDY or most < -CERTAIN - 1 or least > CERTAIN + 1:
+        limit = 0.0
+    elif most == 0 and least == 0:  # a fair coin where Metropolised flips would alternate for ever
+        return uniform(stream, n, component) < 0.5
+    else:
+        limit = threshold(turns.kind, active, uniform(stream, n, component))
+    if low < high and least <= limit + CLOSE and most >= limit - CLOSE:
+        return fixed + share * (walk_ones(cells, row, component, own) * UNIT) > limit
+    return least > limit
+
+
+@part
+def decide_ranked(row, n, cells, turns, stream):
+    """Lay slice n on its workspace and decide the entries of row n in place."""
+    lay_rows(cells.source, cells.workspace, n, cells.places, 2, cells.span)
+    span, table, done = cells.span, cells.table, 0
+    for component in turns.order:
+        for other in range(done, component):  # those whose turn it is not
+            word, bit = bit_of(other)
+            if row[word] & bit:
+                cover(cells.workspace, holders(table, other), table.columns[other], span)
+        done = component + 1
+        word, bit = bit_of(component)
+        if decide_entry(cells, row, n, component, turns, stream):
+            row[word] |= bit
+            cover(cells.workspace, holders(table, component), table.columns[component], span)
+        else:
+            row[word] &= ~bit
+
+
+@part
+def cover(workspace, positions, column, span):
+    """What a component's column covers in these rows matters to no weaker one."""
+    width = workspace.shape[2]
+    for at in range(0, width, LANES * len(span)):
+        bits = load(column, at, span)
+        for position in positions:
+            place = position * 3 * width + FREE * width + at
+            store(workspace, place, without(load(workspace, place, span), bits))
+
+
+@part
+def update_rows(factor, rows, source, masks, turns, scores, stream):
+    """Update factor[rows] in place; rows are independent given the other modes' factors."""
+    table = make_table(masks, turns.order, False)
+    own = make_ranked(source, table, scores, masks.span)
+    cells = lend(own)
+    for n in rows:
+        decide_ranked(factor[n], n, cells, turns, stream)
+    keep(own)
+
+
+@part
+def update_tied(factor, rows, source, masks, tie, turns, scores, stream):
+    """Update factor[rows] in place, row after row, where another mode shares the factor (slices.py)."""
+    table = make_table(masks, turns.order, True)
+    cells = make_ranked(source, table, scores, masks.span)
+    for n in rows:
+        old = factor[n].copy()
+        decide_ranked(factor[n], n, cells, turns, stream)
+        if follow(table, tie, factor, n, old) and tie.in_rows:
+            positions, firsts = list_holders(table.masks, masks.n_components)
+            table = Table(table.members, table.masks, positions, firsts, table.columns)
+            source, places, _, workspace, span, scores, pos, tot, range = cells
+            cells = Ranked(source, places, table, workspace, span, scores, pos, tot, range)
+
+
+@part
+def count_decided(counts, factor, rows, source, masks, probe):
+    """Add to counts (2, 2, L + 1) the ones and all cells that each component decides, by one of them.
+
+    counts[0] has all cells, counts[1] those that component `probe` holds, too; it decides none itself, and the
+    last column has the cells that it alone holds.
+    """
+    table, span, last = make_table(masks, np.arange(masks.n_components), False), masks.span, counts.shape[2] - 1
+    places, width = places_of(source, table.members), table.columns.shape[1]
+    workspace = np.empty((places.shape[0], 2, width), np.uint64)
+    word, bit = bit_of(probe)
+    for n in rows:
+        lay_rows(source, workspace, n, places, 1, span)
+        probed = (factor[n, word] & bit) != 0
+        for m in range(factor.shape[1]):
+            left = factor[n, m]
+            if m == word:
+                left &= ~bit
+            while left:
+                component = (m << 6) + lowest_bit(left)
+                left &= left - ONE
+                for position in holders(table, component):
+                    inside = probed and (table.masks[position, word] & bit) != 0
+                    for at in range(0, width, LANES * len(span)):
+                        to = position * 2 * width + at
+                        free = load(workspace, to, span)
+                        held = both(free, load(table.columns, component * width + at, span))
+                        store(workspace, to, without(free, held))
+                        data = both(held, laid_cells(source, workspace, to + width, n, places[position], at, span))
+                        counts[0, 0, component] += total(popcount(data))
+                        counts[0, 1, component] += total(popcount(held))
+                        if inside:
+                            own = load(table.columns, probe * width + at, span)
+                            counts[1, 0, component] += total(popcount(both(data, own)))
+                            counts[1, 1, component] += total(popcount(both(held, own)))
+        if probed:
+            for position in holders(table, probe):
+                for at in range(0, width, LANES * len(span)):
+                    to = position * 2 * width + at
+                    held = both(load(workspace, to, span), load(table.columns, probe * width + at, span))
+                    data = both(held, laid_cells(source, workspace, to + width, n, places[position], at, span))
+                    counts[1, 0, last] += total(popcount(data))
+                    counts[1, 1, last] += total(popcount(held))

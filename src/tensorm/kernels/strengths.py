@@ -1,0 +1,342 @@
+"""Strengths, their prior and the background drawn from their conditionals, given the cells that each decides.
+
+Given all other strengths, that of a component has a density in pieces: cells that it shares with another one
+are its own only while it is the stronger. One component in each sweep, the *probe*, is drawn from all pieces;
+its cells were counted by the strongest other component that holds them. All others are drawn between their
+neighbours, which changes nobody's cells: both leave the posterior as it is. So does a common shift of all.
+Draws are by slice sampling, with numbers of their own for every parameter.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
+from tensorm.kernels.compiled import inlined, kernel, part, verb
+from tensorm.kernels.philox import uniform
+from tensorm.kernels.ranked import UNIT
+
+EDGE = 1e-12  # probabilities stay this far from 0 and 1
+LEAST = 1e-5  # spread
+LEAP = 16  # steps that a level can move at once
+FAINTEST, LOUDEST = -320, 48  # the common level lies between exp(-20) and exp(3)
+SHIFT = 1.0  # log-odds by which all strengths can move at once
+PROBE, COMMON, MEAN, SPREAD, BACKGROUND, SCALES, FIRST = 1, 2, 3, 4, 5, 6, 40  # rows of the random numbers
+
+
+@verb
+def height(target, x):
+    """Log density at x, up to a constant."""
+
+
+@part
+def draw_slice(target, x, low, high, stream, row):
+    """The next state of x between two bounds: the slice is shrunk until a number in it is found (Neal 2003)."""
+    level = height(target, x) + np.log(uniform(stream, row, 0))
+    turn = 1
+    while True:
+        new = low + uniform(stream, row, turn) * (high - low)
+        if height(target, new) >= level or new == x or turn > 300:
+            return new if turn <= 300 else x
+        low, high = (new, high) if new < x else (low, new)
+        turn += 1
+
+
+class Decided(NamedTuple):
+    """The cells that groups decide: zeros, and ones by level."""
+
+    zeros: Any  # (G,)
+    ones: Any  # (G, levels)
+    quiet: Any  # (levels,) probability that a cell is 0 if no component holds it
+
+
+@inlined
+def likelihood(decided, group, q):
+    """Log-likelihood of a group's cells, decided by a strength q."""
+    miss, sum_ = 1 - q, decided.zeros[group] * np.log1p(-q)
+    ones, quiet = decided.ones[group], decided.quiet
+    for level in range(quiet.shape[0]):
+        if ones[level]:
+            sum_ += ones[level] * np.log(1 - quiet[level] * miss)
+    return sum_
+
+
+class Prior(NamedTuple):
+    """The Beta prior of strengths."""
+
+    mean: float
+    spread: float  # its variance as a share of mean (1 - mean)
+
+    def height(self, q):
+        size = 1 / self.spread - 1
+        return (self.mean * size - 1) * np.log(q) + ((1 - self.mean) * size - 1) * np.log1p(-q)
+
+
+class Between(NamedTuple):
+    """A strength whose component keeps its place among the others."""
+
+    decided: Decided
+    group: int
+    prior: Prior
+
+    def height(self, q):
+        return likelihood(self.decided, self.group, q) + height(self.prior, q)
+
+
+class Anywhere(NamedTuple):
+    """The strength of the probe: groups of its cells are its own where it is stronger than who decides them."""
+
+    decided: Decided
+    strengths: Any  # (G,) of others, and 0 for none
+    theirs: Any  # (G,) log-likelihood if the other one decides
+    prior: Prior
+
+    def height(self, q):
+        sum_ = height(self.prior, q)
+        for group in range(self.strengths.shape[0]):
+            stronger = q > self.strengths[group]
+            sum_ += likelihood(self.decided, group, q) if stronger else self.theirs[group]
+        return sum_
+
+
+class Common(NamedTuple):
+    """A shift of the log-odds of all strengths and of their mean."""
+
+    decided: Decided
+    strengths: Any
+    prior: Prior
+
+    def height(self, shift):
+        mean = moved(self.prior.mean, shift)
+        prior, sum_ = Prior(mean, self.prior.spread), np.log(mean) + np.log1p(-mean)
+        sum_ += self.strengths.shape[0] * log_beta(prior)
+        for l in range(self.strengths.shape[0]):
+            q = moved(self.strengths[l], shift)
+            if not EDGE < q < 1 - EDGE:
+                return -np.inf
+            sum_ += likelihood(self.decided, l, q) + height(prior, q) + np.log(q) + np.log1p(-q)
+        return sum_
+
+
+class Mean(NamedTuple):
+    """The mean of the strengths' prior, which is uniform itself."""
+
+    logs: Any  # sums of log(q) and of log(1 - q)
+    count: int
+    spread: float
+
+    def height(self, mean):
+        prior, size = Prior(mean, self.spread), 1 / self.spread - 1
+        return self.count * log_beta(prior) + size * (mean * self.logs[0] + (1 - mean) * self.logs[1])
+
+
+class Spread(NamedTuple):
+    """Their spread, uniform, too."""
+
+    logs: Any
+    count: int
+    mean: float
+
+    def height(self, spread):
+        prior, size = Prior(self.mean, spread), 1 / spread - 1
+        return self.count * log_beta(prior) + size * (self.mean * self.logs[0] + (1 - self.mean) * self.logs[1])
+
+
+class Quiet(NamedTuple):
+    """The constant background; its prior is uniform."""
+
+    decided: Decided
+    strengths: Any  # (L + 1,), the last one 0
+
+    def height(self, background):
+        sum_ = 0.0
+        for group in range(self.strengths.shape[0]):
+            sum_ += self.decided.zeros[group] * np.log1p(-background)
+            ones = self.decided.ones[group, 0]
+            if ones:
+                q = self.strengths[group]
+                sum_ += ones * np.log(background + (1 - background) * q)
+        return sum_
+
+
+@inlined
+def moved(p, shift):
+    """The probability whose log-odds differ by so much."""
+    odds = np.exp(shift) * p / (1 - p)
+    return odds / (1 + odds)
+
+
+@inlined
+def log_beta(prior):
+    """What normalises the density of one strength."""
+    size = 1 / prior.spread - 1
+    a, b = prior.mean * size, (1 - prior.mean) * size
+    return math.lgamma(size) - math.lgamma(a) - math.lgamma(b)
+
+
+@part
+def draw_probe(q, prior, groups, probe, stream):
+    """Draw the strength of the probe; return what all decide then."""
+    outside, inside = groups
+    theirs = np.zeros(q.shape[0])
+    for group in range(q.shape[0] - 1):
+        theirs[group] = likelihood(inside, group, q[group])
+    target = Anywhere(inside, q.copy(), theirs, prior)
+    target.strengths[probe] = 0  # it decides none of these
+    q[probe] = draw_slice(target, q[probe], EDGE, 1 - EDGE, stream, PROBE)
+    for group in range(q.shape[0]):
+        if group != probe:
+            winner = group if q[group] > q[probe] else probe
+            outside.zeros[winner] += inside.zeros[group]
+            for level in range(outside.quiet.shape[0]):
+                outside.ones[winner, level] += inside.ones[group, level]
+    return outside
+
+
+@part
+def draw_others(q, prior, decided, stream):
+    """Draw every strength between those of its neighbours."""
+    order = np.argsort(-q)  # none is last
+    for place in range(q.shape[0] - 1):
+        l = order[place]
+        high = q[order[place - 1]] if place else 1 - EDGE
+        low = max(q[order[place + 1]], EDGE)
+        if low < q[l] < high:
+            q[l] = draw_slice(Between(decided, l, prior), q[l], low, high, stream, FIRST + l)
+
+
+@part
+def draw_prior(q, prior, decided, stream):
+    """Draw the mean and the spread of the strengths, and shift all of them; return the prior."""
+    L = q.shape[0] - 1
+    if L == 0:
+        return prior
+    u = uniform(stream, COMMON, 1000)
+    shift = draw_slice(Common(decided, q[:L].copy(), prior), 0.0, -SHIFT * u, SHIFT * (1 - u), stream, COMMON)
+    logs = np.zeros(2)
+    for l in range(L):
+        q[l] = moved(q[l], shift)
+        logs[0] += np.log(q[l])
+        logs[1] += np.log1p(-q[l])
+    mean = moved(prior.mean, shift)
+    mean = draw_slice(Mean(logs, L, prior.spread), mean, EDGE, 1 - EDGE, stream, MEAN)
+    spread = draw_slice(Spread(logs, L, mean), prior.spread, LEAST, 1 - EDGE, stream, SPREAD)
+    return Prior(mean, spread)
+
+
+@kernel
+def draw_strengths(q, prior, tot, ones, quiet, probe, share, stream):
+    """Draw all strengths q (L + 1), the last one 0, in place; return (mean, spread), and what each decides.
+
+    tot (2, L + 1) and ones (2, L + 1, levels) are the groups of ranked.count_decided, in the first place
+    without the cells that the probe holds.
+    """
+    zeros = np.empty(tot.shape)
+    for side in range(2):
+        for group in range(q.shape[0]):
+            zeros[side, group] = share * (tot[side, group] - ones[side, group].sum())
+    weighted = share * ones
+    groups = Decided(zeros[0], weighted[0], quiet), Decided(zeros[1], weighted[1], quiet)
+    prior = Prior(*prior)
+    decided = groups[0]
+    if q.shape[0] > 1:
+        decided = draw_probe(q, prior, groups, probe, stream)
+        draw_others(q, prior, decided, stream)
+    prior = draw_prior(q, prior, decided, stream)
+    return prior.mean, prior.spread, decided.zeros, decided.ones
+
+
+@kernel
+def draw_background(background, q, zeros, ones, stream):
+    """Draw a constant background."""
+    decided = Decided(zeros, ones, np.array([1 - background]))
+    return draw_slice(Quiet(decided, q), background, EDGE, 1 - EDGE, stream, BACKGROUND)
+
+
+class Level(NamedTuple):
+    """The common level of all rates, in steps, given those of activities."""
+
+    q: Any
+    ones: Any  # (L + 1, levels)
+    quiet: Any  # (levels,) by level, at the level 0 of this move
+    exposure: float  # sum of the rates of all zeros
+
+    def height(self, shift):
+        sum_ = -self.exposure * np.exp(STEP * shift)
+        for level in range(self.ones.shape[1]):
+            rate = -np.log(self.quiet[level]) * np.exp(STEP * shift)
+            empty = np.exp(-rate)
+            for group in range(self.q.shape[0]):
+                if self.ones[group, level]:
+                    sum_ += self.ones[group, level] * np.log(1 - empty * (1 - self.q[group]))
+        return sum_
+
+
+class Scale(NamedTuple):
+    """How the level is divided between a mode's activities and the common one."""
+
+    shape: float
+    count: int
+    sum: float  # of the mode's activities
+
+    def height(self, shift):
+        return self.shape * (self.count * STEP * shift - self.sum * np.exp(STEP * shift))
+
+
+@part
+def draw_step(target, low, high, stream, row):
+    """A whole number between two bounds, at 0 now, by slice sampling in a window placed at random."""
+    first = -int(uniform(stream, row, 1) * (LEAP + 1))
+    high = min(first + LEAP, high)
+    low, turn = max(first, low), 2
+    level = height(target, 0) + np.log(uniform(stream, row, 0))
+    while True:
+        new = low + int(uniform(stream, row, turn) * (high - low + 1))
+        if new == 0 or height(target, new) >= level:
+            return new
+        low, high = (new + 1, high) if new < 0 else (low, new - 1)
+        turn += 1
+
+
+@kernel
+def draw_level(level, q, ones, quiet, exposure, stream):
+    """Draw the common level, between bounds."""
+    target = Level(q, ones, quiet, exposure)
+    return level + draw_step(target, FAINTEST - level, LOUDEST - level, stream, BACKGROUND)
+
+
+@kernel
+def draw_scale(levels, level, shape, times, stream, row):
+    """By how much a mode's activities rise, while the level falls `times` as much and no rate changes."""
+    sum_, least, most = 0.0, HIGHEST, LOWEST
+    for n in levels:
+        sum_ += np.exp(STEP * n)
+        least, most = min(least, n), max(most, n)
+    low = max(LOWEST - least, -((LOUDEST - level) // times))
+    high = min(HIGHEST - most, (level - FAINTEST) // times)
+    return draw_step(Scale(shape, levels.shape[0], sum_), low, high, stream, row)
+
+
+@kernel
+def draw_shape(levels, shapes, normalisers, stream, row):
+    """Draw the shape of a mode's Gamma prior from a grid."""
+    sum_ = 0.0
+    for n in levels:
+        sum_ += STEP * n - np.exp(STEP * n)
+    heights = shapes * sum_ - levels.shape[0] * normalisers
+    shares = np.cumsum(np.exp(heights - heights.max()))
+    return shapes[min(np.searchsorted(shares, uniform(stream, row, 0) * shares[-1]), shapes.shape[0] - 1)]
+
+
+@kernel
+def make_scores(q, levels, first):
+    """Scores of ones (L + 1, levels) by component and level, in units of UNIT, for rates exp(STEP * level)."""
+    scores = np.empty((q.shape[0], levels), np.int64)
+    for level in range(levels):
+        empty = np.exp(-np.exp(STEP * (first + level)))
+        for group in range(q.shape[0]):
+            scores[group, level] = np.rint(np.log(max(1 - empty * (1 - q[group]), 1e-300)) / UNIT)
+    return scores
