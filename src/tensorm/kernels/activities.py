@@ -111,32 +111,49 @@ def split(bins, tot, group, held, data, own, level, scores, start):
     fill(bins, (n_groups + group) * n_levels, data & own, level, scores.columns, start)
 
 
-@part
-def log_density(level, bins, strongest, scores, activities, exposure):
+class Ones(NamedTuple):
+    """The ones of a slice, those with the same score together."""
+
+    counts: Any
+    places: Any  # of their scores, were the index' own level 0
+    size: Any
+
+
+@inlined
+def log_density(level, ones, scores, activities, exposure):
     """Log density of an index' activity."""
-    counts, used, size, _ = bins
-    n_levels, gain = scores.ones.shape[1], 0
-    for i in range(size[0]):
-        group, rest = used[i] // n_levels, used[i] % n_levels
-        gain += counts[used[i]] * scores.ones[strongest[group], rest + activities.base + level]
+    gain = 0
+    for i in range(ones.size[0]):
+        gain += ones.counts[i] * scores[ones.places[i] + level]
     rate = np.exp(STEP * level)
-    cells = gain * UNIT - exposure * rate
-    return activities.share * cells + activities.shape * (STEP * level - rate)
+    return activities.share * (gain * UNIT - exposure * rate) + activities.shape * (STEP * level - rate)
 
 
 @part
-def draw_level(level, bins, strongest, scores, activities, exposure, stream, n):
+def draw_level(level, ones, scores, activities, exposure, stream, n):
     """A new activity of index n: slice sampling in a window placed at random."""
-    height = log_density(level, bins, strongest, scores, activities, exposure) + np.log(uniform(stream, n, 0))
+    height = log_density(level, ones, scores, activities, exposure) + np.log(uniform(stream, n, 0))
     low = level - int(uniform(stream, n, 1) * (WINDOW + 1))
     high = min(low + WINDOW, HIGHEST)
     low, turn = max(low, LOWEST), 2
     while True:
         new = low + int(uniform(stream, n, turn) * (high - low + 1))
-        if new == level or log_density(new, bins, strongest, scores, activities, exposure) >= height:
+        if new == level or log_density(new, ones, scores, activities, exposure) >= height:
             return new
         low, high = (new + 1, high) if new < level else (low, new - 1)
         turn += 1
+
+
+@part
+def list_ones(ones, bins, base, probe, n_groups, n_levels):
+    """Fill the list of ones from the bins."""
+    ones.size[0] = bins.size[0]
+    for i in range(bins.size[0]):
+        at = bins.used[i]
+        group, rest = at // n_levels, at % n_levels
+        if group >= n_groups:
+            group = min(group - n_groups, probe)
+        ones.counts[i], ones.places[i] = bins.counts[at], group * n_levels + rest + base
 
 
 @part
@@ -148,9 +165,8 @@ def count_levels(ones, tot, factor, rows, source, masks, probe, scores, activiti
     table = make_table(masks, np.arange(masks.n_components), True)
     places, n_groups, n_levels = places_of(source, table.members), tot.shape[1], scores.ones.shape[1]
     workspace, bins = make_workspace(table), make_bins(n_groups, n_levels)
-    strongest = np.empty(2 * n_groups, np.int64)
-    for group in range(n_groups):
-        strongest[group], strongest[n_groups + group] = group, min(group, probe)
+    ones_here = Ones(np.empty_like(bins.used), np.empty_like(bins.used), np.zeros(1, np.int64))
+    flat = scores.ones.reshape(-1)
     for n in rows:
         lay_rows(source, workspace, n, places, 2, masks.span)
         bins.seen[:] = activities.rest
@@ -159,7 +175,8 @@ def count_levels(ones, tot, factor, rows, source, masks, probe, scores, activiti
         for level in range(n_levels):
             if bins.seen[level]:
                 exposure += bins.seen[level] * activities.rates[level]
-        level = draw_level(activities.levels[n], bins, strongest, scores, activities, exposure, stream, n)
+        list_ones(ones_here, bins, activities.base, probe, n_groups, n_levels)
+        level = draw_level(activities.levels[n], ones_here, flat, activities, exposure, stream, n)
         activities.levels[n], activities.exposures[n] = level, exposure
         for i in range(bins.size[0]):
             at = bins.used[i]

@@ -150,7 +150,7 @@ def turn_bits(target, to, to_step, words, at, at_step, n_rows, n_columns):
 def update_ranked(factor, rows, source, masks, turns, scores, stream):
     """See ranked.py."""
     ranked.update_rows(
-        lend(factor), rows, Packed(*lend(source)), Masks(*masks), ranked.Turns(*turns), ranked.Scores(*scores), stream
+        lend(factor), rows, Packed(*lend(source)), Masks(*masks), ranked.Turns(*lend(turns)), ranked.Scores(*lend(scores)), stream
     )
 
 
@@ -158,7 +158,7 @@ def update_ranked(factor, rows, source, masks, turns, scores, stream):
 def update_ranked_tied(factor, rows, source, masks, tie, turns, scores, stream):
     """See ranked.py."""
     ranked.update_tied(
-        lend(factor), rows, Packed(*lend(source)), Masks(*masks), Tie(*tie), ranked.Turns(*turns), ranked.Scores(*scores), stream
+        lend(factor), rows, Packed(*lend(source)), Masks(*masks), Tie(*tie), ranked.Turns(*lend(turns)), ranked.Scores(*lend(scores)), stream
     )
 
 
@@ -172,5 +172,5 @@ def count_decided(counts, factor, rows, source, masks, probe):
 def count_levels(ones, tot, factor, rows, source, masks, probe, scores, given, stream):
     """See activities.py."""
     activities.count_levels(
-        ones, tot, factor, rows, Packed(*lend(source)), Masks(*masks), probe, ranked.Scores(*scores), activities.Activities(*given), stream
+        ones, tot, lend(factor), rows, Packed(*lend(source)), Masks(*masks), probe, ranked.Scores(*lend(scores)), activities.Activities(*lend(given)), stream
     )

@@ -103,37 +103,58 @@ def weaker(row, mask, component, m):
     return shared
 
 
-@part
+@inlined
 def count_groups(cells, row, component):
-    """Write (pos, tot) of an entry by runner-up; return the first and the last group that has cells."""
-    _, _, table, workspace, span, _, pos, tot, _ = cells
+    """Write (pos, tot) of an entry by runner-up: the weaker components of the row, and none."""
+    table, workspace, span, pos, tot = cells.table, cells.workspace, cells.span, cells.pos, cells.tot
     width, none = workspace.shape[2], pos.shape[0] - 1
-    for m in range(component + 1, none):
-        pos[m] = tot[m] = 0
-    ones, all_ = zeros(span), zeros(span)
-    column = component * width
-    for position in holders(table, component):
-        mask = table.masks[position]
-        some = uint64(0)
-        for m in range(component >> 6, row.shape[0]):
-            some |= weaker(row, mask, component, m)
-        for at in range(0, width, LANES * len(span)):
+    for m in range(component >> 6, row.shape[0]):
+        rivals = weaker(row, row, component, m)
+        while rivals:
+            rival = (m << 6) + lowest_bit(rivals)
+            rivals &= rivals - ONE
+            pos[rival] = tot[rival] = 0
+    ones, seen = zeros(span), zeros(span)
+    for at in range(0, width, LANES * len(span)):
+        column = load(table.columns, component * width + at, span)
+        for position in holders(table, component):
             place = position * 3 * width + at
-            left = both(load(table.columns, column + at, span), load(workspace, place + FREE * width, span))
+            left = both(column, load(workspace, place + FREE * width, span))
             data = load(workspace, place + CELLS * width, span)
-            if some:
-                for m in range(component >> 6, row.shape[0]):
-                    rivals = weaker(row, mask, component, m)
-                    while rivals:
-                        rival = (m << 6) + lowest_bit(rivals)
-                        rivals &= rivals - ONE
-                        held = both(left, load(table.columns, rival * width + at, span))
-                        left = without(left, held)
-                        tot[rival] += total(popcount(held))
-                        pos[rival] += total(popcount(both(held, data)))
+            for m in range(component >> 6, row.shape[0]):
+                rivals = weaker(row, table.masks[position], component, m)
+                while rivals:
+                    rival = (m << 6) + lowest_bit(rivals)
+                    rivals &= rivals - ONE
+                    held = both(left, load(table.columns, rival * width + at, span))
+                    left = without(left, held)
+                    tot[rival] += total(popcount(held))
+                    pos[rival] += total(popcount(both(held, data)))
             ones = add(ones, popcount(both(left, data)))
-            all_ = add(all_, popcount(left))
-    pos[none], tot[none] = total(ones), total(all_)
+            seen = add(seen, popcount(left))
+    pos[none], tot[none] = total(ones), total(seen)
+
+
+@inlined
+def weigh_groups(cells, row, component, low, high):
+    """(loss, most, least): what zeros cost, and what ones would gain if all were of the low or high level."""
+    pos, tot, scores, ones = cells.pos, cells.tot, cells.scores.zeros, cells.scores.ones
+    none = pos.shape[0] - 1
+    mine, at_low, at_high = scores[component], ones[component, low], ones[component, high]
+    loss, most, least = 0.0, 0.0, 0.0
+    for m in range(component >> 6, row.shape[0]):
+        rivals = weaker(row, row, component, m)
+        while rivals:
+            rival = (m << 6) + lowest_bit(rivals)
+            rivals &= rivals - ONE
+            if tot[rival]:
+                loss += (tot[rival] - pos[rival]) * (mine - scores[rival])
+                most += pos[rival] * float(at_low - ones[rival, low])
+                least += pos[rival] * float(at_high - ones[rival, high])
+    loss += (tot[none] - pos[none]) * mine
+    most += pos[none] * float(at_low - ones[none, low])
+    least += pos[none] * float(at_high - ones[none, high])
+    return loss, most * UNIT, least * UNIT
 
 
 @part
@@ -169,28 +190,6 @@ def walk_ones(cells, row, component, own):
 
 
 @inlined
-def bound(cells, component, level):
-    """What the ones of an entry would gain if they were all of one level."""
-    pos, scores = cells.pos, cells.scores.ones
-    none, gain = pos.shape[0] - 1, 0.0
-    for m in range(component + 1, none + 1):
-        if pos[m]:
-            gain += pos[m] * float(scores[component, level] - scores[m, level])
-    return gain * UNIT
-
-
-@inlined
-def lose(cells, component):
-    """What the zeros of an entry cost."""
-    pos, tot, scores = cells.pos, cells.tot, cells.scores.zeros
-    none, loss = pos.shape[0] - 1, 0.0
-    for m in range(component + 1, none + 1):
-        if tot[m] > pos[m]:
-            loss += (tot[m] - pos[m]) * (scores[component] - scores[m])
-    return loss
-
-
-@inlined
 def threshold(kind, active, u):
     """The log-odds beyond which an entry becomes 1, given a uniform number (decisions.decide)."""
     if kind == GIBBS:
@@ -198,7 +197,7 @@ def threshold(kind, active, u):
     return -np.log(u) if active else np.log(u)
 
 
-@part
+@inlined
 def decide_entry(cells, row, n, component, turns, stream):
     """The new value of an entry."""
     word, bit = bit_of(component)
@@ -208,10 +207,10 @@ def decide_entry(cells, row, n, component, turns, stream):
         return prior > 0
     count_groups(cells, row, component)
     share, own = cells.scores.share, cells.scores.own[n]
-    fixed = prior + share * lose(cells, component)
     low, high = own + cells.range[0], own + cells.range[1]
-    most = fixed + share * bound(cells, component, low)  # a one gains the more, the rarer it is by itself
-    least = most if low == high else fixed + share * bound(cells, component, high)
+    loss, most, least = weigh_groups(cells, row, component, low, high)
+    fixed = prior + share * loss
+    most, least = fixed + share * most, fixed + share * least  # a one gains the more, the rarer it is by itself
     if turns.kind == GREEDY or most < -CERTAIN - 1 or least > CERTAIN + 1:
         limit = 0.0
     elif most == 0 and least == 0:  # a fair coin where Metropolised flips would alternate for ever
@@ -223,7 +222,7 @@ def decide_entry(cells, row, n, component, turns, stream):
     return least > limit
 
 
-@part
+@inlined
 def decide_ranked(row, n, cells, turns, stream):
     """Lay slice n on its workspace and decide the entries of row n in place."""
     lay_rows(cells.source, cells.workspace, n, cells.places, 2, cells.span)
@@ -242,7 +241,7 @@ def decide_ranked(row, n, cells, turns, stream):
             row[word] &= ~bit
 
 
-@part
+@inlined
 def cover(workspace, positions, column, span):
     """What a component's column covers in these rows matters to no weaker one."""
     width = workspace.shape[2]

@@ -16,6 +16,7 @@ import numpy as np
 
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
 from tensorm.kernels.compiled import inlined, kernel, part, verb
+from tensorm.kernels.decisions import bit_of
 from tensorm.kernels.philox import uniform
 from tensorm.kernels.ranked import UNIT
 
@@ -46,21 +47,34 @@ def draw_slice(target, x, low, high, stream, row):
 
 
 class Decided(NamedTuple):
-    """The cells that groups decide: zeros, and ones by level."""
+    """The cells that groups decide: zeros, and ones by how probable a zero is there without components."""
 
     zeros: Any  # (G,)
-    ones: Any  # (G, levels)
-    quiet: Any  # (levels,) probability that a cell is 0 if no component holds it
+    firsts: Any  # the ones of group g are at firsts[g] : firsts[g + 1] of the next two
+    ones: Any
+    quiet: Any
+
+
+@part
+def list_ones(zeros, ones, quiet):
+    """What groups decide, from a table (G, levels) of ones; levels without any are left out."""
+    firsts, size = np.zeros(zeros.shape[0] + 1, np.int64), 0
+    counts, values = np.empty(ones.size), np.empty(ones.size)
+    for group in range(zeros.shape[0]):
+        for level in range(quiet.shape[0]):
+            counts[size], values[size] = ones[group, level], quiet[level]
+            size += ones[group, level] > 0
+        firsts[group + 1] = size
+    return Decided(zeros, firsts, counts[:size], values[:size])
 
 
 @inlined
 def likelihood(decided, group, q):
     """Log-likelihood of a group's cells, decided by a strength q."""
-    miss, sum_ = 1 - q, decided.zeros[group] * np.log1p(-q)
-    ones, quiet = decided.ones[group], decided.quiet
-    for level in range(quiet.shape[0]):
-        if ones[level]:
-            sum_ += ones[level] * np.log(1 - quiet[level] * miss)
+    zeros, firsts, ones, quiet = decided
+    sum_ = zeros[group] * np.log1p(-q)
+    for i in range(firsts[group], firsts[group + 1]):
+        sum_ += ones[i] * np.log(1 - quiet[i] * (1 - q))
     return sum_
 
 
@@ -148,17 +162,15 @@ class Spread(NamedTuple):
 class Quiet(NamedTuple):
     """The constant background; its prior is uniform."""
 
-    decided: Decided
+    zeros: float
+    ones: Any  # (L + 1,) by who decides them
     strengths: Any  # (L + 1,), the last one 0
 
     def height(self, background):
-        sum_ = 0.0
+        sum_ = self.zeros * np.log1p(-background)
         for group in range(self.strengths.shape[0]):
-            sum_ += self.decided.zeros[group] * np.log1p(-background)
-            ones = self.decided.ones[group, 0]
-            if ones:
-                q = self.strengths[group]
-                sum_ += ones * np.log(background + (1 - background) * q)
+            if self.ones[group]:
+                sum_ += self.ones[group] * np.log(background + (1 - background) * self.strengths[group])
         return sum_
 
 
@@ -178,9 +190,9 @@ def log_beta(prior):
 
 
 @part
-def draw_probe(q, prior, groups, probe, stream):
-    """Draw the strength of the probe; return what all decide then."""
-    outside, inside = groups
+def draw_probe(q, prior, zeros, ones, quiet, probe, stream):
+    """Draw the strength of the probe; afterwards zeros[0] and ones[0] have what each decides."""
+    inside = list_ones(zeros[1], ones[1], quiet)
     theirs = np.zeros(q.shape[0])
     for group in range(q.shape[0] - 1):
         theirs[group] = likelihood(inside, group, q[group])
@@ -190,10 +202,8 @@ def draw_probe(q, prior, groups, probe, stream):
     for group in range(q.shape[0]):
         if group != probe:
             winner = group if q[group] > q[probe] else probe
-            outside.zeros[winner] += inside.zeros[group]
-            for level in range(outside.quiet.shape[0]):
-                outside.ones[winner, level] += inside.ones[group, level]
-    return outside
+            zeros[0, winner] += zeros[1, group]
+            ones[0, winner] += ones[1, group]
 
 
 @part
@@ -212,8 +222,6 @@ def draw_others(q, prior, decided, stream):
 def draw_prior(q, prior, decided, stream):
     """Draw the mean and the spread of the strengths, and shift all of them; return the prior."""
     L = q.shape[0] - 1
-    if L == 0:
-        return prior
     u = uniform(stream, COMMON, 1000)
     shift = draw_slice(Common(decided, q[:L].copy(), prior), 0.0, -SHIFT * u, SHIFT * (1 - u), stream, COMMON)
     logs = np.zeros(2)
@@ -234,44 +242,38 @@ def draw_strengths(q, prior, tot, ones, quiet, probe, share, stream):
     tot (2, L + 1) and ones (2, L + 1, levels) are the groups of ranked.count_decided, in the first place
     without the cells that the probe holds.
     """
-    zeros = np.empty(tot.shape)
+    ones, zeros, prior = share * ones, np.empty(tot.shape), Prior(*prior)
     for side in range(2):
         for group in range(q.shape[0]):
-            zeros[side, group] = share * (tot[side, group] - ones[side, group].sum())
-    weighted = share * ones
-    groups = Decided(zeros[0], weighted[0], quiet), Decided(zeros[1], weighted[1], quiet)
-    prior = Prior(*prior)
-    decided = groups[0]
+            zeros[side, group] = share * tot[side, group] - ones[side, group].sum()
     if q.shape[0] > 1:
-        decided = draw_probe(q, prior, groups, probe, stream)
+        draw_probe(q, prior, zeros, ones, quiet, probe, stream)
+        decided = list_ones(zeros[0], ones[0], quiet)
         draw_others(q, prior, decided, stream)
-    prior = draw_prior(q, prior, decided, stream)
-    return prior.mean, prior.spread, decided.zeros, decided.ones
+        prior = draw_prior(q, prior, decided, stream)
+    return prior.mean, prior.spread, zeros[0], ones[0]
 
 
 @kernel
 def draw_background(background, q, zeros, ones, stream):
     """Draw a constant background."""
-    decided = Decided(zeros, ones, np.array([1 - background]))
-    return draw_slice(Quiet(decided, q), background, EDGE, 1 - EDGE, stream, BACKGROUND)
+    return draw_slice(Quiet(zeros.sum(), ones[:, 0], q), background, EDGE, 1 - EDGE, stream, BACKGROUND)
 
 
 class Level(NamedTuple):
-    """The common level of all rates, in steps, given those of activities."""
+    """The common level of all rates, in steps from what it is, given the strengths."""
 
     q: Any
-    ones: Any  # (L + 1, levels)
-    quiet: Any  # (levels,) by level, at the level 0 of this move
+    decided: Decided
     exposure: float  # sum of the rates of all zeros
 
     def height(self, shift):
-        sum_ = -self.exposure * np.exp(STEP * shift)
-        for level in range(self.ones.shape[1]):
-            rate = -np.log(self.quiet[level]) * np.exp(STEP * shift)
-            empty = np.exp(-rate)
-            for group in range(self.q.shape[0]):
-                if self.ones[group, level]:
-                    sum_ += self.ones[group, level] * np.log(1 - empty * (1 - self.q[group]))
+        _, firsts, ones, quiet = self.decided
+        factor = np.exp(STEP * shift)
+        sum_ = -self.exposure * factor
+        for group in range(self.q.shape[0]):
+            for i in range(firsts[group], firsts[group + 1]):
+                sum_ += ones[i] * np.log(1 - quiet[i] ** factor * (1 - self.q[group]))
         return sum_
 
 
@@ -302,9 +304,9 @@ def draw_step(target, low, high, stream, row):
 
 
 @kernel
-def draw_level(level, q, ones, quiet, exposure, stream):
+def draw_level(level, q, zeros, ones, quiet, exposure, stream):
     """Draw the common level, between bounds."""
-    target = Level(q, ones, quiet, exposure)
+    target = Level(q, list_ones(zeros, ones, quiet), exposure)
     return level + draw_step(target, FAINTEST - level, LOUDEST - level, stream, BACKGROUND)
 
 
@@ -340,3 +342,15 @@ def make_scores(q, levels, first):
         for group in range(q.shape[0]):
             scores[group, level] = np.rint(np.log(max(1 - empty * (1 - q[group]), 1e-300)) / UNIT)
     return scores
+
+
+@kernel
+def permute_masks(masks, order):
+    """Masks in which bit i is what bit order[i] was."""
+    new = np.zeros_like(masks)
+    for n in range(masks.shape[0]):
+        for i in range(order.shape[0]):
+            (word, bit), (to, new_bit) = bit_of(order[i]), bit_of(i)
+            if masks[n, word] & bit:
+                new[n, to] |= new_bit
+    return new

@@ -36,7 +36,7 @@ class Parameters(NamedTuple):
 
 
 def rank(factors: Factors, order: npt.NDArray[np.intp]) -> Factors:
-    return Factors(tuple(pack(unpack(m, factors.n_components)[:, order]) for m in factors), factors.n_components)
+    return Factors(tuple(kernel.permute_masks(m, order) for m in factors), factors.n_components)
 
 
 def levels_along(levels, modes):
@@ -142,7 +142,7 @@ def sweep(tensor, factors, p, density, target, chain, number, pick=None):
         quiet = np.exp(-np.exp(STEP * (r.first + np.arange(n_levels))))
         mean, spread, zeros, ones = kernel.draw_strengths(q, (p.mean, p.spread), tot, ones.astype(float), quiet, probe, share, tuple(stream))
         exposure = share * float(exposures @ np.exp(STEP * levels))
-        level = kernel.draw_level(r.level, q, ones, quiet, exposure, tuple(stream))
+        level = kernel.draw_level(r.level, q, zeros, ones, quiet, exposure, tuple(stream))
         acts = [*r.levels]; acts[mode] = levels
         shapes = list(p.shapes)
         for k in range(K):
