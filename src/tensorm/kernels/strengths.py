@@ -21,11 +21,11 @@ from tensorm.kernels.philox import uniform
 from tensorm.kernels.ranked import UNIT
 
 EDGE = 1e-12  # probabilities stay this far from 0 and 1
-LEAST = 1e-5  # spread
+LEAST = 1e-4  # spread of strengths: they differ by about a hundredth
 LEAP = 16  # steps that a level can move at once
 FAINTEST, LOUDEST = -320, 48  # the common level lies between exp(-20) and exp(3)
 SHIFT = 1.0  # log-odds by which all strengths can move at once
-PROBE, COMMON, MEAN, SPREAD, BACKGROUND, SCALES, FIRST = 1, 2, 3, 4, 5, 6, 40  # rows of the random numbers
+PROBE, COMMON, TYPICAL, SPREAD, BACKGROUND, SCALES, FIRST = 1, 2, 3, 4, 5, 6, 40  # rows of the random numbers
 
 
 @verb
@@ -79,14 +79,14 @@ def likelihood(decided, group, q):
 
 
 class Prior(NamedTuple):
-    """The Beta prior of strengths."""
+    """The Beta prior of strengths, from flat (spread 1) to all alike (0)."""
 
-    mean: float
-    spread: float  # its variance as a share of mean (1 - mean)
+    typical: float  # its mode
+    spread: float
 
     def height(self, q):
         size = 1 / self.spread - 1
-        return (self.mean * size - 1) * np.log(q) + ((1 - self.mean) * size - 1) * np.log1p(-q)
+        return size * (self.typical * np.log(q) + (1 - self.typical) * np.log1p(-q))
 
 
 class Between(NamedTuple):
@@ -117,15 +117,15 @@ class Anywhere(NamedTuple):
 
 
 class Common(NamedTuple):
-    """A shift of the log-odds of all strengths and of their mean."""
+    """A shift of the log-odds of all strengths and of the typical one."""
 
     decided: Decided
     strengths: Any
     prior: Prior
 
     def height(self, shift):
-        mean = moved(self.prior.mean, shift)
-        prior, sum_ = Prior(mean, self.prior.spread), np.log(mean) + np.log1p(-mean)
+        typical = moved(self.prior.typical, shift)
+        prior, sum_ = Prior(typical, self.prior.spread), np.log(typical) + np.log1p(-typical)
         sum_ += self.strengths.shape[0] * log_beta(prior)
         for l in range(self.strengths.shape[0]):
             q = moved(self.strengths[l], shift)
@@ -135,28 +135,33 @@ class Common(NamedTuple):
         return sum_
 
 
-class Mean(NamedTuple):
-    """The mean of the strengths' prior, which is uniform itself."""
+class Typical(NamedTuple):
+    """The mode of the strengths' prior; it is uniform itself."""
 
     logs: Any  # sums of log(q) and of log(1 - q)
     count: int
     spread: float
 
-    def height(self, mean):
-        prior, size = Prior(mean, self.spread), 1 / self.spread - 1
-        return self.count * log_beta(prior) + size * (mean * self.logs[0] + (1 - mean) * self.logs[1])
+    def height(self, typical):
+        return spread_height(self.logs, self.count, typical, self.spread)
 
 
 class Spread(NamedTuple):
-    """Their spread, uniform, too."""
+    """The logarithm of its spread, uniform, too."""
 
     logs: Any
     count: int
-    mean: float
+    typical: float
 
-    def height(self, spread):
-        prior, size = Prior(self.mean, spread), 1 / spread - 1
-        return self.count * log_beta(prior) + size * (self.mean * self.logs[0] + (1 - self.mean) * self.logs[1])
+    def height(self, log_spread):
+        return spread_height(self.logs, self.count, self.typical, np.exp(log_spread))
+
+
+@inlined
+def spread_height(logs, count, typical, spread):
+    """Log density of strengths under their prior."""
+    size = 1 / spread - 1
+    return count * log_beta(Prior(typical, spread)) + size * (typical * logs[0] + (1 - typical) * logs[1])
 
 
 class Quiet(NamedTuple):
@@ -185,8 +190,8 @@ def moved(p, shift):
 def log_beta(prior):
     """What normalises the density of one strength."""
     size = 1 / prior.spread - 1
-    a, b = prior.mean * size, (1 - prior.mean) * size
-    return math.lgamma(size) - math.lgamma(a) - math.lgamma(b)
+    a, b = prior.typical * size, (1 - prior.typical) * size
+    return math.lgamma(size + 2) - math.lgamma(a + 1) - math.lgamma(b + 1)
 
 
 @part
@@ -220,7 +225,7 @@ def draw_others(q, prior, decided, stream):
 
 @part
 def draw_prior(q, prior, decided, stream):
-    """Draw the mean and the spread of the strengths, and shift all of them; return the prior."""
+    """Draw the mode and the spread of the strengths, and shift all of them; return the prior."""
     L = q.shape[0] - 1
     u = uniform(stream, COMMON, 1000)
     shift = draw_slice(Common(decided, q[:L].copy(), prior), 0.0, -SHIFT * u, SHIFT * (1 - u), stream, COMMON)
@@ -229,15 +234,15 @@ def draw_prior(q, prior, decided, stream):
         q[l] = moved(q[l], shift)
         logs[0] += np.log(q[l])
         logs[1] += np.log1p(-q[l])
-    mean = moved(prior.mean, shift)
-    mean = draw_slice(Mean(logs, L, prior.spread), mean, EDGE, 1 - EDGE, stream, MEAN)
-    spread = draw_slice(Spread(logs, L, mean), prior.spread, LEAST, 1 - EDGE, stream, SPREAD)
-    return Prior(mean, spread)
+    typical = moved(prior.typical, shift)
+    typical = draw_slice(Typical(logs, L, prior.spread), typical, EDGE, 1 - EDGE, stream, TYPICAL)
+    spread = draw_slice(Spread(logs, L, typical), np.log(prior.spread), np.log(LEAST), 0.0, stream, SPREAD)
+    return Prior(typical, np.exp(spread))
 
 
 @kernel
 def draw_strengths(q, prior, tot, ones, quiet, probe, share, stream):
-    """Draw all strengths q (L + 1), the last one 0, in place; return (mean, spread), and what each decides.
+    """Draw all strengths q (L + 1), the last one 0, in place; return (typical, spread), and what each decides.
 
     tot (2, L + 1) and ones (2, L + 1, levels) are the groups of ranked.count_decided, in the first place
     without the cells that the probe holds.
@@ -251,7 +256,7 @@ def draw_strengths(q, prior, tot, ones, quiet, probe, share, stream):
         decided = list_ones(zeros[0], ones[0], quiet)
         draw_others(q, prior, decided, stream)
         prior = draw_prior(q, prior, decided, stream)
-    return prior.mean, prior.spread, zeros[0], ones[0]
+    return prior.typical, prior.spread, zeros[0], ones[0]
 
 
 @kernel
