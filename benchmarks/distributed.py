@@ -33,7 +33,7 @@ from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, random_factors, start, sweep
-from tensorm.tensors import METROPOLIS, Rule, Stream
+from tensorm.tensors import METROPOLIS, Rule, Stream, Weights
 from tensorm.tensors.distributed import connect
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.sharded import ShardedTensor
@@ -161,7 +161,7 @@ def make_plan(rounds: float, empty_round: float) -> dict[str, Any]:
     """Work out a sweep of a large tensor from what a few of its slices take on one thread of one worker."""
     factors = Factors.from_bits(list(plant(SLAB)))
     slab, slices = DenseTensor(make_part(SLAB, 0, SLAB[0])), PLAN[0] / PLAN_WORKERS
-    rule = Rule(np.arange(RANK), METROPOLIS, 2.0, 2.0, np.zeros((1, 1)))
+    rule = Rule(np.arange(RANK), METROPOLIS, Weights(2.0, 2.0), np.zeros((1, 1)))
     streams = [Stream(np.uint64(0), 0, 0, mode) for mode in range(3)]
     cells, scale = math.prod(SLAB), slices * math.prod(PLAN[1:]) / math.prod(SLAB)
     verbs = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorm.model import Confusion, Noise
+from tensorm.model import Confusion
+from tensorm.sampler.noise import PAPERS_RATES, Rates, TwoRates
 from tensorm.sampler.sample import Plan, Snapshot, sample
 from tensorm.sampler.sweep import Target, random_factors, start
 from tensorm.tensors import Tensor
@@ -15,16 +17,19 @@ from tensorm.tensors.bits import unpack
 BURN_IN = 200
 
 
-class GivenNoise(NamedTuple):
+@dataclass(frozen=True)
+class GivenNoise(TwoRates):
     """A noise model that is not updated: the rates are known."""
 
-    noise: Noise
+    noise: Rates = PAPERS_RATES
 
-    def start(self) -> Noise:
+    def start(self, shape: Any, n_components: int) -> Rates:
         return self.noise
 
-    def update(self, confusion: Confusion, noise: Noise, uniforms: Any) -> Noise:
+    def draw(self, confusion: Confusion, noise: Rates, u: Any) -> Rates:
         return self.noise
+
+    estimate = log_prior = log_marginal = None
 
 
 class Draws(NamedTuple):

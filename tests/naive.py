@@ -207,6 +207,28 @@ def mean_reconstruction(mean_factors: Sequence[np.ndarray]) -> np.ndarray:
     return result
 
 
+def log_rates(hit: float, false_alarm: float, a: float, b: float, symmetric: bool) -> float:
+    """Log prior density of the rates, Beta(a, b) each, without the constant; one rate if symmetric."""
+    rates = [hit] if symmetric else [hit, false_alarm]
+    return sum((a - 1) * math.log(rate) + (b - 1) * math.log(1 - rate) for rate in rates)
+
+
+def log_factor_given(factor: np.ndarray, prior: np.ndarray) -> float:
+    """Log probability of a factor whose entries are 1 with given probabilities."""
+    return sum(
+        math.log(prior[n, l] if factor[n, l] else 1 - prior[n, l]) for n, l in np.ndindex(*factor.shape)
+    )
+
+
+def log_factor_learned(factor: np.ndarray, a: float, b: float) -> float:
+    """Log probability of a factor with a Beta(a, b) density, entry by entry, as from Polya's urn."""
+    total, ones, zeros = 0.0, a, b
+    for n, l in np.ndindex(*factor.shape):
+        total += math.log((ones if factor[n, l] else zeros) / (ones + zeros))
+        ones, zeros = (ones + 1, zeros) if factor[n, l] else (ones, zeros + 1)
+    return total
+
+
 def strongest(factors: Sequence[np.ndarray], strengths: Sequence[float], index: tuple[int, ...]) -> float:
     """The strength of the strongest component that holds a cell, or 0."""
     found = 0.0

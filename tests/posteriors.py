@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.model import Confusion
 from tensorm.posterior.draws import Posterior
+from tensorm.sampler.noise import Rates
 from tensorm.sampler.state import Trace
 
 HOURS = np.array(["night", "08-09", "09-10", "10-11", "11-12", "12-13"])
@@ -17,17 +19,27 @@ ROLES = np.array([name.split()[0] for name in PEOPLE])
 
 def make_trace(draws: Sequence[Sequence[npt.NDArray[np.bool_]]], noise, accuracy) -> Trace:
     S, L = len(draws), draws[0][0].shape[1]
-    return Trace(
+    trace = Trace(
         factors=tuple(
             np.packbits(np.stack(factor), axis=-1, bitorder="little") for factor in zip(*draws, strict=True)
         ),
         noise=np.tile(noise, (S, 1)),
+        kind=Rates,
         density=np.full((S, len(draws[0])), 0.5),
         confusion=np.tile([round(10_000 * accuracy), round(10_000 * (1 - accuracy)), 0, 0], (S, 1)),
+        log_likelihood=np.zeros(S),
         log_posterior=np.zeros(S),
         n_components=L,
         burn_in=0,
     )
+    set_noise(trace, trace.noise)
+    return trace
+
+
+def set_noise(trace: Trace, rates: npt.ArrayLike) -> None:
+    """Give a trace other rates (S, 2), with the log-likelihood that follows."""
+    trace.noise[:] = rates
+    trace.log_likelihood[:] = Rates(*trace.noise.T).log_likelihood(Confusion(*trace.confusion.T))
 
 
 def make_posterior(chains, modes=None, labels=None, noise=(0.59, 0.012), accuracy=0.96) -> Posterior:

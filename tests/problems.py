@@ -12,7 +12,7 @@ from scipy.special import logit
 import naive
 from tensorm import model
 from tensorm.kernels.philox import uniforms
-from tensorm.model import Noise
+from tensorm.sampler.noise import Rates
 from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
@@ -57,7 +57,7 @@ class Problem(NamedTuple):
         found = confusion(self.ones, self.observed, self.factors)
         return tuple(found) if self.pair is None else tuple(n // 2 for n in found)
 
-    def conditional(self, mode: int, n: int, l: int, noise: Noise, prior: float) -> float:
+    def conditional(self, mode: int, n: int, l: int, noise: Rates, prior: float) -> float:
         """Bayes' rule on the whole likelihood."""
         if self.pair is None or mode not in self.pair:
             facts = self.seen if self.pair is None else np.triu(self.seen)
@@ -82,7 +82,7 @@ class Turn(NamedTuple):
     """How one factor of a problem is updated."""
 
     mode: int
-    noise: Noise
+    noise: Rates
     prior: np.ndarray  # (N_k or 1, L or 1) probabilities
     order: np.ndarray
     rule: str
@@ -105,7 +105,7 @@ def make_turn(problem: Problem, mode: int, rule: str, seed: int) -> Turn:
     )
     order = rng.permutation(L)[: L if rng.random() < 0.5 else rng.integers(1, L + 1)]
     # Symmetric noise and even priors give ties, log-odds of exactly 0; the asymmetric rates give none.
-    noise = Noise.symmetric(0.7) if rng.random() < 0.5 else Noise(0.83, 0.31)
+    noise = Rates.symmetric(0.7) if rng.random() < 0.5 else Rates(0.83, 0.31)
     stream = Stream(np.uint64(rng.integers(2**63)), int(rng.integers(9)), int(rng.integers(10**6)), mode)
     return Turn(mode, noise, prior, order, rule, stream)
 
@@ -126,7 +126,7 @@ def fast_update(tensor: Tensor, problem: Problem, turn: Turn) -> np.ndarray:
 
 
 def update_with(tensor: Tensor, problem: Problem, turn: Turn, log_odds: np.ndarray) -> np.ndarray:
-    rule = Rule(turn.order, RULES[turn.rule], *turn.noise.weights, log_odds)
+    rule = Rule(turn.order, RULES[turn.rule], turn.noise.weights, log_odds)
     new = tensor.update_factor(turn.mode, problem.masks, rule, turn.stream)
     return unpack(new, problem.L)
 

@@ -23,7 +23,7 @@ RANK, SWEEPS, LAST, FITS, FLIPPED = 10, 500, 50, 30, 0.45
 
 def begin(factors):
     """Return the state that a chain with these factors starts from; lambda = 0.5, as in the paper."""
-    return State(Factors.from_bits(factors), noise.START, (0.5,) * len(factors), 0)
+    return State(Factors.from_bits(factors), noise.PAPERS_RATES, (0.5,) * len(factors), 0)
 
 
 def run(sim, model):

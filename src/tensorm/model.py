@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ class Noise(NamedTuple):
     false_alarm: float
 
     @classmethod
-    def symmetric(cls, sigma: float) -> Noise:
+    def symmetric(cls, sigma: float) -> Self:
         """Return the paper's noise: a cell equals the product with probability ``sigma`` = sigma(lambda)."""
         return cls(sigma, 1.0 - sigma)
 

@@ -9,8 +9,8 @@ import pytest
 
 from makers import Kind
 from problems import make_problem
-from tensorm.model import Noise
 from tensorm.posterior.contributions import contributions
+from tensorm.sampler.noise import Rates
 from tensorm.tensors import DenseTensor, SymmetricTensor, Tensor
 from tensorm.tensors.factors import Factors
 
@@ -23,7 +23,7 @@ def check(tensor: Tensor, factors: Sequence[np.ndarray]) -> None:
             Factors.from_bits([factor & np.isin(np.arange(L), kept) for factor in factors])
         )
 
-    found = contributions(tensor, Factors.from_bits(factors), Noise(0.8, 0.1))
+    found = contributions(tensor, Factors.from_bits(factors), Rates(0.8, 0.1))
     whole, everyone = confusion(range(L)), set(range(L))
     for l, row in enumerate(found):
         own, rest = confusion([l]), confusion(list(everyone - {l}))

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from makers import Kind
 from problems import AWKWARD, Problem, few, make_problem, problems
-from tensorm.model import Noise
+from tensorm.sampler.noise import Rates
 
 rates = st.floats(0.02, 0.98)
 
@@ -22,7 +22,7 @@ def test_conditionals_equal_brute_force(
 ) -> None:
     """300 tensors, a random entry of every mode in each; Bayes' rule on the whole likelihood is the judge."""
     rng = np.random.default_rng(seed)
-    (tensor, problem), noise = kind.store(problem), Noise(hit, false_alarm)
+    (tensor, problem), noise = kind.store(problem), Rates(hit, false_alarm)
     w1, w0 = noise.weights
     for mode, factor in enumerate(problem.factors):
         pos, tot = tensor.counts(mode, problem.masks)

@@ -24,7 +24,7 @@ from problems import (
     problems,
     update_with,
 )
-from tensorm.model import Noise
+from tensorm.sampler.noise import Rates
 from tensorm.tensors import Rule, Stream
 from tensorm.tensors.bits import unpack
 
@@ -74,7 +74,7 @@ def test_decisions_on_a_knife_edge(
 def test_components_left_out_of_the_order_stay(kind: Kind) -> None:
     tensor, problem = kind.store(make_problem((6, 7, 8), 70, 0, 0.2, 0.3))
     prior = np.full((1, 1), 0.5)
-    turn = Turn(1, Noise(0.8, 0.3), prior, np.array([69, 3]), "gibbs", Stream(np.uint64(1), 0, 0, 1))
+    turn = Turn(1, Rates(0.8, 0.3), prior, np.array([69, 3]), "gibbs", Stream(np.uint64(1), 0, 0, 1))
     new, old = fast_update(tensor, problem, turn), problem.factors[1]
     others = np.setdiff1d(np.arange(70), turn.order)
     np.testing.assert_array_equal(new[:, others], old[:, others])
@@ -90,7 +90,7 @@ def test_some_rows_are_decided_with_the_numbers_they_have_among_all(
         turn = make_turn(problem, mode, name, mode)._replace(order=np.array([3, 0, 4]))
         with np.errstate(divide="ignore"):
             prior = np.log(turn.prior) - np.log1p(-turn.prior)
-        rule = Rule(turn.order, RULES[name], *turn.noise.weights, prior)
+        rule = Rule(turn.order, RULES[name], turn.noise.weights, prior)
         everything = np.arange(size)
         for rows in (everything[1::2], everything[-1:], everything[::-1].copy(), everything[:0]):
             some = tensor.update_factor(mode, problem.masks, rule, turn.stream, rows)
@@ -118,7 +118,7 @@ def test_with_every_cell_missing_the_prior_comes_back(kind: Kind, shape: tuple[i
     draws = []
     for sweep in range(3000):
         stream = Stream(np.uint64(8), 0, sweep, 0)
-        turn = Turn(0, Noise(0.9, 0.1), prior, rng.permutation(3), rule, stream)
+        turn = Turn(0, Rates(0.9, 0.1), prior, rng.permutation(3), rule, stream)
         problem.factors[0][...] = fast_update(tensor, problem, turn)
         draws.append(problem.factors[0].copy())
     batches = np.array(draws).reshape(100, 30, *prior.shape).mean(axis=1)  # Metropolised flips are correlated

@@ -15,8 +15,8 @@ import pytest
 from rich.console import Console
 
 from tensorm.estimator.progress import COMPILING, Forecast, announcing_compilation, foretell, watching
-from tensorm.model import Confusion, Noise
-from tensorm.sampler.noise import Asymmetric
+from tensorm.model import Confusion
+from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import Plan, Snapshot, Step
 from tensorm.sampler.state import State
@@ -29,7 +29,7 @@ NOTHING = Factors.empty((3, 3), 1)
 
 
 def make_step(chain: int, phase: str, done: int, total: int | None) -> Step:
-    state = State(NOTHING, Noise(0.81, 0.12), (0.5, 0.5), done)
+    state = State(NOTHING, Rates(0.81, 0.12), (0.5, 0.5), done)
     return Step(chain, phase, done, total, state, COUNTS, Snapshot(state))
 
 

@@ -22,6 +22,7 @@ def trace_of(draws: Sequence[Sequence[np.ndarray]], *log_posteriors: float) -> T
     return replace(
         make_trace(draws, (0.9, 0.1), 1),
         confusion=np.tile([6, 1, 2, 1], (S, 1)),
+        log_likelihood=np.full(S, 7 * np.log(0.9) + 3 * np.log(0.1)),
         log_posterior=np.array(list(itertools.islice(itertools.cycle(log_posteriors or (0.0,)), S)), float),
         burn_in=9,
     )

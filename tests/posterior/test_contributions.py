@@ -11,12 +11,12 @@ import pytest
 import naive
 from posteriors import make_trace
 from tensorm import Posterior, TensOrMachine, datasets
-from tensorm.model import Noise
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
+from tensorm.sampler.noise import Rates
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.factors import Factors
 
-NOISE = Noise(0.7, 0.1)
+NOISE = Rates(0.7, 0.1)
 
 
 def problem(shape, L, seed, missing=0.2):
@@ -98,7 +98,7 @@ def test_a_component_of_mostly_zeros_costs_accuracy_and_still_raises_the_likelih
     cells = np.zeros((5, 10))
     cells[0, :4] = 1  # a row of which 40% are ones
     factors = [np.eye(5, 1, dtype=bool), np.ones((10, 1), bool)]
-    (found,) = contributions(DenseTensor(cells), Factors.from_bits(factors), Noise(0.4, 0.01))
+    (found,) = contributions(DenseTensor(cells), Factors.from_bits(factors), Rates(0.4, 0.01))
     assert (found.alone, found.errors) == (4, 6)
     assert found.accuracy_lost == pytest.approx(-2 / 50)
     assert found.log_likelihood_lost > 10

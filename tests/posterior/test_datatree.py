@@ -12,6 +12,7 @@ import xarray
 from posteriors import HOURS, PEOPLE, bits, make_posterior, ward_posterior
 from tensorm import InputError, TensOrMachine, model
 from tensorm.posterior.datatree import name_dimensions, to_datatree
+from tensorm.sampler.noise import Rates
 from tensorm.tensors import DenseTensor, memory
 
 
@@ -131,7 +132,7 @@ def test_chains_are_chosen_and_cut_to_the_shortest() -> None:
     ],
 )
 def test_names_of_dimensions(modes: tuple[str, ...], names: tuple[str, ...]) -> None:
-    assert name_dimensions(modes) == names
+    assert name_dimensions(modes, Rates.AXES) == names
     draw = [bits(2, [0]) for _ in modes]
     tree = to_datatree(make_posterior([[draw] * 2], modes), {})
     assert set(names) <= set(tree["posterior"].dims)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posteriors import bits, make_posterior
+from posteriors import bits, make_posterior, set_noise
 from tensorm import Posterior, TensOrMachine, datasets
 from tensorm.posterior.diagnostics import diagnose
 
@@ -26,7 +26,7 @@ def posterior(n_chains=4, n_draws=N_DRAWS, factors=BLOCK, lag=0.0, apart=0.0, se
         steps = rng.normal(size=(n_draws, 2))
         for s in range(1, n_draws):
             steps[s] = lag * steps[s - 1] + np.sqrt(1 - lag**2) * steps[s]
-        trace.noise[:] = [0.7, 0.2] + 0.01 * (steps + apart * chain)
+        set_noise(trace, [0.7, 0.2] + 0.01 * (steps + apart * chain))
     return found
 
 
@@ -75,7 +75,7 @@ def frozen(apart=0.0) -> Posterior:
     """Nothing ever moves."""
     found = make_posterior([[BLOCK] * 50] * 3)
     for chain, trace in enumerate(found.chains):
-        trace.noise[:, 0] += apart * chain
+        set_noise(trace, trace.noise + np.array([apart * chain, 0]))
     return found
 
 

@@ -13,13 +13,13 @@ import pytest
 import naive
 import posteriors
 from tensorm.errors import InputError
-from tensorm.model import Noise
-from tensorm.posterior import predict as prediction_module
 from tensorm.posterior.draws import METHODS, Posterior, check_room
+from tensorm.sampler import noise as noise_module
+from tensorm.sampler.noise import Rates
 from tensorm.sampler.state import Trace
 from tensorm.tensors import DenseTensor, memory
 
-Draws = list[tuple[list[np.ndarray], Noise]]
+Draws = list[tuple[list[np.ndarray], Rates]]
 
 
 def make_draws(shape: Sequence[int], L: int, n_draws: int, seed: int = 0) -> Draws:
@@ -30,7 +30,7 @@ def make_draws(shape: Sequence[int], L: int, n_draws: int, seed: int = 0) -> Dra
             factors = draws[-1][0]
         else:
             factors = [rng.random((size, L)) < 0.5 for size in shape]
-        draws.append((factors, Noise(0.6 + 0.4 * rng.random(), 0.5 * rng.random())))
+        draws.append((factors, Rates(0.6 + 0.4 * rng.random(), 0.5 * rng.random())))
     return draws
 
 
@@ -116,8 +116,8 @@ def test_chains_that_do_not_count_are_left_out() -> None:
 def test_equal_factors_are_multiplied_once(monkeypatch: pytest.MonkeyPatch) -> None:
     draws = make_draws((3, 4, 2), 2, 1) * 50
     calls = []
-    product = prediction_module.add_product
-    monkeypatch.setattr(prediction_module, "add_product", lambda *args: calls.append(1) or product(*args))
+    product = noise_module.add_product
+    monkeypatch.setattr(noise_module, "add_product", lambda *args: calls.append(1) or product(*args))
     make_posterior(draws, draws).predict_all()
     assert len(calls) == 1
 
@@ -170,7 +170,7 @@ def test_from_traces_orders_all_chains_alike() -> None:
     )  # the last is the largest, the first the smallest
     ones = naive.product(truth)
     tensor = DenseTensor(ones)
-    chains = [[([f[:, order] for f in truth], Noise(0.99, 0.01))] for order in ([0, 1, 2], [1, 2, 0])]
+    chains = [[([f[:, order] for f in truth], Rates(0.99, 0.01))] for order in ([0, 1, 2], [1, 2, 0])]
     found = Posterior.from_traces([make_trace(chain) for chain in chains], tensor)
     assert (found.shape, found.modes, found.labels) == (tensor.shape, tensor.modes, tensor.labels)
     for trace in found.traces:

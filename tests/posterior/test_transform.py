@@ -12,11 +12,10 @@ from scipy.special import expit, logit
 
 import naive
 from posteriors import make_trace
-from tensorm.model import Noise
 from tensorm.posterior import transform as placing
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.transform import share_shown, transform_slices
-from tensorm.sampler.noise import Asymmetric
+from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, SymmetricTensor, Tensor
@@ -24,7 +23,7 @@ from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, Symmetr
 L, SHAPE = 3, (5, 4, 3)
 RNG = np.random.default_rng(0)
 DRAWS = [[RNG.random((size, L)) < 0.6 for size in SHAPE] for _ in range(2)]
-NOISES = [Noise(0.7, 0.35), Noise(0.6, 0.2)]
+NOISES = [Rates(0.7, 0.35), Rates(0.6, 0.2)]
 DENSITIES = [(0.3, 0.5, 0.5), (0.6, 0.5, 0.5)]
 SLICES = np.where(RNG.random((4, 4, 3)) < 0.2, np.nan, RNG.random((4, 4, 3)) < 0.5)
 SLICES[3] = np.nan  # of which nothing is known

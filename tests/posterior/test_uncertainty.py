@@ -39,7 +39,7 @@ def probabilities(posterior) -> np.ndarray:
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.5, 0.7, 1.0])
 @pytest.mark.parametrize("at_once", [1, 50, 2**21])
 def test_cells(monkeypatch, threshold, at_once) -> None:
-    monkeypatch.setattr(predict, "AT_ONCE", at_once)
+    monkeypatch.setattr(predict, "CELLS_TIMES_DRAWS", at_once)
     posterior = random_posterior(lengths=(5, 9))
     indices = np.argwhere(np.ones(posterior.shape))[::-1]
     each = probabilities(posterior)[:, *indices.T]

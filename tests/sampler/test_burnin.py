@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tensorm.model import Confusion, Noise
-from tensorm.sampler.noise import Asymmetric
+from tensorm.model import Confusion
+from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sample import MOST, STEP, WINDOW, BurnIn, steady
+from tensorm.sampler.sample import LONGEST_BURN_IN, STEP, WINDOW, BurnIn, steady
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import DenseTensor, SparseTensor
 from tensorm.tensors.bits import unpack
 
-WANDERING = np.random.default_rng(0).normal(size=MOST)
+WANDERING = np.random.default_rng(0).normal(size=LONGEST_BURN_IN)
 TENSOR = DenseTensor(np.eye(4))
 MODEL = Target(2, Asymmetric(), LearnedPrior(), np.uint64(0))
 
@@ -29,7 +29,7 @@ def ends(log_likelihoods: Sequence[float] | np.ndarray) -> bool:
 
 def sweeps_needed(log_likelihoods: Sequence[float] | np.ndarray) -> int | None:
     """After how many sweeps the log-likelihood counts as steady; None if it never does."""
-    return next((n for n in range(1, MOST + 1) if ends(log_likelihoods[:n])), None)
+    return next((n for n in range(1, LONGEST_BURN_IN + 1) if ends(log_likelihoods[:n])), None)
 
 
 def test_a_random_start_is_as_dense_as_it_may_be() -> None:
@@ -46,8 +46,8 @@ def test_a_random_start_is_as_dense_as_it_may_be() -> None:
 
 
 def test_a_rise_is_not_steady() -> None:
-    assert sweeps_needed(WANDERING + np.arange(MOST)) is None
-    assert sweeps_needed(np.arange(MOST) * 1e-9) is None  # however slow, if nothing else moves
+    assert sweeps_needed(WANDERING + np.arange(LONGEST_BURN_IN)) is None
+    assert sweeps_needed(np.arange(LONGEST_BURN_IN) * 1e-9) is None  # however slow, if nothing else moves
 
 
 def test_wandering_is_steady_as_soon_as_there_are_two_windows() -> None:
@@ -55,16 +55,16 @@ def test_wandering_is_steady_as_soon_as_there_are_two_windows() -> None:
 
 
 def test_a_frozen_chain_is_steady() -> None:
-    assert sweeps_needed([-12.5] * MOST) == 2 * WINDOW
+    assert sweeps_needed([-12.5] * LONGEST_BURN_IN) == 2 * WINDOW
 
 
 def test_a_fall_is_steady() -> None:
-    assert sweeps_needed(-np.arange(MOST)) == 2 * WINDOW
+    assert sweeps_needed(-np.arange(LONGEST_BURN_IN)) == 2 * WINDOW
 
 
 @pytest.mark.parametrize("rise", [60, 200, 900])
 def test_burn_in_ends_soon_after_the_rise(rise: int) -> None:
-    needed = sweeps_needed(WANDERING + 3.0 * np.minimum(np.arange(MOST), rise))
+    needed = sweeps_needed(WANDERING + 3.0 * np.minimum(np.arange(LONGEST_BURN_IN), rise))
     assert needed is not None
     assert rise + WINDOW <= needed <= rise + 2 * WINDOW + STEP
     assert needed % STEP == 0
@@ -90,19 +90,19 @@ def follow(burn_in: BurnIn, log_likelihoods: Sequence[float] | np.ndarray) -> St
         if burn_in.end(state):
             break
         rate = float(np.exp(value))
-        state = state._replace(sweep=state.sweep + 1, noise=Noise(rate, rate / 2))
+        state = state._replace(sweep=state.sweep + 1, noise=Rates(rate, rate / 2))
         state = burn_in.after(state, Confusion(1, 0, 0, 0))
     return state
 
 
 START = [np.zeros((4, 2), np.bool_)] * 2
-RISE = np.linspace(-900, -1, MOST)
+RISE = np.linspace(-900, -1, LONGEST_BURN_IN)
 
 
-@pytest.mark.parametrize("length", [0, 1, 7, 60, 2 * MOST])
+@pytest.mark.parametrize("length", [0, 1, 7, 60, 2 * LONGEST_BURN_IN])
 def test_a_number_of_sweeps_is_exactly_that_many(length: int) -> None:
     """Also where it is larger than the most that "auto" makes."""
-    for series in (RISE[-60:], np.full(60, -1.0), np.linspace(-700, -1, 2 * MOST + 60)):
+    for series in (RISE[-60:], np.full(60, -1.0), np.linspace(-700, -1, 2 * LONGEST_BURN_IN + 60)):
         burn_in = BurnIn(TENSOR, MODEL, 0, START, length)
         state = follow(burn_in, series)
         assert state.sweep == min(length, len(series))
@@ -118,6 +118,6 @@ def test_automatic_burn_in_ends_when_steady() -> None:
 
 def test_automatic_burn_in_is_given_up_in_the_end() -> None:
     burn_in = BurnIn(TENSOR, MODEL, 0, START, None)
-    state = follow(burn_in, np.linspace(-700, -1, 2 * MOST))
-    assert state.sweep == MOST
-    assert burn_in.end(state) == (MOST, False)
+    state = follow(burn_in, np.linspace(-700, -1, 2 * LONGEST_BURN_IN))
+    assert state.sweep == LONGEST_BURN_IN
+    assert burn_in.end(state) == (LONGEST_BURN_IN, False)

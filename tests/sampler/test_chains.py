@@ -123,7 +123,7 @@ def test_automatic_burn_in_follows_the_rule() -> None:
 
 
 def test_automatic_burn_in_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorm.sampler.sample.MOST", 40)  # less than two windows
+    monkeypatch.setattr("tensorm.sampler.sample.LONGEST_BURN_IN", 40)  # less than two windows
     trace = alone(0, Plan(MODEL, 3, None, PLAN.init))
     assert trace.burn_in == 40
     assert not trace.settled

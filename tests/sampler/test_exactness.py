@@ -16,8 +16,7 @@ from scipy.special import betaln
 import exact
 from chain import Draws, GivenNoise, run, z_scores
 from exact import N_DRAWS, THIN, distance_ratio
-from tensorm.model import Noise
-from tensorm.sampler.noise import Asymmetric, AsymmetricPlugIn, Symmetric, SymmetricPlugIn
+from tensorm.sampler.noise import Asymmetric, AsymmetricPlugIn, Rates, Symmetric, SymmetricPlugIn
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
@@ -70,9 +69,9 @@ def sample_target(case: Case, flips: int, chain: int, shuffle: bool = True) -> t
 
 
 CASES = {
-    "known noise": Case(GivenNoise(Noise(0.6, 0.05)), EVEN),
-    "known noise, ties": Case(GivenNoise(Noise.symmetric(0.7)), EVEN),
-    "known noise, missing, entries' priors": Case(GivenNoise(Noise(0.7, 0.3)), UNEVEN, BUT_TWO),
+    "known noise": Case(GivenNoise(noise=Rates(0.6, 0.05)), EVEN),
+    "known noise, ties": Case(GivenNoise(noise=Rates.symmetric(0.7)), EVEN),
+    "known noise, missing, entries' priors": Case(GivenNoise(noise=Rates(0.7, 0.3)), UNEVEN, BUT_TWO),
     "symmetric": Case(Symmetric(), EVEN),
     "symmetric, missing, prior of its own": Case(Symmetric(3.0, 1.5), [np.full((2, 2), 0.3)] * 3, BUT_TWO),
     "symmetric, learned": Case(Symmetric(), LearnedPrior(2.0, 1.0)),

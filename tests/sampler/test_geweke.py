@@ -14,8 +14,7 @@ import pytest
 from scipy.special import logit
 
 from chain import z_scores
-from tensorm.model import Noise
-from tensorm.sampler.noise import CONTRAST, Asymmetric, Symmetric, SymmetricPlugIn
+from tensorm.sampler.noise import CONTRAST, Asymmetric, Rates, Symmetric, SymmetricPlugIn
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
@@ -75,7 +74,7 @@ def take_turns(
 ) -> Joint:
     """From a joint draw on: one sweep given the data, then new data."""
     factors = [factor[:1] for factor in first.factors]
-    noise = Noise(*first.noise[0].tolist())
+    noise = Rates(*first.noise[0].tolist())
     state = State(
         Factors.from_bits([factor[0] for factor in factors]), noise, tuple(first.density[0].tolist()), 0
     )

@@ -15,14 +15,14 @@ from tensorm.sampler.noise import (
     CONTRAST,
     EDGE,
     MODELS,
-    START,
+    PAPERS_RATES,
     Asymmetric,
     AsymmetricPlugIn,
-    NoiseModel,
     Symmetric,
     SymmetricPlugIn,
     truncated_beta,
 )
+from tensorm.sampler.parameters import NoiseModel
 
 QUANTILES = [0.001, 0.1, 0.5, 0.9, 0.999]
 COUNTS = [
@@ -126,9 +126,9 @@ def test_ends_of_the_unit_interval_are_never_reached() -> None:
 @pytest.mark.parametrize("kind", MODELS)
 def test_rates_are_probabilities_a_contrast_apart(kind: tuple[str, str], confusion: Confusion) -> None:
     rng = np.random.default_rng(0)
-    noise = START
+    noise = PAPERS_RATES
     for _ in range(20):
-        noise = MODELS[kind](1.0, 1.0).update(confusion, noise, rng.random(2))
+        noise = MODELS[kind](1.0, 1.0).draw(confusion, noise, rng.random(2))
         assert 0 < noise.false_alarm < noise.hit < 1
         assert logit(noise.hit) - logit(noise.false_alarm) > CONTRAST * (1 - 1e-6)
         assert all(map(math.isfinite, noise.weights))
@@ -142,7 +142,7 @@ def test_symmetric_draws_from_a_truncated_beta(confusion: Confusion) -> None:
     right, wrong = confusion.correct, confusion.observed - confusion.correct
     beta = stats.beta(2.5 + right, 1.5 + wrong)
     for u in QUANTILES:
-        sigma, other = Symmetric(2.5, 1.5).update(confusion, START, np.array([u, 0.77]))
+        sigma, other = Symmetric(2.5, 1.5).draw(confusion, PAPERS_RATES, np.array([u, 0.77]))
         assert sigma == pytest.approx(beta.ppf(beta.cdf(LEAST) + u * beta.sf(LEAST)), rel=1e-9)
         assert other == 1 - sigma
 
@@ -151,7 +151,7 @@ def test_asymmetric_draws_each_rate_given_the_other() -> None:
     tp, fp, fn, tn = confusion = Confusion(5, 3, 4, 9)
     old = Noise(0.6, 0.5)
     for u, v in zip(QUANTILES, reversed(QUANTILES), strict=True):
-        new = Asymmetric(2.5, 1.5).update(confusion, old, np.array([u, v]))
+        new = Asymmetric(2.5, 1.5).draw(confusion, old, np.array([u, v]))
         inside, outside = stats.beta(2.5 + tp, 1.5 + fp), stats.beta(2.5 + fn, 1.5 + tn)
         low, high = expit(logit(old.false_alarm) + CONTRAST), expit(logit(new.hit) - CONTRAST)
         assert new.hit == pytest.approx(inside.ppf(inside.cdf(low) + u * inside.sf(low)), rel=1e-9)
@@ -161,14 +161,14 @@ def test_asymmetric_draws_each_rate_given_the_other() -> None:
 def test_plug_ins_are_shares() -> None:
     confusion = Confusion(30, 10, 5, 55)
     anything = np.array([0.3, 0.9])
-    assert SymmetricPlugIn(2, 3).update(confusion, START, anything) == model.noise_map(confusion, 2, 3)
-    assert AsymmetricPlugIn(2, 3).update(confusion, START, anything) == Noise(32 / 45, 7 / 65)
+    assert SymmetricPlugIn(2, 3).draw(confusion, PAPERS_RATES, anything) == model.noise_map(confusion, 2, 3)
+    assert AsymmetricPlugIn(2, 3).draw(confusion, PAPERS_RATES, anything) == Noise(32 / 45, 7 / 65)
 
 
 def test_plug_ins_stop_at_the_least_contrast() -> None:
     wrong = Confusion(1, 30, 30, 1)
-    assert SymmetricPlugIn().update(wrong, START, np.zeros(2)).hit == pytest.approx(LEAST)
-    hit, false_alarm = AsymmetricPlugIn().update(wrong, START, np.zeros(2))
+    assert SymmetricPlugIn().draw(wrong, PAPERS_RATES, np.zeros(2)).hit == pytest.approx(LEAST)
+    hit, false_alarm = AsymmetricPlugIn().draw(wrong, PAPERS_RATES, np.zeros(2))
     assert false_alarm == 31 / 33
     assert logit(hit) - logit(false_alarm) == pytest.approx(CONTRAST)
 
@@ -195,4 +195,4 @@ def test_parameters_answer_for_the_cells() -> None:
 
 @pytest.mark.parametrize("noise", [Symmetric(), Asymmetric(), SymmetricPlugIn(), AsymmetricPlugIn()])
 def test_every_model_starts_where_the_paper_does(noise: NoiseModel) -> None:
-    assert noise.start().weights == pytest.approx((0.5, 0.5))
+    assert noise.start((2, 3), 4).weights == pytest.approx((0.5, 0.5))

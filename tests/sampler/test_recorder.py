@@ -10,7 +10,6 @@ import pytest
 from draws import COMPONENTS, make_draws, make_model, make_trace
 from tensorm.sampler.chains import Recorder
 from tensorm.sampler.state import Trace
-from tensorm.sampler.sweep import log_posterior
 from tensorm.tensors.factors import Factors
 
 
@@ -32,21 +31,12 @@ def test_what_is_recorded_comes_back(L: int) -> None:
         assert trace.log_likelihood[i] == pytest.approx(state.noise.log_likelihood(confusion), rel=1e-12)
 
 
-@pytest.mark.parametrize("L", COMPONENTS)
-def test_the_log_posterior_of_a_draw_is_that_of_its_state(L: int) -> None:
-    """A trace packs its masks to bytes, and takes all draws at once."""
-    for value, (_, state, confusion) in zip(make_trace(L).log_posterior, make_draws(L), strict=True):
-        alone = log_posterior(make_model(L), [mask[None] for mask in state.factors], np.array([confusion]))
-        assert value == pytest.approx(alone[0], rel=1e-12)
-
-
 def test_what_is_recorded_is_not_overwritten_by_later_sweeps() -> None:
     recorder = Recorder(make_model(2))
     (factors, state, confusion), *_ = make_draws(2)
-    recorder.record(state, confusion)
-    recorder.record(
-        state._replace(factors=Factors.empty([len(masks) for masks in state.factors], 2)), confusion
-    )
+    recorder.record(state, confusion, -3.0)
+    empty = Factors.empty([len(masks) for masks in state.factors], 2)
+    recorder.record(state._replace(factors=empty), confusion, -4.0)
     trace = recorder.trace(burn_in=0, settled=False)
     assert len(recorder.draws) == len(trace) == 2
     assert not trace.settled
@@ -59,11 +49,11 @@ def test_a_recorder_that_continues_a_trace_ends_as_one_that_never_stopped(stop: 
     draws, model = make_draws(65), make_model(65)
     first = Recorder(model)
     for _, state, confusion in draws[:stop]:
-        first.record(state, confusion)
+        first.record(state, confusion, state.noise.log_likelihood(confusion))
     second = Recorder(model, first.trace(burn_in=17))
     assert len(second.draws) == stop
     for _, state, confusion in draws[stop:]:
-        second.record(state, confusion)
+        second.record(state, confusion, state.noise.log_likelihood(confusion))
     whole, expected = second.trace(burn_in=17), make_trace(65)
     for field in dataclasses.fields(Trace):
         np.testing.assert_equal(getattr(whole, field.name), getattr(expected, field.name))

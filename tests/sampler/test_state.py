@@ -10,7 +10,7 @@ import pytest
 
 from draws import COMPONENTS, SHAPE, make_draws, make_trace
 from tensorm import model
-from tensorm.model import Noise
+from tensorm.sampler.noise import Rates
 from tensorm.sampler.state import Trace
 
 
@@ -24,7 +24,7 @@ def test_draws_take_a_bit_per_entry(L: int) -> None:
 def test_draws_come_back_one_by_one() -> None:
     trace = make_trace(9)
     for draw, (_, state, _) in enumerate(make_draws(9)):
-        assert isinstance(trace.noise_at(draw), Noise)
+        assert isinstance(trace.noise_at(draw), Rates)
         assert trace.noise_at(draw) == state.noise
         for mask, expected in zip(trace.factors_at(draw), state.factors, strict=True):
             np.testing.assert_array_equal(mask, expected)
@@ -59,7 +59,7 @@ def test_reorder_may_choose_components() -> None:
 def test_a_confusion_tells_accuracy_and_likelihood() -> None:
     rng = np.random.default_rng(2)
     factors = [rng.random((N, 2)) < 0.6 for N in SHAPE]
-    ones, observed, noise = rng.random(SHAPE) < 0.5, rng.random(SHAPE) < 0.8, Noise(0.8, 0.15)
+    ones, observed, noise = rng.random(SHAPE) < 0.5, rng.random(SHAPE) < 0.8, Rates(0.8, 0.15)
     confusion = model.confusion(ones, observed, factors)
     right = (model.boolean_product(factors) == ones)[observed]
     assert confusion.accuracy == pytest.approx(right.mean())

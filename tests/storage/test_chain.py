@@ -12,7 +12,7 @@ import pytest
 
 import forge
 from tensorm import FileError
-from tensorm.sampler.noise import MODELS
+from tensorm.sampler.noise import MODELS, Rates
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
@@ -21,7 +21,7 @@ from tensorm.storage.chain import pack_target, pack_trace, read_target, read_tra
 from tensorm.tensors.protocol import GIBBS, METROPOLIS
 
 SHAPE = (3, 4, 2)
-ARRAYS = ("noise", "density", "confusion", "log_posterior")
+ARRAYS = ("noise", "density", "confusion", "log_likelihood", "log_posterior")
 
 
 def make_trace(L: int = 9, S: int = 5, shape: tuple[int, ...] = SHAPE) -> Trace:
@@ -30,8 +30,10 @@ def make_trace(L: int = 9, S: int = 5, shape: tuple[int, ...] = SHAPE) -> Trace:
     return Trace(
         factors=tuple(np.packbits(rng.random((S, N, L)) < 0.5, axis=-1, bitorder="little") for N in shape),
         noise=np.stack([rng.uniform(0.5, 1, S), rng.uniform(0, 0.5, S)], axis=1),
+        kind=Rates,
         density=rng.random((S, len(shape))),
         confusion=np.stack([ones, zeros, 10 - ones, 8 - zeros], axis=1),
+        log_likelihood=rng.normal(size=S),
         log_posterior=rng.normal(size=S),
         n_components=L,
         burn_in=17,
@@ -43,7 +45,7 @@ def round_trip(trace: Trace, path: Path, shape: Any = None, n_components: int | 
     write_archive(path, {"chain": pack_trace(trace)})
     with reading(path) as file:
         shape = [draws.shape[1] for draws in trace.factors] if shape is None else shape
-        return read_trace(file.tree("chain"), shape, n_components or trace.n_components)
+        return read_trace(file.tree("chain"), shape, n_components or trace.n_components, Rates)
 
 
 @pytest.mark.parametrize("L", [1, 7, 8, 9, 64, 65, 130])
@@ -173,4 +175,4 @@ def test_chains_with_more_rates_than_draws_are_refused(tmp_path: Path) -> None:
     parts.write("chain/noise", make_trace(S=6).noise)
     path.write_bytes(parts.join())
     with reading(path) as file, pytest.raises(FileError, match=r"'noise' has shape \(6, 2\), not \(5, 2\)"):
-        read_trace(file.tree("chain"), SHAPE, 9)
+        read_trace(file.tree("chain"), SHAPE, 9, Rates)

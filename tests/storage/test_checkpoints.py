@@ -30,7 +30,7 @@ def make_plan(**how) -> Plan:
 
 
 def keep(folder: Path, plan: Plan, run: str = "this run", **how) -> Checkpoints:
-    return Checkpoints(folder, run, SHAPE, plan.target.n_components, **how)
+    return Checkpoints(folder, run, SHAPE, plan.target, **how)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 import forge
 import tensorm
 from tensorm import FileError, TensOrMachine, datasets
+from tensorm.sampler.chains import COLUMNS
 from tensorm.storage.fit import FORMAT_VERSION
 
 
@@ -89,7 +90,7 @@ def test_chains_of_different_length_and_chains_left_out(tmp_path: Path) -> None:
     short = dataclasses.replace(
         second,
         factors=tuple(factor[:3] for factor in second.factors),
-        **{name: getattr(second, name)[:3] for name in ("noise", "density", "confusion", "log_posterior")},
+        **{name: getattr(second, name)[:3] for name in COLUMNS},
     )
     for kept in [(True, True), (False, True)]:
         model._keep(dataclasses.replace(model.posterior_, chains=(first, short), kept=kept), model._target)

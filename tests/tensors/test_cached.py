@@ -12,15 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorm import RelationalTensor, datasets
-from tensorm.model import Noise
 from tensorm.sampler.chains import run_chain
-from tensorm.sampler.noise import Asymmetric
+from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.storage.checkpoints import Checkpoints
-from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, Stream, cached, slices
+from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, Stream, Weights, cached, slices
 from tensorm.tensors.cached import CachedCounts, memory_for_counts
 from tensorm.tensors.factors import Factors
 
@@ -98,7 +97,7 @@ def test_the_same_draws(
     model = Target(L, Asymmetric(), prior, np.uint64(4), flips)
     plain, spy = DenseTensor(X), Spy(X).with_threads(2)
     keeping = CachedCounts(spy, most)
-    state = State(factors, Noise(0.9, 0.1), (0.4,) * len(shape), 0)
+    state = State(factors, Rates(0.9, 0.1), (0.4,) * len(shape), 0)
     for i in range(40):
         expected, expected_counts = sweep(plain, state, model, 0)
         found, counts = sweep(keeping, state, model, 0)
@@ -133,7 +132,7 @@ def test_relational_tensors_make_the_same_draws(most: float, monkeypatch: pytest
     plain, L, rng = compared(), 4, np.random.default_rng(0)
     keeping, model = CachedCounts(plain, most), Target(L, Asymmetric(), LearnedPrior(), np.uint64(4))
     factors = Factors.from_bits([rng.random((N, L)) < 0.5 for N in plain.shape])
-    state = State(factors, Noise(0.9, 0.1), (0.4,) * 3, 0)
+    state = State(factors, Rates(0.9, 0.1), (0.4,) * 3, 0)
     for i in range(24):
         found, counts = sweep(keeping, state, model, 0)
         state, expected_counts = sweep(plain, state, model, 0)
@@ -159,8 +158,10 @@ def test_a_chain_that_goes_on_is_the_same(
     for sweeps in (12, 23):
         left = iter(range(sweeps))
         stop = lambda left=left: next(left, None) is None  # noqa: E731
-        run_chain(tensor, plan, 0, stop=stop, checkpoints=Checkpoints(tmp_path, "run", tensor.shape, 4))
-    whole = run_chain(tensor, plan, 0, checkpoints=Checkpoints(tmp_path, "run", tensor.shape, 4))
+        run_chain(
+            tensor, plan, 0, stop=stop, checkpoints=Checkpoints(tmp_path, "run", tensor.shape, plan.target)
+        )
+    whole = run_chain(tensor, plan, 0, checkpoints=Checkpoints(tmp_path, "run", tensor.shape, plan.target))
     assert plain is not None
     assert whole is not None
     for a, b in zip(plain.factors, whole.factors, strict=True):
@@ -182,7 +183,7 @@ def test_any_sequence_of_calls(data: st.DataObject) -> None:
     factors = Factors.from_bits([rng.random((N, L)) < 0.5 for N in shape])
     for call in range(12):
         mode = int(rng.integers(len(shape)))
-        rule = Rule(rng.permutation(L), int(rng.integers(3)), 0.8, 0.6, np.full((1, 1), -0.5))
+        rule = Rule(rng.permutation(L), int(rng.integers(3)), Weights(0.8, 0.6), np.full((1, 1), -0.5))
         stream = Stream(np.uint64(1), 0, call, mode)
         new = plain.update_factor(mode, factors, rule, stream)
         np.testing.assert_array_equal(keeping.update_factor(mode, factors, rule, stream), new)
@@ -198,7 +199,7 @@ def test_another_number_of_components_begins_anew() -> None:
     keeping, plain = CachedCounts(DenseTensor(X), ALWAYS), DenseTensor(X)
     for L in (5, 3, 5):
         masks = Factors(tuple(factor & np.uint64(2**L - 1) for factor in factors), L)
-        rule = Rule(np.arange(L), GIBBS, 1.0, 1.0, np.zeros((1, 1)))
+        rule = Rule(np.arange(L), GIBBS, Weights(1.0, 1.0), np.zeros((1, 1)))
         call = (1, masks, rule, Stream(np.uint64(1), 0, L, 1))
         np.testing.assert_array_equal(keeping.update_factor(*call), plain.update_factor(*call))
         assert keeping.confusion(masks) == plain.confusion(masks)
@@ -213,7 +214,7 @@ def test_counts_are_kept_only_where_little_flips(
     masks = Factors(tuple(factor & np.uint64(7) for factor in factors), 3)
     model = Target(3, Asymmetric(), LearnedPrior(), np.uint64(0))
     spy = Spy(X)
-    keeping, state = CachedCounts(spy), State(masks, Noise.symmetric(1 - noise), (0.5,) * 3, 0)
+    keeping, state = CachedCounts(spy), State(masks, Rates.symmetric(1 - noise), (0.5,) * 3, 0)
     for _ in range(30):
         state, _ = sweep(keeping, state, model, 0)
     if quiet:
@@ -252,7 +253,7 @@ def test_memory_is_what_counts_and_copies_take(monkeypatch: pytest.MonkeyPatch) 
     tensor = compared()
     keeping, model = CachedCounts(tensor, ALWAYS), Target(4, Asymmetric(), LearnedPrior(), np.uint64(4))
     state = State(
-        Factors.from_bits([np.ones((N, 4), bool) for N in tensor.shape]), Noise(0.9, 0.1), (0.4,) * 3, 0
+        Factors.from_bits([np.ones((N, 4), bool) for N in tensor.shape]), Rates(0.9, 0.1), (0.4,) * 3, 0
     )
     sweep(keeping, state, model, 0)
     held = sum(counts.nbytes for counts in keeping._counts.values())

@@ -11,7 +11,7 @@ from scipy.special import logit
 
 import tensorm
 from tensorm import DenseTensor, InputError, RelationalTensor, TensOrMachine
-from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, read, relational, slices
+from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Weights, read, relational, slices
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.ranks import RankTable
 from tensorm.tensors.slices import SlicedTensor
@@ -127,7 +127,7 @@ def test_every_verb_is_a_dense_tensors(
             )
         for kind in (GIBBS, METROPOLIS, GREEDY):
             prior = logit(rng.choice([0.0, 1.0, 0.5, 0.3], size=(size, L)))
-            rule = Rule(rng.permutation(L), kind, 0.9, 0.8, prior)
+            rule = Rule(rng.permutation(L), kind, Weights(0.9, 0.8), prior)
             stream = Stream(np.uint64(rng.integers(2**63)), 1, 5, mode)
             expected = dense.update_factor(mode, factors, rule, stream)
             for got in (tensor, tensor.with_threads(2)):

@@ -11,10 +11,10 @@ import pytest
 from shard_hosts import ShardHost, cut, shard
 from tensorm import datasets, model, select_components
 from tensorm.errors import InputError
-from tensorm.sampler.noise import Asymmetric
+from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sweep import Target, start, sweep
-from tensorm.tensors import GREEDY, DenseTensor, RelationalTensor, Rule, Stream
+from tensorm.tensors import GREEDY, DenseTensor, RelationalTensor, Rule, Stream, Weights
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.sharded import ShardedTensor
@@ -37,7 +37,7 @@ def test_a_sweep_at_rest_takes_a_round_for_each_mode() -> None:
     X, masks = planted((30, 20, 10))
     tensor, host = sharded(X)
     target = Target(4, Asymmetric(), LearnedPrior(), np.uint64(0))
-    state = start(target, masks.bits())._replace(noise=model.Noise(0.999, 0.001))
+    state = start(target, masks.bits())._replace(noise=Rates(0.999, 0.001))
     new, confusion = sweep(tensor, state, target, 0)
     assert [verb for verb, _ in host.rounds] == ["update", "counts", "counts"]  # the confusion came along
     assert confusion == DenseTensor(X).confusion(new.factors)
@@ -48,7 +48,10 @@ def test_flips_in_components_that_share_nothing_take_one_round() -> None:
     blocks = [np.repeat(np.eye(4, dtype=bool), 3, axis=0)] * 3
     X = model.boolean_product(blocks)
     empty = [np.zeros_like(blocks[0]), blocks[1], blocks[2]]
-    rule, stream = Rule(np.arange(4), GREEDY, 1.0, 1.0, np.zeros((1, 1))), Stream(np.uint64(0), 0, 0, 1)
+    rule, stream = (
+        Rule(np.arange(4), GREEDY, Weights(1.0, 1.0), np.zeros((1, 1))),
+        Stream(np.uint64(0), 0, 0, 1),
+    )
     apart, host = sharded(X)
     # All four are on, and in each row three of them flip.
     factors = Factors.from_bits([blocks[0], ~empty[0], blocks[2]])
@@ -92,7 +95,7 @@ def test_what_travels_does_not_grow_with_the_cells() -> None:
             hidden = np.random.default_rng(0).random(X.shape) < share
             tensor, host = sharded(np.where(hidden, np.nan, X))
             for mode in range(3):
-                rule = Rule(np.arange(4), GREEDY, 1.0, 1.0, np.zeros((1, 1)))
+                rule = Rule(np.arange(4), GREEDY, Weights(1.0, 1.0), np.zeros((1, 1)))
                 tensor.update_factor(mode, masks, rule, Stream(np.uint64(0), 0, 0, mode))
             octets[N, share] = [sent for _, sent in host.rounds]
             assert len(octets[N, share]) == 3

@@ -15,10 +15,10 @@ from tensorm.datasets import simulate
 from tensorm.kernels.groups import group_tuples
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
-from tensorm.sampler.search.region import START, choose_region
+from tensorm.sampler.search.region import FIRST_SEARCH, choose_region
 from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target
-from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, pick, read
+from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Weights, pick, read
 from tensorm.tensors.bits import pack
 from tensorm.tensors.factors import Factors
 
@@ -78,7 +78,9 @@ def test_only_some_rows_are_decided(unlisted: str, kind: int) -> None:
     bits[0][8:28] = False
     masks = Factors.from_bits(bits)
     tensor = SparseTensor(np.argwhere(X), X.shape) if unlisted == "zero" else pick.to_sparse(DenseTensor(X))
-    rule = Rule(np.array([2, 0, 1, 3, 0, 2, 1]), kind, 1.5, 0.02, np.array([[-0.5, 0.3, -30.0, -np.inf]]))
+    rule = Rule(
+        np.array([2, 0, 1, 3, 0, 2, 1]), kind, Weights(1.5, 0.02), np.array([[-0.5, 0.3, -30.0, -np.inf]])
+    )
     stream = Stream(np.uint64(5), 0, 0, 0)
     whole = DenseTensor(X).update_factor(0, masks, rule, stream)
     rows = np.array([39, 3, 12, 20])
@@ -137,7 +139,7 @@ def test_components_are_found_where_the_ones_are() -> None:
         assert found == {column.tobytes() for column in factor.T}
     left = tensor.sample_ones(np.random.default_rng(0), 500)
     part = choose_region(
-        tensor, np.random.default_rng(2), START, explanation
+        tensor, np.random.default_rng(2), FIRST_SEARCH, explanation
     )  # of the ones that nothing explains
     assert max(map(len, part.indices)) < 500
     assert explanation.confusion.tp > 30_000

@@ -14,12 +14,13 @@ from exact import N_DRAWS, THIN, distance_ratio
 from problems import RULES, Turn
 from tensorm import InputError, TensOrMachine, datasets, load, resume, select_components
 from tensorm.kernels.philox import uniforms
-from tensorm.model import Noise, boolean_product
-from tensorm.sampler.noise import Asymmetric
+from tensorm.model import boolean_product
+from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, log_posterior
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, SparseTensor, Stream
-from tensorm.tensors.bits import pack, unpack
+from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.pick import pick_storage
 from tensorm.tensors.protocol import Tensor, count_alone
@@ -75,12 +76,11 @@ def test_what_a_component_covers_alone_is_counted_once(order: tuple[int, ...]) -
 
 def test_the_prior_of_a_shared_factor_counts_once() -> None:
     rng = np.random.default_rng(0)
-    hours, people = pack(rng.random((4, 2)) < 0.7), pack(rng.random((7, 2)) < 0.7)
+    hours, people = rng.random((4, 2)) < 0.7, rng.random((7, 2)) < 0.7
     model = Target(2, Asymmetric(), LearnedPrior(), np.uint64(0))
-    factors, counts = [hours[None], people[None], people[None]], np.array([[5, 4, 3, 2]])
-    ones = int(np.bitwise_count(people).sum())
-    twice, once = (log_posterior(replace(model, tied=tied), factors, counts) for tied in (None, (1, 2)))
-    assert twice - once == pytest.approx(LearnedPrior().log_marginal(1, ones, 14))
+    state = State(Factors.from_bits([hours, people, people]), Rates(0.8, 0.1), (0.5,) * 3, 1)
+    twice, once = (log_posterior(replace(model, tied=tied), state, -9.0) for tied in (None, (1, 2)))
+    assert twice - once == pytest.approx(LearnedPrior().log_marginal(1, int(people.sum()), 14))
 
 
 def small_ward():
@@ -209,7 +209,7 @@ def test_rows_take_turns(
     first, second = sorted((order.index(len(others)), order.index(len(others) + 1)))
     rng = np.random.default_rng(5)
     prior = rng.choice([0.0, 1.0, 0.5, 0.4], size=(N, L))
-    turn = Turn(first, Noise(0.8, 0.3), prior, rng.permutation(L), rule, Stream(np.uint64(7), 0, 0, first))
+    turn = Turn(first, Rates(0.8, 0.3), prior, rng.permutation(L), rule, Stream(np.uint64(7), 0, 0, first))
     numbers = np.array([uniforms(turn.stream, n, L) for n in range(N)])
     rows = np.arange(N) if N < 70 else np.arange(0, N, 9)
     expected = [factor.copy() for factor in factors]
@@ -226,7 +226,7 @@ def test_rows_take_turns(
         expected[second] = expected[first].copy()
     with np.errstate(divide="ignore"):
         log_odds = np.log(prior) - np.log1p(-prior)
-    how = Rule(turn.order, RULES[rule], *turn.noise.weights, log_odds)
+    how = Rule(turn.order, RULES[rule], turn.noise.weights, log_odds)
     tensor = SymmetricTensor(STORAGES[storage](cells), (first, second))
     masks = Factors.from_bits(factors)
     new = tensor.update_factor(first, masks, how, turn.stream, None if N < 70 else rows)

@@ -25,7 +25,7 @@ from tensorm.sampler.noise import Symmetric
 from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target
-from tensorm.tensors import GREEDY, DenseTensor, Rule, Stream, Tensor
+from tensorm.tensors import GREEDY, DenseTensor, Rule, Stream, Tensor, Weights
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.threads import count_threads
 
@@ -149,7 +149,7 @@ class BooleanALS(Baseline):
 
 def descend(tensor: Tensor, factors: Factors, max_iter: int) -> Descent:
     """Update the modes in turn until the number of wrong cells stops falling."""
-    rule = Rule(np.arange(factors.n_components), GREEDY, 1.0, 1.0, np.zeros((1, 1)))
+    rule = Rule(np.arange(factors.n_components), GREEDY, Weights(1.0, 1.0), np.zeros((1, 1)))
     before = tensor.n_observed + 1
     for number in range(1, max_iter + 1):
         for mode in range(len(factors)):

@@ -22,6 +22,7 @@ from tensorm.posterior.modes import read_modes
 from tensorm.report.describe import MOST
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.report.selection import Selection
+from tensorm.sampler.noise import list_choices
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
 
@@ -54,7 +55,7 @@ def components(value: str) -> int | str:
 @click.option("--draws", type=options.COUNT, default=250, help="Draws per chain.")
 @click.option(
     "--noise",
-    type=click.Choice(["asymmetric", "symmetric"]),
+    type=click.Choice(list_choices()),
     default="asymmetric",
     help="Two rates of ones, inside and outside the components, or one error rate.",
 )

@@ -199,8 +199,7 @@ class TensOrMachine(FittedModel):
             check_room(tensor.shape, self.selection_.best, self.n_chains, self.n_draws)
             plan = replace(plan, target=replace(plan.target, n_components=self.selection_.best))
         threads = count_threads(self.n_jobs)
-        L = plan.target.n_components
-        checkpoints = None if folder is None else Checkpoints.of_run(folder, tensor.shape, L)
+        checkpoints = None if folder is None else Checkpoints.of_run(folder, tensor.shape, plan.target)
         with announcing_compilation(self.progress):
             warm_up(tensor, plan.target)
         forecast = partial(foretell, tensor, plan, self.n_chains, threads)

@@ -17,7 +17,7 @@ from tensorm.data.checks import (
 )
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_room
-from tensorm.sampler.noise import MODELS
+from tensorm.sampler.noise import MODELS, list_choices
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.sweep import FLIPS, Target
@@ -46,8 +46,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     else:
         L = check_count("n_components", given, 1, ", or 'auto'")
     n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
-    check_choice("noise", settings.noise, ("symmetric", "asymmetric"))
-    check_choice("noise_update", settings.noise_update, ("sample", "map"))
+    noise = check_choice("noise", settings.noise, list_choices())
+    check_choice("noise_update", settings.noise_update, list_choices(noise))
     check_choice("flips", settings.flips, tuple(FLIPS))
     check_choice("order", settings.order, ("random", "fixed"))
     check_observed(tensor)

@@ -72,14 +72,13 @@ def watching(n_chains: int, shown: bool, forecast: Forecast | None = None) -> It
             if now - shown_at[step.chain] < 0.1 and step.done != step.total:
                 return
             shown_at[step.chain] = now
-            noise = "/".join(f"{rate:.2f}" for rate in step.state.noise)
             progress.update(
                 bars[step.chain],
                 completed=step.done,
                 total=step.total,
                 phase=step.phase,
                 of=step.total or "?",
-                found=f"accuracy {step.confusion.accuracy:.3f}  noise {noise}",
+                found=f"accuracy {step.confusion.accuracy:.3f}  noise {step.state.noise}",
             )
 
         yield show

@@ -2,7 +2,7 @@
 
 There is one loop, and it sees no cell. It asks an object for the counts of an entry (``count``) and tells it
 when an entry has changed (``flip``); each way to store or to know cells has a NamedTuple with these methods.
-``weigh`` alone turns counts into log-odds: it is where the noise model enters the kernels.
+``weigh`` alone turns counts into log-odds, by the rule's weights: there the noise model enters the kernels.
 """
 
 from __future__ import annotations
@@ -21,13 +21,30 @@ CERTAIN = 37.0  # log-odds beyond which no uniform number of 53 bits can decide 
 ONE = np.uint64(1)
 
 
+class Weights(NamedTuple):
+    """What cells say about an entry where all ones weigh the same, and all zeros.
+
+    Another noise model brings another NamedTuple with these two methods; kernels compile ``log_ratio``.
+    """
+
+    gain: float  # log-odds for each one-cell explained
+    loss: float  # log-odds against, for each zero-cell covered
+
+    def log_ratio(self, component, pos, tot):
+        """Log-likelihood ratio of an entry, from its counts."""
+        return self.gain * pos - self.loss * (tot - pos)
+
+    def tempered(self, beta: float) -> Weights:
+        """Return weights that say so much less; a chain that is heated uses beta < 1."""
+        return Weights(beta * self.gain, beta * self.loss)
+
+
 class Rule(NamedTuple):
     """How an entry is decided once its counts are known."""
 
     order: Any  # components in the order of their turn
     kind: int  # GIBBS, METROPOLIS or GREEDY
-    gain: float  # log-odds for each one-cell explained
-    loss: float  # log-odds against, for each zero-cell covered
+    weights: Any  # of the noise model: what counts say
     prior: Any  # (N or 1, L or 1) log-odds of the entries; +-inf fixes an entry
 
 
@@ -41,17 +58,22 @@ def flip(cells, row, turn, component, stop):
     """Take note that an entry of the row has changed; return the turn to stop at, so far `stop`."""
 
 
+@partial(verb, inline="always")
+def log_ratio(weights, component, pos, tot):
+    """Log-likelihood ratio of an entry (eq. 4), from its counts."""
+
+
 @inlined
 def spread_prior(rule, n_rows, n_components):
     """The rule with a prior for every entry; a plain tuple will do."""
-    order, kind, gain, loss, prior = rule
-    return Rule(order, kind, gain, loss, np.broadcast_to(prior, (n_rows, n_components)))
+    order, kind, weights, prior = rule
+    return Rule(order, kind, weights, np.broadcast_to(prior, (n_rows, n_components)))
 
 
 @inlined
 def weigh(rule, n, component, pos, tot):
     """Log-odds of an entry (eq. 4) from its prior and its counts."""
-    return rule.prior[n, component] + (rule.gain * pos - rule.loss * (tot - pos))
+    return rule.prior[n, component] + log_ratio(rule.weights, component, pos, tot)
 
 
 @inlined

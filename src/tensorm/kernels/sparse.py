@@ -263,7 +263,7 @@ def leave_idle(rows, factor, workspace, listing, rule, stream):
     for component in rule.order:
         open_to[n_open] = component
         n_open += weigh(rule, 0, component, 0, totals[component]) > likely
-    idle, few = Idle(totals), Rule(open_to[:n_open], rule.kind, rule.gain, rule.loss, rule.prior)
+    idle, few = Idle(totals), Rule(open_to[:n_open], rule.kind, rule.weights, rule.prior)
     busy, n_busy, firsts, other_firsts = np.empty_like(rows), 0, listing.ones[0], listing.others[0]
     for n in rows:
         stays = firsts[n + 1] == firsts[n] and other_firsts[n + 1] == other_firsts[n] and is_empty(factor[n])

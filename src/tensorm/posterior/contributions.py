@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorm.model import Noise
+from tensorm.sampler.parameters import Parameters
 from tensorm.tensors.bits import pack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor, count_alone
@@ -52,13 +52,13 @@ class Contribution(NamedTuple):
     log_likelihood_lost: float
 
 
-def strongest_first(tensor: Tensor, factors: Factors, noise: Noise) -> list[int]:
+def strongest_first(tensor: Tensor, factors: Factors, noise: Parameters) -> list[int]:
     """Order the components by the drop in log-likelihood when each is removed."""
-    lost = noise.log_ratio(*count_alone(tensor, factors, factors.bits()[0]))
+    lost = noise.log_ratios(tensor, factors, factors.bits()[0])
     return [int(l) for l in np.argsort(-lost, kind="stable")]
 
 
-def contributions(tensor: Tensor, factors: Factors, noise: Noise) -> tuple[Contribution, ...]:
+def contributions(tensor: Tensor, factors: Factors, noise: Parameters) -> tuple[Contribution, ...]:
     """Return what each component contributes, in the order of the factors' columns."""
     members = factors.bits()[0]
     alone, errors = count_alone(tensor, factors, members)
@@ -67,7 +67,7 @@ def contributions(tensor: Tensor, factors: Factors, noise: Noise) -> tuple[Contr
         count_alone(tensor, _keep(factors, l), members[:, [l]], [l])[0][0]
         for l in range(factors.n_components)
     ]
-    drop, lost = (alone - errors) / tensor.n_observed, noise.log_ratio(alone, errors)
+    drop, lost = (alone - errors) / tensor.n_observed, noise.log_ratios(tensor, factors, members)
     columns = (explained + wrong, explained, np.array(added), alone, errors, drop, lost)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return tuple(Contribution(l, *row) for l, row in enumerate(rows))

@@ -99,15 +99,22 @@ class EntrySummary(NamedTuple):
 
 
 def assess(traces: Sequence[Trace]) -> tuple[Mixing, ...]:
-    """Return how well the chains have mixed in the noise rates and in the log-likelihood."""
+    """Return how well the chains have mixed in the noise parameters and in the log-likelihood."""
     length = min(len(trace) for trace in traces)
-    hit, false_alarm = np.stack([trace.noise[:length] for trace in traces]).transpose(2, 0, 1)
+    kind, found = traces[0].kind, []
+    for name in kind.AXES:
+        draws = np.stack([trace.noise_fields[name][:length] for trace in traces])
+        found.append(_measure_worst(kind.TITLES[name], draws.reshape(*draws.shape[:2], -1)))
     log_likelihood = np.stack([trace.log_likelihood[:length] for trace in traces])
-    return (
-        measure("rate of ones inside", hit),
-        measure("rate of ones outside", false_alarm),
-        measure("log-likelihood", log_likelihood),
-    )
+    return (*found, measure("log-likelihood", log_likelihood))
+
+
+def _measure_worst(name: str, draws: Floats) -> Mixing:
+    """Return how well chains have mixed in that of some quantities (chains, draws, n) that mixes worst."""
+    n = draws.shape[2]
+    spread = np.linspace(0, n - 1, min(n, MOST_ENTRIES)).astype(np.intp).tolist()
+    each = [measure(name if n == 1 else f"{name} {i}", draws[:, :, i]) for i in spread]
+    return max(each, key=lambda one: (one.state == "stuck", one.rhat or 0.0))
 
 
 def measure(name: str, draws: Floats) -> Mixing:

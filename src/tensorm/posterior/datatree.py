@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
+from tensorm.sampler.parameters import COMPONENT, INDEX
 from tensorm.sampler.state import Trace
 from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import MISSING, Tensor
@@ -28,7 +29,7 @@ STATS = {"lp": "log_posterior", "log_likelihood": "log_likelihood", "accuracy": 
 COPIES = 2  # ArviZ makes copies, so that arrays take twice their size
 
 # Names of dimensions and variables in any group, so that a mode has the same name whichever groups exist.
-TAKEN = {"chain", "draw", "component", "mode", "cell", "sample", "x", "hit", "false_alarm", "density"}
+TAKEN = {"chain", "draw", "component", "mode", "cell", "sample", "x", "density"}
 
 
 def to_datatree(
@@ -100,15 +101,21 @@ def _gather(posterior: Posterior, all_chains: bool) -> _Parts:
         )
     entries = len(chains) * n_draws * posterior.n_components * sum(posterior.shape)
     check_fits("The draws take", COPIES * entries, "use the packed draws in posterior_, or fit fewer")
-    return _Parts(posterior, chains, n_draws, left_out, name_dimensions(posterior.modes))
+    return _Parts(
+        posterior, chains, n_draws, left_out, name_dimensions(posterior.modes, posterior.chains[0].kind.AXES)
+    )
 
 
-def name_dimensions(modes: Sequence[str]) -> tuple[str, ...]:
-    """Return a name for each mode, like its own but different from all other names in the tree."""
+def name_dimensions(modes: Sequence[str], noise: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return a name for each mode, like its own but different from all other names in the tree.
+
+    Some of these are names of noise parameters, and begin those of parameters that a mode's indices have.
+    """
+    taken, parts = TAKEN.union(noise), ("factor", *noise)
     names: list[str] = []
     for k, mode in enumerate(modes):
         name = re.sub(r"[\s/]+", "_", mode.strip()) or f"mode_{k}"
-        if name in TAKEN or name in names or name.startswith("factor_"):
+        if name in taken or name in names or name.startswith(tuple(f"{part}_" for part in parts)):
             name = f"{name}_{k}"
         while name in names:
             name += "_"
@@ -117,13 +124,19 @@ def name_dimensions(modes: Sequence[str]) -> tuple[str, ...]:
 
 
 def _posterior(parts: _Parts) -> Variables:
-    """Return each mode's factor as int8, the rates, and the densities if they are learned."""
+    """Return each mode's factor as int8, the noise, and the densities if they are learned."""
     variables: Variables = {}
     for k, name in enumerate(parts.names):
         entries = _stack(parts, lambda trace, k=k: trace.bits(k, slice(parts.n_draws)).view(np.int8))
         variables[f"factor_{name}"] = ((*PER_DRAW, name, "component"), entries)
-    hit, false_alarm = np.moveaxis(_stack(parts, attrgetter("noise")), -1, 0)
-    variables |= {"hit": (PER_DRAW, hit), "false_alarm": (PER_DRAW, false_alarm)}
+    for field, axis in parts.posterior.chains[0].kind.AXES.items():
+        draws = _stack(parts, lambda trace, field=field: trace.noise_fields[field])
+        if axis != INDEX:
+            variables[field] = ((*PER_DRAW, axis) if axis == COMPONENT else PER_DRAW, draws)
+            continue
+        pieces = np.split(draws, np.cumsum(parts.posterior.shape)[:-1], axis=-1)
+        for name, piece in zip(parts.names, pieces, strict=True):
+            variables[f"{field}_{name}"] = ((*PER_DRAW, name), piece)
     density = _stack(parts, attrgetter("density"))
     if not np.isnan(density).any():
         variables["density"] = ((*PER_DRAW, "mode"), density)
@@ -159,7 +172,7 @@ def _log_likelihood(parts: _Parts, tensor: Tensor) -> xarray.Dataset:
     values = np.empty(shape)
     for trace, rows in zip(parts.chains.values(), values, strict=True):
         for draw, row in enumerate(rows):
-            rate = trace.noise_at(draw).cell_probability(trace.factors_at(draw).covers(indices))
+            rate = trace.noise_at(draw).predict(trace.factors_at(draw), indices)
             row[...] = np.log(np.where(ones, rate, 1 - rate))
     coordinates: dict[str, Any] = {"chain": list(parts.chains), "draw": np.arange(parts.n_draws)}
     for name, labels, index in zip(parts.names, parts.posterior.labels, indices, strict=True):

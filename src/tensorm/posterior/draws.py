@@ -19,6 +19,8 @@ from tensorm.posterior.align import align, factor_means, worse
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
 from tensorm.posterior.convergence import EntrySummary, summarise_entries
 from tensorm.posterior.predict import CellSummary, average_box, summarise_cells, unite_box, unite_cells
+from tensorm.sampler.noise import Rates
+from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.state import Trace
 from tensorm.tensors import read
 from tensorm.tensors.bits import Bits
@@ -27,6 +29,7 @@ from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import Tensor
 
 Floats = npt.NDArray[np.float64]
+CERTAIN = Rates(1.0, 0.0)  # the product itself, without noise
 METHODS = ("predictive", "mean", "map", "best")
 
 
@@ -61,10 +64,9 @@ class Posterior:
         aligned = align(traces)
         kept = tuple(not stuck for stuck in worse(aligned))
         best, draw = most_probable(list(compress(aligned, kept)))
-        noise = best.noise_at(draw)
-        order = strongest_first(tensor, best.factors_at(draw), noise)
-        found = contributions(tensor, best.reorder(order).factors_at(draw), noise)
-        chains = tuple(trace.reorder(order) for trace in aligned)
+        order = strongest_first(tensor, best.factors_at(draw), best.noise_at(draw))
+        best, chains = best.reorder(order), tuple(trace.reorder(order) for trace in aligned)
+        found = contributions(tensor, best.factors_at(draw), best.noise_at(draw))
         return cls(chains, tensor.shape, tensor.modes, tensor.labels, kept, found)
 
     def __repr__(self) -> str:
@@ -94,11 +96,12 @@ class Posterior:
         return [np.average(means, axis=0, weights=lengths) for means in zip(*chains, strict=True)]
 
     @cached_property
-    def noise(self) -> dict[str, float]:
-        """Posterior means: rates of ones inside and outside the components, share of cells explained."""
-        hit, false_alarm = np.concatenate([trace.noise for trace in self.traces]).mean(axis=0)
-        explained = np.concatenate([trace.accuracy for trace in self.traces]).mean()
-        return {"hit": float(hit), "false_alarm": float(false_alarm), "explained": float(explained)}
+    def noise(self) -> dict[str, Any]:
+        """Posterior means of the noise parameters by name, and the share of cells explained."""
+        trace, accuracy = self.traces[0], np.concatenate([trace.accuracy for trace in self.traces])
+        rows = np.concatenate([trace.noise for trace in self.traces]).mean(axis=0)
+        means = trace.kind.split(rows, trace.n_components, trace.shape)
+        return {**{name: mean.tolist() for name, mean in means.items()}, "explained": float(accuracy.mean())}
 
     @property
     def base_rate(self) -> float:
@@ -113,23 +116,29 @@ class Posterior:
         return [trace.bits(mode, slice(draw, draw + 1))[0] for mode in range(len(self.shape))]
 
     @cached_property
-    def _distinct(self) -> list[tuple[Trace, int, float]]:
-        """Draws with distinct factors, each with its share of all draws times the contrast of its rates."""
-        weights: dict[bytes, tuple[Trace, int, float]] = {}
+    def _distinct(self) -> list[tuple[Trace, int, Parameters, float]]:
+        """Draws with distinct factors, each with its noise and its share of all draws."""
+        alike: dict[bytes, tuple[Trace, list[int], list[Any]]] = {}
         for trace in self.traces:
-            for draw, (hit, false_alarm) in enumerate(trace.noise.tolist()):
+            for draw in range(len(trace)):
                 key = blake2b(b"".join(packed[draw].tobytes() for packed in trace.factors)).digest()
-                first, at, weight = weights.get(key, (trace, draw, 0.0))
-                weights[key] = first, at, weight + (hit - false_alarm) / self.n_draws
-        return list(weights.values())
+                _, draws, noises = alike.setdefault(key, (trace, [], []))
+                draws.append(draw)
+                noises.append(trace.noise_at(draw))
+        return [
+            (trace, draws[0], noise, weight / self.n_draws)
+            for trace, draws, noises in alike.values()
+            for noise, weight in trace.kind.merge(noises)
+        ]
 
-    def _weighted(self, method: str) -> tuple[Iterator[tuple[Factors, float]], float]:
-        """Return the draws that a method averages, their weights, and the value outside all components."""
+    def _weighted(self, method: str) -> Iterator[tuple[Factors, Parameters, float]]:
+        """Yield the draws that a method averages, with their noise and weights."""
         if method == "predictive":
-            draws = ((trace.factors_at(draw), weight) for trace, draw, weight in self._distinct)
-            return draws, self.noise["false_alarm"]
-        factors = [mean > 0.5 for mean in self.factors] if method == "map" else self.best_factors
-        return iter([(Factors.from_bits(factors), 1.0)]), 0.0
+            for trace, draw, noise, weight in self._distinct:
+                yield trace.factors_at(draw), noise, weight
+        else:
+            factors = [mean > 0.5 for mean in self.factors] if method == "map" else self.best_factors
+            yield Factors.from_bits(factors), CERTAIN, 1.0
 
     def check_tensor(self, X: Any, name: str = "X") -> Tensor:
         """Return X as a tensor, or raise unless it has the shape of the fit."""
@@ -143,13 +152,7 @@ class Posterior:
 
         Contributions are dropped: they refer to all cells.
         """
-        chains = tuple(
-            replace(
-                trace,
-                factors=tuple(part[:, index] for part, index in zip(trace.factors, indices, strict=True)),
-            )
-            for trace in self.chains
-        )
+        chains = tuple(trace.take(indices) for trace in self.chains)
         labels = tuple(
             None if names is None else names[index] for names, index in zip(self.labels, indices, strict=True)
         )
@@ -159,7 +162,7 @@ class Posterior:
     def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
         if check_choice("method", method, METHODS) == "mean":
             return unite_box(self.factors, where)
-        return average_box(*self._weighted(method), where, self.shape)
+        return average_box(self._weighted(method), where, self.shape)
 
     def predict_block(self, first: int, stop: int, method: str = "predictive") -> Floats:
         """Return P(x = 1) of the cells with first <= n < stop in mode 0, (stop - first, N_1, ..., N_K-1)."""
@@ -190,10 +193,9 @@ class Posterior:
         """Return P(x = 1) of some cells, given as K index arrays of one length."""
         if check_choice("method", method, METHODS) == "mean":
             return unite_cells(self.factors, indices)
-        draws, base = self._weighted(method)
-        total = np.full(len(indices[0]), base)
-        for factors, weight in draws:
-            total += weight * factors.covers(indices)
+        total = np.zeros(len(indices[0]))
+        for factors, noise, weight in self._weighted(method):
+            total += weight * noise.predict(factors, indices)
         return total
 
     def predict_all(self, method: str = "predictive") -> Floats:

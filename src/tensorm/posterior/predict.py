@@ -1,4 +1,4 @@
-"""Cells from factors: Boolean products added up over draws (eq. 7), and unions of probabilities.
+"""Cells from draws: probabilities averaged over draws (eq. 7), and unions of probable memberships.
 
 A *box* is given by the rows of each mode that it spans, a set of single cells by K index arrays. The
 posterior says which draws count and how much.
@@ -13,15 +13,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.kernels.predict import add_product
+from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.state import Trace
-from tensorm.tensors.bits import combine
 from tensorm.tensors.factors import Factors
 
 Floats = npt.NDArray[np.float64]
 Indices = Sequence[npt.NDArray[np.intp]]
-AT_ONCE = 2**21  # cells times draws held in memory at a time
-Weighted = Iterable[tuple[Factors, float]]  # draws, and what their product counts
+CELLS_TIMES_DRAWS = 2**21  # cells times draws held in memory at a time
+Weighted = Iterable[tuple[Factors, Parameters, float]]  # draws, and how much each counts
 
 
 class CellSummary(NamedTuple):
@@ -42,14 +41,12 @@ class CellSummary(NamedTuple):
     above: Floats
 
 
-def average_box(draws: Weighted, base: float, where: Sequence[slice], shape: Sequence[int]) -> Floats:
-    """Return ``base`` plus the weights of the draws whose product is 1, for every cell of a box."""
+def average_box(draws: Weighted, where: Sequence[slice], shape: Sequence[int]) -> Floats:
+    """Return P(x = 1) of every cell of a box, by the weights of the draws."""
     sizes = [len(range(*span.indices(size))) for span, size in zip(where, shape, strict=True)]
-    total = np.full((math.prod(sizes[:-1]), sizes[-1]), base)
-    for factors, weight in draws:
-        *rows, columns = (masks[span] for masks, span in zip(factors, where, strict=True))
-        add_product(total, combine(rows, factors.n_components), columns, weight)
-    return total.reshape(sizes)
+    total = np.zeros((math.prod(sizes[:-1]), sizes[-1]))
+    base = sum(noise.add_box(total, factors, where, weight) for factors, noise, weight in draws)
+    return (total + base).reshape(sizes)
 
 
 def unite_box(means: Sequence[Floats], where: Sequence[slice]) -> Floats:
@@ -74,13 +71,11 @@ def unite_cells(means: Sequence[Floats], indices: Indices) -> Floats:
 
 def summarise_cells(traces: Sequence[Trace], indices: Indices, threshold: float) -> CellSummary:
     """Return how certain the probabilities of cells are, given as K index arrays."""
-    noise = np.concatenate([trace.noise for trace in traces])
-    hit, false_alarm = noise[:, :1], noise[:, 1:]
     found = np.empty((3, len(indices[0])))
-    step = max(1, AT_ONCE // len(noise))
+    step = max(1, CELLS_TIMES_DRAWS // sum(map(len, traces)))
     for first in range(0, found.shape[1], step):
         some = [index[first : first + step] for index in indices]
-        draws = (trace.factors_at(draw) for trace in traces for draw in range(len(trace)))
-        p = np.where([masks.covers(some) for masks in draws], hit, false_alarm)
+        draws = [(trace, draw) for trace in traces for draw in range(len(trace))]
+        p = np.array([trace.noise_at(draw).predict(trace.factors_at(draw), some) for trace, draw in draws])
         found[:, first : first + step] = p.mean(axis=0), p.std(axis=0), (p > threshold).mean(axis=0)
     return CellSummary(*found)

@@ -23,7 +23,7 @@ Bits = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 SCORED = 2**22  # observed cells to score in a large relational tensor
-AT_ONCE = 2**22  # listed cells predicted at a time
+CELLS_AT_ONCE = 2**22  # listed cells predicted at a time
 
 
 class Scores(NamedTuple):
@@ -196,8 +196,8 @@ def predict_observed(
     """Yield values and probabilities of observed cells, or of those in the mask, block by block."""
     if mask is None and tensor.lists_observed:
         for value, keys in zip((True, False), tensor.listed_keys(), strict=True):
-            for start in range(0, len(keys), AT_ONCE):
-                some = keys[start : start + AT_ONCE]
+            for start in range(0, len(keys), CELLS_AT_ONCE):
+                some = keys[start : start + CELLS_AT_ONCE]
                 yield np.full(len(some), value), posterior.predict_cells(np.unravel_index(some, tensor.shape))
         return
     for where, ones, observed in tensor.blocks():

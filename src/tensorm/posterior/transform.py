@@ -38,7 +38,7 @@ def transform_slices(tensor: Tensor, posterior: Posterior, target: Target) -> np
         prior = _prior(target, tuple(trace.density[draw]))
         for update in range(UPDATES):
             stream = target.stream(0, number * UPDATES + update, PLACE)._replace(by_row=0)
-            rule = Rule(np.arange(L), GIBBS, *weights, prior)
+            rule = Rule(np.arange(L), GIBBS, weights, prior)
             factors = factors.replace(0, tensor.update_factor(0, factors, rule, stream))
         entries = factors[0]
         total += unpack(entries, L)

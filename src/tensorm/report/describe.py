@@ -157,13 +157,13 @@ def describe_components(posterior: Posterior, groups: Groups | None = None) -> l
 
 
 def describe_noise(posterior: Posterior) -> str:
-    """Return sentences on the rates of ones inside and outside the components and on the accuracy."""
+    """Return sentences on the noise and on the accuracy."""
     if not active(posterior.factors).any():
         ones = _percent(posterior.base_rate)
         return f"No component has members in every mode; {ones} of the observed cells are 1."
-    hit, false_alarm, explained = map(_percent, posterior.noise.values())
+    noise, explained = posterior.noise, _percent(posterior.noise["explained"])
     return (
-        f"Inside the components {hit} of the cells are 1, outside {false_alarm}. "
+        f"{posterior.chains[0].kind.describe(noise, _percent)} "
         f"The components predict {explained} of the observed cells correctly."
     )
 

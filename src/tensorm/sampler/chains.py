@@ -18,10 +18,11 @@ from tensorm.model import Confusion
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.state import State, Trace
-from tensorm.sampler.sweep import Target, log_posterior, sweep
+from tensorm.sampler.sweep import Target, log_likelihood, log_posterior, sweep
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
+COLUMNS = ("noise", "density", "confusion", "log_likelihood", "log_posterior")  # of a trace
 NEVER = 1e-22  # density at which an entry is 0 without a random number
 T = TypeVar("T")
 Memo = Callable[[str, Callable[[], Any]], Any]  # (name, make) -> what was made, now or earlier; keeps no None
@@ -94,29 +95,26 @@ class Recorder:
 
     def __init__(self, target: Target, draws: Trace | None = None) -> None:
         self._target = target
-        self.draws: list[Any] = []  # factors, noise, density and confusion of each
+        self.draws: list[Any] = []  # of each its factors, and the other columns of a trace
         if draws is not None:
-            factors = zip(*draws.factors, strict=True)
-            self.draws = list(zip(factors, draws.noise, draws.density, draws.confusion, strict=True))
+            columns = (getattr(draws, name) for name in COLUMNS)
+            self.draws = list(zip(zip(*draws.factors, strict=True), *columns, strict=True))
 
-    def record(self, state: State, confusion: Confusion) -> None:
+    def record(self, state: State, confusion: Confusion, log_likelihood: float) -> None:
         """Keep a draw."""
         n_bytes = -(-self._target.n_components // 8)  # the others hold no component
         packed = (masks.astype("<u8", copy=False).view(np.uint8) for masks in state.factors)
         factors = tuple(masks[:, :n_bytes].copy() for masks in packed)
-        self.draws.append((factors, state.noise, state.density, confusion))
+        value = log_posterior(self._target, state, log_likelihood)
+        self.draws.append((factors, state.noise.row(), state.density, confusion, log_likelihood, value))
 
     def trace(self, burn_in: int, settled: bool = True) -> Trace:
         """Return the draws kept so far."""
-        factors, noise, density, confusion = zip(*self.draws, strict=True)
-        stacked = tuple(np.stack(draws) for draws in zip(*factors, strict=True))
-        counts = np.array(confusion, np.int64)
+        factors, *columns = zip(*self.draws, strict=True)
         return Trace(
-            factors=stacked,
-            noise=np.array(noise),
-            density=np.array(density),
-            confusion=counts,
-            log_posterior=log_posterior(self._target, stacked, counts),
+            factors=tuple(np.stack(draws) for draws in zip(*factors, strict=True)),
+            **{name: np.array(column) for name, column in zip(COLUMNS, columns, strict=True)},
+            kind=self._target.noise.parameters,
             n_components=self._target.n_components,
             burn_in=burn_in,
             settled=settled,
@@ -152,13 +150,16 @@ def run_chain(
     last = checkpoints.read(number) if checkpoints else None
     recorder = Recorder(plan.target, last.draws if last else None)
 
+    def record(state: State, confusion: Confusion) -> None:
+        recorder.record(state, confusion, log_likelihood(tensor, plan.target, state, confusion))
+
     def snapshot(at: Snapshot) -> Snapshot:
         return at._replace(draws=recorder.trace(*at.burnt) if at.burnt and recorder.draws else None)
 
     for step in sample(tensor, plan, number, last, watch, stop):
         last = step.snapshot
         if step.phase == DRAWS:
-            recorder.record(step.state, step.confusion)
+            record(step.state, step.confusion)
         if checkpoints and checkpoints.due(number):
             checkpoints.write(number, snapshot(last))
     if last is None or not last.state.sweep:
@@ -166,7 +167,7 @@ def run_chain(
     if checkpoints:
         checkpoints.write(number, snapshot(last))
     if not recorder.draws:
-        recorder.record(*sweep(tensor, last.state, plan.target, number))
+        record(*sweep(tensor, last.state, plan.target, number))
     return recorder.trace(*(last.burnt or (last.state.sweep, False)))
 
 
@@ -199,7 +200,7 @@ def warm_up(tensor: Tensor, target: Target) -> None:
     """Compile what the sampler calls, on factors that are empty and stay so, which takes no time."""
     target, K = replace(target, prior=LearnedPrior()), len(tensor.shape)
     empty = Factors.empty(tensor.shape, target.n_components)
-    state = State(empty, target.noise.start(), (NEVER,) * K, 0)
+    state = State(empty, target.noise.start(tensor.shape, target.n_components), (NEVER,) * K, 0)
     for mode in range(K):
         tensor.counts(mode, empty)
     sweep(tensor, state, target, chain=0)

@@ -1,120 +1,179 @@
-"""The noise models: how the rates of ones inside and outside the components are drawn, given the factors.
+"""The noise models of today: how the rates of ones inside and outside the components are drawn.
 
 The rates keep a small distance, CONTRAST, so that a component always means more ones: with equal rates the
 data say nothing about the factors, and Metropolised flips would alternate for ever.
 
-A noise model is two objects. The *model* (here) has the prior: where chains ``start``, how parameters are
-drawn (``update``) or fitted (``estimate``), and the likelihood with the parameters integrated out
-(``log_marginal``). Its *parameters* (``model.Noise``) are a flat tuple of numbers, one row for each draw in
-traces and files, and answer for the cells: the ``weights`` of ones and zeros in an entry's log-odds, the
-``log_ratio`` of cells that become covered, the ``log_likelihood``, the ``cell_probability``, and the
-``purity`` that the search starts with. A new model of two rates brings a class here, and its place in
-NoiseModel and MODELS. A model with other parameters also has to say how its rows in traces and files are
-read (``Trace.noise_at``, storage/chain.py) and how predictions follow from them (posterior/predict.py).
-Kernels assume that a cell covered twice is as probable as one covered once: rates for each component need
-counts of another kind as well (``weigh`` in kernels/decisions.py).
+parameters.py says what a noise model is and how to add one; MODELS is the list of all of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, xlog1py, xlogy
 
+from tensorm.kernels.decisions import Weights
+from tensorm.kernels.philox import uniforms
+from tensorm.kernels.predict import add_product
 from tensorm.model import Confusion, Noise
-
-Floats = npt.NDArray[np.float64]
-Counts = int | npt.NDArray[np.int64]
+from tensorm.sampler.parameters import ONCE, Counts, Floats, NoiseModel, Parameters
+from tensorm.tensors.bits import Bits, combine
+from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Stream, Tensor, count_alone
 
 CONTRAST = 0.1  # least difference of the rates' log-odds
 EDGE = 1e-15  # rates stay this far from 0 and 1
-START = Noise.symmetric(1 / (1 + math.exp(-0.5)))  # the paper starts at lambda = 0.5
 
 
-class Symmetric(NamedTuple):
-    """One rate sigma(lambda) at which cells equal the product, under a truncated Beta(a, b) prior."""
+class Rates(Noise, Parameters):
+    """A rate of ones where the product is 1, and one where it is 0."""
+
+    AXES: ClassVar = {"hit": ONCE, "false_alarm": ONCE}
+    TITLES: ClassVar = {"hit": "rate of ones inside", "false_alarm": "rate of ones outside"}
+
+    def __str__(self) -> str:
+        return f"{self.hit:.2f}/{self.false_alarm:.2f}"
+
+    @property
+    def weights(self) -> Weights:
+        return Weights(*super().weights)
+
+    def log_ratios(
+        self, tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
+    ) -> Floats:
+        return np.asarray(self.log_ratio(*count_alone(tensor, factors, members, components)))
+
+    def predict(self, factors: Factors, cells: Sequence[npt.NDArray[np.intp]]) -> Floats:
+        return self.cell_probability(factors.covers(cells))
+
+    def add_box(self, total: Floats, factors: Factors, where: Sequence[slice], weight: float) -> float:
+        *rows, columns = (masks[span] for masks, span in zip(factors, where, strict=True))
+        add_product(
+            total, combine(rows, factors.n_components), columns, weight * (self.hit - self.false_alarm)
+        )
+        return weight * self.false_alarm
+
+    @classmethod
+    def merge(cls, draws: Sequence[Rates]) -> list[tuple[Rates, float]]:
+        return [
+            (cls(*np.mean(draws, axis=0).tolist()), float(len(draws)))
+        ]  # probabilities are linear in rates
+
+    @classmethod
+    def find_fault(cls, fields: Mapping[str, Floats]) -> str | None:
+        hit, false_alarm = fields["hit"], fields["false_alarm"]
+        ordered = np.all((false_alarm > 0) & (false_alarm < hit) & (hit < 1))
+        return None if ordered else "rates that are not ordered numbers between 0 and 1"
+
+    @classmethod
+    def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
+        inside, outside = percent(means["hit"]), percent(means["false_alarm"])
+        return f"Inside the components {inside} of the cells are 1, outside {outside}."
+
+
+PAPERS_RATES = Rates.symmetric(1 / (1 + math.exp(-0.5)))  # the paper starts at lambda = 0.5
+
+
+@dataclass(frozen=True)
+class TwoRates(NoiseModel):
+    """What models of two rates share: rates start as in the paper, and four counts are all they need."""
 
     a: float = 1.0
     b: float = 1.0
+    parameters: ClassVar[type[Parameters]] = Rates
 
-    def start(self) -> Noise:
-        """Return the rates that the paper starts with."""
-        return START
+    def start(self, shape: Sequence[int], n_components: int) -> Rates:
+        return PAPERS_RATES
 
-    def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
+    def update(self, statistics: Confusion, parameters: Rates, stream: Stream) -> Rates:
+        return self.draw(statistics, parameters, uniforms(stream, 0, 2))
+
+    def draw(self, confusion: Confusion, noise: Rates, u: Floats) -> Rates:
+        """Draw the rates by two uniform numbers."""
+        raise NotImplementedError
+
+
+class Symmetric(TwoRates):
+    """One rate sigma(lambda) at which cells equal the product, under a truncated Beta(a, b) prior."""
+
+    def draw(self, confusion: Confusion, noise: Rates, u: Floats) -> Rates:
         """Draw the rate from its conditional, by the first of two uniform numbers: a Gibbs step."""
         wrong = confusion.observed - confusion.correct
         low = _shift(0.5, CONTRAST / 2)
-        sigma = truncated_beta(self.a + confusion.correct, self.b + wrong, low, 1.0, uniforms[0])
-        return Noise.symmetric(sigma)
+        return Rates.symmetric(truncated_beta(self.a + confusion.correct, self.b + wrong, low, 1.0, u[0]))
 
-    def estimate(self, confusion: Confusion) -> Noise:
+    def estimate(self, statistics: Confusion) -> Rates:
         """Return the share of cells explained, smoothed by the prior (eq. 6)."""
-        sigma = (self.a + confusion.correct) / (self.a + self.b + confusion.observed)
-        return Noise.symmetric(max(sigma, _shift(0.5, CONTRAST / 2)))
+        sigma = (self.a + statistics.correct) / (self.a + self.b + statistics.observed)
+        return Rates.symmetric(max(sigma, _shift(0.5, CONTRAST / 2)))
+
+    def log_prior(self, parameters: Noise) -> Any:
+        return xlogy(self.a - 1, parameters.hit) + xlog1py(self.b - 1, -parameters.hit)
 
     def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
-        """Return the log-likelihood of such counts with the rate integrated out; arrays broadcast."""
         return betaln(self.a + tp + tn, self.b + fp + fn)
 
 
 class SymmetricPlugIn(Symmetric):
     """The paper's update of the one rate (eq. 6): quick, but not a Gibbs step, so never exact."""
 
-    def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
+    def draw(self, confusion: Confusion, noise: Rates, u: Floats) -> Rates:
         """Set the rate to its estimate."""
         return self.estimate(confusion)
 
 
-class Asymmetric(NamedTuple):
+class Asymmetric(TwoRates):
     """Two rates of ones, where the product is 1 and where it is 0, under ordered Beta(a, b) priors."""
 
-    a: float = 1.0
-    b: float = 1.0
-
-    def start(self) -> Noise:
-        """Return the rates that the paper starts with."""
-        return START
-
-    def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
+    def draw(self, confusion: Confusion, noise: Rates, u: Floats) -> Rates:
         """Draw each rate from its conditional given the other: two Gibbs steps."""
         tp, fp, fn, tn = confusion
         low = _shift(noise.false_alarm, CONTRAST)
-        hit = truncated_beta(self.a + tp, self.b + fp, low, 1.0, uniforms[0])
+        hit = truncated_beta(self.a + tp, self.b + fp, low, 1.0, u[0])
         high = _shift(hit, -CONTRAST)
-        return Noise(hit, truncated_beta(self.a + fn, self.b + tn, 0.0, high, uniforms[1]))
+        return Rates(hit, truncated_beta(self.a + fn, self.b + tn, 0.0, high, u[1]))
 
-    def estimate(self, confusion: Confusion) -> Noise:
+    def estimate(self, statistics: Confusion) -> Rates:
         """Return the shares of ones, smoothed by the prior and kept in order."""
-        tp, fp, fn, tn = confusion
+        tp, fp, fn, tn = statistics
         false_alarm = min((self.a + fn) / (self.a + self.b + fn + tn), 1 - 2 * EDGE)
         hit = (self.a + tp) / (self.a + self.b + tp + fp)
-        return Noise(min(max(hit, _shift(false_alarm, CONTRAST)), 1 - EDGE), false_alarm)
+        return Rates(min(max(hit, _shift(false_alarm, CONTRAST)), 1 - EDGE), false_alarm)
+
+    def log_prior(self, parameters: Noise) -> Any:
+        return sum(xlogy(self.a - 1, rate) + xlog1py(self.b - 1, -rate) for rate in parameters)
 
     def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
-        """Return the log-likelihood of such counts with both rates integrated out."""
         return betaln(self.a + tp, self.b + fp) + betaln(self.a + fn, self.b + tn)
 
 
 class AsymmetricPlugIn(Asymmetric):
     """The plug-in of eq. 6 for two rates; like it, not a Gibbs step."""
 
-    def update(self, confusion: Confusion, noise: Noise, uniforms: Floats) -> Noise:
+    def draw(self, confusion: Confusion, noise: Rates, u: Floats) -> Rates:
         """Set both rates to their estimates."""
         return self.estimate(confusion)
 
 
-NoiseModel = Symmetric | Asymmetric
-MODELS: dict[tuple[str, str], Callable[[float, float], NoiseModel]] = {  # made with (a, b)
+# By the settings ``noise`` and ``noise_update``; made with ``noise_prior``, (a, b) of a Beta.
+MODELS: dict[tuple[str, str], type[Any]] = {
     ("symmetric", "sample"): Symmetric,
     ("symmetric", "map"): SymmetricPlugIn,
     ("asymmetric", "sample"): Asymmetric,
     ("asymmetric", "map"): AsymmetricPlugIn,
 }
+
+
+def list_choices(noise: str | None = None) -> list[str]:
+    """Return what the setting ``noise`` may be, or with one of these what ``noise_update`` may be."""
+    if noise is None:
+        return list(dict.fromkeys(name for name, _ in MODELS))
+    return [update for name, update in MODELS if name == noise]
 
 
 def truncated_beta(a: float, b: float, low: float, high: float, u: float) -> float:

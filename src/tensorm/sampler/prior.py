@@ -1,8 +1,9 @@
 """Priors of the factor entries: fixed probabilities, or one density per mode that is learned.
 
 Both say the log-odds of entries (``log_odds``), draw new densities given the factors and a uniform number per
-mode (``update``), and know the probability of a factor with densities integrated out (``log_marginal``),
-which entries are fixed (``allow``), and what applies to a part of the tensor (``at``).
+mode (``update``), and know the probability of a factor with densities integrated out (``log_probability``;
+for searches ``log_marginal``), which entries are fixed (``allow``), and what applies to a part of the tensor
+(``at``).
 """
 
 from __future__ import annotations
@@ -43,8 +44,17 @@ class FixedPrior(NamedTuple):
         """Return no densities: there are none to learn."""
         return (math.nan,) * len(factors)
 
+    def log_probability(self, mode: int, bits: Bits) -> float:
+        """Return the log probability of a factor (N, L); entries that the prior fixes add nothing."""
+        table = np.broadcast_to(self.tables[mode], bits.shape)
+        free = np.isfinite(table)
+        return float(-np.logaddexp(0.0, np.where(bits, -table, table)[free]).sum())
+
     def log_marginal(self, mode: int, ones: Counts, entries: Counts) -> Floats:
-        """Return the log probability of one set of so many ones, with the mean of the mode's log-odds."""
+        """Return the log probability of one set of so many ones, with the mean of the mode's log-odds.
+
+        Exact only where all entries have the same prior: searches compare components by it.
+        """
         table = self.tables[mode]
         free = table[np.isfinite(table)]
         if not free.size:
@@ -81,6 +91,10 @@ class LearnedPrior(NamedTuple):
         entries = np.array([len(masks) * factors.n_components for masks in factors])
         draws = betaincinv(self.a + ones, self.b + entries - ones, uniforms)
         return tuple(min(max(draw, EDGE), 1 - EDGE) for draw in draws.tolist())
+
+    def log_probability(self, mode: int, bits: Bits) -> float:
+        """Return the log probability of a factor (N, L), with the density integrated out."""
+        return float(self.log_marginal(mode, int(np.count_nonzero(bits)), bits.size))
 
     def log_marginal(self, mode: int, ones: Counts, entries: Counts) -> Floats:
         """Return the log probability of one set of so many ones, with the density integrated out."""

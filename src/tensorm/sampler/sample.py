@@ -4,7 +4,7 @@
 caller owns the loop: it collects draws, shows progress, keeps checkpoints, and stops where it likes. A step's
 snapshot is all that the chain needs to continue from there, with the same random numbers.
 
-Chains that start from the data (seeding.py) are repaired every STEP sweeps of burn-in until PATIENCE repairs
+Chains that start from the data (seeding.py) are repaired every STEP sweeps of burn-in until REPAIRS_IN_VAIN
 in a row found nothing better. "auto" burn-in ends once that is so and the log-likelihood has stopped rising:
 the mean of the last WINDOW sweeps exceeds that of the WINDOW before by no more than half the spread of the
 last window, so that what is left of the rise is smaller than the chain's own fluctuations.
@@ -23,14 +23,14 @@ from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.region import coin_density
 from tensorm.sampler.search.seeding import begin, repair
 from tensorm.sampler.state import State, Trace
-from tensorm.sampler.sweep import Target, random_factors, start, sweep
+from tensorm.sampler.sweep import Target, log_likelihood, random_factors, start, sweep
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 BURN_IN, DRAWS = "burn-in", "draws"  # the phases of a chain
-WINDOW, STEP, MOST = 25, 5, 2000  # sweeps; MOST is where "auto" gives up
-PATIENCE, MOST_REPAIRS = 4, 40  # repairs in vain, and repairs at all (occam.py has its own patience)
+WINDOW, STEP, LONGEST_BURN_IN = 25, 5, 2000  # sweeps; LONGEST_BURN_IN is where "auto" gives up
+REPAIRS_IN_VAIN, MOST_REPAIRS = 4, 40  # after which repairs end
 
 
 class Memory(NamedTuple):
@@ -53,7 +53,7 @@ class BurnIn:
     init : "data", "random" or Boolean arrays (N_k, L)
         Where the chain starts. Only chains that start from the data are repaired.
     length : int or None
-        Sweeps to make; None: until the rule above holds, at most MOST.
+        Sweeps to make; None: until the rule above holds, at most LONGEST_BURN_IN.
     memory : Memory
         What it remembers so far.
     """
@@ -80,12 +80,12 @@ class BurnIn:
         if self.length is not None:
             return (state.sweep, True) if state.sweep >= self.length else None
         settled = not self._repairing and steady(self.memory.history, self.memory.sweeps)
-        return (state.sweep, settled) if settled or state.sweep >= MOST else None
+        return (state.sweep, settled) if settled or state.sweep >= LONGEST_BURN_IN else None
 
     def after(self, state: State, confusion: Confusion) -> State:
         """Take note of a sweep, and repair the chain where that is due."""
         history, sweeps, repairs, in_vain = self.memory
-        history = (*history[-2 * WINDOW + 1 :], float(state.noise.log_likelihood(confusion)))
+        history = (*history[-2 * WINDOW + 1 :], log_likelihood(self.tensor, self.target, state, confusion))
         self.memory = Memory(history, sweeps + 1, repairs, in_vain)
         last = self.length is not None and state.sweep + STEP > self.length
         if not self._repairing or state.sweep % STEP or last:
@@ -101,7 +101,7 @@ class BurnIn:
     @property
     def _repairing(self) -> bool:
         from_data = isinstance(self.init, str) and self.init == "data"
-        return from_data and self.memory.in_vain < PATIENCE and self.memory.repairs < MOST_REPAIRS
+        return from_data and self.memory.in_vain < REPAIRS_IN_VAIN and self.memory.repairs < MOST_REPAIRS
 
     def _rng(self, sweep: int) -> np.random.Generator:
         key = np.array([self.target.seed, self.chain], np.uint64)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.model import Confusion, Noise
+from tensorm.sampler.parameters import COMPONENT, INDEX, Floats, Parameters
 from tensorm.tensors.bits import Bits, words_for
 from tensorm.tensors.factors import Factors
 
-Floats = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
 
 # Purposes of random streams other than the update of a factor, whose purpose is its mode (protocol.Stream).
@@ -24,7 +23,7 @@ class State(NamedTuple):
     """All that the next sweep needs."""
 
     factors: Factors
-    noise: Noise
+    noise: Any  # Parameters of the noise model
     density: tuple[float, ...]  # of each mode's factor; used where the prior is learned
     sweep: int  # sweeps made so far
 
@@ -37,15 +36,20 @@ class Trace:
     ----------
     factors : tuple of ndarray of uint8, shape (S, N_k, ceil(L / 8))
         For each mode the draws; bit l of a row, little end first, is its entry of component l.
-    noise : ndarray (S, 2)
-        Rate of ones where the product is 1, and where it is 0.
+    noise : ndarray (S, P)
+        Parameters of the noise model as rows: for two rates that of ones where the product is 1, and where it
+        is 0.
+    kind : type
+        The class of these parameters.
     density : ndarray (S, K)
         Density of each mode's factor under a learned prior.
     confusion : ndarray of int (S, 4)
         Observed cells by the value of the product and their own: tp, fp, fn, tn.
+    log_likelihood : ndarray (S,)
+        Log probability of the observed cells given factors and noise.
     log_posterior : ndarray (S,)
-        Log posterior of the factors, noise rates and densities integrated out, up to a constant that all
-        chains of a fit share.
+        Log posterior density of factors and noise, learned densities integrated out, up to a constant that
+        all chains of a fit share (``sweep.log_posterior``).
     n_components : int
     burn_in : int
         Sweeps before the first draw.
@@ -55,8 +59,10 @@ class Trace:
 
     factors: tuple[Bytes, ...]
     noise: Floats
+    kind: type[Parameters]
     density: Floats
     confusion: npt.NDArray[np.int64]
+    log_likelihood: Floats
     log_posterior: Floats
     n_components: int
     burn_in: int
@@ -71,9 +77,14 @@ class Trace:
         return self.confusion[:, [0, 3]].sum(axis=1) / self.confusion.sum(axis=1)
 
     @property
-    def log_likelihood(self) -> Floats:
-        """Log probability of the observed cells given factors and noise, (S,)."""
-        return np.asarray(Noise(*self.noise.T).log_likelihood(Confusion(*self.confusion.T)))
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the modes."""
+        return tuple(packed.shape[1] for packed in self.factors)
+
+    @property
+    def noise_fields(self) -> dict[str, Floats]:
+        """The noise parameters by name, (S,) or (S, n)."""
+        return self.kind.split(self.noise, self.n_components, self.shape)
 
     def factors_at(self, draw: int) -> Factors:
         """Return the factors of one draw."""
@@ -84,9 +95,9 @@ class Trace:
             masks.append(room.view("<u8").astype(np.uint64, copy=False))
         return Factors(tuple(masks), self.n_components)
 
-    def noise_at(self, draw: int) -> Noise:
-        """Return the noise of one draw."""
-        return Noise(*self.noise[draw].tolist())
+    def noise_at(self, draw: int) -> Any:
+        """Return the noise parameters of one draw."""
+        return self.kind.from_row(self.noise[draw], self.n_components, self.shape)
 
     def bits(self, mode: int, draws: slice = slice(None)) -> Bits:
         """Return the draws of a mode's factor as a Boolean array (S, N_k, L)."""
@@ -100,4 +111,13 @@ class Trace:
             np.packbits(self.bits(mode)[..., list(order)], axis=-1, bitorder="little")
             for mode in range(len(self.factors))
         )
-        return replace(self, factors=factors, n_components=len(order))
+        noise = self.kind.choose(self.noise, self.shape, self.n_components, {COMPONENT: order})
+        return replace(self, factors=factors, noise=noise, n_components=len(order))
+
+    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Trace:
+        """Return the draws of some indices along each mode."""
+        factors = tuple(part[:, index] for part, index in zip(self.factors, indices, strict=True))
+        first = np.cumsum([0, *self.shape[:-1]])
+        rows = np.concatenate([index + start for index, start in zip(indices, first, strict=True)])
+        noise = self.kind.choose(self.noise, self.shape, self.n_components, {INDEX: rows})
+        return replace(self, factors=factors, noise=noise)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tensorm.kernels.philox import uniforms
 from tensorm.model import Confusion
-from tensorm.sampler.noise import NoiseModel
+from tensorm.sampler.parameters import Floats, NoiseModel
 from tensorm.sampler.prior import FactorPrior
 from tensorm.sampler.state import NOISE, ORDER, START, State
 from tensorm.tensors.bits import Bits
@@ -58,39 +58,39 @@ class Target:
 
     def log_prior(
         self, mode: int, ones: int | npt.NDArray[np.int64], entries: int | npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.float64]:
-        """Return the log probability of so many ones among a mode's entries, a shared factor's only once."""
+    ) -> Floats:
+        """Return the log probability of so many ones among a mode's entries, for searches (prior.py).
+
+        A shared factor counts only once.
+        """
         if self.tied and mode == self.tied[1]:
             return np.zeros(np.broadcast_shapes(np.shape(ones), np.shape(entries)))
         return self.prior.log_marginal(mode, ones, entries)
 
 
-def log_posterior(
-    target: Target, factors: Sequence[npt.NDArray[np.unsignedinteger]], confusion: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
-    """Return the log posterior of factors, noise rates and densities integrated out, up to a constant.
+def log_likelihood(tensor: Tensor, target: Target, state: State, confusion: Confusion) -> float:
+    """Return the log probability of the observed cells, given a state and their confusion."""
+    statistics = target.noise.statistics(tensor, state.factors, confusion)
+    return float(state.noise.log_likelihood(statistics))
 
-    Components that are empty in some mode explain nothing, and their other entries are free: they are left
-    out, as if there were fewer components.
 
-    Parameters
-    ----------
-    factors : arrays (S, N_k, M)
-        S draws of each mode's factor, as masks or the bytes of them.
-    confusion : array (S, 4)
+def log_posterior(target: Target, state: State, log_likelihood: float) -> float:
+    """Return the log posterior density of a state's factors and noise, up to a constant for all states.
+
+    Learned densities are integrated out; noise parameters are not. A plug-in, which draws no noise, gets the
+    density at its estimate: it ranks states, but their frequencies in a chain do not follow it.
     """
-    present = np.bitwise_and.reduce([np.bitwise_or.reduce(masks, axis=1) for masks in factors])
-    active = np.bitwise_count(present).sum(axis=1, dtype=np.int64)
-    value = target.noise.log_marginal(*confusion.T)
-    for mode, masks in enumerate(factors):
-        ones = np.bitwise_count(masks & present[:, None]).sum(axis=(1, 2), dtype=np.int64)
-        value = value + target.log_prior(mode, ones, masks.shape[1] * active)
+    value = log_likelihood + float(target.noise.log_prior(state.noise))
+    for mode, bits in enumerate(state.factors.bits()):
+        if not (target.tied and mode == target.tied[1]):  # a shared factor counts once
+            value += target.prior.log_probability(mode, bits)
     return value
 
 
 def start(target: Target, factors: Sequence[Bits], density: float = 0.5) -> State:
     """Return the state that a chain with these factors begins with."""
-    return State(Factors.from_bits(factors), target.noise.start(), (density,) * len(factors), 0)
+    noise = target.noise.start([len(bits) for bits in factors], target.n_components)
+    return State(Factors.from_bits(factors), noise, (density,) * len(factors), 0)
 
 
 def random_factors(tensor: Tensor, target: Target, chain: int, density: float = 0.5) -> list[Bits]:
@@ -112,13 +112,14 @@ def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[Sta
     if target.n_components:
         order, weights = target.order(chain, state.sweep), state.noise.weights
         for mode in range(len(factors)):
-            rule = Rule(order, target.flips, *weights, target.prior.log_odds(mode, state.density))
+            rule = Rule(order, target.flips, weights, target.prior.log_odds(mode, state.density))
             stream = target.stream(chain, state.sweep, mode)
             factors = factors.replace(mode, tensor.update_factor(mode, factors, rule, stream))
         confusion = tensor.confusion(factors)
     else:  # kernels need a component
         confusion = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)
-    u = uniforms(target.stream(chain, state.sweep, NOISE), 0, 2 + len(factors))
-    noise = target.noise.update(confusion, state.noise, u)
-    density = target.prior.update(factors, u[2:])
+    stream = target.stream(chain, state.sweep, NOISE)
+    statistics = target.noise.statistics(tensor, factors, confusion)
+    noise = target.noise.update(statistics, state.noise, stream)
+    density = target.prior.update(factors, uniforms(stream, 0, 2 + len(factors))[2:])
     return State(factors, noise, density, state.sweep + 1), confusion

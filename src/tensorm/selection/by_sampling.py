@@ -2,7 +2,7 @@
 
 Both start with more components than are needed (occam.py); the posterior then lets components come and go
 (counting.py). Without candidates, the number to start with is doubled until a quarter of it is left over, or
-MOST are reached. Ctrl-C leaves a choice that rests on what the chains had found by then.
+LARGEST_NUMBER are reached. Ctrl-C leaves a choice that rests on what the chains had found by then.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tensorm.selection.counting import Numbers, Proposal, count_components
 from tensorm.selection.occam import Found, Stage, find_components, to_factors, to_members
 from tensorm.tensors.protocol import Tensor
 
-FIRST, MOST, LEFT_OVER = 16, 128, 0.75
+FIRST_NUMBER, LARGEST_NUMBER, LEFT_OVER = 16, 128, 0.75
 N_CHAINS, N_DRAWS = 2, 200
 NONE = "No component explains more than the rate of ones alone does: this looks like noise."
 STOPPED = " Ctrl-C stopped the choice, so it rests on what was found by then."
@@ -128,8 +128,8 @@ def _search(
 
     Returns what every chain found, with how many components they started, and whether none was stopped.
     """
-    limit = min(max(tensor.n_ones, 1), MOST)
-    size = min(FIRST, limit) if candidates is None else candidates[-1]
+    limit = min(max(tensor.n_ones, 1), LARGEST_NUMBER)
+    size = min(FIRST_NUMBER, limit) if candidates is None else candidates[-1]
     found: list[Found] = []
     most = size
     while True:
@@ -203,7 +203,7 @@ def _remarks(
 ) -> str:
     """Return what else the reader should know."""
     text = ""
-    if n >= most and (candidates is not None or most == MOST):
+    if n >= most and (candidates is not None or most == LARGEST_NUMBER):
         what = "the largest candidate" if candidates is not None else "the most that are tried"
         text += f" That is {what}; more may be needed: try candidates beyond {most}."
     elif candidates is not None and chosen != max(n, 1):

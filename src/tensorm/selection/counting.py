@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logsumexp
 
+from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.prior import EDGE
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation
@@ -32,7 +33,7 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection.occam import Found, log_evidence
 from tensorm.tensors.bits import Bits, pack
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Tensor, count_alone
+from tensorm.tensors.protocol import Tensor
 
 Floats = npt.NDArray[np.float64]
 
@@ -137,12 +138,13 @@ def try_births_and_deaths(
     births, left = rng.random(MOVES) < 0.5, MOVES
     odds = (target.prior.log_odds(mode, state.density) for mode in range(len(tensor.shape)))
     density = [float(np.clip(expit(all_alike.item()), EDGE, 1 - EDGE)) for all_alike in odds]
-    bits = state.factors.bits()
+    bits, noise = state.factors.bits(), state.noise
     while left:
         n = bits[0].shape[1]
         new = proposal.draw(rng, int(np.count_nonzero(births[-left:])), density)
-        rises = LOG_HALF + _gains(tensor, state, bits, new) + proposal.log_ratios(new, density)
-        falls = -LOG_HALF - _losses(tensor, state, bits) - proposal.log_ratios(bits, density)
+        wider = target.noise.widen(noise, new[0].shape[1], rng)
+        rises = LOG_HALF + _gains(tensor, wider, bits, new) + proposal.log_ratios(new, density)
+        falls = -LOG_HALF - _losses(tensor, noise, bits) - proposal.log_ratios(bits, density)
         chances, tried = np.log(rng.random(left)), 0
         for birth, chance in zip(births[-left:], chances, strict=True):
             left -= 1
@@ -150,13 +152,15 @@ def try_births_and_deaths(
                 tried += 1
                 if n < target.n_components and chance < rises[tried - 1]:
                     bits = [np.hstack([b, c[:, tried - 1 : tried]]) for b, c in zip(bits, new, strict=True)]
+                    noise = wider.keep([*range(n), n + tried - 1])
                     break
             elif n:
                 l = int(rng.integers(n))
                 if chance < falls[l]:
                     bits = [np.delete(b, l, axis=1) for b in bits]
+                    noise = noise.keep(np.delete(np.arange(n), l))
                     break
-    return state._replace(factors=Factors.from_bits(bits))
+    return state._replace(factors=Factors.from_bits(bits), noise=noise)
 
 
 def _some(factors: Factors) -> Factors:
@@ -164,8 +168,11 @@ def _some(factors: Factors) -> Factors:
     return factors if factors.n_components else Factors.empty([len(masks) for masks in factors], 1)
 
 
-def _gains(tensor: Tensor, state: State, bits: Sequence[Bits], new: Sequence[Bits]) -> Floats:
-    """Return by how much the log-likelihood would rise with each of the new components."""
+def _gains(tensor: Tensor, noise: Parameters, bits: Sequence[Bits], new: Sequence[Bits]) -> Floats:
+    """Return by how much the log-likelihood would rise with each of the new components.
+
+    The noise has their parameters after those of the old ones.
+    """
     count = new[0].shape[1]
     if not count:
         return np.zeros(0)
@@ -174,15 +181,16 @@ def _gains(tensor: Tensor, state: State, bits: Sequence[Bits], new: Sequence[Bit
     blocks = [pack(c) for c in new]
     blocks[0] = np.zeros_like(blocks[0])  # so that none covers another
     both = Factors(tuple(np.hstack(pair) for pair in zip(old, blocks, strict=True)), offset + count)
-    counts = count_alone(tensor, both, new[0], range(offset, offset + count))
-    return np.asarray(state.noise.log_ratio(*counts))
+    n = bits[0].shape[1]
+    apart = noise.keep([*range(n), *[0] * (offset - n), *range(n, n + count)])  # the empty ones have any
+    return apart.log_ratios(tensor, both, new[0], range(offset, offset + count))
 
 
-def _losses(tensor: Tensor, state: State, bits: Sequence[Bits]) -> Floats:
+def _losses(tensor: Tensor, noise: Parameters, bits: Sequence[Bits]) -> Floats:
     """Return by how much the log-likelihood would fall without each of the components."""
     if not bits[0].shape[1]:
         return np.zeros(0)
-    return np.asarray(state.noise.log_ratio(*count_alone(tensor, Factors.from_bits(bits), bits[0])))
+    return noise.log_ratios(tensor, Factors.from_bits(bits), bits[0])
 
 
 def _log_bernoulli(column: Bits, rates: Floats) -> Floats:

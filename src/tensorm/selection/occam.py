@@ -32,7 +32,7 @@ Members = list[list[list[int]]]  # for each mode, for each component, its indice
 
 AVERAGED = 5  # sweeps over which a component's worth is averaged
 BETWEEN = 3  # sweeps between two searches for better components
-PATIENCE, MOST_SEARCHES = 8, 60  # searches in vain, and searches at all (sample.py has its own patience)
+SEARCHES_IN_VAIN, MOST_SEARCHES = 8, 60  # after which searches end
 EXTRA = 2  # components that a search may add
 REMEMBERED = 20  # sweeps over which the members of components are averaged in the end
 PRUNING = "pruning"
@@ -115,7 +115,7 @@ def find_components(
         return None
     state = pruner.remove_idle(state)
     in_vain = 0
-    while in_vain < PATIENCE and pruner.searches < MOST_SEARCHES and not stop():
+    while in_vain < SEARCHES_IN_VAIN and pruner.searches < MOST_SEARCHES and not stop():
         pruner.searches += 1
         state = [state, *pruner.sweeps(state, BETWEEN)][-1]
         better = search_better(
@@ -185,7 +185,8 @@ class Pruner:
                 return state
             removed = np.setdiff1d(np.arange(len(worth)), kept)
             self.removed.append([share[removed] for share in shares])
-            state = state._replace(factors=keep(self.explain(state), kept).factors)
+            kept_factors = keep(self.explain(state), kept).factors
+            state = state._replace(factors=kept_factors, noise=state.noise.keep(kept))
 
     def summarise(self, state: State) -> Found:
         """Return the components that contribute, and all that were seen."""

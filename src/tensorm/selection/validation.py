@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.sampler.sample import Plan, Snapshot, Stop, Watch, sample
-from tensorm.sampler.search.region import START, choose_region
+from tensorm.sampler.search.region import FIRST_SEARCH, choose_region
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import Tensor
@@ -44,7 +44,7 @@ def split_cells(
 
 def _take_part(tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Generator) -> Tensor:
     """Return a part that is small enough, with both cells of a mirrored pair or neither."""
-    part = choose_region(tensor, rng, START).indices
+    part = choose_region(tensor, rng, FIRST_SEARCH).indices
     if part is None:
         return tensor
     mirrored = pair or tensor.mirrored
@@ -60,7 +60,7 @@ def predict_held_out(
     p = np.zeros(len(split.ones))
     plan = Plan(target, n_draws, burn_in=0)
     for step in sample(split.train, plan, chain, Snapshot(state), watch, stop):
-        p += step.state.noise.cell_probability(step.state.factors.covers(split.cells)) / n_draws
+        p += step.state.noise.predict(step.state.factors, split.cells) / n_draws
     return p
 
 

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from dataclasses import asdict, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.sampler.noise import MODELS
+from tensorm.model import Confusion
+from tensorm.sampler.noise import MODELS, Rates, list_choices
+from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import FLIPS, Target
 from tensorm.storage.archive import Stored
 
+Floats = npt.NDArray[np.float64]
 MOST_COMPONENTS = 2**24
 
 
@@ -32,12 +36,13 @@ def pack_trace(trace: Trace) -> dict[str, Any]:
         "noise": trace.noise,
         "density": trace.density,
         "confusion": trace.confusion.astype(np.int64, copy=False),
+        "log_likelihood": trace.log_likelihood,
         "log_posterior": trace.log_posterior,
     }
 
 
-def read_trace(tree: Stored, shape: Sequence[int], L: int) -> Trace:
-    """Read the draws of a chain with L components of a tensor of this shape.
+def read_trace(tree: Stored, shape: Sequence[int], L: int, kind: type[Parameters]) -> Trace:
+    """Read the draws of a chain with L components, and such noise parameters, of a tensor of this shape.
 
     Raises
     ------
@@ -49,13 +54,21 @@ def read_trace(tree: Stored, shape: Sequence[int], L: int) -> Trace:
     S = len(log_posterior)
     if S == 0:
         raise tree.refuse("there are no draws")
+    noise = tree.array("noise", "f8", (S, kind.width(L, shape)))
+    confusion = tree.array("confusion", "i8", (S, 4))
+    if kind is Rates and not tree.has("log_likelihood"):  # as in files of 0.1, which knew no other kind
+        log_likelihood = Rates(*noise.T).log_likelihood(Confusion(*confusion.T))
+    else:
+        log_likelihood = tree.array("log_likelihood", "f8", (S,))
     trace = Trace(
         factors=tuple(
             read_members(tree, f"factor_{k}", "u1", (S, size, -(-L // 8)), L) for k, size in enumerate(shape)
         ),
-        noise=tree.array("noise", "f8", (S, 2)),
+        noise=noise,
+        kind=kind,
         density=tree.array("density", "f8", (S, len(shape))),
-        confusion=tree.array("confusion", "i8", (S, 4)),
+        confusion=confusion,
+        log_likelihood=log_likelihood,
         log_posterior=log_posterior,
         n_components=L,
         burn_in=tree.integer("burn_in", 0),
@@ -68,15 +81,13 @@ def read_trace(tree: Stored, shape: Sequence[int], L: int) -> Trace:
 def pack_target(target: Target) -> dict[str, Any]:
     """Return what is sampled, and from which random numbers, as a tree for an archive."""
     noise, update = {kind: names for names, kind in MODELS.items()}[type(target.noise)]
-    a, b = cast(tuple[float, float], target.noise)  # as all noise models are
     tied = target.tied or (-1, -1)
     tree: dict[str, Any] = {
         "n_components": target.n_components,
         "seed": int(target.seed),
         "noise": noise,
         "noise_update": update,
-        "noise_a": float(a),
-        "noise_b": float(b),
+        **{f"noise_{name}": float(value) for name, value in asdict(target.noise).items()},
         "flips": {code: name for name, code in FLIPS.items()}[target.flips],
         "order": "random" if target.shuffle else "fixed",
         "tied_first": tied[0],
@@ -92,8 +103,8 @@ def pack_target(target: Target) -> dict[str, Any]:
 def read_target(tree: Stored, shape: Sequence[int]) -> Target:
     """Read what is sampled, for a tensor of this shape."""
     L = tree.integer("n_components", 1, MOST_COMPONENTS)
-    choices = [list(dict.fromkeys(names)) for names in zip(*MODELS, strict=True)]
-    noise = MODELS[tree.word("noise", choices[0]), tree.word("noise_update", choices[1])]
+    name = tree.word("noise", list_choices())
+    noise = MODELS[name, tree.word("noise_update", list_choices(name))]
     prior: LearnedPrior | FixedPrior
     if tree.word("prior", ("learned", "fixed")) == "learned":
         prior = LearnedPrior(tree.positive("prior_a"), tree.positive("prior_b"))
@@ -105,7 +116,7 @@ def read_target(tree: Stored, shape: Sequence[int]) -> Target:
     return Target(
         n_components=L,
         tied=(first, second) if second > 0 else None,
-        noise=noise(tree.positive("noise_a"), tree.positive("noise_b")),
+        noise=noise(*(tree.positive(f"noise_{field.name}") for field in fields(noise))),
         prior=prior,
         seed=np.uint64(tree.integer("seed", 0, 2**64 - 1)),
         flips=FLIPS[tree.word("flips", tuple(FLIPS))],
@@ -138,20 +149,25 @@ def _read_table(tree: Stored, name: str, size: int, n_components: int) -> npt.ND
     return table
 
 
-def check_rates(tree: Stored, noise: npt.NDArray[np.float64], density: npt.NDArray[np.float64]) -> None:
-    """Raise unless rates (..., 2) are in order, and densities between 0 and 1 or, if fixed, all NaN."""
-    hit, false_alarm = noise.T
-    if not np.all((false_alarm > 0) & (false_alarm < hit) & (hit < 1)):
-        raise tree.refuse("noise holds rates that are not ordered numbers between 0 and 1")
+def check_noise(tree: Stored, rows: Floats, kind: type[Parameters], shape: Sequence[int], L: int) -> None:
+    """Raise unless these could be draws of the noise."""
+    if fault := kind.find_fault(kind.split(rows, L, shape)):
+        raise tree.refuse(f"noise holds {fault}")
+
+
+def check_density(tree: Stored, density: Floats) -> None:
+    """Raise unless densities lie between 0 and 1 or, where the prior is fixed, are all NaN."""
     if not np.isnan(density).all() and not np.all((density > 0) & (density < 1)):
         raise tree.refuse("density holds numbers that do not lie between 0 and 1")
 
 
 def _check_draws(tree: Stored, trace: Trace) -> None:
     """Raise if the numbers could not have come from a sampler."""
-    check_rates(tree, trace.noise, trace.density)
-    if not np.isfinite(trace.log_posterior).all():
-        raise tree.refuse("log_posterior holds numbers that are not finite")
+    check_noise(tree, trace.noise, trace.kind, trace.shape, trace.n_components)
+    check_density(tree, trace.density)
+    for name in ("log_likelihood", "log_posterior"):
+        if not np.isfinite(getattr(trace, name)).all():
+            raise tree.refuse(f"{name} holds numbers that are not finite")
     cells = math.prod(draws.shape[1] for draws in trace.factors)
     if trace.confusion.min() < 0 or trace.confusion.max() > min(cells, 2**60):
         raise tree.refuse("confusion holds counts below 0 or above the number of cells")

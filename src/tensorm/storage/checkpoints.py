@@ -15,11 +15,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from tensorm.model import Confusion, Noise
+from tensorm.model import Confusion
 from tensorm.sampler.sample import WINDOW, Memory, Snapshot
 from tensorm.sampler.state import State
+from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, reading, write_archive
-from tensorm.storage.chain import check_components, check_rates, pack_trace, read_members, read_trace
+from tensorm.storage.chain import (
+    check_components,
+    check_density,
+    check_noise,
+    pack_trace,
+    read_members,
+    read_trace,
+)
 from tensorm.storage.fit import check_format, describe_file
 from tensorm.storage.run import digest_run
 from tensorm.tensors.bits import words_for
@@ -40,25 +48,26 @@ class Checkpoints:
         The run's digest (run.py); files of another run are refused.
     shape : sequence of int
         Of the tensor.
-    n_components : int
+    target : Target
+        What is sampled.
     every : float
         Seconds between two checkpoints of a chain.
     """
 
     def __init__(
-        self, folder: Path, run: str, shape: Sequence[int], n_components: int, every: float = EVERY
+        self, folder: Path, run: str, shape: Sequence[int], target: Target, every: float = EVERY
     ) -> None:
         self.folder, self.run, self.every = folder, run, every
-        self.shape, self.n_components = shape, n_components
+        self.shape, self.target = shape, target
         self._written: dict[int, float] = {}
         for name in ("chain-*", "run", "fit"):  # all that a run writes
             for cut_short in folder.glob(f".{name}.tensorm.*.part"):  # killed while it wrote
                 cut_short.unlink(missing_ok=True)
 
     @classmethod
-    def of_run(cls, folder: Path, shape: Sequence[int], n_components: int) -> Self:
+    def of_run(cls, folder: Path, shape: Sequence[int], target: Target) -> Self:
         """Return the checkpoints of the run in a folder."""
-        return cls(folder, digest_run(folder), shape, n_components)
+        return cls(folder, digest_run(folder), shape, target)
 
     def due(self, number: int) -> bool:
         """Whether it is time to write a chain down."""
@@ -81,7 +90,7 @@ class Checkpoints:
                 raise file.refuse("it belongs to another run")
             if (found := file.integer("chain", 0)) != number:
                 raise file.refuse(f"it belongs to chain {found}, not {number}")
-            snapshot = _read(file, self.shape, self.n_components)
+            snapshot = _read(file, self.shape, self.target)
             file.expect_end()
             return snapshot
 
@@ -101,7 +110,7 @@ def _pack(snapshot: Snapshot) -> dict[str, Any]:
         "burn_in": burn_in,
         "settled": int(settled),
         **{f"state_{k}": masks for k, masks in enumerate(state.factors)},
-        "noise": np.array(state.noise),
+        "noise": state.noise.row(),
         "density": np.array(state.density),
         "history": np.array(memory.history, np.float64),
     }
@@ -110,19 +119,24 @@ def _pack(snapshot: Snapshot) -> dict[str, Any]:
     return tree if snapshot.draws is None else tree | {"draws": pack_trace(snapshot.draws)}
 
 
-def _read(file: Stored, shape: Sequence[int], L: int) -> Snapshot:
+def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
+    L, kind = target.n_components, target.noise.parameters
     check_components(file, L)
     sizes = enumerate((size, words_for(L)) for size in shape)
     masks = tuple(read_members(file, f"state_{k}", "u8", size, L) for k, size in sizes)
-    noise, density = file.array("noise", "f8", (2,)), file.array("density", "f8", (len(shape),))
-    check_rates(file, noise, density)
+    noise, density = (
+        file.array("noise", "f8", (kind.width(L, shape),)),
+        file.array("density", "f8", (len(shape),)),
+    )
+    check_noise(file, noise, kind, shape, L)
+    check_density(file, density)
     sweep, burn_in = file.integer("sweep", 0, MOST_SWEEPS), file.integer("burn_in", -1, MOST_SWEEPS)
     return Snapshot(
-        State(Factors(masks, L), Noise(*noise.tolist()), tuple(density.tolist()), sweep),
+        State(Factors(masks, L), kind.from_row(noise, L, shape), tuple(density.tolist()), sweep),
         _read_memory(file),
         None if burn_in < 0 else (burn_in, bool(file.integer("settled", 0, 1))),
         _read_confusion(file, math.prod(shape)) if file.has("confusion") else None,
-        read_trace(file.tree("draws"), shape, L) if file.has("draws") else None,
+        read_trace(file.tree("draws"), shape, L, kind) if file.has("draws") else None,
     )
 
 

@@ -68,14 +68,15 @@ def read_fit(path: FilePath, parameters: Sequence[str]) -> Fit:
         check_format(file, FORMAT)
         n_chains, L = file.integer("n_chains", 1), file.integer("n_components", 1)
         shape, modes, labels = read_modes(file)
-        traces = tuple(read_trace(file.tree(f"chain_{number}"), shape, L) for number in range(n_chains))
+        target = read_target(file.tree("model"), shape)
+        if target.n_components != L:
+            raise file.refuse(f"there are {target.n_components:,} components in the model and {L:,} in draws")
+        chains, kind = (file.tree(f"chain_{number}") for number in range(n_chains)), target.noise.parameters
+        traces = tuple(read_trace(chain, shape, L, kind) for chain in chains)
         _check_chains(file, traces)
         kept = _read_kept(file, n_chains)
         contributions = _read_contributions(file.tree("contributions"), L, math.prod(shape))
         posterior = Posterior(traces, shape, modes, labels, kept, contributions)
-        target = read_target(file.tree("model"), shape)
-        if target.n_components != L:
-            raise file.refuse(f"there are {target.n_components:,} components in the model and {L:,} in draws")
         _check_memory(file, posterior)
         settings = read_settings(file.tree("settings"), parameters)
         file.expect_end()

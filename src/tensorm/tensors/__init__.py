@@ -3,7 +3,7 @@
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.distributed import DaskTensor
 from tensorm.tensors.pick import pick_storage
-from tensorm.tensors.protocol import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
+from tensorm.tensors.protocol import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor, Weights
 from tensorm.tensors.read import read
 from tensorm.tensors.relational import RelationalTensor
 from tensorm.tensors.sparse import SparseTensor
@@ -21,6 +21,7 @@ __all__ = [
     "Stream",
     "SymmetricTensor",
     "Tensor",
+    "Weights",
     "pick_storage",
     "read",
 ]

@@ -32,14 +32,14 @@ import numpy.typing as npt
 from tensorm.data.coordinates import key_of
 from tensorm.data.inputs import Labels
 from tensorm.errors import InputError
-from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule
+from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule, Weights
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.choosing import choose_mask
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.memory import check_fits
 
-__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "count_alone"]
+__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "Weights", "count_alone"]
 
 Counts = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]  # numbers of some rows of a factor, each once

@@ -96,7 +96,7 @@ class SymmetricTensor(Wrapped):
         if mode == second:
             return tied[first].copy()
         if mode != first:
-            halved = rule._replace(gain=rule.gain / 2, loss=rule.loss / 2)
+            halved = rule._replace(weights=rule.weights.tempered(0.5))
             return self.tensor.update_factor(mode, tied, halved, stream, rows)
         return self.tensor.update_tied(self.pair, tied, rule, stream, rows)
 

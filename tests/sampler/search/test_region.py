@@ -8,7 +8,7 @@ from explanations import make_explanation, make_model
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
 from tensorm.sampler.search.explanation import Explanation
-from tensorm.sampler.search.region import FEW, START, SearchSize, choose_region
+from tensorm.sampler.search.region import FEW, FIRST_SEARCH, SearchSize, choose_region
 from tensorm.sampler.search.seeding import begin
 from tensorm.tensors import DenseTensor, SparseTensor, Tensor
 from tensorm.tensors.factors import Factors
@@ -21,10 +21,10 @@ def nothing(tensor: Tensor, L: int) -> Explanation:
 def test_large_tensors_are_searched_in_part() -> None:
     sim = simulate((170, 150, 130), rank=5, density=0.2, noise=0.1, random_state=0)
     tensor, rng = DenseTensor(sim.observed), np.random.default_rng(0)
-    part, planted = choose_region(tensor, rng, START), make_explanation(sim.observed, sim.factors)
+    part, planted = choose_region(tensor, rng, FIRST_SEARCH), make_explanation(sim.observed, sim.factors)
     small = part.cut(planted)
     assert 2**18 < np.prod(small.tensor.shape) <= 2**20
-    assert (part.n_ones, part.drawn) == (START.ones, True)
+    assert (part.n_ones, part.drawn) == (FIRST_SEARCH.ones, True)
     for found, factor, index in zip(small.bits, sim.factors, part.indices, strict=True):
         np.testing.assert_array_equal(found, factor[index])
     whole = part.spread(small, nothing(tensor, 5))
@@ -51,7 +51,7 @@ def test_where_ones_are_rare_a_part_holds_those_that_nothing_explains() -> None:
     explanation, all_rows = nothing(tensor, 1), np.r_[0:10, 500:510]
     for explained, left in ((0, all_rows), (10, all_rows[10:]), (510, [0])):
         known = explanation.replaced(0, [np.arange(size) < explained for size in shape])
-        part = choose_region(tensor, np.random.default_rng(0), START, known)
+        part = choose_region(tensor, np.random.default_rng(0), FIRST_SEARCH, known)
         assert (part.n_ones, part.drawn) == (FEW.ones, False)
         for index in part.indices:
             np.testing.assert_array_equal(index, left)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.model import Confusion, Noise
+from tensorm.model import Confusion
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Target, log_posterior
-from tensorm.tensors.bits import Bits
+from tensorm.sampler.sweep import Target
+from tensorm.tensors.bits import Bits, Words, unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import GREEDY, Rule, Tensor, count_alone
 
@@ -47,35 +48,47 @@ class Explanation:
         return self.factors.bits()
 
     @property
-    def noise(self) -> Noise:
-        """The rates that fit these components."""
-        return self.target.noise.estimate(self.confusion)
+    def noise(self) -> Any:
+        """The noise parameters that fit these components."""
+        model = self.target.noise
+        return model.estimate(model.statistics(self.tensor, self.factors, self.confusion))
 
     @property
     def density(self) -> tuple[float, ...]:
         """Shares of ones in the factors, smoothed."""
         return tuple(float((bits.sum() + 1) / (bits.size + 2)) for bits in self.bits)
 
+    @cached_property
+    def _present(self) -> Words:
+        """Which components are used, as one mask: those with a member in every mode."""
+        return np.bitwise_and.reduce([np.bitwise_or.reduce(masks, axis=0) for masks in self.factors])
+
     @property
     def used(self) -> int:
         """Number of components with a member in every mode."""
-        return self.target.n_components - len(self.unused)
+        return int(np.bitwise_count(self._present).sum())
 
-    @cached_property
+    @property
     def unused(self) -> npt.NDArray[np.intp]:
         """Components that are empty in some mode."""
-        return np.flatnonzero(~np.logical_and.reduce([bits.any(axis=0) for bits in self.bits]))
+        return np.flatnonzero(~unpack(self._present, self.target.n_components))
 
     @cached_property
     def ones(self) -> list[int]:
         """Members of each mode in the components that are used."""
-        return [int(np.delete(bits, self.unused, axis=1).sum()) for bits in self.bits]
+        return [int(np.bitwise_count(masks & self._present).sum(dtype=np.int64)) for masks in self.factors]
 
     @cached_property
     def score(self) -> float:
-        """Log posterior of the factors, noise rates and densities integrated out, up to a constant."""
-        factors = [masks[None] for masks in self.factors]
-        return float(log_posterior(self.target, factors, np.array([self.confusion]))[0])
+        """What searches compare: log posterior of the components used, noise and densities integrated out.
+
+        Up to a constant. Unused components explain nothing and their entries are free, so they are left out,
+        as if there were fewer components; priors of single entries count with their mean.
+        """
+        value = self.target.noise.log_marginal(*self.confusion)
+        for mode, (masks, ones) in enumerate(zip(self.factors, self.ones, strict=True)):
+            value = value + self.target.log_prior(mode, ones, len(masks) * self.used)
+        return float(value)
 
     def replaced(self, component: int, columns: Sequence[Bits]) -> Explanation:
         """Put other columns in place of a component, as far as the prior leaves its entries free."""
@@ -100,7 +113,7 @@ class Explanation:
         for _ in range(rounds):
             for mode in range(len(factors)):
                 prior = self.target.prior.log_odds(mode, self.density)
-                rule = Rule(np.arange(L), GREEDY, *weights, prior)
+                rule = Rule(np.arange(L), GREEDY, weights, prior)
                 new = self.tensor.update_factor(mode, factors, rule, self.target.stream(0, 0, mode))
                 factors = factors.replace(mode, new)
         return Explanation(self.tensor, self.target, factors)

@@ -28,7 +28,7 @@ class SearchSize(NamedTuple):
     ones: int  # ones of the part that are tried
 
 
-START = SearchSize(2**21, 2**20, 2048)  # for the first components of a chain
+FIRST_SEARCH = SearchSize(2**21, 2**20, 2048)  # for the first components of a chain
 REPAIR = SearchSize(2**30, 2**26, 2048)  # for better ones
 FEW = SearchSize(2**25, 2**24, 2**15)  # for any, where ones are rare
 

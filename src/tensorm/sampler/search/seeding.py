@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tensorm.model import Noise
 from tensorm.sampler.search.explanation import Cells, Explanation, Floats, losses
-from tensorm.sampler.search.region import REPAIR, START, choose_region
+from tensorm.sampler.search.region import FIRST_SEARCH, REPAIR, choose_region
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.bits import Bits, pack
 from tensorm.tensors.factors import Factors
@@ -109,7 +109,7 @@ def split(rates: Floats) -> Bits:
 def begin(tensor: Tensor, target: Target, rng: np.random.Generator) -> Explanation:
     """Return components found in the data, in a part of a large tensor first."""
     whole = Explanation(tensor, target, Factors.empty(tensor.shape, target.n_components))
-    part = choose_region(tensor, rng, START)
+    part = choose_region(tensor, rng, FIRST_SEARCH)
     explanation = part.cut(whole)
     cells = explanation.tensor.sample_ones(rng, part.n_ones)
     best = explanation

@@ -1,0 +1,190 @@
+"""What a noise model is: the two classes that a new one brings, and all that the package asks of them.
+
+A *model* (``NoiseModel``) has the prior: where chains start, how parameters are drawn, fitted and judged.
+Its *parameters* (``Parameters``) are what a chain carries from draw to draw, and they answer for the cells.
+Nobody outside the two classes knows which model it is. To add one:
+
+1. write both classes beside ``Rates`` and ``TwoRates`` in noise.py, or in a file of their own;
+2. give the model its place in ``MODELS`` (noise.py): the estimator, the command line and files find it there;
+3. if counts become log-odds in another way, write a NamedTuple like ``Weights`` in kernels/decisions.py and
+   return it as ``weights``. If (pos, tot) do not decide an entry, tensors need new counts as well.
+
+Draws are kept as rows of numbers (``Trace.noise``, and ``noise`` in files), the fields one after the other.
+``AXES`` says what a field has a number for. That is enough to reorder components, to store, check, export and
+summarise a field, and to tell how well it mixes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.model import Confusion
+from tensorm.tensors.bits import Bits
+from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Stream, Tensor
+
+Floats = npt.NDArray[np.float64]
+Counts = int | npt.NDArray[np.int64]
+ONCE, COMPONENT, INDEX = "once", "component", "index"  # INDEX: every index of every mode, mode after mode
+
+
+class Parameters:
+    """One draw of a noise model's parameters; subclasses are NamedTuples as well.
+
+    Attributes
+    ----------
+    AXES : mapping
+        For each field whether there is one number (ONCE), or one for each COMPONENT or INDEX.
+    TITLES : mapping
+        For each field its name in sentences and tables.
+    """
+
+    AXES: ClassVar[Mapping[str, str]]
+    TITLES: ClassVar[Mapping[str, str]]
+
+    @property
+    def weights(self) -> Any:
+        """What kernels turn an entry's counts into log-odds with (``Rule.weights``)."""
+        raise NotImplementedError
+
+    @property
+    def purity(self) -> float:
+        """Rate of ones in components beyond that elsewhere, as a share of what is possible; for searches."""
+        raise NotImplementedError
+
+    def log_likelihood(self, statistics: Any) -> Any:
+        """Return the log probability of the observed cells, given what the model counts of them."""
+        raise NotImplementedError
+
+    def log_ratios(
+        self, tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
+    ) -> Floats:
+        """Return by how much the log-likelihood falls without each component; as for ``count_alone``."""
+        raise NotImplementedError
+
+    def predict(self, factors: Factors, cells: Sequence[npt.NDArray[np.intp]]) -> Floats:
+        """Return P(x = 1) of some cells, given as K index arrays."""
+        raise NotImplementedError
+
+    def add_box(self, total: Floats, factors: Factors, where: Sequence[slice], weight: float) -> float:
+        """Add P(x = 1) times a weight to the cells of a box, (rows of all modes but the last, columns).
+
+        What all cells have in common may be left out and returned instead.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def merge(cls, draws: Sequence[Self]) -> list[tuple[Self, float]]:
+        """Return parameters and weights that predict what these draws do together, all with equal factors."""
+        return [(draw, 1.0) for draw in draws]
+
+    @classmethod
+    def find_fault(cls, fields: Mapping[str, Floats]) -> str | None:
+        """Return what is wrong with numbers read from a file, (S,) or (S, n) for each field, or None."""
+        raise NotImplementedError
+
+    @classmethod
+    def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
+        """Return sentences for readers, from posterior means; ``percent`` writes a share as text."""
+        raise NotImplementedError
+
+    @classmethod
+    def split(cls, rows: Floats, n_components: int, shape: Sequence[int]) -> dict[str, Floats]:
+        """Return the fields (...) or (..., n) of rows (..., P)."""
+        sizes = [_size(axis, n_components, shape) for axis in cls.AXES.values()]
+        parts = np.split(rows, np.cumsum(sizes)[:-1], axis=-1)
+        pairs = zip(cls.AXES.items(), parts, strict=True)
+        return {name: part[..., 0] if axis == ONCE else part for (name, axis), part in pairs}
+
+    @classmethod
+    def width(cls, n_components: int, shape: Sequence[int]) -> int:
+        """Return the length of a row."""
+        return sum(_size(axis, n_components, shape) for axis in cls.AXES.values())
+
+    @classmethod
+    def from_row(cls, row: Floats, n_components: int, shape: Sequence[int]) -> Self:
+        """Return the draw that is stored as a row."""
+        fields = cls.split(row, n_components, shape).values()
+        return cls(*(field if field.ndim else float(field) for field in fields))
+
+    def row(self) -> Floats:
+        """Return the draw as a row of numbers."""
+        return np.hstack(list(self))  # type: ignore[call-overload]  # a NamedTuple
+
+    @classmethod
+    def choose(
+        cls, rows: Floats, shape: Sequence[int], n_components: int, chosen: Mapping[str, Any]
+    ) -> Floats:
+        """Return rows with some of the components or indices, in their order."""
+        if chosen.keys().isdisjoint(cls.AXES.values()):
+            return rows
+        places = cls.split(np.arange(float(rows.shape[-1])), n_components, shape)
+        kept = [
+            place[list(chosen[cls.AXES[name]])] if cls.AXES[name] in chosen else np.atleast_1d(place)
+            for name, place in places.items()
+        ]
+        return np.ascontiguousarray(rows[..., np.concatenate(kept).astype(np.intp)])
+
+    def keep(self, components: Sequence[int]) -> Self:
+        """Return the parameters of some of the components, in their order."""
+        pairs = zip(self.AXES.values(), self, strict=True)  # type: ignore[call-overload]
+        return type(self)(*(field[list(components)] if axis == COMPONENT else field for axis, field in pairs))
+
+
+def _size(axis: str, n_components: int, shape: Sequence[int]) -> int:
+    if axis == COMPONENT:
+        return n_components
+    return sum(shape) if axis == INDEX else 1
+
+
+@dataclass(frozen=True)
+class NoiseModel(ABC):
+    """A noise model: the prior of its parameters; subclasses are frozen dataclasses of positive numbers.
+
+    Attributes
+    ----------
+    parameters : type
+        The class of its parameters.
+    """
+
+    parameters: ClassVar[type[Parameters]]
+
+    @abstractmethod
+    def start(self, shape: Sequence[int], n_components: int) -> Any:
+        """Return the parameters that a chain with random factors starts with."""
+
+    def statistics(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Any:
+        """Return what the model has to know of the cells; the confusion is counted already."""
+        return confusion
+
+    @abstractmethod
+    def update(self, statistics: Any, parameters: Any, stream: Stream) -> Any:
+        """Draw new parameters from their conditional.
+
+        Of the stream's row 0 only the first two numbers are free; later rows are, as far as they go.
+        """
+
+    @abstractmethod
+    def estimate(self, statistics: Any) -> Any:
+        """Return parameters that fit, for searches and starts."""
+
+    @abstractmethod
+    def log_prior(self, parameters: Any) -> Any:
+        """Return the log prior density of parameters, up to a constant."""
+
+    @abstractmethod
+    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
+        """Return the log-likelihood of such counts with the parameters integrated out; arrays broadcast.
+
+        Searches and Occam's razor compare components by it, so it may be approximate; no draw depends on it.
+        """
+
+    def widen(self, parameters: Any, extra: int, rng: np.random.Generator) -> Any:
+        """Return the parameters with so many more components, drawn from their prior."""
+        return parameters
