@@ -15,27 +15,30 @@ from numba import uint64
 
 from tensorm.kernels.compiled import inlined, part
 from tensorm.kernels.decisions import ONE, bit_of
-from tensorm.kernels.philox import uniform
-from tensorm.kernels.ranked import UNIT
-from tensorm.kernels.rows import CELLS, FREE, make_table, make_workspace
+from tensorm.kernels.ranked import UNIT, Scores
+from tensorm.kernels.rows import CELLS, FREE, Table, make_table, make_workspace
 from tensorm.kernels.slices import lay_rows, places_of
+from tensorm.kernels.slicing import draw_step
 from tensorm.kernels.vectors import count_bits, lowest_bit
 
 STEP = 1.0 / 16  # of the logarithms of activities
 LOWEST, HIGHEST = -128, 64  # activities lie between exp(-8) and exp(4)
-WINDOW = 24  # steps that an activity can move at once
+EVERY = np.zeros(0, np.int64)  # any component
+WINDOW = 24  # steps that an activity usually can move at once
 
 
 class Activities(NamedTuple):
-    """What an index' activity is drawn from beside the ones of its slice."""
+    """What the activities of a mode's indices are drawn from, beside the cells."""
 
+    scores: Any  # ranked.Scores, as a tuple
     levels: Any  # (N,) logarithms of the activities in steps, written
-    base: int  # what to add for the level of a row
-    rates: Any  # (levels,) by level
-    rest: Any  # (levels,) how many cells of a slice have which level, without the index' own
+    exposures: Any  # (N,) written: the rates of a slice's zeros summed, but for the index' own activity
+    rates: Any  # (levels,) by the level of a cell without the index' own
+    rest: Any  # (levels,) how many cells of a slice have which
+    base: int  # what to add to levels for the place of a score
+    probe: int  # see ranked.count_decided
     shape: float  # of the Gamma prior, whose mean is 1
-    share: float  # of a cell that counts
-    exposures: Any  # (N,) written: sums of the rates of a slice's zeros, but for the index' own activity
+    window: int  # steps that an activity can move at once; 0: the cells are only counted
 
 
 class Bins(NamedTuple):
@@ -119,68 +122,113 @@ class Ones(NamedTuple):
     size: Any
 
 
-@inlined
-def log_density(level, ones, scores, activities, exposure):
-    """Log density of an index' activity."""
-    gain = 0
-    for i in range(ones.size[0]):
-        gain += ones.counts[i] * scores[ones.places[i] + level]
-    rate = np.exp(STEP * level)
-    return activities.share * (gain * UNIT - exposure * rate) + activities.shape * (STEP * level - rate)
+class Activity(NamedTuple):
+    """The activity of one index."""
+
+    ones: Ones
+    scores: Any  # flat
+    exposure: float
+    share: float  # of a cell that counts
+    shape: float
+
+    def height(self, level):
+        gain = 0
+        for i in range(self.ones.size[0]):
+            gain += self.ones.counts[i] * self.scores[self.ones.places[i] + level]
+        rate = np.exp(STEP * level)
+        return self.share * (gain * UNIT - self.exposure * rate) + self.shape * (STEP * level - rate)
 
 
 @part
-def draw_level(level, ones, scores, activities, exposure, stream, n):
-    """A new activity of index n: slice sampling in a window placed at random."""
-    height = log_density(level, ones, scores, activities, exposure) + np.log(uniform(stream, n, 0))
-    low = level - int(uniform(stream, n, 1) * (WINDOW + 1))
-    high = min(low + WINDOW, HIGHEST)
-    low, turn = max(low, LOWEST), 2
-    while True:
-        new = low + int(uniform(stream, n, turn) * (high - low + 1))
-        if new == level or log_density(new, ones, scores, activities, exposure) >= height:
-            return new
-        low, high = (new + 1, high) if new < level else (low, new - 1)
-        turn += 1
-
-
-@part
-def list_ones(ones, bins, base, probe, n_groups, n_levels):
+def list_ones(ones, bins, given, n_groups, n_levels):
     """Fill the list of ones from the bins."""
     ones.size[0] = bins.size[0]
     for i in range(bins.size[0]):
         at = bins.used[i]
         group, rest = at // n_levels, at % n_levels
-        if group >= n_groups:
-            group = min(group - n_groups, probe)
-        ones.counts[i], ones.places[i] = bins.counts[at], group * n_levels + rest + base
+        if group >= n_groups:  # the probe's, unless a stronger one decides
+            group = min(group - n_groups, given.probe)
+        ones.counts[i], ones.places[i] = bins.counts[at], group * n_levels + rest + given.base
 
 
 @part
-def count_levels(ones, tot, factor, rows, source, masks, probe, scores, activities, stream):
-    """Draw the activities of some indices; add their cells to tot (2, L + 1), ones to ones (2, L + 1, levels).
+def empty_bins(bins, counts, shift, n_groups, n_levels):
+    """Add the ones to counts (2, L + 1, levels), their levels raised by so much."""
+    for i in range(bins.size[0]):
+        at = bins.used[i]
+        group, rest = at // n_levels, at % n_levels
+        counts[group // n_groups, group % n_groups, rest + shift] += bins.counts[at]
+        bins.counts[at] = 0
+    bins.size[0] = 0
 
-    See ranked.count_decided for the groups.
+
+class Count(NamedTuple):
+    """Where the cells of slices are counted, one slice after the other."""
+
+    bins: Bins
+    listed: Ones
+    places: Any
+    table: Table
+    workspace: Any
+
+
+@part
+def make_count(source, masks, n_groups, n_levels):
+    """Room for one slice after the other."""
+    table, bins = make_table(masks, EVERY, True), make_bins(n_groups, n_levels)
+    listed = Ones(np.empty_like(bins.used), np.empty_like(bins.used), np.zeros(1, np.int64))
+    return Count(bins, listed, places_of(source, table.members), table, make_workspace(table))
+
+
+@part
+def draw_activity(counts, row, n, source, count, given, span, stream):
+    """Draw the activity of index n and count the cells of its slice."""
+    (ones, tot), scores, (bins, listed, places, table, workspace) = counts, Scores(*given.scores), count
+    n_groups, n_levels = tot.shape[1], scores.ones.shape[1]
+    lay_rows(source, workspace, n, places, 2, span)
+    bins.seen[:] = given.rest
+    sort_slice(bins, tot, row, table, workspace, scores, given.probe)
+    exposure = 0.0
+    for level in range(n_levels):
+        exposure += bins.seen[level] * given.rates[level]
+    list_ones(listed, bins, given, n_groups, n_levels)
+    target = Activity(listed, scores.ones.reshape(-1), exposure, scores.share, given.shape)
+    given.levels[n] = draw_step(target, given.levels[n], (LOWEST, HIGHEST), given.window, stream, n)
+    given.exposures[n] = exposure
+    empty_bins(bins, ones, given.base + given.levels[n], n_groups, n_levels)
+
+
+@part
+def draw_activities(counts, factor, rows, source, masks, given, stream):
+    """Draw the activities of some indices and count their slices' cells.
+
+    counts are (ones (2, L + 1, levels), all (2, L + 1)), to which the cells are added in the groups of
+    ranked.count_decided, those that the probe holds apart.
     """
-    table = make_table(masks, np.arange(masks.n_components), True)
-    places, n_groups, n_levels = places_of(source, table.members), tot.shape[1], scores.ones.shape[1]
-    workspace, bins = make_workspace(table), make_bins(n_groups, n_levels)
-    ones_here = Ones(np.empty_like(bins.used), np.empty_like(bins.used), np.zeros(1, np.int64))
-    flat = scores.ones.reshape(-1)
+    given = Activities(*given)
+    count = make_count(source, masks, counts[1].shape[1], counts[0].shape[2])
     for n in rows:
-        lay_rows(source, workspace, n, places, 2, masks.span)
-        bins.seen[:] = activities.rest
-        sort_slice(bins, tot, factor[n], table, workspace, scores, probe)
-        exposure = 0.0
-        for level in range(n_levels):
-            if bins.seen[level]:
-                exposure += bins.seen[level] * activities.rates[level]
-        list_ones(ones_here, bins, activities.base, probe, n_groups, n_levels)
-        level = draw_level(activities.levels[n], ones_here, flat, activities, exposure, stream, n)
-        activities.levels[n], activities.exposures[n] = level, exposure
-        for i in range(bins.size[0]):
-            at = bins.used[i]
-            group, rest = at // n_levels, at % n_levels
-            ones[group // n_groups, group % n_groups, rest + activities.base + level] += bins.counts[at]
-            bins.counts[at] = 0
-        bins.size[0] = 0
+        draw_activity(counts, factor[n], n, source, count, given, masks.span, stream)
+
+
+@part
+def draw_tied(counts, factor, rows, source, masks, tie, given, stream):
+    """Do the same where another mode has the same activities: it follows row after row.
+
+    What was counted before an index took its turn is not true any more afterwards.
+    """
+    given = Activities(*given)
+    count = make_count(source, masks, counts[1].shape[1], counts[0].shape[2])
+    scores = Scores(*given.scores)
+    for n in rows:
+        old = given.levels[n]
+        draw_activity(counts, factor[n], n, source, count, given, masks.span, stream)
+        shift = given.levels[n] - old
+        if shift:
+            mine, others = (scores.rows, scores.columns) if tie.in_rows else (scores.columns, scores.rows)
+            for j in range(tie.rest.shape[0]):
+                at = (j // tie.inner * factor.shape[0] + n) * tie.inner + j % tie.inner
+                for other in others:
+                    given.rest[mine[at] + other] -= 1
+                    given.rest[mine[at] + other + shift] += 1
+                mine[at] += shift

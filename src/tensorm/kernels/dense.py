@@ -147,18 +147,16 @@ def turn_bits(target, to, to_step, words, at, at_step, n_rows, n_columns):
 
 
 @kernel
-def update_ranked(factor, rows, source, masks, turns, scores, stream):
+def update_ranked(factor, rows, source, masks, rule, stream):
     """See ranked.py."""
-    ranked.update_rows(
-        lend(factor), rows, Packed(*lend(source)), Masks(*masks), ranked.Turns(*lend(turns)), ranked.Scores(*lend(scores)), stream
-    )
+    ranked.update_rows(lend(factor), rows, Packed(*lend(source)), Masks(*masks), lend(rule), stream)
 
 
 @kernel
-def update_ranked_tied(factor, rows, source, masks, tie, turns, scores, stream):
+def update_ranked_tied(factor, rows, source, masks, tie, rule, stream):
     """See ranked.py."""
     ranked.update_tied(
-        lend(factor), rows, Packed(*lend(source)), Masks(*masks), Tie(*tie), ranked.Turns(*lend(turns)), ranked.Scores(*lend(scores)), stream
+        lend(factor), rows, Packed(*lend(source)), Masks(*masks), Tie(*tie), lend(rule), stream
     )
 
 
@@ -169,8 +167,16 @@ def count_decided(counts, factor, rows, source, masks, probe):
 
 
 @kernel
-def count_levels(ones, tot, factor, rows, source, masks, probe, scores, given, stream):
+def draw_activities(counts, factor, rows, source, masks, given, stream):
     """See activities.py."""
-    activities.count_levels(
-        ones, tot, lend(factor), rows, Packed(*lend(source)), Masks(*masks), probe, ranked.Scores(*lend(scores)), activities.Activities(*lend(given)), stream
+    activities.draw_activities(
+        counts, lend(factor), rows, Packed(*lend(source)), Masks(*masks), lend(given), stream
+    )
+
+
+@kernel
+def draw_tied_activities(counts, factor, rows, source, masks, tie, given, stream):
+    """See activities.py."""
+    activities.draw_tied(
+        counts, lend(factor), rows, Packed(*lend(source)), Masks(*masks), Tie(*tie), lend(given), stream
     )

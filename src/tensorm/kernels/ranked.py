@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from tensorm.kernels.compiled import inlined, keep, lend, part
-from tensorm.kernels.decisions import CERTAIN, GIBBS, GREEDY, ONE, bit_of
+from tensorm.kernels.compiled import inlined, keep, kernel, lend, part
+from tensorm.kernels.decisions import CERTAIN, GIBBS, GREEDY, ONE, bit_of, spread_prior
 from tensorm.kernels.philox import uniform
 from tensorm.kernels.rows import (
     CELLS,
@@ -57,14 +57,6 @@ class Scores(NamedTuple):
     rows: Any  # (R,) levels of the rows of a slice
     columns: Any  # (T,) levels along the packed modes
     share: float  # of a cell that counts: one half where each is met twice
-
-
-class Turns(NamedTuple):
-    """How entries are decided, given their log-odds."""
-
-    order: Any  # components in the order of their turn, strongest first
-    kind: int
-    prior: Any  # (N, L)
 
 
 class Ranked(NamedTuple):
@@ -198,11 +190,11 @@ def threshold(kind, active, u):
 
 
 @inlined
-def decide_entry(cells, row, n, component, turns, stream):
+def decide_entry(cells, row, n, component, rule, stream):
     """The new value of an entry."""
     word, bit = bit_of(component)
     active = (row[word] & bit) != 0
-    prior = turns.prior[n, component]
+    prior = rule.prior[n, component]
     if np.isinf(prior):
         return prior > 0
     count_groups(cells, row, component)
@@ -211,30 +203,30 @@ def decide_entry(cells, row, n, component, turns, stream):
     loss, most, least = weigh_groups(cells, row, component, low, high)
     fixed = prior + share * loss
     most, least = fixed + share * most, fixed + share * least  # a one gains the more, the rarer it is by itself
-    if turns.kind == GREEDY or most < -CERTAIN - 1 or least > CERTAIN + 1:
+    if rule.kind == GREEDY or most < -CERTAIN - 1 or least > CERTAIN + 1:
         limit = 0.0
     elif most == 0 and least == 0:  # a fair coin where Metropolised flips would alternate for ever
         return uniform(stream, n, component) < 0.5
     else:
-        limit = threshold(turns.kind, active, uniform(stream, n, component))
+        limit = threshold(rule.kind, active, uniform(stream, n, component))
     if low < high and least <= limit + CLOSE and most >= limit - CLOSE:
         return fixed + share * (walk_ones(cells, row, component, own) * UNIT) > limit
     return least > limit
 
 
 @inlined
-def decide_ranked(row, n, cells, turns, stream):
+def decide_ranked(row, n, cells, rule, stream):
     """Lay slice n on its workspace and decide the entries of row n in place."""
     lay_rows(cells.source, cells.workspace, n, cells.places, 2, cells.span)
     span, table, done = cells.span, cells.table, 0
-    for component in turns.order:
+    for component in rule.order:
         for other in range(done, component):  # those whose turn it is not
             word, bit = bit_of(other)
             if row[word] & bit:
                 cover(cells.workspace, holders(table, other), table.columns[other], span)
         done = component + 1
         word, bit = bit_of(component)
-        if decide_entry(cells, row, n, component, turns, stream):
+        if decide_entry(cells, row, n, component, rule, stream):
             row[word] |= bit
             cover(cells.workspace, holders(table, component), table.columns[component], span)
         else:
@@ -253,24 +245,26 @@ def cover(workspace, positions, column, span):
 
 
 @part
-def update_rows(factor, rows, source, masks, turns, scores, stream):
+def update_rows(factor, rows, source, masks, rule, stream):
     """Update factor[rows] in place; rows are independent given the other modes' factors."""
-    table = make_table(masks, turns.order, False)
-    own = make_ranked(source, table, scores, masks.span)
+    rule = spread_prior(rule, factor.shape[0], masks.n_components)
+    table = make_table(masks, rule.order, False)
+    own = make_ranked(source, table, Scores(*rule.weights), masks.span)
     cells = lend(own)
     for n in rows:
-        decide_ranked(factor[n], n, cells, turns, stream)
+        decide_ranked(factor[n], n, cells, rule, stream)
     keep(own)
 
 
 @part
-def update_tied(factor, rows, source, masks, tie, turns, scores, stream):
+def update_tied(factor, rows, source, masks, tie, rule, stream):
     """Update factor[rows] in place, row after row, where another mode shares the factor (slices.py)."""
-    table = make_table(masks, turns.order, True)
-    cells = make_ranked(source, table, scores, masks.span)
+    rule = spread_prior(rule, factor.shape[0], masks.n_components)
+    table = make_table(masks, rule.order, True)
+    cells = make_ranked(source, table, Scores(*rule.weights), masks.span)
     for n in rows:
         old = factor[n].copy()
-        decide_ranked(factor[n], n, cells, turns, stream)
+        decide_ranked(factor[n], n, cells, rule, stream)
         if follow(table, tie, factor, n, old) and tie.in_rows:
             positions, firsts = list_holders(table.masks, masks.n_components)
             table = Table(table.members, table.masks, positions, firsts, table.columns)
@@ -321,3 +315,15 @@ def count_decided(counts, factor, rows, source, masks, probe):
                     data = both(held, laid_cells(source, workspace, to + width, n, places[position], at, span))
                     counts[1, 0, last] += total(popcount(data))
                     counts[1, 1, last] += total(popcount(held))
+
+
+@kernel
+def permute_masks(masks, order):
+    """Masks in which bit i is what bit order[i] was."""
+    new = np.zeros_like(masks)
+    for n in range(masks.shape[0]):
+        for i in range(order.shape[0]):
+            (word, bit), (to, new_bit) = bit_of(order[i]), bit_of(i)
+            if masks[n, word] & bit:
+                new[n, to] |= new_bit
+    return new

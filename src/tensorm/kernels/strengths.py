@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
-from tensorm.kernels.compiled import inlined, kernel, part, verb
-from tensorm.kernels.decisions import bit_of
+from tensorm.kernels.compiled import inlined, kernel, part
 from tensorm.kernels.philox import uniform
 from tensorm.kernels.ranked import UNIT
+from tensorm.kernels.slicing import draw_number, draw_step, height
 
 EDGE = 1e-12  # probabilities stay this far from 0 and 1
 LEAST = 1e-4  # spread of strengths: they differ by about a hundredth
@@ -28,41 +28,23 @@ SHIFT = 1.0  # log-odds by which all strengths can move at once
 PROBE, COMMON, TYPICAL, SPREAD, BACKGROUND, SCALES, FIRST = 1, 2, 3, 4, 5, 6, 40  # rows of the random numbers
 
 
-@verb
-def height(target, x):
-    """Log density at x, up to a constant."""
-
-
-@part
-def draw_slice(target, x, low, high, stream, row):
-    """The next state of x between two bounds: the slice is shrunk until a number in it is found (Neal 2003)."""
-    level = height(target, x) + np.log(uniform(stream, row, 0))
-    turn = 1
-    while True:
-        new = low + uniform(stream, row, turn) * (high - low)
-        if height(target, new) >= level or new == x or turn > 300:
-            return new if turn <= 300 else x
-        low, high = (new, high) if new < x else (low, new)
-        turn += 1
-
-
 class Decided(NamedTuple):
-    """The cells that groups decide: zeros, and ones by how probable a zero is there without components."""
+    """The cells that groups decide: zeros, and ones by how probable they are without any component."""
 
     zeros: Any  # (G,)
     firsts: Any  # the ones of group g are at firsts[g] : firsts[g + 1] of the next two
     ones: Any
-    quiet: Any
+    chances: Any
 
 
 @part
-def list_ones(zeros, ones, quiet):
+def list_ones(zeros, ones, chances):
     """What groups decide, from a table (G, levels) of ones; levels without any are left out."""
     firsts, size = np.zeros(zeros.shape[0] + 1, np.int64), 0
     counts, values = np.empty(ones.size), np.empty(ones.size)
     for group in range(zeros.shape[0]):
-        for level in range(quiet.shape[0]):
-            counts[size], values[size] = ones[group, level], quiet[level]
+        for level in range(chances.shape[0]):
+            counts[size], values[size] = ones[group, level], chances[level]
             size += ones[group, level] > 0
         firsts[group + 1] = size
     return Decided(zeros, firsts, counts[:size], values[:size])
@@ -71,10 +53,10 @@ def list_ones(zeros, ones, quiet):
 @inlined
 def likelihood(decided, group, q):
     """Log-likelihood of a group's cells, decided by a strength q."""
-    zeros, firsts, ones, quiet = decided
+    zeros, firsts, ones, chances = decided
     sum_ = zeros[group] * np.log1p(-q)
     for i in range(firsts[group], firsts[group + 1]):
-        sum_ += ones[i] * np.log(1 - quiet[i] * (1 - q))
+        sum_ += ones[i] * np.log(chances[i] + (1 - chances[i]) * q)
     return sum_
 
 
@@ -164,7 +146,7 @@ def spread_height(logs, count, typical, spread):
     return count * log_beta(Prior(typical, spread)) + size * (typical * logs[0] + (1 - typical) * logs[1])
 
 
-class Quiet(NamedTuple):
+class Background(NamedTuple):
     """The constant background; its prior is uniform."""
 
     zeros: float
@@ -195,15 +177,15 @@ def log_beta(prior):
 
 
 @part
-def draw_probe(q, prior, zeros, ones, quiet, probe, stream):
+def draw_probe(q, prior, zeros, ones, chances, probe, stream):
     """Draw the strength of the probe; afterwards zeros[0] and ones[0] have what each decides."""
-    inside = list_ones(zeros[1], ones[1], quiet)
+    inside = list_ones(zeros[1], ones[1], chances)
     theirs = np.zeros(q.shape[0])
     for group in range(q.shape[0] - 1):
         theirs[group] = likelihood(inside, group, q[group])
     target = Anywhere(inside, q.copy(), theirs, prior)
     target.strengths[probe] = 0  # it decides none of these
-    q[probe] = draw_slice(target, q[probe], EDGE, 1 - EDGE, stream, PROBE)
+    q[probe] = draw_number(target, q[probe], EDGE, 1 - EDGE, stream, PROBE)
     for group in range(q.shape[0]):
         if group != probe:
             winner = group if q[group] > q[probe] else probe
@@ -220,7 +202,7 @@ def draw_others(q, prior, decided, stream):
         high = q[order[place - 1]] if place else 1 - EDGE
         low = max(q[order[place + 1]], EDGE)
         if low < q[l] < high:
-            q[l] = draw_slice(Between(decided, l, prior), q[l], low, high, stream, FIRST + l)
+            q[l] = draw_number(Between(decided, l, prior), q[l], low, high, stream, FIRST + l)
 
 
 @part
@@ -228,32 +210,32 @@ def draw_prior(q, prior, decided, stream):
     """Draw the mode and the spread of the strengths, and shift all of them; return the prior."""
     L = q.shape[0] - 1
     u = uniform(stream, COMMON, 1000)
-    shift = draw_slice(Common(decided, q[:L].copy(), prior), 0.0, -SHIFT * u, SHIFT * (1 - u), stream, COMMON)
+    shift = draw_number(Common(decided, q[:L].copy(), prior), 0.0, -SHIFT * u, SHIFT * (1 - u), stream, COMMON)
     logs = np.zeros(2)
     for l in range(L):
         q[l] = moved(q[l], shift)
         logs[0] += np.log(q[l])
         logs[1] += np.log1p(-q[l])
     typical = moved(prior.typical, shift)
-    typical = draw_slice(Typical(logs, L, prior.spread), typical, EDGE, 1 - EDGE, stream, TYPICAL)
-    spread = draw_slice(Spread(logs, L, typical), np.log(prior.spread), np.log(LEAST), 0.0, stream, SPREAD)
+    typical = draw_number(Typical(logs, L, prior.spread), typical, EDGE, 1 - EDGE, stream, TYPICAL)
+    spread = draw_number(Spread(logs, L, typical), np.log(prior.spread), np.log(LEAST), 0.0, stream, SPREAD)
     return Prior(typical, np.exp(spread))
 
 
 @kernel
-def draw_strengths(q, prior, tot, ones, quiet, probe, share, stream):
+def draw_strengths(q, prior, tot, ones, chances, probe, stream):
     """Draw all strengths q (L + 1), the last one 0, in place; return (typical, spread), and what each decides.
 
     tot (2, L + 1) and ones (2, L + 1, levels) are the groups of ranked.count_decided, in the first place
     without the cells that the probe holds.
     """
-    ones, zeros, prior = share * ones, np.empty(tot.shape), Prior(*prior)
+    zeros, prior = np.empty(tot.shape), Prior(*prior)
     for side in range(2):
         for group in range(q.shape[0]):
-            zeros[side, group] = share * tot[side, group] - ones[side, group].sum()
+            zeros[side, group] = tot[side, group] - ones[side, group].sum()
     if q.shape[0] > 1:
-        draw_probe(q, prior, zeros, ones, quiet, probe, stream)
-        decided = list_ones(zeros[0], ones[0], quiet)
+        draw_probe(q, prior, zeros, ones, chances, probe, stream)
+        decided = list_ones(zeros[0], ones[0], chances)
         draw_others(q, prior, decided, stream)
         prior = draw_prior(q, prior, decided, stream)
     return prior.typical, prior.spread, zeros[0], ones[0]
@@ -262,7 +244,7 @@ def draw_strengths(q, prior, tot, ones, quiet, probe, share, stream):
 @kernel
 def draw_background(background, q, zeros, ones, stream):
     """Draw a constant background."""
-    return draw_slice(Quiet(zeros.sum(), ones[:, 0], q), background, EDGE, 1 - EDGE, stream, BACKGROUND)
+    return draw_number(Background(zeros.sum(), ones[:, 0], q), background, EDGE, 1 - EDGE, stream, BACKGROUND)
 
 
 class Level(NamedTuple):
@@ -273,12 +255,13 @@ class Level(NamedTuple):
     exposure: float  # sum of the rates of all zeros
 
     def height(self, shift):
-        _, firsts, ones, quiet = self.decided
+        _, firsts, ones, chances = self.decided
         factor = np.exp(STEP * shift)
         sum_ = -self.exposure * factor
         for group in range(self.q.shape[0]):
             for i in range(firsts[group], firsts[group + 1]):
-                sum_ += ones[i] * np.log(1 - quiet[i] ** factor * (1 - self.q[group]))
+                chance = -np.expm1(factor * np.log1p(-chances[i]))
+                sum_ += ones[i] * np.log(chance + (1 - chance) * self.q[group])
         return sum_
 
 
@@ -293,26 +276,12 @@ class Scale(NamedTuple):
         return self.shape * (self.count * STEP * shift - self.sum * np.exp(STEP * shift))
 
 
-@part
-def draw_step(target, low, high, stream, row):
-    """A whole number between two bounds, at 0 now, by slice sampling in a window placed at random."""
-    first = -int(uniform(stream, row, 1) * (LEAP + 1))
-    high = min(first + LEAP, high)
-    low, turn = max(first, low), 2
-    level = height(target, 0) + np.log(uniform(stream, row, 0))
-    while True:
-        new = low + int(uniform(stream, row, turn) * (high - low + 1))
-        if new == 0 or height(target, new) >= level:
-            return new
-        low, high = (new + 1, high) if new < 0 else (low, new - 1)
-        turn += 1
-
-
 @kernel
-def draw_level(level, q, zeros, ones, quiet, exposure, stream):
+def draw_level(level, q, zeros, ones, chances, exposure, stream):
     """Draw the common level, between bounds."""
-    target = Level(q, list_ones(zeros, ones, quiet), exposure)
-    return level + draw_step(target, FAINTEST - level, LOUDEST - level, stream, BACKGROUND)
+    target = Level(q, list_ones(zeros, ones, chances), exposure)
+    bounds = FAINTEST - level, LOUDEST - level
+    return level + draw_step(target, 0, bounds, LEAP, stream, BACKGROUND)
 
 
 @kernel
@@ -324,7 +293,7 @@ def draw_scale(levels, level, shape, times, stream, row):
         least, most = min(least, n), max(most, n)
     low = max(LOWEST - least, -((LOUDEST - level) // times))
     high = min(HIGHEST - most, (level - FAINTEST) // times)
-    return draw_step(Scale(shape, levels.shape[0], sum_), low, high, stream, row)
+    return draw_step(Scale(shape, levels.shape[0], sum_), 0, (low, high), LEAP, stream, row)
 
 
 @kernel
@@ -343,19 +312,7 @@ def make_scores(q, levels, first):
     """Scores of ones (L + 1, levels) by component and level, in units of UNIT, for rates exp(STEP * level)."""
     scores = np.empty((q.shape[0], levels), np.int64)
     for level in range(levels):
-        empty = np.exp(-np.exp(STEP * (first + level)))
+        chance = -np.expm1(-np.exp(STEP * (first + level)))
         for group in range(q.shape[0]):
-            scores[group, level] = np.rint(np.log(max(1 - empty * (1 - q[group]), 1e-300)) / UNIT)
+            scores[group, level] = np.rint(np.log(chance + (1 - chance) * q[group]) / UNIT)
     return scores
-
-
-@kernel
-def permute_masks(masks, order):
-    """Masks in which bit i is what bit order[i] was."""
-    new = np.zeros_like(masks)
-    for n in range(masks.shape[0]):
-        for i in range(order.shape[0]):
-            (word, bit), (to, new_bit) = bit_of(order[i]), bit_of(i)
-            if masks[n, word] & bit:
-                new[n, to] |= new_bit
-    return new

@@ -31,7 +31,7 @@ from tensorm.tensors.protocol import Stream, Tensor
 
 Floats = npt.NDArray[np.float64]
 Counts = int | npt.NDArray[np.int64]
-ONCE, COMPONENT, INDEX = "once", "component", "index"  # INDEX: every index of every mode, mode after mode
+ONCE, COMPONENT, MODE, INDEX = "once", "component", "mode", "index"  # INDEX: of every mode, one after the other
 
 
 class Parameters:
@@ -140,6 +140,8 @@ class Parameters:
 def _size(axis: str, n_components: int, shape: Sequence[int]) -> int:
     if axis == COMPONENT:
         return n_components
+    if axis == MODE:
+        return len(shape)
     return sum(shape) if axis == INDEX else 1
 
 

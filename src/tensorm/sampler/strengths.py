@@ -1,160 +1,213 @@
-"""Components with strengths of their own, and a background that is constant or knows how active each index is."""
+"""Components with strengths of their own, and a background that is constant or knows how active each index is.
+
+p(x = 1) = 1 - (1 - b)(1 - q), q the strength of the strongest component that holds the cell, or 0. Strengths
+have a Beta prior, Beta(1 + c t, 1 + c (1 - t)), whose typical value t and spread 1 / (1 + c) are learned: from
+flat to all alike, and then the model is that of two rates. With activities, 1 - b = exp(-rate * product of the
+activities of the cell's indices); they have Gamma priors with mean 1 whose shapes, one for each mode, are
+learned: where they are large, the background is constant. Logarithms of rate and activities lie on a grid.
+docs/model.md derives the conditionals; kernels/strengths.py draws from them.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
 import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaln
 
 from tensorm.kernels import strengths as kernel
-from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW
+from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW, Activities
+from tensorm.kernels.philox import uniforms
+from tensorm.kernels.ranked import UNIT
+from tensorm.sampler.noise import Asymmetric, Rates
+from tensorm.sampler.parameters import COMPONENT, INDEX, MODE, ONCE, Counts, Floats, NoiseModel, Parameters
+from tensorm.tensors.bits import Bits, unpack
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.bits import pack, unpack
-from tensorm.tensors.protocol import Stream
+from tensorm.tensors.protocol import Stream, Tensor
+from tensorm.tensors.ranking import Ranking, split
 
-Floats = npt.NDArray[np.float64]
-
-SHAPES = 2.0 ** np.arange(-2, 9.1, 0.25)
+SHAPES = 2.0 ** np.arange(-2, 9.1, 0.25)  # of the Gamma priors, all equally probable
 GRID = STEP * np.arange(LOWEST, HIGHEST + 1)
-NORMALISERS = np.array([np.logaddexp.reduce(s * (GRID - np.exp(GRID))) for s in SHAPES])
-MARGIN = WINDOW + kernel.LEAP + 1
+NORMALISERS = np.array([np.logaddexp.reduce(shape * (GRID - np.exp(GRID))) for shape in SHAPES])
+MARGIN = 2 * WINDOW + 2  # levels beyond those of today that scores are known for
+JUMP, MODES = 2000, 3000  # rows of random numbers
 
 
-class Parameters(NamedTuple):
-    strengths: Floats
-    mean: float
+class _Constant(NamedTuple):
+    strength: Floats
+    typical: float
     spread: float
-    background: float  # constant, or NaN
-    level: int = 0
-    shapes: tuple = ()
-    activities: tuple = ()
+    background: float
+
+
+class _Active(NamedTuple):
+    strength: Floats
+    typical: float
+    spread: float
+    rate: float
+    evenness: Floats
+    activity: Floats
+
+
+class _Strong(Parameters):
+    """What parameters with strengths share."""
+
+    strength: Floats
+    typical: float
+    spread: float
 
     @property
-    def with_activity(self):
-        return math.isnan(self.background)
+    def order(self) -> npt.NDArray[np.intp]:
+        """Components, the strongest first."""
+        return np.argsort(-self.strength, kind="stable")
+
+    def ranked(self) -> Floats:
+        """Strengths in this order, then 0 for no component."""
+        return np.append(self.strength[self.order], 0.0)
 
 
-def rank(factors: Factors, order: npt.NDArray[np.intp]) -> Factors:
-    return Factors(tuple(kernel.permute_masks(m, order) for m in factors), factors.n_components)
+class ConstantStrengths(_Constant, _Strong):
+    """Strengths, and one probability of ones outside all components."""
+
+    AXES: ClassVar = {"strength": COMPONENT, "typical": ONCE, "spread": ONCE, "background": ONCE}
+
+    @property
+    def weights(self) -> Ranking:
+        q, b = self.ranked(), self.background
+        ones = np.rint(np.log(b + (1 - b) * q) / UNIT).astype(np.int64)[:, None]
+        return Ranking(self.order, np.log1p(-q), ones, None, 0)
 
 
-def levels_along(levels, modes):
-    """Sum of the levels of all index tuples of some modes, counted from the least."""
-    from tensorm.tensors.layout import add_up
-    flat = add_up([levels[k] for k in modes])
-    low = int(flat.min())
-    return flat - low, low
+class ActiveStrengths(_Active, _Strong):
+    """Strengths, and a rate of ones outside all components that depends on the cell's indices."""
+
+    AXES: ClassVar = {
+        "strength": COMPONENT,
+        "typical": ONCE,
+        "spread": ONCE,
+        "rate": ONCE,
+        "evenness": MODE,
+        "activity": INDEX,
+    }
+
+    @property
+    def level(self) -> int:
+        """Logarithm of the rate in steps."""
+        return round(math.log(self.rate) / STEP)
+
+    @property
+    def levels(self) -> npt.NDArray[np.int64]:
+        """Logarithms of the activities in steps."""
+        return np.rint(np.log(self.activity) / STEP).astype(np.int64)
+
+    @property
+    def weights(self) -> Ranking:
+        q, levels = self.ranked(), self.levels
+        # Each mode's extremes would be narrower; all modes together need no shape.
+        first = self.level + len(self.evenness) * int(levels.min()) - MARGIN
+        last = self.level + len(self.evenness) * int(levels.max()) + MARGIN
+        scores = kernel.make_scores(q, last - first + 1, first)
+        return Ranking(self.order, np.log1p(-q), scores, levels, first - self.level)
 
 
-class Ranked(NamedTuple):
-    """Parameters as kernels want them: components by strength, levels of all modes, and scores."""
-    order: Any
-    q: Any  # (L+1)
-    zeros: Any
-    ones: Any
-    levels: tuple
-    level: int
-    first: int  # step of the first column of ones
+class Drawn(NamedTuple):
+    """New parameters, and what was counted on the way."""
+
+    parameters: Any
+    log_likelihood: float
 
 
-def prepare(p: Parameters, shape) -> Ranked:
-    order = np.argsort(-p.strengths, kind="stable")
-    q = np.append(p.strengths[order], 0.0)
-    zeros = np.log1p(-q)
-    if not p.with_activity:
-        ones = np.rint(np.log(p.background + (1 - p.background) * q) / 2.0**-26).astype(np.int64)[:, None]
-        levels = tuple(np.zeros(n, np.int64) for n in shape)
-        return Ranked(order, q, zeros, np.ascontiguousarray(ones), levels, 0, 0)
-    levels = p.activities
-    first = p.level + sum(int(x.min()) for x in levels) - MARGIN
-    last = p.level + sum(int(x.max()) for x in levels) + MARGIN
-    return Ranked(order, q, zeros, kernel.make_scores(q, last - first + 1, first), levels, p.level, first)
+@dataclass(frozen=True)
+class StrengthModel(NoiseModel):
+    """Strengths with a constant background."""
+
+    parameters: ClassVar[type[Parameters]] = ConstantStrengths
+
+    def redraw(self, tensor: Tensor, factors: Factors, now: ConstantStrengths, stream: Stream) -> Drawn:
+        """Draw strengths, their prior and the background from their conditionals."""
+        L, given, order = factors.n_components, tuple(stream), now.order
+        weights = now.weights
+        probe = int(uniforms(stream, JUMP, 1)[0] * L)
+        counts = tensor.count_decided(weights.rank(factors), probe)
+        q, chances = now.ranked(), np.array([now.background])
+        ones = np.ascontiguousarray(counts[:, 0, :, None]).astype(np.float64)
+        typical, spread, zeros, ones = kernel.draw_strengths(
+            q, (now.typical, now.spread), counts[:, 1], ones, chances, probe, given
+        )
+        b = kernel.draw_background(now.background, q, zeros, ones, given)
+        value = zeros @ (np.log1p(-q) + math.log1p(-b)) + ones[:, 0] @ np.log(b + (1 - b) * q)
+        return Drawn(ConstantStrengths(_restore(q, order), typical, spread, b), float(value))
 
 
-def scores_for(r: Ranked, view, mode, share=1.0):
-    rows, low = levels_along(r.levels, view.rows)
-    columns, least = levels_along(r.levels, view.packed)
-    base = r.level + low + least - r.first if r.ones.shape[1] > 1 else 0
-    return (r.zeros, r.ones, r.levels[mode] + base, rows, columns, share), base
+@dataclass(frozen=True)
+class ActivityModel(NoiseModel):
+    """Strengths with activities."""
 
+    parameters: ClassVar[type[Parameters]] = ActiveStrengths
 
-def update_factor(tensor, mode, factors, r, prior, kind, stream, rows=None):
-    """factors ranked; prior (N, L) log-odds ranked"""
-    from tensorm.tensors.slices import _masks
-    view, factor = tensor._views[mode], factors[mode].copy()
-    L = factors.n_components
-    turns = np.arange(L), kind, np.broadcast_to(prior, (len(factor), L))
-    scores, _ = scores_for(r, view, mode)
-    rows = np.arange(len(factor)) if rows is None else rows
-    tensor._kernels.update_ranked(factor, rows, view.source, _masks(view, factors), turns, scores, tuple(stream))
-    return factor
-
-
-def sweep(tensor, factors, p, density, target, chain, number, pick=None):
-    """One sweep; densities learned."""
-    from tensorm.tensors.slices import _masks
-    from tensorm.sampler.state import NOISE
-    from tensorm.kernels.philox import uniforms
-    K, L = len(factors), factors.n_components
-    r = prepare(p, tensor.shape)
-    f = rank(factors, r.order)
-    for mode in range(K):
-        prior = target.prior.log_odds(mode, density)
-        f = f.replace(mode, update_factor(tensor, mode, f, r, prior, target.flips, target.stream(chain, number, mode)))
-    stream = target.stream(chain, number, NOISE)
-    mode = number % K
-    probe = int(uniforms(stream, 2000, 1)[0] * L)
-    view = tensor._views[mode]
-    every = np.arange(tensor.shape[mode])
-    q, share = r.q.copy(), 1.0
-    if not p.with_activity:
-        counts = np.zeros((2, 2, L + 1), np.int64)
-        tensor._kernels.count_decided(counts, f[mode], every, view.source, _masks(view, f), probe)
-        counts[0, 0, -1] = tensor.n_ones - counts[0, 0, :-1].sum()
-        counts[0, 1, -1] = tensor.n_observed - counts[0, 1, :-1].sum()
-        counts[0] -= counts[1]
-        quiet = np.array([1 - p.background])
-        ones = np.ascontiguousarray(counts[:, 0, :, None]).astype(float)
-        mean, spread, zeros, ones = kernel.draw_strengths(q, (p.mean, p.spread), counts[:, 1], ones, quiet, probe, share, tuple(stream))
-        b = kernel.draw_background(p.background, q, zeros, ones, tuple(stream))
-        strengths = np.empty(L); strengths[r.order] = q[:L]
-        new = Parameters(strengths, mean, spread, b)
-        ll = zeros.sum() * np.log1p(-b) + (zeros * np.log1p(-q)).sum() + (ones[:, 0] * np.log(b + (1 - b) * q)).sum()
-    else:
-        scores, base = scores_for(r, view, mode)
-        others = [k for k in range(K) if k != mode]
-        rest_levels = np.zeros(1, np.int64)
-        hist = np.ones(1, np.int64)
-        for k in others:
-            x = r.levels[k] - r.levels[k].min()
-            hist = np.convolve(hist, np.bincount(x))
-        n_levels = r.ones.shape[1]
-        rest = np.zeros(n_levels, np.int64); rest[:len(hist)] = hist
-        low = r.level + sum(int(r.levels[k].min()) for k in others)
-        rates = np.exp(STEP * (low + np.arange(n_levels)))
-        levels = r.levels[mode].copy()
-        tot = np.zeros((2, L + 1), np.int64); ones = np.zeros((2, L + 1, n_levels), np.int64)
-        exposures = np.zeros(len(levels))
-        given = levels, base, rates, rest, float(p.shapes[mode]), share, exposures
-        act_stream = target.stream(chain, number, 240 + mode)
-        tensor._kernels.count_levels(ones, tot, f[mode], every, view.source, _masks(view, f), probe, scores, given, tuple(act_stream))
-        quiet = np.exp(-np.exp(STEP * (r.first + np.arange(n_levels))))
-        mean, spread, zeros, ones = kernel.draw_strengths(q, (p.mean, p.spread), tot, ones.astype(float), quiet, probe, share, tuple(stream))
-        exposure = share * float(exposures @ np.exp(STEP * levels))
-        level = kernel.draw_level(r.level, q, zeros, ones, quiet, exposure, tuple(stream))
-        acts = [*r.levels]; acts[mode] = levels
-        shapes = list(p.shapes)
+    def redraw(self, tensor: Tensor, factors: Factors, now: ActiveStrengths, stream: Stream) -> Drawn:
+        """Draw a mode's activities, all strengths, their prior, the rate, and the priors of activities."""
+        L, given, order, K = factors.n_components, tuple(stream), now.order, len(factors)
+        weights = now.weights
+        ranked = weights.rank(factors)
+        probe = int(uniforms(stream, JUMP, 1)[0] * L)
+        levels = split(now.levels.copy(), tensor.shape)
+        mode = stream.sweep % K
+        if tensor.pair and mode in tensor.pair:
+            mode = tensor.pair[0]
+            self._count(tensor, mode, ranked, now, levels, weights, probe, WINDOW, stream)
+            levels[tensor.pair[1]] = levels[mode].copy()
+            weights = weights._replace(levels=np.concatenate(levels))
+            mode = next((k for k in range(K) if k not in tensor.pair), mode)
+            window = 0
+        else:
+            window = WINDOW
+        ones, tot, exposures = self._count(tensor, mode, ranked, now, levels, weights, probe, window, stream)
+        q = now.ranked()
+        chances = -np.expm1(-np.exp(STEP * (now.level + weights.first + np.arange(ones.shape[2]))))
+        typical, spread, zeros, ones = kernel.draw_strengths(
+            q, (now.typical, now.spread), tot, ones.astype(np.float64), chances, probe, given
+        )
+        exposure = float(exposures @ np.exp(STEP * levels[mode])) / (2 if tensor.pair else 1)
+        level = kernel.draw_level(now.level, q, zeros, ones, chances, exposure, given)
+        value = zeros @ np.log1p(-q) - exposure
+        value += sum(float(ones[g] @ np.log(np.maximum(chances + (1 - chances) * q[g], 1e-300))) for g in range(L + 1))
+        shapes = list(now.evenness)
         for k in range(K):
-            shapes[k] = kernel.draw_shape(acts[k], SHAPES, NORMALISERS, tuple(stream), 10 + k)
-            d = kernel.draw_scale(acts[k], level, shapes[k], 1, tuple(stream), 20 + k)
-            acts[k] = acts[k] + d
-            level -= d
-        strengths = np.empty(L); strengths[r.order] = q[:L]
-        new = Parameters(strengths, mean, spread, math.nan, int(level), tuple(shapes), tuple(acts))
-        ll = (zeros * np.log1p(-q)).sum() + sum((ones[g] * np.log(np.maximum(1 - quiet * (1 - q[g]), 1e-300))).sum() for g in range(L + 1)) - exposure
-    u = uniforms(stream, 0, 2 + K)
-    back = np.argsort(r.order)
-    factors = rank(f, back)
-    density = target.prior.update(factors, u[2:])
-    return factors, new, density, ll
+            if tensor.pair and k == tensor.pair[1]:
+                shapes[k], levels[k] = shapes[tensor.pair[0]], levels[tensor.pair[0]]
+                continue
+            times = 2 if tensor.pair and k == tensor.pair[0] else 1
+            shapes[k] = kernel.draw_shape(levels[k], SHAPES, NORMALISERS, given, 10 + k)
+            shift = kernel.draw_scale(levels[k], level, shapes[k], times, given, 20 + k)
+            levels[k] = levels[k] + shift
+            level -= times * shift
+        new = ActiveStrengths(
+            _restore(q, order), typical, spread, math.exp(STEP * level), np.array(shapes), np.exp(STEP * np.concatenate(levels))
+        )
+        return Drawn(new, float(value))
+
+    def _count(self, tensor, mode, ranked, now, levels, weights, probe, window, stream):
+        others = [k for k in range(len(levels)) if k != mode]
+        cells, low = np.ones(1, np.int64), now.level
+        for k in others:
+            cells = np.convolve(cells, np.bincount(levels[k] - levels[k].min()))
+            low += int(levels[k].min())
+        rest = np.zeros(weights.ones.shape[1], np.int64)
+        rest[WINDOW : WINDOW + len(cells)] = cells
+        rates = np.exp(STEP * (low - WINDOW + np.arange(len(rest))))
+        exposures = np.zeros(len(levels[mode]))
+        given = Activities(weights, levels[mode], exposures, rates, rest, 0, probe, float(now.evenness[mode]), window)
+        there = stream._replace(purpose=stream.purpose - 10 - mode)
+        ones, tot = tensor.draw_activities(mode, ranked, given, there)
+        return ones, tot, exposures
+
+
+def _restore(q: Floats, order: npt.NDArray[np.intp]) -> Floats:
+    strength = np.empty(len(order))
+    strength[order] = q[:-1]
+    return strength

@@ -32,6 +32,7 @@ import numpy.typing as npt
 from tensorm.data.coordinates import key_of
 from tensorm.data.inputs import Labels
 from tensorm.errors import InputError
+from tensorm.kernels.activities import Activities
 from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule, Weights
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
@@ -139,7 +140,8 @@ class Tensor(ABC):
         rows : array of int, optional
             Decide only these rows, each with the random numbers that it would have among all.
         """
-        return self._update(mode, factors, rule, stream, every(self.shape[mode]) if rows is None else rows)
+        chosen = every(self.shape[mode]) if rows is None else rows
+        return rule.weights.update(self, mode, factors, rule, stream, chosen)
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Return a new factor for two modes that share one: the rows take turns, each given those before.
@@ -148,6 +150,15 @@ class Tensor(ABC):
         """
         for n in rows:
             new = self._update(pair[0], factors, rule, stream, np.array([n]))
+            factors = factors.replace(pair[0], new).replace(pair[1], new)
+        return factors[pair[0]].copy()
+
+    def update_ranked_tied(
+        self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows
+    ) -> Words:
+        """Do the same where components have strengths, the strongest first (ranking.py)."""
+        for n in rows:
+            new = self._update_ranked(pair[0], factors, rule, stream, np.array([n]))
             factors = factors.replace(pair[0], new).replace(pair[1], new)
         return factors[pair[0]].copy()
 
@@ -166,6 +177,28 @@ class Tensor(ABC):
     @abstractmethod
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Return a mode's factor with these rows decided anew."""
+
+    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        """Do the same where components have strengths, the strongest first (ranking.py)."""
+        raise NotImplementedError
+
+    def count_decided(self, factors: Factors, probe: int) -> Counts:
+        """Return how many cells each component decides, (2, 2, L + 1), the strongest first.
+
+        Ones and all observed cells that the component `probe` does not hold, then those that it holds, by the
+        strongest other component that holds them; last those that no other one holds.
+        """
+        raise NotImplementedError
+
+    def draw_activities(
+        self, mode: int, factors: Factors, given: Activities, stream: Stream
+    ) -> tuple[Counts, Counts]:
+        """Draw the activities of a mode's indices in place; return ones, by level, and all cells as above."""
+        raise NotImplementedError
+
+    def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
+        """Draw the activities that two modes share."""
+        raise NotImplementedError
 
     @abstractmethod
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.kernels.activities import Activities
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.factors import Factors
@@ -47,6 +48,25 @@ class Wrapped(Tensor):
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         return self.tensor.update_tied(pair, factors, rule, stream, rows)
+
+    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        return self.tensor._update_ranked(mode, factors, rule, stream, rows)
+
+    def update_ranked_tied(
+        self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows
+    ) -> Words:
+        return self.tensor.update_ranked_tied(pair, factors, rule, stream, rows)
+
+    def count_decided(self, factors: Factors, probe: int) -> Counts:
+        return self.tensor.count_decided(factors, probe)
+
+    def draw_activities(
+        self, mode: int, factors: Factors, given: Activities, stream: Stream
+    ) -> tuple[Counts, Counts]:
+        return self.tensor.draw_activities(mode, factors, given, stream)
+
+    def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
+        self.tensor.draw_tied_activities(pair, factors, given, stream)
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         return self.tensor._count(mode, factors, components, rows)
@@ -99,6 +119,29 @@ class SymmetricTensor(Wrapped):
             halved = rule._replace(weights=rule.weights.tempered(0.5))
             return self.tensor.update_factor(mode, tied, halved, stream, rows)
         return self.tensor.update_tied(self.pair, tied, rule, stream, rows)
+
+    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        tied, (first, second) = self._tie(factors), self.pair
+        if mode == second:
+            return tied[first].copy()
+        if mode != first:
+            halved = rule._replace(weights=rule.weights.tempered(0.5))
+            return self.tensor._update_ranked(mode, tied, halved, stream, rows)
+        return self.tensor.update_ranked_tied(self.pair, tied, rule, stream, rows)
+
+    def count_decided(self, factors: Factors, probe: int) -> Counts:
+        return self.tensor.count_decided(self._tie(factors), probe) // 2
+
+    def draw_activities(
+        self, mode: int, factors: Factors, given: Activities, stream: Stream
+    ) -> tuple[Counts, Counts]:
+        tied = self._tie(factors)
+        if mode in self.pair and given.window:
+            self.tensor.draw_tied_activities(self.pair, tied, given, stream)
+            return given.scores.room()
+        halved = given._replace(scores=given.scores.tempered(0.5))
+        ones, tot = self.tensor.draw_activities(mode, tied, halved, stream)
+        return ones // 2, tot // 2
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         # The factors of the two modes are taken as they are, so that components can be grown in one of them.
