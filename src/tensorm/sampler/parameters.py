@@ -172,6 +172,18 @@ class NoiseModel(ABC):
         Of the stream's row 0 only the first two numbers are free; later rows are, as far as they go.
         """
 
+    def redraw(
+        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
+    ) -> Any:
+        """Draw new parameters given all cells; a model whose statistics depend on parameters overrides it."""
+        return self.update(self.statistics(tensor, factors, confusion), parameters, stream)
+
+    def log_likelihood(
+        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any
+    ) -> float:
+        """Return the log probability of the observed cells."""
+        return float(parameters.log_likelihood(self.statistics(tensor, factors, confusion)))
+
     @abstractmethod
     def estimate(self, statistics: Any) -> Any:
         """Return parameters that fit, for searches and starts."""

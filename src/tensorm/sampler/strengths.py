@@ -114,20 +114,35 @@ class ActiveStrengths(_Active, _Strong):
         return Ranking(self.order, np.log1p(-q), scores, levels, first - self.level)
 
 
-class Drawn(NamedTuple):
-    """New parameters, and what was counted on the way."""
+@dataclass(frozen=True)
+class _StrengthModel(NoiseModel):
+    """What models with strengths share."""
 
-    parameters: Any
-    log_likelihood: float
+    def update(self, statistics: Any, parameters: Any, stream: Stream) -> Any:
+        raise NotImplementedError  # redraw does it: statistics depend on parameters
+
+    def estimate(self, statistics: Any) -> Any:
+        raise NotImplementedError
+
+    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
+        return Asymmetric().log_marginal(tp, fp, fn, tn)
+
+    def log_prior(self, parameters: Any) -> Any:
+        return 0.0
+
+    def start(self, shape: Sequence[int], n_components: int) -> Any:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class StrengthModel(NoiseModel):
+class StrengthModel(_StrengthModel):
     """Strengths with a constant background."""
 
     parameters: ClassVar[type[Parameters]] = ConstantStrengths
 
-    def redraw(self, tensor: Tensor, factors: Factors, now: ConstantStrengths, stream: Stream) -> Drawn:
+    def redraw(
+        self, tensor: Tensor, factors: Factors, confusion: Any, now: ConstantStrengths, stream: Stream
+    ) -> ConstantStrengths:
         """Draw strengths, their prior and the background from their conditionals."""
         L, given, order = factors.n_components, tuple(stream), now.order
         weights = now.weights
@@ -139,17 +154,24 @@ class StrengthModel(NoiseModel):
             q, (now.typical, now.spread), counts[:, 1], ones, chances, probe, given
         )
         b = kernel.draw_background(now.background, q, zeros, ones, given)
-        value = zeros @ (np.log1p(-q) + math.log1p(-b)) + ones[:, 0] @ np.log(b + (1 - b) * q)
-        return Drawn(ConstantStrengths(_restore(q, order), typical, spread, b), float(value))
+        return ConstantStrengths(_restore(q, order), typical, spread, b)
+
+    def log_likelihood(self, tensor: Tensor, factors: Factors, confusion: Any, parameters: Any) -> float:
+        (ones, tot), held = tensor.count_decided(parameters.weights.rank(factors), 0)
+        ones[0], tot[0] = held.sum(axis=1)  # what the strongest holds, it decides
+        q, b = parameters.ranked(), parameters.background
+        return float((tot - ones) @ (np.log1p(-q) + math.log1p(-b)) + ones @ np.log(b + (1 - b) * q))
 
 
 @dataclass(frozen=True)
-class ActivityModel(NoiseModel):
+class ActivityModel(_StrengthModel):
     """Strengths with activities."""
 
     parameters: ClassVar[type[Parameters]] = ActiveStrengths
 
-    def redraw(self, tensor: Tensor, factors: Factors, now: ActiveStrengths, stream: Stream) -> Drawn:
+    def redraw(
+        self, tensor: Tensor, factors: Factors, confusion: Any, now: ActiveStrengths, stream: Stream
+    ) -> ActiveStrengths:
         """Draw a mode's activities, all strengths, their prior, the rate, and the priors of activities."""
         L, given, order, K = factors.n_components, tuple(stream), now.order, len(factors)
         weights = now.weights
@@ -174,8 +196,6 @@ class ActivityModel(NoiseModel):
         )
         exposure = float(exposures @ np.exp(STEP * levels[mode])) / (2 if tensor.pair else 1)
         level = kernel.draw_level(now.level, q, zeros, ones, chances, exposure, given)
-        value = zeros @ np.log1p(-q) - exposure
-        value += sum(float(ones[g] @ np.log(np.maximum(chances + (1 - chances) * q[g], 1e-300))) for g in range(L + 1))
         shapes = list(now.evenness)
         for k in range(K):
             if tensor.pair and k == tensor.pair[1]:
@@ -186,10 +206,8 @@ class ActivityModel(NoiseModel):
             shift = kernel.draw_scale(levels[k], level, shapes[k], times, given, 20 + k)
             levels[k] = levels[k] + shift
             level -= times * shift
-        new = ActiveStrengths(
-            _restore(q, order), typical, spread, math.exp(STEP * level), np.array(shapes), np.exp(STEP * np.concatenate(levels))
-        )
-        return Drawn(new, float(value))
+        activity, rate = np.exp(STEP * np.concatenate(levels)), math.exp(STEP * level)
+        return ActiveStrengths(_restore(q, order), typical, spread, rate, np.array(shapes), activity)
 
     def _count(self, tensor, mode, ranked, now, levels, weights, probe, window, stream):
         others = [k for k in range(len(levels)) if k != mode]

@@ -70,8 +70,7 @@ class Target:
 
 def log_likelihood(tensor: Tensor, target: Target, state: State, confusion: Confusion) -> float:
     """Return the log probability of the observed cells, given a state and their confusion."""
-    statistics = target.noise.statistics(tensor, state.factors, confusion)
-    return float(state.noise.log_likelihood(statistics))
+    return target.noise.log_likelihood(tensor, state.factors, confusion, state.noise)
 
 
 def log_posterior(target: Target, state: State, log_likelihood: float) -> float:
@@ -119,7 +118,6 @@ def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[Sta
     else:  # kernels need a component
         confusion = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)
     stream = target.stream(chain, state.sweep, NOISE)
-    statistics = target.noise.statistics(tensor, factors, confusion)
-    noise = target.noise.update(statistics, state.noise, stream)
+    noise = target.noise.redraw(tensor, factors, confusion, state.noise, stream)
     density = target.prior.update(factors, uniforms(stream, 0, 2 + len(factors))[2:])
     return State(factors, noise, density, state.sweep + 1), confusion
