@@ -99,9 +99,10 @@ def weaker(row, mask, component, m):
 def count_groups(cells, row, component):
     """Write (pos, tot) of an entry by runner-up: the weaker components of the row, and none."""
     table, workspace, span, pos, tot = cells.table, cells.workspace, cells.span, cells.pos, cells.tot
-    width, none = workspace.shape[2], pos.shape[0] - 1
+    width, none, some = workspace.shape[2], pos.shape[0] - 1, uint64(0)
     for m in range(component >> 6, row.shape[0]):
         rivals = weaker(row, row, component, m)
+        some |= rivals
         while rivals:
             rival = (m << 6) + lowest_bit(rivals)
             rivals &= rivals - ONE
@@ -113,18 +114,27 @@ def count_groups(cells, row, component):
             place = position * 3 * width + at
             left = both(column, load(workspace, place + FREE * width, span))
             data = load(workspace, place + CELLS * width, span)
-            for m in range(component >> 6, row.shape[0]):
-                rivals = weaker(row, table.masks[position], component, m)
-                while rivals:
-                    rival = (m << 6) + lowest_bit(rivals)
-                    rivals &= rivals - ONE
-                    held = both(left, load(table.columns, rival * width + at, span))
-                    left = without(left, held)
-                    tot[rival] += total(popcount(held))
-                    pos[rival] += total(popcount(both(held, data)))
+            if some:
+                left = count_rivals(cells, row, component, position, left, data, at)
             ones = add(ones, popcount(both(left, data)))
             seen = add(seen, popcount(left))
     pos[none], tot[none] = total(ones), total(seen)
+
+
+@inlined
+def count_rivals(cells, row, component, position, left, data, at):
+    """Count the cells of a vector that weaker components of the row hold; return those that are left."""
+    table, span, pos, tot, width = cells.table, cells.span, cells.pos, cells.tot, cells.workspace.shape[2]
+    for m in range(component >> 6, row.shape[0]):
+        rivals = weaker(row, table.masks[position], component, m)
+        while rivals:
+            rival = (m << 6) + lowest_bit(rivals)
+            rivals &= rivals - ONE
+            held = both(left, load(table.columns, rival * width + at, span))
+            left = without(left, held)
+            tot[rival] += total(popcount(held))
+            pos[rival] += total(popcount(both(held, data)))
+    return left
 
 
 @inlined
