@@ -254,11 +254,12 @@ def strength_likelihood(
     factors: Sequence[np.ndarray],
     strengths: Sequence[float],
     background: float | Sequence[np.ndarray],
+    some: Callable[[tuple[int, ...]], bool] = lambda index: True,
 ) -> float:
-    """The log-likelihood where p(x = 1) = 1 - (1 - b)(1 - q), q the strongest component's strength."""
+    """The log-likelihood of (some) cells: p(x = 1) = 1 - (1 - b)(1 - q), q the strength of the strongest."""
     total = 0.0
     for index in cells(factors):
-        if seen(observed, index):
+        if seen(observed, index) and some(index):
             p = 1.0 - (1.0 - chance(background, index)) * (1.0 - strongest(factors, strengths, index))
             total += math.log(p if ones[index] else 1.0 - p)
     return total
@@ -273,12 +274,17 @@ def strength_odds(
     background: float | Sequence[np.ndarray],
     pair: tuple[int, int] | None = None,
 ) -> float:
-    """Log-odds of an entry (mode, n, l) by the whole likelihood, without its prior; a pair shares a factor."""
+    """Log-odds of an entry (mode, n, l) without its prior, by all cells with its index; a pair shares it."""
+    mode, n, _ = entry
+    modes = pair if pair is not None and mode in pair else (mode,)
     values = []
     for value in (True, False):
         changed = with_entry(factors, *entry, value)
-        if pair is not None and entry[0] in pair:
-            for k in pair:
-                changed[k] = changed[entry[0]]
-        values.append(strength_likelihood(ones, observed, changed, strengths, background))
+        for k in modes:
+            changed[k] = changed[mode]
+        values.append(
+            strength_likelihood(
+                ones, observed, changed, strengths, background, lambda index: any(index[k] == n for k in modes)
+            )
+        )
     return values[0] - values[1]
