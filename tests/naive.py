@@ -284,7 +284,12 @@ def strength_odds(
             changed[k] = changed[mode]
         values.append(
             strength_likelihood(
-                ones, observed, changed, strengths, background, lambda index: any(index[k] == n for k in modes)
+                ones,
+                observed,
+                changed,
+                strengths,
+                background,
+                lambda index: any(index[k] == n for k in modes),
             )
         )
     return values[0] - values[1]

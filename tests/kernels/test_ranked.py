@@ -65,7 +65,9 @@ def make_case(seed: int, symmetric: bool, active: bool) -> Case:
     if pair is not None:
         levels[pair[1]] = levels[pair[0]]
     activities = [np.exp(STEP * x) for x in levels]
-    noise = ActiveStrengths(strength, 0.5, 0.3, float(np.exp(STEP * level)), np.ones(K), np.hstack(activities))
+    noise = ActiveStrengths(
+        strength, 0.5, 0.3, float(np.exp(STEP * level)), np.ones(K), np.hstack(activities)
+    )
     return Case(ones, seen, factors, noise, [activities[0] * noise.rate, *activities[1:]], pair)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 from scipy import stats
 from scipy.special import betaln
 
@@ -42,7 +41,9 @@ def enumerate_states(cells: np.ndarray) -> dict[str, float]:
     highest = np.maximum(q[:, None], q)
     values = {0: 0 * highest, 1: q[:, None] + 0 * highest, 2: q + 0 * highest, 3: highest}
     ones = {mask: 1 - (1 - b) * (1 - value) for mask, value in values.items()}
-    sums: dict[str, float] = dict.fromkeys(["all", "first", "second", "covered", "both", "max", "min", "background"], 0.0)
+    sums: dict[str, float] = dict.fromkeys(
+        ["all", "first", "second", "covered", "both", "max", "min", "background"], 0.0
+    )
     for entries in itertools.product([0, 1], repeat=2 * (N + M)):
         F, G = np.array(entries[: 2 * N]).reshape(N, 2), np.array(entries[2 * N :]).reshape(M, 2)
         weight = np.exp(sum(betaln(1 + f.sum(), 1 + f.size - f.sum()) for f in (F, G)))
@@ -68,7 +69,9 @@ def test_draws_are_those_of_an_enumeration() -> None:
     tensor = DenseTensor(np.ma.array(cells == 1, mask=cells < 0))
     target = Target(2, StrengthModel(), LearnedPrior(), np.uint64(3))
     nothing = [np.zeros((n, 2), bool) for n in cells.shape]
-    state = State(Factors.from_bits(nothing), ConstantStrengths(np.array([0.6, 0.4]), 0.5, 0.3, 0.2), (0.5, 0.5), 0)
+    state = State(
+        Factors.from_bits(nothing), ConstantStrengths(np.array([0.6, 0.4]), 0.5, 0.3, 0.2), (0.5, 0.5), 0
+    )
     found = []
     for _ in range(12_000):
         state, _ = sweep(tensor, state, target, 0)

@@ -30,7 +30,7 @@ from tensorm.kernels.rows import (
     make_table,
     make_workspace,
 )
-from tensorm.kernels.slices import follow, laid_cells, lay_rows, places_of, seen_at
+from tensorm.kernels.slices import follow, laid_cells, lay_rows, places_of
 from tensorm.kernels.vectors import (
     LANES,
     add,
@@ -212,7 +212,10 @@ def decide_entry(cells, row, n, component, rule, stream):
     low, high = own + cells.range[0], own + cells.range[1]
     loss, most, least = weigh_groups(cells, row, component, low, high)
     fixed = prior + share * loss
-    most, least = fixed + share * most, fixed + share * least  # a one gains the more, the rarer it is by itself
+    most, least = (
+        fixed + share * most,
+        fixed + share * least,
+    )  # a one gains the more, the rarer it is by itself
     if rule.kind == GREEDY or most < -CERTAIN - 1 or least > CERTAIN + 1:
         limit = 0.0
     elif most == 0 and least == 0:  # a fair coin where Metropolised flips would alternate for ever
@@ -289,7 +292,11 @@ def count_decided(counts, factor, rows, source, masks, probe):
     counts[0] has all cells, counts[1] those that component `probe` holds, too; it decides none itself, and the
     last column has the cells that it alone holds.
     """
-    table, span, last = make_table(masks, np.arange(masks.n_components), False), masks.span, counts.shape[2] - 1
+    table, span, last = (
+        make_table(masks, np.arange(masks.n_components), False),
+        masks.span,
+        counts.shape[2] - 1,
+    )
     places, width = places_of(source, table.members), table.columns.shape[1]
     workspace = np.empty((places.shape[0], 2, width), np.uint64)
     word, bit = bit_of(probe)
@@ -310,7 +317,9 @@ def count_decided(counts, factor, rows, source, masks, probe):
                         free = load(workspace, to, span)
                         held = both(free, load(table.columns, component * width + at, span))
                         store(workspace, to, without(free, held))
-                        data = both(held, laid_cells(source, workspace, to + width, n, places[position], at, span))
+                        data = both(
+                            held, laid_cells(source, workspace, to + width, n, places[position], at, span)
+                        )
                         counts[0, 0, component] += total(popcount(data))
                         counts[0, 1, component] += total(popcount(held))
                         if inside:
@@ -322,7 +331,9 @@ def count_decided(counts, factor, rows, source, masks, probe):
                 for at in range(0, width, LANES * len(span)):
                     to = position * 2 * width + at
                     held = both(load(workspace, to, span), load(table.columns, probe * width + at, span))
-                    data = both(held, laid_cells(source, workspace, to + width, n, places[position], at, span))
+                    data = both(
+                        held, laid_cells(source, workspace, to + width, n, places[position], at, span)
+                    )
                     counts[1, 0, last] += total(popcount(data))
                     counts[1, 1, last] += total(popcount(held))
 

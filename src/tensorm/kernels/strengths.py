@@ -210,7 +210,9 @@ def draw_prior(q, prior, decided, stream):
     """Draw the mode and the spread of the strengths, and shift all of them; return the prior."""
     L = q.shape[0] - 1
     u = uniform(stream, COMMON, 1000)
-    shift = draw_number(Common(decided, q[:L].copy(), prior), 0.0, -SHIFT * u, SHIFT * (1 - u), stream, COMMON)
+    shift = draw_number(
+        Common(decided, q[:L].copy(), prior), 0.0, -SHIFT * u, SHIFT * (1 - u), stream, COMMON
+    )
     logs = np.zeros(2)
     for l in range(L):
         q[l] = moved(q[l], shift)

@@ -31,7 +31,12 @@ from tensorm.tensors.protocol import Stream, Tensor
 
 Floats = npt.NDArray[np.float64]
 Counts = int | npt.NDArray[np.int64]
-ONCE, COMPONENT, MODE, INDEX = "once", "component", "mode", "index"  # INDEX: of every mode, one after the other
+ONCE, COMPONENT, MODE, INDEX = (
+    "once",
+    "component",
+    "mode",
+    "index",
+)  # INDEX: of every mode, one after the other
 
 
 class Parameters:

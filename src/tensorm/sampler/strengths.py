@@ -11,21 +11,19 @@ docs/model.md derives the conditionals; kernels/strengths.py draws from them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln
 
 from tensorm.kernels import strengths as kernel
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW, Activities
 from tensorm.kernels.philox import uniforms
 from tensorm.kernels.ranked import UNIT
-from tensorm.sampler.noise import Asymmetric, Rates
+from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.parameters import COMPONENT, INDEX, MODE, ONCE, Counts, Floats, NoiseModel, Parameters
-from tensorm.tensors.bits import Bits, unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Stream, Tensor
 from tensorm.tensors.ranking import Ranking, split
@@ -219,7 +217,9 @@ class ActivityModel(_StrengthModel):
         rest[WINDOW : WINDOW + len(cells)] = cells
         rates = np.exp(STEP * (low - WINDOW + np.arange(len(rest))))
         exposures = np.zeros(len(levels[mode]))
-        given = Activities(weights, levels[mode], exposures, rates, rest, 0, probe, float(now.evenness[mode]), window)
+        given = Activities(
+            weights, levels[mode], exposures, rates, rest, 0, probe, float(now.evenness[mode]), window
+        )
         there = stream._replace(purpose=stream.purpose - 10 - mode)
         ones, tot = tensor.draw_activities(mode, ranked, given, there)
         return ones, tot, exposures
