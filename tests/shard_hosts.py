@@ -14,23 +14,23 @@ from tensorm.tensors.sharded import Shard, ShardedTensor
 
 
 class ShardHost:
-    """Questions and answers are pickled, so nothing is shared; rounds and octets are counted."""
+    """Questions and answers are pickled, so nothing is shared; rounds and bytes are counted."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self.shards = [Shard(tensor) for tensor in tensors]
         self.rounds: list[tuple[str, int]] = []
 
     def ask(self, verb: str, calls: Sequence[tuple[Any, ...] | None]) -> list[Any]:
-        octets, answers = 0, []
+        n_bytes, answers = 0, []
         for shard, call in zip(self.shards, calls, strict=True):
             if call is None:
                 answers.append(None)
                 continue
             there = pickle.dumps(call)
             back = pickle.dumps(getattr(shard, verb)(*pickle.loads(there)))
-            octets += len(there) + len(back)
+            n_bytes += len(there) + len(back)
             answers.append(pickle.loads(back))
-        self.rounds.append((verb, octets))
+        self.rounds.append((verb, n_bytes))
         return answers
 
 

@@ -1,7 +1,28 @@
 """The exceptions users meet: an argument or a file that cannot be used as it is, a cluster that is gone."""
 
+from __future__ import annotations
 
-class InputError(ValueError):
+import re
+
+STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """Return a text in which nothing steers a terminal: control characters and the like are written out.
+
+    Also lone surrogates, which cannot be encoded, and marks that change the direction of the text.
+    """
+    return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class PlainError(Exception):
+    """A message for people, which may quote labels and names of files from strangers."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
+
+
+class InputError(PlainError, ValueError):
     """An argument is wrong; the message names it, shows its value and says what to give instead."""
 
 
@@ -9,5 +30,5 @@ class FileError(InputError):
     """A file cannot be read or written; the message names it and says what is wrong with it."""
 
 
-class ClusterError(RuntimeError):
+class ClusterError(PlainError, RuntimeError):
     """A cluster does not answer; the message says which and how to continue."""

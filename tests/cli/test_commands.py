@@ -183,7 +183,7 @@ def test_what_is_known_is_there_before_the_first_sweep_and_gone_without_one(fold
 
     monkeypatch.setattr(TensOrMachine, "fit", stop)
     result = run("fit", "contacts.csv", "--metadata", "person=roles.csv", "--out", "runs/never/begun")
-    assert seen == ["command.json", "metadata.json"]
+    assert seen == [".lock", "command.json", "metadata.json"]
     assert result.exit_code == 2
     assert not (folder / "runs/never").exists()
 
@@ -286,8 +286,8 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "line 2 of twice.csv and line 3 of twice.csv give the same cell different values",
         ),
         ("fit genes.csv --wide --out genes.csv", "genes.csv"),
-        ("report x", "holds no finished fit"),
-        ("predict x --of person one", "holds no finished fit"),
+        ("report x", "contains no finished fit"),
+        ("predict x --of person one", "contains no finished fit"),
         ("predict x", "Give either --cells FILE or --of MODE LABEL"),
         ("resume x", "holds no run"),
         ("select genes.csv --wide --candidates a-b", "is not a list of numbers"),

@@ -149,12 +149,12 @@ def test_notes_and_warnings_are_plain_lines(command) -> None:
     def function() -> None:
         logging.getLogger("tensorm").info("Compiling.")
         warnings.simplefilter("always")
-        warnings.warn("This fit rests on 3 draws.", RuntimeWarning, stacklevel=1)
+        warnings.warn("This fit is based on 3 draws.", RuntimeWarning, stacklevel=1)
 
     command(function)
     result = run("trial")
     assert result.exit_code == 0
-    assert result.stderr == "Compiling.\nNote: This fit rests on 3 draws.\n"
+    assert result.stderr == "Compiling.\nNote: This fit is based on 3 draws.\n"
     assert not any(isinstance(handler, groups._Echo) for handler in logging.getLogger("tensorm").handlers)
 
 

@@ -150,7 +150,7 @@ def test_dataarray_keeps_names_and_labels() -> None:
 def test_wide_table(columns: dict[str, Any]) -> None:
     table = pd.DataFrame(columns, index=pd.Index(["x", "y"], name="row"))
     observations = observe(table)
-    assert observations.modes == ("row", "mode 1")
+    assert observations.modes == ("row", "column")
     assert [list(labels) for labels in observations.labels if labels is not None] == [["x", "y"], ["a", "b"]]
     np.testing.assert_array_equal(read(table)[0], [[1, 1], [0, 1]])
 

@@ -66,7 +66,7 @@ def test_a_run_may_be_stopped_again_and_again(
     with pytest.raises(KeyboardInterrupt):
         tensorm.resume(tmp_path)
     CtrlC(monkeypatch, during("draws")).watch_in(MACHINE)
-    with pytest.warns(RuntimeWarning, match="this fit rests on"):
+    with pytest.warns(RuntimeWarning, match="this fit is based on"):
         tensorm.resume(tmp_path)
     assert (tmp_path / "selection.json").exists()
     assert_same(tensorm.resume(tmp_path, progress=False), whole)
@@ -92,7 +92,7 @@ def test_without_a_folder_the_fit_goes_on_with_what_was_found(
     phase: str, at: int, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     CtrlC(monkeypatch, lambda step: step.phase == phase and step.done > at).watch_in(MACHINE)
-    with pytest.warns(RuntimeWarning, match="the choice of 2 components rests on") as caught:
+    with pytest.warns(RuntimeWarning, match="the choice of 2 components is based on") as caught:
         model = make_model().fit(X)
     assert caught[0].filename == __file__
     assert (model.selection_.method, model.selection_.complete) == (method, False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 import shutil
 from pathlib import Path
@@ -13,11 +12,10 @@ import pytest
 import forge
 import killable
 import tensorm
-from tensorm import FileError, TensOrMachine, datasets
+from forking import SERVER
+from tensorm import FileError, SparseTensor, TensOrMachine, datasets
 
 KILLS = 20
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["killable"])
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +144,9 @@ def test_a_chain_with_a_forged_number_of_components_is_refused(tmp_path: Path) -
 
 def test_a_folder_is_loaded_once_its_run_is_finished(tmp_path: Path) -> None:
     model = stopped_run(tmp_path)
-    with pytest.raises(FileError, match=r"holds no finished fit; finish it with tensorm\.resume\('.*'\)\.$"):
+    with pytest.raises(
+        FileError, match=r"contains no finished fit; finish it with tensorm\.resume\('.*'\)\.$"
+    ):
         tensorm.load(tmp_path)
     tensorm.resume(tmp_path)
     assert_same_fit(tensorm.load(tmp_path), model)
@@ -188,3 +188,49 @@ def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(tmp_path: Path,
             TensOrMachine(**settings).fit(X, run_dir=tmp_path)
     assert not list(tmp_path.glob(".*.part"))
     assert_same_fit(tensorm.resume(tmp_path), expected)
+
+
+@pytest.mark.parametrize("cell", [(0, 0, 0), (3, 7, 1), (7, 7, 7)])
+def test_a_run_is_resumed_with_its_own_cells_only(tmp_path: Path, cell: tuple[int, ...]) -> None:
+    X = datasets.simulate((8, 8, 8), rank=2, noise=0.1, random_state=0).observed
+    model = stopped_run(tmp_path)
+    other = X.copy()
+    other[cell] = 1 - other[cell]
+    with pytest.raises(tensorm.InputError, match="X has other cells than the run in this folder"):
+        tensorm.resume(tmp_path, other)
+    listed = SparseTensor(np.argwhere(X == 1), X.shape)
+    assert_same_fit(tensorm.resume(tmp_path, listed, progress=False), model)
+
+
+def test_two_corners_that_change_places_are_noticed(tmp_path: Path) -> None:
+    """Every index keeps as many ones as it had."""
+    X = np.zeros((4, 4, 3))
+    X[0, 0, 0] = X[1, 1, 0] = X[2, 3, 1] = 1
+    TensOrMachine(1, n_chains=1, n_draws=2, burn_in=1, random_state=0, progress=False).fit(
+        X, run_dir=tmp_path
+    )
+    (tmp_path / "fit.tensorm").unlink()
+    Y = X.copy()
+    Y[:2, :2, 0] = X[:2, :2, 0][::-1]
+    with pytest.raises(tensorm.InputError, match="X has other cells"):
+        tensorm.resume(tmp_path, Y)
+
+
+def test_the_fit_of_another_run_is_refused(tmp_path: Path) -> None:
+    stopped_run(tmp_path / "mine")
+    stopped_run(tmp_path / "theirs", random_state=4)
+    tensorm.resume(tmp_path / "theirs", progress=False)
+    shutil.copy(tmp_path / "theirs" / "fit.tensorm", tmp_path / "mine")
+    with pytest.raises(FileError, match=r"fit\.tensorm cannot be read: it belongs to another run"):
+        tensorm.load(tmp_path / "mine")
+
+
+def test_settings_decide_what_a_run_samples(tmp_path: Path) -> None:
+    """A model that says otherwise, such as one of more components than ``init`` has, is not listened to."""
+    model = stopped_run(tmp_path, init=[np.eye(8, 2, dtype=bool)] * 3)
+    for path in tmp_path.glob("chain-*"):
+        path.unlink()
+    parts = forge.Parts((tmp_path / "run.tensorm").read_bytes())
+    parts.about["model"] |= {"n_components": 130, "noise": "symmetric"}
+    (tmp_path / "run.tensorm").write_bytes(parts.join())
+    assert_same_fit(tensorm.resume(tmp_path, progress=False), model)

@@ -136,11 +136,13 @@ def test_ctrl_c_leaves_a_choice_or_a_folder_to_go_on_from(method, phase, tmp_pat
     assert whole.complete
     with monkeypatch.context() as patch:
         CtrlC(patch, lambda step: step.phase == phase and step.done > 1).watch_in("tensorm.estimator.select")
-        with pytest.warns(RuntimeWarning, match=r"^Stopped by Ctrl-C: the choice of \d components? rests on"):
+        with pytest.warns(
+            RuntimeWarning, match=r"^Stopped by Ctrl-C: the choice of \d components? is based on"
+        ):
             part = select()
     assert not part.complete
     assert part.best in (2, 3, 4)
-    assert part.reason.endswith("Ctrl-C stopped the choice, so it rests on what was found by then.")
+    assert part.reason.endswith("Ctrl-C stopped the choice, so it is based on what was found by then.")
     with monkeypatch.context() as patch:
         CtrlC(patch, lambda step: step.phase == phase and step.done > 1).watch_in("tensorm.estimator.select")
         with pytest.raises(KeyboardInterrupt):

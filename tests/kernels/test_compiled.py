@@ -48,7 +48,7 @@ def test_a_caller_does_not_outlive_an_edit_of_what_it_calls(copied: Path) -> Non
     """`count_ones` stands in rows.py, and what it calls for each word in vectors.py."""
     assert run(copied) == "4 0"
     assert run(copied) == "4 1"
-    before = {file.name for file in copied.rglob("*.nb?")}
+    before = {file.name for file in copied.rglob("*.nbc")}
     callee = copied / "tensorm" / "kernels" / "vectors.py"
     text = callee.read_text()
     edited = text.replace("b.ctpop(a[0])", "b.mul(b.ctpop(a[0]), ir.Constant(ir.IntType(64), 10))")
@@ -56,15 +56,15 @@ def test_a_caller_does_not_outlive_an_edit_of_what_it_calls(copied: Path) -> Non
     callee.write_text(edited)
     assert run(copied) == "40 0"
     assert run(copied) == "40 1"
-    assert {file.name for file in copied.rglob("*.nb?")} == before  # old code was overwritten
+    assert {file.name for file in copied.rglob("*.nbc")} == before  # old code was overwritten
 
 
 def test_the_cache_goes_where_numba_is_told(copied: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     assert run(copied, NUMBA_CACHE_DIR=str(elsewhere)) == "4 0"
     assert run(copied, NUMBA_CACHE_DIR=str(elsewhere)) == "4 1"
-    assert list(elsewhere.rglob("rows.count_ones*.nbi"))
-    assert not list((tmp_path / "tensorm").rglob("*.nbi"))
+    assert list(elsewhere.rglob("rows.count_ones*.nbc"))
+    assert not list((tmp_path / "tensorm").rglob("*.nbc"))
 
 
 def test_from_a_zip_archive(copied: Path, tmp_path: Path) -> None:

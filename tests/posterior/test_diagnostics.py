@@ -1,4 +1,4 @@
-"""The verdict on chains: one sentence for each thing that can be wrong, the gravest first."""
+"""The conclusion on chains: one sentence for each thing that can be wrong, the gravest first."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def change(found: Posterior, chain: int, **attributes) -> Posterior:
 
 def test_chains_that_agree() -> None:
     found = diagnose(posterior())
-    assert found.verdict == "All 4 chains agree."
+    assert found.conclusion == "All 4 chains agree."
     assert found.fine
-    assert not found._replace(verdict="Run more chains.").fine
+    assert not found._replace(conclusion="Run more chains.").fine
     assert [row.chain for row in found.chains] == [0, 1, 2, 3]
     assert all(row.rhat < 1.05 and row.ess > 100 for row in found.quantities)
     assert found.entries.constant == found.entries.total == 22
@@ -93,33 +93,33 @@ SITUATIONS = (  # the gravest first
 )
 
 
-def test_every_verdict_is_explained_on_its_page_in_this_order() -> None:
+def test_every_conclusion_is_explained_on_its_page_in_this_order() -> None:
     page = (Path(__file__).parents[2] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ((?:[A-Z]|\d)[^|]+?) \|", page, re.MULTILINE)
     for row, make in zip(rows, SITUATIONS, strict=True):
         pattern = re.sub(r"\d[\d.]*", r"[\\d.,]+", row)
-        assert re.match(pattern.replace("...", ".*"), diagnose(make()).verdict), row
+        assert re.match(pattern.replace("...", ".*"), diagnose(make()).conclusion), row
 
 
 def test_the_gravest_comes_first() -> None:
     apart = posterior(apart=1.0)
-    assert "not mixed" in diagnose(apart).verdict
-    assert "burn-in ended" in diagnose(change(apart, 1, settled=False)).verdict
+    assert "not mixed" in diagnose(apart).conclusion
+    assert "burn-in ended" in diagnose(change(apart, 1, settled=False)).conclusion
     lagging = posterior(2, n_draws=1500, lag=0.95, seed=5)
     disputed = change(lagging, 0, factors=posterior(1, 1500, [~BLOCK[0], BLOCK[1]]).chains[0].factors)
-    assert "worth only" in diagnose(lagging).verdict
-    assert "different components" in diagnose(disputed).verdict
+    assert "worth only" in diagnose(lagging).conclusion
+    assert "different components" in diagnose(disputed).conclusion
 
 
 def test_one_chain() -> None:
-    assert diagnose(posterior(1)).verdict == (
+    assert diagnose(posterior(1)).conclusion == (
         "A single chain cannot be checked against others; set n_chains to at least 2."
     )
 
 
 def test_a_worse_chain_is_named_and_left_out() -> None:
     told = diagnose(with_a_worse_chain())
-    assert told.verdict == (
+    assert told.conclusion == (
         "1 of 4 chains ended in a worse explanation of the data and was left out; run more chains or "
         "increase burn_in to check that the best explanation is stable."
     )
@@ -128,24 +128,24 @@ def test_a_worse_chain_is_named_and_left_out() -> None:
 
 
 def test_chains_that_were_still_improving() -> None:
-    assert diagnose(SITUATIONS[2]()).verdict == (
+    assert diagnose(SITUATIONS[2]()).conclusion == (
         "Some chains were still improving when burn-in ended; increase burn_in."
     )
 
 
 def test_different_components() -> None:
-    assert diagnose(SITUATIONS[3]()).verdict.startswith(
+    assert diagnose(SITUATIONS[3]()).conclusion.startswith(
         "The chains explain the data equally well with different components"
     )
 
 
 def test_chains_that_have_not_mixed() -> None:
-    assert diagnose(posterior(apart=1.0)).verdict.startswith(
+    assert diagnose(posterior(apart=1.0)).conclusion.startswith(
         "The chains have not mixed: R-hat of the rate of ones "
     )
     found = diagnose(posterior(apart=1.0))
     worst = max(found.quantities, key=lambda row: row.rhat)
-    assert f"R-hat of the {worst.name} is {worst.rhat:.2f}; increase n_draws and burn_in" in found.verdict
+    assert f"R-hat of the {worst.name} is {worst.rhat:.2f}; increase n_draws and burn_in" in found.conclusion
 
 
 def test_few_effective_draws() -> None:
@@ -154,7 +154,7 @@ def test_few_effective_draws() -> None:
     least = min(row.ess for row in slow.quantities)
     assert least < 100
     wanted = 1500 * int(np.ceil(100 / least))
-    assert slow.verdict == (
+    assert slow.conclusion == (
         f"The draws are worth only {least:.0f} independent ones; set n_draws to at least {wanted:,} before "
         "you trust the second digit of a probability."
     )
@@ -163,7 +163,7 @@ def test_few_effective_draws() -> None:
 def test_entries_that_chains_disagree_on() -> None:
     told = diagnose(with_disputed_entries())
     assert told.entries.stuck == 4
-    assert told.verdict == (
+    assert told.conclusion == (
         "The chains fit equally well but disagree on 4 of 22 entries; increase n_draws, or trust predictions "
         "more than single memberships."
     )
@@ -176,19 +176,19 @@ def test_one_disputed_entry_in_many_is_reported_but_does_not_decide() -> None:
     found = change(posterior(2), 1, factors=posterior(1, factors=other).chains[0].factors)
     told = diagnose(found)
     assert told.entries.stuck == 1
-    assert told.verdict == "All 2 chains agree."
+    assert told.conclusion == "All 2 chains agree."
 
 
 def test_what_does_not_move_is_said_in_words() -> None:
     told = diagnose(frozen())
-    assert told.verdict == "All 3 chains agree."
+    assert told.conclusion == "All 3 chains agree."
     assert str(told).count("the same in all draws") == 4
     assert "nan" not in str(told)
     told = diagnose(frozen(apart=0.01))
     assert (
         str(told).count("constant within chains, different between them") == 2
     )  # the likelihood goes with the rate
-    assert told.verdict == (
+    assert told.conclusion == (
         "The rate of ones inside never changes within a chain but differs between chains; run more chains."
     )
 
@@ -197,7 +197,7 @@ def test_what_does_not_move_is_said_in_words() -> None:
 def test_too_few_draws(n_draws, text) -> None:
     told = diagnose(posterior(n_draws=n_draws))
     wanted = f"Each chain has only {text}, too few to compare chains; set n_draws to at least 100."
-    assert told.verdict == wanted
+    assert told.conclusion == wanted
     assert str(told).count("too few draws to tell") == 3
 
 
@@ -209,7 +209,7 @@ def test_chains_of_different_lengths_are_compared_over_the_shortest() -> None:
     }
     factors = tuple(packed[:50] for packed in found.chains[1].factors)
     told = diagnose(change(found, 1, factors=factors, **short))
-    assert told.verdict == "All 4 chains agree."
+    assert told.conclusion == "All 4 chains agree."
     assert max(row.ess for row in told.quantities) < 4 * 50 * 2
 
 
@@ -226,14 +226,14 @@ def test_hard_data_are_not_called_settled() -> None:
     """Where noise drowns the components, agreement of the means alone would be taken for success."""
     sim = datasets.simulate((10, 10, 10), rank=5, density=0.3, noise=0.4, random_state=0)
     model = TensOrMachine(5, n_draws=100, random_state=0, progress=False).fit(sim.observed)
-    assert not model.diagnostics_.verdict.endswith("agree.")
+    assert not model.diagnostics_.conclusion.endswith("agree.")
 
 
 @pytest.mark.parametrize("n_draws", [20, 50, 200])
 def test_independent_draws_are_hardly_ever_called_unmixed(n_draws) -> None:
-    verdicts = [diagnose(posterior(2, n_draws, seed=seed)).verdict for seed in range(60)]
-    assert sum("not mixed" in verdict for verdict in verdicts) <= 2
-    assert sum("not mixed" in diagnose(posterior(2, 60, apart=2.0, seed=s)).verdict for s in range(5)) == 5
+    conclusions = [diagnose(posterior(2, n_draws, seed=seed)).conclusion for seed in range(60)]
+    assert sum("not mixed" in conclusion for conclusion in conclusions) <= 2
+    assert sum("not mixed" in diagnose(posterior(2, 60, apart=2.0, seed=s)).conclusion for s in range(5)) == 5
 
 
 def test_chains_that_fit_differently_are_not_said_to_fit_equally_well() -> None:
@@ -241,4 +241,4 @@ def test_chains_that_fit_differently_are_not_said_to_fit_equally_well() -> None:
     X = datasets.simulate((12, 12, 12), rank=4, density=0.3, noise=0.1, random_state=0).observed
     model = TensOrMachine(4, init="random", burn_in=0, n_draws=6, random_state=0, progress=False).fit(X)
     assert min(row.agreement for row in model.diagnostics_.chains if row.kept) < 0.7
-    assert "equally well" not in model.diagnostics_.verdict
+    assert "equally well" not in model.diagnostics_.conclusion

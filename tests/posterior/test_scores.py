@@ -213,6 +213,6 @@ def test_wrong_tensors(ward) -> None:
     with pytest.raises(InputError, match=r"^X has shape \(12, 75, 75\); give \(13, 75, 75\), as in fit\.$"):
         model.scores(X[1:], mask[1:])
     with pytest.raises(
-        InputError, match=r"^mask has shape \(13, 75\) and dtype bool; give Booleans of shape"
+        InputError, match=r"^mask has shape \(13, 75\) and dtype bool; give Booleans of the shape of X"
     ):
         model.scores(X, mask[..., 0])

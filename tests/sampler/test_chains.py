@@ -365,7 +365,7 @@ def test_ctrl_c_during_draws_gives_a_usable_model(tmp_path: Any) -> None:
     assert len(found["warnings"]) == 1
     assert kind == "RuntimeWarning"
     assert at_the_call
-    assert message == f"Stopped by Ctrl-C: this fit rests on {found['draws']} draws from 2 of 2 chains."
+    assert message == f"Stopped by Ctrl-C: this fit is based on {found['draws']} draws from 2 of 2 chains."
     assert found["draws"] > 4
     assert found["score"] > 0.8
     assert 0 < found["proba"][0] < 1
@@ -377,7 +377,7 @@ def test_ctrl_c_during_burn_in_gives_a_usable_model(tmp_path: Any) -> None:
     found = interrupted_fit(tmp_path, f"burn_in={FOREVER}", "burn-in")
     assert [kind for kind, _, _ in found["warnings"]] == ["RuntimeWarning"]
     assert found["warnings"][0][1] == (
-        "Stopped by Ctrl-C: this fit rests on 2 draws from 2 of 2 chains, made before burn-in was over."
+        "Stopped by Ctrl-C: this fit is based on 2 draws from 2 of 2 chains, made before burn-in was over."
     )
     assert found["draws"] == 2
     assert 0 < found["proba"][0] < 1

@@ -46,9 +46,9 @@ class Case(NamedTuple):
         if isinstance(self.noise, GivenNoise):
             log_noise = exact.log_fixed(*self.noise.noise, counts)
         elif isinstance(self.noise, (Symmetric, SymmetricPlugIn)):
-            log_noise = exact.log_symmetric(*self.noise, counts)
+            log_noise = exact.log_symmetric(self.noise.a, self.noise.b, counts)
         else:
-            log_noise = exact.log_asymmetric(*self.noise, counts)
+            log_noise = exact.log_asymmetric(self.noise.a, self.noise.b, counts)
         if isinstance(self.prior, LearnedPrior):
             return log_noise + exact.log_learned(*self.prior, factors)
         return log_noise + exact.log_given(self.prior, factors)

@@ -17,8 +17,8 @@ from tensorm.sampler.state import Trace
 @pytest.mark.parametrize("L", COMPONENTS)
 def test_draws_take_a_bit_per_entry(L: int) -> None:
     trace = make_trace(L)
-    assert [octets.shape for octets in trace.factors] == [(5, N, math.ceil(L / 8)) for N in SHAPE]
-    assert all(octets.dtype == np.uint8 for octets in trace.factors)
+    assert [packed.shape for packed in trace.factors] == [(5, N, math.ceil(L / 8)) for N in SHAPE]
+    assert all(packed.dtype == np.uint8 for packed in trace.factors)
 
 
 def test_draws_come_back_one_by_one() -> None:

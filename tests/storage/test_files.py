@@ -11,7 +11,7 @@ import pytest
 
 from tensorm import FileError
 from tensorm.storage.archive import reading, write_archive
-from tensorm.storage.files import quote, replace_file
+from tensorm.storage.files import quote, read_json, replace_file
 
 
 def write(path: Path, number: int = 7) -> None:
@@ -129,3 +129,29 @@ def test_what_files_say_is_quoted_short_and_printable() -> None:
     assert quote("\x1b[31mred\n") == r"'\x1b[31mred\n'"
     assert len(quote("x" * 1000)) == 60
     assert quote(10**5000) == "a very large number"
+
+
+BAD_JSON = {
+    "not JSON": b"{",
+    "not UTF-8": b'{"a": "\xe9\xff"}',
+    "deep": b'{"a":' * 100_000,
+    "a list": b"[1]",
+    "empty": b"",
+}
+
+
+@pytest.mark.parametrize("name", BAD_JSON)
+def test_damaged_json_ends_in_one_sentence(name: str, tmp_path: Path) -> None:
+    (tmp_path / "side.json").write_bytes(BAD_JSON[name])
+    with pytest.raises(FileError, match=r"side\.json is damaged; delete it\.$"):
+        read_json(tmp_path / "side.json", "delete it")
+
+
+def test_json_that_is_no_file_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")  # opening it would wait for ever
+    (tmp_path / "loop.json").symlink_to(tmp_path / "loop.json")
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    for name in ("pipe", "loop", "zero"):
+        with pytest.raises(FileError, match="cannot be read"):
+            read_json(tmp_path / f"{name}.json", "delete it")
+    assert read_json(tmp_path / "none.json", "delete it") == {}

@@ -163,8 +163,11 @@ def test_the_file_is_documented(tmp_path: Path) -> None:
     assert {re.sub(r"_\d+$", "_k", name) for name in (*written, *said)} <= named | {"chain_k"}
 
 
-def test_any_ending_will_do(tmp_path: Path) -> None:
-    for name in ("run.nc", "run", "run.npz"):
+def test_no_ending_promises_another_format(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"ends in \.nc, but a fit is no netCDF file; .*to_netcdf\(path\)\.$"):
+        forge.small_fit().save(tmp_path / "run.nc")
+    assert not list(tmp_path.iterdir())
+    for name in ("run.tensorm", "run", "run.npz"):
         forge.small_fit().save(tmp_path / name)
         assert_same(forge.small_fit(), tensorm.load(str(tmp_path / name)))
 

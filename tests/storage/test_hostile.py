@@ -113,7 +113,7 @@ def test_a_file_of_numpy_is_none_of_ours(tmp_path: Path) -> None:
 def test_things_that_are_no_files(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"^No such file: .*missing\.tensorm\.$"):
         tensorm.load(tmp_path / "missing.tensorm")
-    with pytest.raises(FileError, match="holds no finished fit; give the run_dir of a fit"):
+    with pytest.raises(FileError, match="contains no finished fit; give the run_dir of a fit"):
         tensorm.load(tmp_path)
     (tmp_path / "loop.tensorm").symlink_to(tmp_path / "loop.tensorm")
     assert "symbolic links" in refuse(tmp_path / "loop.tensorm")
@@ -209,10 +209,10 @@ FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
     "array too many": (strange_array, "'__init__' is unexpected"),
     "an array again and again": (again_and_again, "'array_0' is missing in settings"),
     "chain of text": (said("chain_1", "x"), "'chain_1' is not a tree"),
-    "components differ": (said("n_components", 10), "there are 9 components instead of 10 in chain_0"),
+    "components differ": (said("n_components", 10), "there are 9 components in the model and 10 in draws"),
     "components differ in a chain": (said("n_components", 8, "chain_1"), "8 components instead of 9"),
     "components differ in the model": (said("n_components", 8, "model"), "has shape"),
-    "components 2^24": (more_components, "has shape (6, 4, 2), not (6, 4, 2097152)"),
+    "components 2^24": (more_components, "prior_1 has shape (5, 9), not (5, 16777216) in model"),
     "components 10^12": (said("n_components", 10**12, "chain_0"), "n_components is 1000000000000"),
     "array missing": (missing("chain_1/density"), "'density' is missing in chain_1"),
     "labels missing": (missing("mode_0"), "'mode_0' is missing"),
@@ -238,7 +238,7 @@ FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
     "shape of nothing": (said("shape", [4, 0, 3]), "shape is [4, 0, 3], not 3 sizes"),
     "shape of text": (said("shape", "435"), "shape is '435', not 3 sizes"),
     "shape of Booleans": (said("shape", [4, 5, True]), "shape is [4, 5, True], not 3 sizes"),
-    "another shape": (said("shape", [4, 5, 4]), "has shape (6, 3, 2), not (6, 4, 2)"),
+    "another shape": (said("shape", [4, 5, 4]), "prior_2 has shape (3, 9), not (4, 9) in model"),
     "shape beyond all": (said("shape", [4, 5, 2**60]), "shape is [4, 5, 1152921504606846976], not 3 sizes"),
     "burn-in negative": (said("burn_in", -1, "chain_0"), "burn_in is -1"),
     "settled 2": (said("settled", 2, "chain_0"), "settled is 2"),

@@ -74,7 +74,7 @@ def test_labels_and_settings_are_as_they_were(path: Path, monkeypatch: pytest.Mo
 
 
 def test_saved_again_it_is_an_archive(path: Path, tmp_path: Path) -> None:
-    model = tensorm.load(path)
+    model, path = tensorm.load(path), tmp_path / "again.tensorm"
     model.save(path)
     assert path.read_bytes().startswith(b"PK")
     again = tensorm.load(path)
@@ -89,7 +89,7 @@ def test_a_folder_of_the_first_edition(folder: Path) -> None:
     with pytest.raises(FileError, match="already holds a run"):
         TensOrMachine(2).fit(np.eye(4), run_dir=folder)
     (folder / "fit.nc").unlink()
-    with pytest.raises(FileError, match=r"holds no finished fit; finish it with tensorm\.resume\('"):
+    with pytest.raises(FileError, match=r"contains no finished fit; finish it with tensorm\.resume\('"):
         tensorm.load(folder)
     (folder / "chain-0.nc").write_bytes(b"an old checkpoint is not read: the chain begins again")
     resumed = tensorm.resume(folder, progress=False)

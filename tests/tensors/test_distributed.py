@@ -135,7 +135,7 @@ def test_tables_of_cells_are_parted_by_the_workers(client: Any, tmp_path: Path, 
 def test_wrong_tables(client: Any, tmp_path: Path) -> None:
     dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
     table = dd.from_pandas(pd.DataFrame({"a": [0, 5], "b": [1, 2], "c": [0.5, 1.0]}), npartitions=1)
-    with pytest.raises(InputError, match="name two or more for modes"):
+    with pytest.raises(InputError, match="table has no column 'z'; choose from"):
         DaskTensor.from_table(table, ["a", "z"])
     with pytest.raises(InputError, match="other types than integers"):
         DaskTensor.from_table(table)
@@ -159,7 +159,7 @@ def test_no_row_of_a_table_is_lost(client: Any, wrong: int) -> None:
     cells = np.argwhere(X == 1)
     cells[7, 0] = wrong
     table = dd.from_pandas(pd.DataFrame(cells, columns=["who", "what", "when"]), npartitions=3, sort=False)
-    with pytest.raises(InputError, match=rf"table holds {wrong} for 'who'; give integers from 0 to 22\."):
+    with pytest.raises(InputError, match=rf"holds {wrong} .*'who'; give integers "):
         DaskTensor.from_table(table, shape=X.shape)
 
 

@@ -201,8 +201,14 @@ def test_cells_of_a_tensor_can_be_hidden() -> None:
         ),
         (lambda: hold_out(X, zeros=-1), "zeros is -1; give a number of at least 0"),
         (lambda: hold_out(X, zeros=np.inf), "zeros is inf; give a number of at least 0"),
-        (lambda: hide(X, X), "mask has shape (5, 4, 4) and dtype float64; give Booleans of shape (5, 4, 4)"),
-        (lambda: hide(X, np.ones(5, bool)), "mask has shape (5,) and dtype bool; give Booleans of shape (5,"),
+        (
+            lambda: hide(X, X),
+            "mask has shape (5, 4, 4) and dtype float64; give Booleans of the shape of X, (5, 4, 4)",
+        ),
+        (
+            lambda: hide(X, np.ones(5, bool)),
+            "mask has shape (5,) and dtype bool; give Booleans of the shape of X, (5,",
+        ),
         (
             lambda: hide(RelationalTensor(X[0]), np.ones((4, 4, 4), bool)),
             "X is a RelationalTensor, which stores no cells to hide; use its hold_out instead.",

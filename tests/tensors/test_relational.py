@@ -246,7 +246,7 @@ def test_bad_input(matrix: object, settings: dict[str, object], message: str) ->
         RelationalTensor(matrix, **settings)
 
 
-def test_ranks_take_two_octets_or_four() -> None:
+def test_ranks_take_two_bytes_or_four() -> None:
     few = RelationalTensor(np.random.default_rng(0).random((2, 65_536)).round(4), normalise=None)
     many = RelationalTensor(np.random.default_rng(0).random((2, 65_536)), normalise=None)
     assert (few._left.flat.itemsize, many._left.flat.itemsize) == (2, 4)

@@ -14,7 +14,7 @@ from tensorm.errors import InputError
 from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sweep import Target, start, sweep
-from tensorm.tensors import GREEDY, DenseTensor, RelationalTensor, Rule, Stream, Weights
+from tensorm.tensors import GREEDY, DenseTensor, RelationalTensor, Rule, SparseTensor, Stream, Weights
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.sharded import ShardedTensor
@@ -88,7 +88,7 @@ def test_the_confusion_is_right_after_any_number_of_flips() -> None:
 
 def test_what_travels_does_not_grow_with_the_cells() -> None:
     """Twice the slices are twice the cells, but a row of mode 0 more is a mask there, and one back if new."""
-    octets = {}
+    sizes = {}
     for N in (200, 400):
         for share in (0.0, 0.5):
             X, masks = planted((N, 30, 20))
@@ -97,14 +97,14 @@ def test_what_travels_does_not_grow_with_the_cells() -> None:
             for mode in range(3):
                 rule = Rule(np.arange(4), GREEDY, Weights(1.0, 1.0), np.zeros((1, 1)))
                 tensor.update_factor(mode, masks, rule, Stream(np.uint64(0), 0, 0, mode))
-            octets[N, share] = [sent for _, sent in host.rounds]
-            assert len(octets[N, share]) == 3
+            sizes[N, share] = [sent for _, sent in host.rounds]
+            assert len(sizes[N, share]) == 3
     slack = 100  # pickles write large numbers a little longer
     for share in (0.0, 0.5):
-        grown = np.subtract(octets[400, share], octets[200, share])
+        grown = np.subtract(sizes[400, share], sizes[200, share])
         np.testing.assert_allclose(grown, [200 * 16, 200 * 8, 200 * 8], atol=slack)
-    np.testing.assert_allclose(octets[400, 0.0], octets[400, 0.5], atol=slack)
-    assert max(octets[400, 0.5]) < 400 * 30 * 20 / 8  # far fewer than the cells, packed
+    np.testing.assert_allclose(sizes[400, 0.0], sizes[400, 0.5], atol=slack)
+    assert max(sizes[400, 0.5]) < 400 * 30 * 20 / 8  # far fewer than the cells, packed
 
 
 def test_parts_must_fit_together() -> None:
@@ -123,12 +123,29 @@ def test_labels_are_put_together() -> None:
         shard([DenseTensor(X[:2]), DenseTensor(X[2:, ::-1])])
 
 
-def test_a_fingerprint_knows_cells_again_however_they_are_stored() -> None:
+@pytest.mark.parametrize("missing", [0.0, 0.2, 0.7])
+def test_a_digest_knows_cells_again_and_every_change_of_them(missing: float) -> None:
     rng = np.random.default_rng(0)
-    X = np.where(rng.random((9, 5, 4)) < 0.2, np.nan, rng.random((9, 5, 4)) < 0.5)
-    one, many = DenseTensor(X).fingerprint(), sharded(X)[0].fingerprint()
-    np.testing.assert_array_equal(one, many)
-    np.testing.assert_array_equal(one[9:14, 0], np.nansum(X, axis=(0, 2)))
+    X = np.where(rng.random((9, 5, 4)) < missing, np.nan, rng.random((9, 5, 4)) < 0.5)
+    known = sharded(X)[0].digest()
+    listed = SparseTensor(np.argwhere(~np.isnan(X)), X.shape, X[~np.isnan(X)], "missing")
+    unlisted = SparseTensor(np.argwhere(X == 1), X.shape, missing=np.argwhere(np.isnan(X)))
+    assert {tensor.digest() for tensor in (DenseTensor(X), listed, unlisted)} == {known}
+    assert shard([DenseTensor(X[:2]), DenseTensor(X[2:])]).digest() == known
+    for cell in np.ndindex(X.shape):
+        for value in {0.0, 1.0} - {X[cell]}:
+            other = X.copy()
+            other[cell] = value
+            assert sharded(other)[0].digest() != known
+
+
+def test_two_cells_that_change_places_change_the_digest() -> None:
+    """Counts of every index stay as they are: 2 x 2 corners exchanged."""
+    X = np.zeros((4, 4, 2))
+    X[0, 0, 0] = X[1, 1, 0] = 1
+    Y = np.zeros((4, 4, 2))
+    Y[0, 1, 0] = Y[1, 0, 0] = 1
+    assert sharded(X)[0].digest() != sharded(Y)[0].digest()
 
 
 def test_components_are_chosen_as_in_one_piece(tmp_path: Path) -> None:

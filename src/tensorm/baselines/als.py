@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.baselines.baseline import Baseline, read_tensor
-from tensorm.data.checks import check_choice, check_count, check_generator
+from tensorm.data.checks import MANY, check_choice, check_count, check_generator
 from tensorm.estimator.progress import announcing_compilation, ticking
 from tensorm.model import factor_density
 from tensorm.sampler.noise import Symmetric
@@ -27,6 +27,7 @@ from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import GREEDY, DenseTensor, Rule, Stream, Tensor, Weights
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.memory import check_fits
 from tensorm.tensors.threads import count_threads
 
 
@@ -124,11 +125,12 @@ class BooleanALS(Baseline):
         """
         L = check_count("n_components", self.n_components, 1)
         start = STARTS[check_choice("init", self.init, tuple(STARTS))]
-        n_init = check_count("n_init", self.n_init, 1)
-        max_iter = check_count("max_iter", self.max_iter, 1)
+        n_init = check_count("n_init", self.n_init, 1, most=MANY)
+        max_iter = check_count("max_iter", self.max_iter, 1, most=MANY)
         check_choice("missing", self.missing, ("ignore", "zero"))
         rng = check_generator(self.random_state)
         threads, tensor = count_threads(self.n_jobs), read_tensor(X)
+        check_fits(f"n_components is {L:,}: its factors take", 8 * L * sum(tensor.shape), "give fewer")
         if self.missing == "zero":
             tensor = DenseTensor(np.concatenate([ones for _, ones, _ in tensor.blocks()]))
         tensor = tensor.with_threads(threads)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.baselines.baseline import Baseline, read_tensor
-from tensorm.data.checks import check_count, check_generator, check_number
+from tensorm.data.checks import MANY, check_count, check_generator, check_number
 from tensorm.model import Bits
 from tensorm.selection.description import choose, universal
 from tensorm.tensors import Tensor
@@ -102,7 +102,10 @@ class WalkNMerge(Baseline):
             most = check_count("n_components", self.n_components, 1, ", or None")
         density = check_number("density", self.density)
         names = ("n_walks", "restarts", "walk_length", "patience")
-        n_walks, restarts, length, patience = (check_count(name, getattr(self, name), 1) for name in names)
+        n_walks, restarts, length, patience = (
+            check_count(name, getattr(self, name), 1, most=MANY) for name in names
+        )
+        check_count("n_walks times restarts", n_walks * restarts, 1, most=100 * MANY)
         rng = check_generator(self.random_state)
         ones = Ones.of(read_tensor(X))
         large = list(walk(ones, density, rng, n_walks * restarts, length, patience))

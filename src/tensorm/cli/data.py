@@ -15,7 +15,8 @@ import numpy as np
 from tensorm import datasets
 from tensorm.cli import options
 from tensorm.cli.groups import main, say
-from tensorm.data.files import need
+from tensorm.data.checks import short
+from tensorm.data.opening import need
 from tensorm.datasets.registry import FOLDER, SOURCES
 from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
@@ -91,7 +92,7 @@ def simulate_command(shape: str, out: Path, seed: int, **given: Any) -> None:
     try:
         sizes = tuple(int(size) for size in shape.split(","))
     except ValueError:
-        raise click.UsageError(f"--shape is {shape!r}; write sizes as 20,20,20.") from None
+        raise click.UsageError(f"--shape is {short(shape)}; write sizes as 20,20,20.") from None
     sim = datasets.simulate(sizes, random_state=seed, **given)
     text = io.BytesIO()
     if out.suffix == ".npy":

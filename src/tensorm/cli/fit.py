@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 import logging
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tensorm.cli import options
-from tensorm.cli.folders import METADATA, read_mapping, starting
+from tensorm.cli.folders import read_tables, starting
 from tensorm.cli.groups import main, name_options, quietly, say
+from tensorm.data.checks import short
 from tensorm.data.files import ARRAYS
 from tensorm.data.text import kind_of
 from tensorm.estimator.load import resume
@@ -23,6 +25,7 @@ from tensorm.report.describe import MOST
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.report.selection import Selection
 from tensorm.sampler.noise import list_choices
+from tensorm.storage.run import FIT, RUN, find_file
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
 
@@ -34,7 +37,7 @@ def components(value: str) -> int | str:
     if value == "auto":
         return value
     if not value.isdigit() or int(value) < 1:
-        raise click.BadParameter(f"{value!r} is neither auto nor a number of at least 1")
+        raise click.BadParameter(f"{short(value)} is neither auto nor a number of at least 1")
     return int(value)
 
 
@@ -107,13 +110,9 @@ def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bo
         random_state=given["seed"],
         progress=progress,
     )
-    try:
-        with starting(out, click.get_current_context().find_root().obj, metadata, undirected):
-            return model.fit(tensor, run_dir=out)
-    except KeyboardInterrupt:
-        if out.exists():
-            LOG.info(f"Stopped; continue with:  tensorm resume {out}")
-        raise
+    words = click.get_current_context().find_root().obj
+    with _saying_how_to_go_on(out), starting(out, words, metadata, undirected):
+        return model.fit(tensor, run_dir=out)
 
 
 @main.command("resume")
@@ -127,7 +126,20 @@ def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
     Example:
       tensorm resume runs/ward
     """
-    _tell(resume(folder, progress=not quiet), folder, as_json, quiet)
+    with _saying_how_to_go_on(folder):
+        model = resume(folder, progress=not quiet)
+    _tell(model, folder, as_json, quiet)
+
+
+@contextmanager
+def _saying_how_to_go_on(folder: Path) -> Iterator[None]:
+    """Say how to continue a run that Ctrl-C or SIGTERM stopped."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if find_file(folder, RUN) is not None:
+            LOG.info(f"Stopped; continue with:  tensorm resume {folder}")
+        raise
 
 
 def _hint(tensor: Tensor) -> None:
@@ -161,9 +173,12 @@ def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> Non
     if selection is not None:
         say(selection.reason)
     say("")
-    for text in model.describe(groups_of(posterior, read_mapping(folder / METADATA)), MOST):
+    for text in model.describe(groups_of(posterior, read_tables(folder)), MOST):
         say(text, bold=r"^Components? \d+")
-    say(f"\n{name_options(model.diagnostics_.verdict)}")
+    say(f"\n{name_options(model.diagnostics_.conclusion)}")
+    if find_file(folder, FIT) is None:
+        say(f"Stopped before the end; continue with:  tensorm resume {folder}")
+        return
     say(f"Saved the fit in {folder}. To see it in a browser:  tensorm report {folder}")
     say(f'To use it in Python:  tensorm.load("{folder}")')
 
@@ -184,5 +199,5 @@ def _summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, A
         "reason": None if selection is None else selection.reason,
         "noise": model.noise_,
         "components": components,
-        "verdict": model.diagnostics_.verdict,
+        "conclusion": model.diagnostics_.conclusion,
     }

@@ -15,38 +15,41 @@ from tensorm.errors import FileError
 from tensorm.estimator.load import load
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.report.metadata import is_missing
-from tensorm.storage.files import replace_file
+from tensorm.storage.files import read_json, replace_file
+from tensorm.storage.owner import LOCK, owning
 from tensorm.storage.run import FIT, RUN, check_folder, find_file, open_run
 from tensorm.tensors import Tensor
 
 METADATA, COMMAND = "metadata.json", "command.json"
+REMEDY = "delete it to continue without it"
 
 
 @contextmanager
 def starting(
     folder: Path, words: Sequence[str], metadata: dict[str, Any], symmetric: tuple[str, str] | None
 ) -> Iterator[None]:
-    """Write the command, the metadata and an undirected pair; leave nothing if no sampling follows."""
+    """Own a folder, and write the command, the metadata and a pair; leave nothing if no sampling follows."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
-    check_folder(folder)
-    try:
-        given = {"command": list(words), "symmetric": symmetric}
-        replace_file(folder / COMMAND, json.dumps(given, indent=1).encode())
-        if metadata:
-            tables = {
-                mode: {name: [_plain(value) for value in values] for name, values in columns.items()}
-                for mode, columns in metadata.items()
-            }
-            replace_file(folder / METADATA, json.dumps(tables, indent=1).encode())
-        yield
-    except BaseException:
-        if find_file(folder, RUN) is None:
-            for name in (COMMAND, METADATA):
-                (folder / name).unlink(missing_ok=True)
-            with suppress(OSError):  # somebody else may have put something there
-                for path in made:
-                    path.rmdir()
-        raise
+    with owning(check_folder(folder)):
+        check_folder(folder)  # again, since another run may have ended meanwhile
+        try:
+            given = {"command": list(words), "symmetric": symmetric}
+            replace_file(folder / COMMAND, json.dumps(given, indent=1).encode())
+            if metadata:
+                tables = {
+                    mode: {name: [_plain(value) for value in values] for name, values in columns.items()}
+                    for mode, columns in metadata.items()
+                }
+                replace_file(folder / METADATA, json.dumps(tables, indent=1).encode())
+            yield
+        except BaseException:
+            if find_file(folder, RUN) is None:
+                for name in (COMMAND, METADATA, LOCK):
+                    (folder / name).unlink(missing_ok=True)
+                with suppress(OSError):  # somebody else may have put something there
+                    for path in made:
+                        path.rmdir()
+            raise
 
 
 def load_finished(folder: Path) -> TensOrMachine:
@@ -54,7 +57,7 @@ def load_finished(folder: Path) -> TensOrMachine:
     if find_file(folder, FIT) is None:
         unfinished = find_file(folder, RUN) is not None
         advice = f"finish it with: tensorm resume {folder}" if unfinished else "run: tensorm fit"
-        raise FileError(f"{folder} holds no finished fit; {advice}.")
+        raise FileError(f"{folder} contains no finished fit; {advice}.")
     return load(folder)
 
 
@@ -65,7 +68,7 @@ def read_cells(folder: Path) -> Tensor:
 
 def read_command(folder: Path) -> str | None:
     """Return the commands that make the fit and its report again, if a command made it."""
-    words = read_mapping(folder / COMMAND).get("command")
+    words = read_json(folder / COMMAND, REMEDY).get("command")
     if not isinstance(words, list):
         return None
     return f"{shlex.join(map(str, words))}\ntensorm report {shlex.quote(str(folder))}"
@@ -73,16 +76,23 @@ def read_command(folder: Path) -> str | None:
 
 def read_symmetric(folder: Path) -> tuple[str, str] | None:
     """Return the two modes whose pairs have no direction, if there are any."""
-    pair = read_mapping(folder / COMMAND).get("symmetric")
+    pair = read_json(folder / COMMAND, REMEDY).get("symmetric")
     return (str(pair[0]), str(pair[1])) if isinstance(pair, list) and len(pair) == 2 else None
 
 
-def read_mapping(path: Path) -> dict[str, Any]:
-    """Return what a JSON file of the folder says, or nothing if there is no such file."""
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
-    except (ValueError, TypeError, RecursionError) as error:
-        raise FileError(f"{path} is damaged; delete it to continue without it.") from error
+def read_tables(folder: Path) -> dict[str, Any]:
+    """Return the tables of metadata that the command was given: for each mode columns by name."""
+    tables = read_json(folder / METADATA, REMEDY)
+    columns = [column for table in tables.values() if isinstance(table, dict) for column in table.values()]
+    plain = all(isinstance(column, list) and not any(map(_is_odd, column)) for column in columns)
+    if not plain or not all(isinstance(table, dict) for table in tables.values()):
+        raise FileError(f"{folder / METADATA} is damaged; {REMEDY}.")
+    return tables
+
+
+def _is_odd(value: Any) -> bool:
+    """Whether a value is nested, or an integer that no float can hold."""
+    return isinstance(value, (dict, list)) or (isinstance(value, int) and abs(value) >= 2**64)
 
 
 def _plain(value: Any) -> Any:

@@ -18,7 +18,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from tensorm.errors import ClusterError, FileError, InputError
+from tensorm.errors import ClusterError, FileError, InputError, printable
 
 F = TypeVar("F", bound=Callable[..., Any])
 QUIET = "tensorm.quiet"
@@ -61,7 +61,8 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:  # the reader of the output is gone: click ends quietly
                 raise
-            raise Refusal(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
+            told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            raise Refusal(printable(told)) from error
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
@@ -85,10 +86,15 @@ def name_options(text: str) -> str:
     return re.sub(r"\b(" + "|".join(map(re.escape, OPTIONS)) + r")\b", lambda name: OPTIONS[name[0]], text)
 
 
+def printable_lines(text: str) -> str:
+    """Return a text in which nothing but its line breaks steers a terminal."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def say(text: str, bold: str | None = None) -> None:
     """Print a text: wrapped and with colour on a terminal, unchanged elsewhere."""
     console = Console(highlight=False)
-    styled = Text(text)
+    styled = Text(printable_lines(text))
     if bold is not None:
         styled.highlight_regex(bold, "bold")
     console.print(styled, soft_wrap=not console.is_terminal)
@@ -113,7 +119,7 @@ class _Echo(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if not self.ctx.meta.get(QUIET):
-            click.echo(name_options(record.getMessage()), err=True)
+            click.echo(printable(name_options(record.getMessage())), err=True)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from tensorm.data.checks import short
 from tensorm.data.options import ONLY_ONES, Options
 from tensorm.data.read import read_columns
 from tensorm.errors import InputError
@@ -27,7 +28,9 @@ def names(value: str) -> tuple[str, ...]:
     """Read names with commas in between."""
     found = tuple(name.strip() for name in value.split(","))
     if not all(found) or len(set(found)) != len(found):
-        raise click.BadParameter(f"{value!r} must be a comma-separated list without repeats; write a,b,c")
+        raise click.BadParameter(
+            f"{short(value)} must be a comma-separated list without repeats; write a,b,c"
+        )
     return found
 
 
@@ -37,7 +40,7 @@ def assigned(form: str, example: str) -> Callable[[str], tuple[str, str]]:
     def read(value: str) -> tuple[str, str]:
         mode, _, what = value.partition("=")
         if not (mode and what):
-            raise click.BadParameter(f"{value!r} is not of the form {form}; write {example}")
+            raise click.BadParameter(f"{short(value)} is not of the form {form}; write {example}")
         return mode, what
 
     return read

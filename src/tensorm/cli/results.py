@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 import numpy as np
 
 from tensorm.cli import folders, options
-from tensorm.cli.groups import main, quietly, say
+from tensorm.cli.groups import main, printable_lines, quietly, say
 from tensorm.data.checks import check_mode
 from tensorm.data.read import open_table
 from tensorm.errors import InputError
@@ -20,6 +22,10 @@ from tensorm.posterior.draws import Floats, Posterior
 from tensorm.report.metadata import share_metadata
 from tensorm.report.selection import Selection
 from tensorm.storage.files import replace_file
+from tensorm.storage.owner import owning
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a cell of a spreadsheet begins to compute
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @main.command("report")
@@ -39,16 +45,18 @@ def report_command(
       tensorm report runs/ward --metadata person=roles.csv --title "Who met whom"
     """
     page = folder / "report.html" if out is None else out
-    model, cells = folders.load_finished(folder), folders.read_cells(folder)
-    known = folders.read_mapping(folder / folders.METADATA)
-    model.report(
-        page,
-        cells,
-        metadata=known | share_metadata(cells, options.read_tables(metadata, cells)),
-        selection=Selection.read(folder),
-        title=title,
-        command=folders.read_command(folder),
-    )
+    model = folders.load_finished(folder)
+    with owning(folder) if out is None else nullcontext():
+        cells = folders.read_cells(folder)
+        model.report(
+            page,
+            cells,
+            metadata=folders.read_tables(folder)
+            | share_metadata(cells, options.read_tables(metadata, cells)),
+            selection=Selection.read(folder),
+            title=title,
+            command=folders.read_command(folder),
+        )
     if not quiet:
         say(f"Wrote {page} ({page.stat().st_size / 1000:,.0f} kB). Open it in a browser.")
 
@@ -63,6 +71,8 @@ def predict_command(
     folder: Path, cells: Path | None, of: tuple[str, str] | None, top: int, out: Path | None
 ) -> None:
     """Print the probability that cells are 1, as CSV.
+
+    Labels that a spreadsheet would take for formulas get an apostrophe in front, such as '=1+1.
 
     \b
     Examples:
@@ -81,12 +91,22 @@ def predict_command(
         p, names = _predict_table(model.posterior_, cells)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*model.modes_, "probability"])
-    writer.writerows([*cell, f"{chance:.4f}"] for cell, chance in zip(names, p, strict=True))
-    if out is None:
-        sys.stdout.write(text.getvalue())
+    writer.writerow([*map(unlike_formula, model.modes_), "probability"])
+    for cell, chance in zip(names, p, strict=True):
+        writer.writerow([*map(unlike_formula, cell), f"{chance:.4f}"])
+    table = text.getvalue().encode(errors="backslashreplace")
+    if out is not None:
+        replace_file(out, table)
     else:
-        replace_file(out, text.getvalue().encode())
+        click.echo(printable_lines(table.decode()) if sys.stdout.isatty() else table, nl=False)
+
+
+def unlike_formula(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula: with an apostrophe before =, + and the like.
+
+    Numbers stay as they are, negative ones too.
+    """
+    return f"'{text}" if text.startswith(FORMULA) and not NUMBER.fullmatch(text) else text
 
 
 def _predict_table(posterior: Posterior, path: Path) -> tuple[Floats, tuple[tuple[str, ...], ...]]:

@@ -9,6 +9,8 @@ import click
 
 from tensorm.cli import options
 from tensorm.cli.groups import main, quietly, say
+from tensorm.data.checks import short
+from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.select import METHODS, select_components
 
@@ -21,7 +23,7 @@ def candidates(value: str) -> list[int]:
             return list(range(first, last + 1))
         return [int(part) for part in value.split(",")]
     except ValueError:
-        raise click.BadParameter(f"{value!r} is not a list of numbers; write 1-10 or 2,4,8") from None
+        raise click.BadParameter(f"{short(value)} is not a list of numbers; write 1-10 or 2,4,8") from None
 
 
 @main.command("select")
@@ -59,7 +61,10 @@ def select_command(file: Path, as_json: bool, quiet: bool, **given: Any) -> None
     )
     if given["plot"] is not None:
         figure: Any = found.plot().figure
-        figure.savefig(given["plot"], dpi=110)
+        try:
+            figure.savefig(given["plot"], dpi=110)
+        except ValueError as error:
+            raise InputError(f"--plot is {given['plot']}; give a name that ends in .png or .pdf.") from error
     if as_json:
         click.echo(found.to_json())
     else:

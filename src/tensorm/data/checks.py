@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,19 @@ import numpy.typing as npt
 from tensorm.errors import InputError
 
 Bits = npt.NDArray[np.bool_]
+LARGEST = 1e12  # of a Beta's two numbers, which count cells
+MOST_STORED = 2**40  # numbers of an array in memory
+MANY = 10**6  # repeats of anything that takes time
+
+LONGEST_LABEL = 10_000  # characters
+LEAST_ROOM = 2**24  # characters of all labels of a mode, if each were as long as the longest
+WASTE = 16  # times as many characters as the labels have, that they may take
+LAST_CHARACTER = 0x10FFFF
+SURROGATE = re.compile("[\ud800-\udfff]")  # half a character
 
 
-def check_count(name: str, value: Any, minimum: int, otherwise: str = "") -> int:
-    """Return ``value`` as an int, or raise unless it is an integer of at least ``minimum``.
+def check_count(name: str, value: Any, minimum: int, otherwise: str = "", most: int | None = None) -> int:
+    """Return ``value`` as an int, or raise unless it is an integer of at least ``minimum``, at most ``most``.
 
     ``otherwise`` ends the message: what else may be given.
     """
@@ -26,22 +37,47 @@ def check_count(name: str, value: Any, minimum: int, otherwise: str = "") -> int
     except TypeError:
         count = None
     if count is None or isinstance(value, (bool, np.bool_)) or count < minimum:
-        raise InputError(f"{name} is {_short(value)}; give an integer of at least {minimum}{otherwise}.")
+        raise InputError(f"{name} is {short(value)}; give an integer of at least {minimum}{otherwise}.")
+    if most is not None and count > most:
+        raise InputError(f"{name} is {short(value)}; give an integer of at most {most:,}{otherwise}.")
     return count
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return ``value`` as a bool, or raise unless it is one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} is {short(value)}; give True or False.")
+    return bool(value)
+
+
+def check_mapping(name: str, value: Any, wanted: str) -> Mapping[Any, Any]:
+    """Return a mapping, an empty one for None, or raise if it is neither."""
+    if not isinstance(value, (Mapping, NoneType)):
+        raise InputError(f"{name} is {short(value)}; give {wanted}.")
+    return value or {}
+
+
+def check_text(name: str, value: Any) -> str | None:
+    """Return a text or None, or raise if it is neither."""
+    if not isinstance(value, (str, NoneType)):
+        raise InputError(f"{name} is {short(value)}; give a text, or leave it out.")
+    return value
 
 
 def check_choice(name: str, value: Any, options: Sequence[str]) -> str:
     """Return ``value``, or raise if it is not one of the options."""
     if not (isinstance(value, str) and value in options):
-        raise InputError(f"{name} is {_short(value)}; choose {' or '.join(map(repr, options))}.")
+        raise InputError(f"{name} is {short(value)}; choose {' or '.join(map(repr, options))}.")
     return str(value)
 
 
 def check_probability(name: str, value: Any) -> float | npt.NDArray[np.float64]:
     """Return a number as a float, anything else as a float array, or raise unless all are in [0, 1]."""
     if value is None or isinstance(value, (bool, np.bool_, str)):
-        raise InputError(f"{name} is {_short(value)}; give a probability between 0 and 1.")
-    array = as_numbers(name, value, "give probabilities between 0 and 1").astype(np.float64)
+        raise InputError(f"{name} is {short(value)}; give a probability between 0 and 1.")
+    array = as_numbers(name, value, "give probabilities between 0 and 1")
+    _refuse_repeated(name, array)
+    array = array.astype(np.float64, copy=False)
     bad = ~((array >= 0) & (array <= 1))  # NaN is neither
     if array.ndim == 0 and bad:
         raise InputError(f"{name} is {array}; give a probability between 0 and 1.")
@@ -60,19 +96,22 @@ def check_number(name: str, value: Any) -> float:
 
 
 def check_beta(name: str, value: Any) -> tuple[float, float]:
-    """Return the two numbers of a Beta prior, or raise unless there are two and both are positive."""
+    """Return the two numbers of a Beta prior, or raise unless there are two, positive and not too large."""
     try:
         a, b = (float(number) for number in value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         a = b = math.nan
     if not (0 < a < math.inf and 0 < b < math.inf):
-        raise InputError(f"{name} is {_short(value)}; give two positive numbers.")
+        raise InputError(f"{name} is {short(value)}; give two positive numbers.")
+    if max(a, b) > LARGEST:
+        raise InputError(f"{name} is {short(value)}; give numbers of at most {LARGEST:,.0f}.")
     return a, b
 
 
 def check_bits(name: str, values: Any) -> Bits:
     """Return values of 0 and 1 as a new Boolean array, or raise if there are others."""
     array = as_numbers(name, values, "give only 0 and 1")
+    _refuse_repeated(name, array)
     ones, missing, bad = read_bits(array, None)
     bad = bad if missing is None or bad is not None else _first(missing)
     if bad is not None:
@@ -89,7 +128,7 @@ def check_tables(
     """
     K = len(shape)
     if isinstance(arrays, str) or not isinstance(arrays, (Sequence, np.ndarray)):
-        raise InputError(f"{name} is {_short(arrays)}; give a list of {K} arrays, one per mode.")
+        raise InputError(f"{name} is {short(arrays)}; give a list of {K} arrays, one per mode.")
     if len(arrays) != K:
         raise InputError(f"{name} has length {len(arrays)}; give {K} arrays, one per mode.")
     tables = [np.asarray(check(f"{name} for mode {k}", array)) for k, array in enumerate(arrays)]
@@ -102,9 +141,9 @@ def check_tables(
 
 def check_mask(mask: Any, shape: Sequence[int]) -> Bits:
     """Return a mask of cells as an array, or raise unless it is Boolean and has the shape of X."""
-    array = np.asarray(mask)
+    array = as_array("mask", mask)
     if array.dtype != np.bool_ or array.shape != tuple(shape):
-        wanted = f"give Booleans of shape {tuple(shape)}, the shape of X"
+        wanted = f"give Booleans of the shape of X, {tuple(shape)}"
         raise InputError(f"mask has shape {array.shape} and dtype {array.dtype}; {wanted}.")
     return array
 
@@ -124,6 +163,24 @@ def check_indices(indices: Any, shape: Sequence[int]) -> tuple[npt.NDArray[np.in
     return tuple(array.astype(np.intp).T)
 
 
+def check_parts(indices: Any, shape: Sequence[int]) -> list[npt.NDArray[np.intp]]:
+    """Return an array of indices for each mode, or raise unless there is one and the mode has them all."""
+    K = len(shape)
+    if not isinstance(indices, (list, tuple, np.ndarray)) or len(indices) != K:
+        raise InputError(f"indices is {short(indices)}; give {K} arrays of integers, one for each mode.")
+    return [check_range(f"indices for mode {k}", index, shape[k]) for k, index in enumerate(indices)]
+
+
+def check_range(name: str, numbers: Any, size: int) -> npt.NDArray[np.intp]:
+    """Return integers from 0 up to a size in an array of one dimension, or raise."""
+    array, wanted = as_array(name, numbers), f"give a list of integers from 0 to {size - 1}"
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InputError(f"{name} has shape {array.shape} and dtype {array.dtype}; {wanted}.")
+    if array.size and not (array.min() >= 0 and array.max() < size):
+        raise InputError(f"{name} has values from {array.min()} to {array.max()}; {wanted}.")
+    return array.astype(np.intp, copy=False)
+
+
 def check_mode(mode: Any, modes: Sequence[str], name: str = "mode") -> int:
     """Return the number of a mode given by its name or number."""
     if isinstance(mode, str) and mode in modes:
@@ -131,7 +188,7 @@ def check_mode(mode: Any, modes: Sequence[str], name: str = "mode") -> int:
     if isinstance(mode, (int, np.integer)) and not isinstance(mode, bool) and 0 <= mode < len(modes):
         return int(mode)
     known = ", ".join(map(repr, modes))
-    raise InputError(f"{name} is {mode!r}; choose one of {known} or a number below {len(modes)}.")
+    raise InputError(f"{name} is {short(mode)}; choose one of {known} or a number below {len(modes)}.")
 
 
 def check_index(index: Any, mode: str, size: int, labels: npt.NDArray[Any] | None) -> int:
@@ -145,33 +202,65 @@ def check_index(index: Any, mode: str, size: int, labels: npt.NDArray[Any] | Non
         if found is not None:
             return found
     remedy = f"give a number from 0 to {size - 1}" + ("" if labels is None else " or a label")
-    raise InputError(f"index is {_short(index)}; {mode!r} has {size} indices: {remedy}.")
+    raise InputError(f"index is {short(index)}; {mode!r} has {size} indices: {remedy}.")
 
 
 def check_generator(random_state: Any) -> np.random.Generator:
     """Return a generator from a seed, a generator or None."""
     try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        wanted = "a non-negative integer, a numpy Generator or None"
-        raise InputError(f"random_state is {_short(random_state)}; give {wanted}.") from error
+        if np.size(random_state) < MANY:  # numpy would read any array as a seed
+            return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        pass
+    wanted = "a non-negative integer, a numpy Generator or None"
+    raise InputError(f"random_state is {short(random_state)}; give {wanted}.")
 
 
-def as_numbers(name: str, value: Any, remedy: str) -> npt.NDArray[Any]:
-    """Return an array of Booleans, integers or floats, without a copy unless one is needed."""
+def check_labels(title: str, texts: Collection[str]) -> None:
+    """Raise if labels cannot be kept: an array gives each of them as much room as the longest has."""
+    longest = max(texts, key=len, default="")
+    room = max(LEAST_ROOM, WASTE * sum(map(len, texts)))
+    if len(longest) > LONGEST_LABEL or len(longest) * len(texts) > room:
+        problem = f"a label of {len(longest):,} characters, {longest[:20]!r}..., which is too long"
+        raise InputError(f"{title} holds {problem}; give at most {min(LONGEST_LABEL, room // len(texts)):,}.")
+    for text in texts:
+        if "\0" in text or (not text.isascii() and SURROGATE.search(text)):
+            problem = f"{text[:40]!a}, which has a NUL or half a character"
+            raise InputError(f"{title} holds the label {problem}; remove it.")
+
+
+def check_label_array(title: str, labels: npt.NDArray[Any] | None) -> None:
+    """Raise if an array holds text that cannot be kept, or that is no text at all."""
+    if labels is None or labels.dtype.kind not in "UO":
+        return
+    if labels.dtype.kind == "U" and labels.size and labels.dtype.itemsize:
+        native = np.ascontiguousarray(labels, labels.dtype.newbyteorder("="))
+        if native.view(np.uint32).max() > LAST_CHARACTER:
+            raise InputError(f"{title} has labels that are not text, so it is damaged; write it again.")
+    check_labels(title, [text for text in labels.ravel().tolist() if isinstance(text, str)])
+
+
+def as_array(name: str, value: Any) -> npt.NDArray[Any]:
+    """Return an array, without a copy unless one is needed."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError) as error:
         if isinstance(value, (list, tuple)):
             raise InputError(f"{name} has lists of different lengths; make them equally long.") from error
         array = np.empty((), object)
+    return array
+
+
+def as_numbers(name: str, value: Any, remedy: str) -> npt.NDArray[Any]:
+    """Return an array of Booleans, integers or floats, without a copy unless one is needed."""
+    array = as_array(name, value)
     if array.dtype.kind in "biuf":
         return array
     if array.dtype.kind == "O" and array.ndim == 0:
-        raise InputError(f"{name} is {_short(value)}, which cannot be read as an array; {remedy}.")
+        raise InputError(f"{name} is {short(value)}, which cannot be read as an array; {remedy}.")
     odd = ((n, x) for n, x in np.ndenumerate(array) if not isinstance(x, numbers.Real) or x != x)
     index, example = next(odd, (None, None))
-    cell = "" if index is None else f", with {_short(example)} at {index}"
+    cell = "" if index is None else f", with {short(example)} at {index}"
     raise InputError(f"{name} has dtype {array.dtype}{cell}; {remedy}.")
 
 
@@ -195,11 +284,21 @@ def read_bits(cells: npt.NDArray[Any], mask: Bits | None) -> tuple[Bits, Bits | 
     return ones, missing, None if wrong is None or not wrong.any() else _first(wrong)
 
 
+def _refuse_repeated(name: str, array: npt.NDArray[Any]) -> None:
+    """Raise if an array can only be so large because it repeats itself (``numpy.broadcast_to``)."""
+    if array.size > MOST_STORED:
+        raise InputError(f"{name} has shape {array.shape}; give at most {MOST_STORED:,} numbers.")
+
+
 def _first(bits: Bits) -> tuple[int, ...]:
     return tuple(int(n) for n in np.unravel_index(bits.argmax(), bits.shape))
 
 
-def _short(value: Any) -> str:
-    text = repr(value.item() if isinstance(value, np.generic) else value)
-    telling = len(text) <= 40 and "\n" not in text and " at 0x" not in text
+def short(value: Any) -> str:
+    """Return a value as a message shows it, or its type if it is long or says nothing."""
+    try:
+        text = repr(value.item() if isinstance(value, np.generic) else value)
+    except Exception:  # of a stranger's class, or an integer of many thousand digits
+        text = ""
+    telling = 0 < len(text) <= 40 and "\n" not in text and " at 0x" not in text
     return text if telling else f"of type {type(value).__name__}"

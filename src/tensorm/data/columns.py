@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.coordinates import Place
+from tensorm.data.checks import check_labels, short
+from tensorm.data.inputs import Place
 from tensorm.data.options import Options
 from tensorm.errors import InputError
 
 Codes = npt.NDArray[np.intp]
 
-LONGEST_LABEL = 10_000  # characters; every label of a mode takes as much memory as the longest
 CROWDED = 16  # times as many possible integers as rows, up to which a table of them is made
 LARGEST_INDEX = 2**53
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
@@ -121,19 +121,16 @@ def _arrange(
     name: str, texts: set[str], order: Sequence[Any] | None, categories: Sequence[Any] | None
 ) -> Iterable[str]:
     """Return labels as ordered, by category, by number if all are numbers, or else sorted naturally."""
-    longest = max(texts, key=len, default="")
-    if len(longest) > LONGEST_LABEL:
-        problem = f"a label of {len(longest):,} characters, {longest[:20]!r}..., which is too long"
-        raise InputError(f"column {name!r} holds {problem}; give at most {LONGEST_LABEL:,}.")
-    damaged = next((text for text in texts if "\0" in text), None)
-    if damaged is not None:
-        raise InputError(f"column {name!r} holds {damaged!r}, a label with a NUL character; remove it.")
+    check_labels(f"column {name!r}", texts)
     if order is not None:
         return dict.fromkeys(map(str, order))
     if categories is not None:
         return [text for text in map(str, categories) if text in texts]
     if all(map(NUMBER.fullmatch, texts)):
-        return sorted(texts, key=lambda text: (float(text), natural(text)))
+        numbers = {text: float(text) for text in texts}
+        if len({*numbers.values()}) == len(texts):  # else 7 and 007 are two names of one number
+            return sorted(texts, key=numbers.__getitem__)
+        return sorted(texts, key=lambda text: (numbers[text], natural(text)))
     return sorted(texts, key=natural)
 
 
@@ -193,7 +190,8 @@ def _distinct_numbers(
         word = str(value).lower()
         text = word.replace(column.decimal, ".")
         if word not in known and not NUMBER.fullmatch(text):
-            raise InputError(f"column {column.name!r} holds {value!r} in {column.where(n)}; give {wanted}.")
+            shown = f"{column.name!r} holds {short(value)} in {column.where(n)}"
+            raise InputError(f"column {shown}; give {wanted}.")
         numbers[n] = known[word] if word in known else float(text)
     return numbers
 
@@ -208,12 +206,14 @@ def read_indices(column: Column, first: int) -> npt.NDArray[np.int64]:
     column.refuse_empty("give an index")
     for n, value in enumerate(column.values.tolist() if column.values.dtype.kind not in "iuf" else ()):
         if not NUMBER.fullmatch(str(value)):
-            raise InputError(f"{column.where(n)} holds {value!r} where an index belongs; give an integer.")
+            raise InputError(
+                f"{column.where(n)} holds {short(value)} where an index belongs; give an integer."
+            )
     numbers = column.values.astype(np.float64)
     wrong = (numbers != np.floor(numbers)) | (numbers < first) | (numbers > LARGEST_INDEX)
     if wrong.any():
         n = int(wrong.argmax())
-        shown = f"{numbers[n]:.15g}" if column.values.dtype.kind == "f" else column.values[n]
+        shown = f"{numbers[n]:.15g}" if column.values.dtype.kind == "f" else f"{column.values[n]!s:.40}"
         wanted = f"give integers counted from {first}"
         raise InputError(f"{column.where(n)} holds {shown} in {column.name!r}; {wanted}.")
     return numbers.astype(np.int64)[column.codes] - first

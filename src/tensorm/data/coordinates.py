@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import as_numbers, check_count, read_bits
-from tensorm.data.inputs import Labels
+from tensorm.data.inputs import Labels, Place, check_columns
 from tensorm.errors import InputError
 
 Keys = npt.NDArray[np.int64]
 Columns = Sequence[npt.NDArray[Any]]
-Place = Callable[[int], str]
 
 MOST_CELLS = 2**60  # so that counts, and their sums, are exact
 LONGEST = 2**32  # rows of all modes together
@@ -73,9 +72,9 @@ class Listing(NamedTuple):
 
     def check(self) -> Cells:
         """Return the keys of the cells, or raise if there are no such cells, or one has two values."""
-        keys = key_of(_check_columns("coords", self.coords, self.shape, self.place), self.shape)
+        keys = key_of(check_columns("coords", self.coords, self.shape, self.place), self.shape)
         gone = () if self.missing is None else self.missing
-        hidden = key_of(_check_columns("missing", gone, self.shape, "row {}".format), self.shape)
+        hidden = key_of(check_columns("missing", gone, self.shape, "row {}".format), self.shape)
         if self.values is None:
             parts = [keys, hidden[:0], hidden]
         else:
@@ -136,37 +135,6 @@ def key_of(columns: Columns, shape: Sequence[int]) -> Keys:
         keys *= size
         keys += column.astype(np.int64, copy=False)
     return keys
-
-
-def _check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) -> list[npt.NDArray[Any]]:
-    """Return K arrays of indices, or raise if they are no cells of the shape."""
-    K = len(shape)
-    if not (
-        isinstance(coords, tuple) and len(coords) == K and all(np.ndim(column) == 1 for column in coords)
-    ):
-        wanted = f"give integers of shape (n, {K}), one row for each cell, or a tuple of {K} arrays"
-        try:
-            array = np.asarray(coords)
-        except ValueError as error:
-            raise InputError(f"{name} has rows of different lengths; {wanted}.") from error
-        if not array.size:
-            return [np.zeros(0, np.int64)] * K
-        if array.ndim != 2 or array.shape[1] != K:
-            raise InputError(f"{name} has shape {array.shape}; {wanted}.")
-        coords = array.T
-    columns = [np.asarray(column) for column in coords]
-    if len({len(column) for column in columns}) > 1:
-        lengths = ", ".join(str(len(column)) for column in columns)
-        raise InputError(f"{name} has columns of lengths {lengths}; give each cell an index of every mode.")
-    for k, (column, size) in enumerate(zip(columns, shape, strict=True)):
-        wanted = f"give integers from 0 to {size - 1}"
-        if len(column) and column.dtype.kind not in "iuf":
-            raise InputError(f"{name} has dtype {column.dtype} for mode {k}; {wanted}.")
-        whole = column.dtype.kind != "f" or (column == np.floor(column)).all()  # NaN is not
-        if len(column) and not (whole and column.min() >= 0 and column.max() < size):
-            i = int(((column != np.floor(column)) | (column < 0) | (column >= size)).argmax())
-            raise InputError(f"{name} holds {column[i].item()} for mode {k} in {place(i)}; {wanted}.")
-    return columns
 
 
 def _sort(keys: Keys) -> Keys:

@@ -8,20 +8,22 @@ Every error is an ``InputError`` of one sentence.
 
 from __future__ import annotations
 
+import copy
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import Bits, as_numbers, read_bits
+from tensorm.data.checks import Bits, as_numbers, check_label_array, read_bits, short
 from tensorm.errors import InputError
 
 Labels = tuple[npt.NDArray[Any] | None, ...]
 
+Place = Callable[[int], str]
 Opened = tuple[npt.NDArray[Any], Bits | None, tuple[str, ...], Labels]
 
 # What every column of a table must be, and what to do with what is no array of numbers.
@@ -110,6 +112,44 @@ def is_sparse(X: Any) -> bool:
     return any(is_a(X, module, name) for module, name in known)
 
 
+def as_coo(name: str, X: Any) -> Any:
+    """Return a sparse matrix or array as coordinates, or raise unless all of them are inside its shape.
+
+    Compiled code of scipy and sparse trusts indices, so none of it is called before they are checked.
+    """
+    try:
+        _check_compressed(X)
+        matrix = X.tocsr() if getattr(X, "format", "") == "lil" else X
+        if matrix is not X:
+            _check_compressed(matrix)
+        matrix = matrix.asformat("coo")
+    except ValueError as error:
+        problem = "a sparse matrix whose indices do not fit its shape"
+        raise InputError(f"{name} is {problem}; make it again from its cells.") from error
+    check_columns(f"{name}'s list of cells", tuple(matrix.coords), matrix.shape, "entry {}".format)
+    if len(matrix.data) != len(matrix.coords[0]):
+        raise InputError(f"{name} is a sparse matrix with more cells than values, or fewer; make it again.")
+    return matrix
+
+
+def _check_compressed(X: Any) -> None:
+    """Raise ValueError if the indices of a compressed matrix, or of one of lists, lead out of it."""
+    if getattr(X, "format", "") == "lil" and [*map(len, X.rows)] != [*map(len, X.data)]:
+        raise ValueError("lists of different lengths")
+    bounds = getattr(X, "indptr", None)
+    if bounds is None:
+        return
+    if not (
+        bounds.dtype.kind in "iu" and X.indices.dtype.kind in "iu" and bounds.ndim == X.indices.ndim == 1
+    ):
+        raise ValueError("no integers")
+    inside = len(bounds) and bounds[0] == 0 and bounds[-1] <= len(X.indices)
+    if not (inside and (bounds[1:] >= bounds[:-1]).all()):
+        raise ValueError("pointers out of order")
+    if hasattr(X, "check_format"):
+        copy.copy(X).check_format(full_check=True)  # a copy, since it may shorten arrays
+
+
 def observe(X: Any) -> Observations:
     """Take in cells of 0, 1 and missing, without copying or changing them.
 
@@ -172,13 +212,15 @@ def check_names(
     K = len(shape)
     for what, given in (("modes", modes), ("labels", labels)):
         if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray, type(None))):
-            raise InputError(f"{what} is {given!r}; give a list with an entry for each of the {K} modes.")
-    names = tuple(f"mode {k}" for k in range(K)) if modes is None else tuple(str(mode) for mode in modes)
+            raise InputError(
+                f"{what} is {short(given)}; give a list with an entry for each of the {K} modes."
+            )
+    names = tuple(f"mode {k}" for k in range(K)) if modes is None else tuple(map(str, modes[: K + 1]))
     if len(names) != K or len(set(names)) != K:
-        raise InputError(f"modes is {names}; give {K} different names.")
+        raise InputError(f"modes is {short(names)}; give {K} different names.")
+    if labels is not None and len(labels) != K:
+        raise InputError(f"labels has length {len(labels)}; give {K} arrays, one for each mode, or None.")
     lists = (None,) * K if labels is None else tuple(labels)
-    if len(lists) != K:
-        raise InputError(f"labels has length {len(lists)}; give {K} arrays, one for each mode, or None.")
     try:
         arrays = tuple(None if array is None else np.asarray(array) for array in lists)
     except ValueError:  # lists of lists
@@ -186,7 +228,39 @@ def check_names(
     for name, array, size in zip(names, arrays, shape, strict=True):
         if array is not None and array.shape != (size,):
             raise InputError(f"labels of {name!r} have shape {array.shape}; give ({size},).")
+        check_label_array(f"{name!r}", array)
     return names, arrays
+
+
+def check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) -> list[npt.NDArray[Any]]:
+    """Return K arrays of indices, or raise if they are no cells of the shape."""
+    K = len(shape)
+    if not (
+        isinstance(coords, tuple) and len(coords) == K and all(np.ndim(column) == 1 for column in coords)
+    ):
+        wanted = f"give integers of shape (n, {K}), one row for each cell, or a tuple of {K} arrays"
+        try:
+            array = np.asarray(coords)
+        except ValueError as error:
+            raise InputError(f"{name} has rows of different lengths; {wanted}.") from error
+        if not array.size:
+            return [np.zeros(0, np.int64)] * K
+        if array.ndim != 2 or array.shape[1] != K:
+            raise InputError(f"{name} has shape {array.shape}; {wanted}.")
+        coords = array.T
+    columns = [np.asarray(column) for column in coords]
+    if len({len(column) for column in columns}) > 1:
+        lengths = ", ".join(str(len(column)) for column in columns)
+        raise InputError(f"{name} has columns of lengths {lengths}; give each cell an index of every mode.")
+    for k, (column, size) in enumerate(zip(columns, shape, strict=True)):
+        wanted = f"give integers from 0 to {size - 1}"
+        if len(column) and column.dtype.kind not in "iuf":
+            raise InputError(f"{name} has dtype {column.dtype} for mode {k}; {wanted}.")
+        whole = column.dtype.kind != "f" or (column == np.floor(column)).all()  # NaN is not
+        if len(column) and not (whole and column.min() >= 0 and column.max() < size):
+            i = int(((column != np.floor(column)) | (column < 0) | (column >= size)).argmax())
+            raise InputError(f"{name} holds {column[i].item()} for mode {k} in {place(i)}; {wanted}.")
+    return columns
 
 
 def _open(name: str, X: Any, defaults: Iterable[str], column: str, remedy: str) -> Opened:
@@ -203,17 +277,19 @@ def _open(name: str, X: Any, defaults: Iterable[str], column: str, remedy: str) 
         labels = tuple(X.coords[dim].values if dim in X.coords else None for dim in X.dims)
         X = X.values
     elif is_a(X, "pandas", "DataFrame"):
-        names = (X.index.name, X.columns.name)
+        names = name_wide(X.index.name, X.columns.name, name == "matrix")
         labels = (X.index.to_numpy(), X.columns.to_numpy())
         X = _unpack_table(name, X, column)
     elif is_a(X, "scipy.sparse", "sparray") or is_a(X, "scipy.sparse", "spmatrix"):
         if (cells := math.prod(X.shape)) > LARGEST_UNPACKED:
             problem = f"{cells:,} cells, and only up to {LARGEST_UNPACKED:,} are unpacked"
             raise InputError(f"{name} is a sparse matrix of {problem}; give a part of it, or a dense array.")
-        X = X.toarray()
+        X = as_coo(name, X).toarray()
     elif isinstance(X, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(X) if np.ma.is_masked(X) else None
         X = np.ma.getdata(X)
+    for array in labels or ():
+        check_label_array(name, array)
     values = as_numbers(name, X, remedy)
     if isinstance(X, (list, tuple)) and any(isinstance(part, np.ma.MaskedArray) for part in X):
         mask = np.array([np.ma.getmaskarray(part) for part in X])
@@ -221,6 +297,14 @@ def _open(name: str, X: Any, defaults: Iterable[str], column: str, remedy: str) 
     pairs = zip(names or unnamed, defaults, strict=False)
     modes = tuple(default if given is None else str(given) for given, default in pairs)
     return values, mask, modes, labels or unnamed
+
+
+def name_wide(rows: Any, columns: Any, relational: bool = False) -> tuple[str, str]:
+    """Return the modes of a wide table: what it calls its rows and columns, or words that fit all tables."""
+    defaults = ("object", "attribute") if relational else ("row", "column")
+    given = zip((rows, columns), defaults, strict=True)
+    first, second = (default if name in (None, "") else str(name) for name, default in given)
+    return defaults if first == second else (first, second)
 
 
 def _unpack_table(name: str, table: Any, wanted: str) -> npt.NDArray[Any]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any, NamedTuple
 
-from tensorm.data.checks import check_choice
+import numpy as np
+
+from tensorm.data.checks import check_choice, check_flag, check_mapping, check_text, short
 from tensorm.errors import InputError
 
+MOST_NAMES = 10_000  # of columns, or of words for missing cells
 ONLY_ONES = "{} leaves only ones; name the column of 0 and 1 with {}."
 
 
@@ -35,23 +39,40 @@ class Options(NamedTuple):
         """Return the options with their defaults filled in, or raise if one needs another."""
         check_choice("unlisted", self.unlisted, ("zero", "missing"))
         for name in ("modes", "pair"):
-            if isinstance(getattr(self, name), str):
-                raise InputError(f"{name} is {getattr(self, name)!r}; give a list of columns.")
+            given = getattr(self, name)
+            if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray, NoneType)):
+                raise InputError(f"{name} is {short(given)}; give a list of columns.")
+            if given is not None and len(given) > MOST_NAMES:
+                raise InputError(f"{name} has {len(given)} entries; give a list of columns.")
+        for name in ("value", "time", "origin"):
+            check_text(name, getattr(self, name))
+        for name in ("undirected", "wide", "relational", "indices"):
+            check_flag(name, getattr(self, name))
+        if self.header is not None:
+            check_flag("header", self.header)
+        if not isinstance(self.bins, (str, int, NoneType)):
+            raise InputError(f"bins is {short(self.bins)}; give a length such as '1h', or a number.")
+        check_mapping("order", self.order, "a dict of modes and lists of labels")
+        if np.size(self.missing) > MOST_NAMES:
+            raise InputError(f"missing has {np.size(self.missing):,} values; give at most {MOST_NAMES:,}.")
         if self.pair is not None and len(self.pair) != 2:
-            raise InputError(f"pair is {', '.join(self.pair)}; give two modes.")
+            raise InputError(f"pair is {', '.join(map(str, self.pair))}; give two modes.")
         if self.undirected and self.pair is None:
             raise InputError("undirected needs pair, the two modes whose pairs have no direction.")
         for name in ("bins", "origin"):
             if getattr(self, name) is not None and self.time is None:
                 raise InputError(f"{name} needs time, the column of times.")
-        if self.threshold is not None and not math.isfinite(self.threshold):
-            raise InputError(f"threshold is {self.threshold}; give a number.")
+        if self.threshold is not None:
+            real = isinstance(self.threshold, (int, float, np.number))
+            if not real or not abs(self.threshold) <= sys.float_info.max:
+                raise InputError(f"threshold is {short(self.threshold)}; give a number.")
         if self.threshold is not None and self.relational:
             raise InputError("relational compares numbers as they are; leave threshold out.")
         modes = None if self.modes is None else [str(name) for name in self.modes]
         if modes is not None and self.time is not None and self.time not in modes:
             modes.insert(0, self.time)
-        words = [self.missing] if isinstance(self.missing, (str, int, float)) else self.missing
+        words = self.missing if isinstance(self.missing, Iterable) else [self.missing]
+        words = [words] if isinstance(words, str) else words
         return self._replace(
             missing=frozenset(str(word).strip().lower() for word in words),
             order=self.order or None,

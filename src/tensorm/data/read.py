@@ -13,11 +13,24 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 
+from tensorm.data.checks import check_label_array, check_labels
 from tensorm.data.columns import as_written, cut_numbers, numbers_in
 from tensorm.data.coordinates import Listing
-from tensorm.data.files import ARRAYS, FRAMES
-from tensorm.data.inputs import OTHER_VALUE, Observations, check_names, is_a, is_sparse, observe, read_matrix
+from tensorm.data.files import ARRAYS, FRAMES, NAMED
+from tensorm.data.inputs import (
+    OTHER_VALUE,
+    Observations,
+    as_coo,
+    check_names,
+    is_a,
+    is_sparse,
+    name_wide,
+    observe,
+    read_matrix,
+)  # fmt: skip
+from tensorm.data.opening import check_exists, pick_variable
 from tensorm.data.options import Options
 from tensorm.data.tables import FrameTable, Table, has_labels, read_table, with_index
 from tensorm.data.text import SEPARATORS, TextTable, kind_of
@@ -55,15 +68,22 @@ def read_cells(source: Any, options: Options) -> Source:
     """Return the cells of a file, a table, an array or an AnnData; see ``tensorm.read``."""
     if isinstance(source, (str, os.PathLike)):
         file = Path(source)
-        if kind_of(file) in ARRAYS and file.exists():
-            return _read_array(ARRAYS[kind_of(file)](file), options, str(file))
-        if kind_of(file) in FRAMES and file.exists():
-            return Source(_read_frame(FRAMES[kind_of(file)](file), options, str(file)))
+        kind = kind_of(file)
+        if kind in ARRAYS:
+            check_exists(file, folder=kind == ".zarr")
+            cells = ARRAYS[kind](file, options.value)
+            return _read_array(cells, options._replace(value=None) if kind in NAMED else options, str(file))
+        if kind in FRAMES:
+            check_exists(file)
+            return Source(_read_frame(FRAMES[kind](file), options, str(file)))
         return Source(read_table(open_table(file, options), options))
     if nw.dependencies.is_polars_lazyframe(source):
         raise InputError("X is a polars LazyFrame; collect it first.")
     if nw.dependencies.is_into_dataframe(source):
         return Source(_read_frame(source, options))
+    if is_a(source, "xarray", "Dataset"):
+        cells = pick_variable("X", source, options.value)
+        return _read_array(cells, options._replace(value=None), "X")
     return _read_array(source, options, "X")
 
 
@@ -73,8 +93,7 @@ def open_table(path: str | os.PathLike[str], options: Options | None = None) -> 
     options = Options(header=True) if options is None else options
     file = Path(path)
     kind = kind_of(file)
-    if not file.exists():
-        raise FileError(f"No such file: {file}.")
+    check_exists(file)
     if kind in FRAMES:
         return FrameTable(with_index(FRAMES[kind](file), False), str(file))
     if kind not in SEPARATORS:
@@ -127,7 +146,8 @@ def _read_numbers(frame: Any, options: Options, file: str | None) -> Cells:
     pandas, title = is_a(frame, "pandas", "DataFrame"), file or "X"
     cells: Any = _read_array(frame if pandas else FrameTable(frame).cells(), options, title).cells
     if not pandas:
-        cells = cells._replace(labels=(None, np.array(FrameTable(frame).names)))
+        modes = name_wide(None, None, options.relational) if options.modes is None else cells.modes
+        cells = cells._replace(labels=(None, np.array(FrameTable(frame).names)), modes=modes)
     if not (options.relational or (pandas and has_labels(frame))):
         try:
             deque(cells.blocks(), maxlen=0)
@@ -153,7 +173,7 @@ def _read_array(X: Any, options: Options, title: str) -> Source:
     options.refuse(title, "an array", *FOR_TABLES, "header", *(() if listed else ("unlisted",)))
     columns, modes, labels = _known_of(X), options.modes, None
     if is_a(X, "anndata", "AnnData"):
-        labels = tuple(index.to_numpy(str) for index in (X.obs_names, X.var_names))
+        labels = tuple(_texts(index) for index in (X.obs_names, X.var_names))
         X, modes = X.X, modes or ["observation", "variable"]
     cells: Cells
     if listed:
@@ -166,6 +186,12 @@ def _read_array(X: Any, options: Options, title: str) -> Source:
     return Source(cells, columns)
 
 
+def _texts(index: Any) -> npt.NDArray[Any]:
+    texts = [str(name) for name in index]
+    check_labels("The AnnData", texts)
+    return np.array(texts)
+
+
 def _known_of(X: Any) -> list[dict[str, list[Any]]]:
     """Return for each mode what an AnnData or an xarray array knows of its indices besides their labels."""
     if is_a(X, "anndata", "AnnData"):
@@ -175,6 +201,7 @@ def _known_of(X: Any) -> list[dict[str, list[Any]]]:
         return []
     known: list[dict[str, list[Any]]] = [{} for _ in X.dims]
     for name, coordinate in X.coords.items():
+        check_label_array(str(name), coordinate.values)
         if len(coordinate.dims) == 1 and name not in coordinate.dims:
             known[X.dims.index(coordinate.dims[0])][str(name)] = coordinate.values.tolist()
     return known
@@ -198,9 +225,8 @@ def _list_sparse(X: Any, options: Options) -> Listing:
     unlisted = options.unlisted if fill == 0 else "missing"
     if fill != 0 and not np.isnan(fill):
         raise InputError(f"X has fill value {fill}; give 0, or NaN if unlisted cells are missing.")
-    matrix = X.asformat("coo")
-    coords = getattr(matrix, "coords", None)
-    columns = tuple(coords) if coords is not None else (matrix.row, matrix.col)
+    matrix = as_coo("X", X)
+    columns = tuple(matrix.coords)
     values = np.asarray(matrix.data, np.float64)
     values = np.where(np.isin(values, numbers_in(options.missing)), np.nan, values)
     if threshold is not None and unlisted == "zero" and threshold <= 0:

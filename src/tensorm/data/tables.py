@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.columns import Column, factorise, label, read_indices, read_numbers, read_values
+from tensorm.data.checks import check_labels
+from tensorm.data.columns import (
+    Column,
+    factorise,
+    label,
+    read_indices,
+    read_numbers,
+    read_values,
+)
 from tensorm.data.coordinates import MOST_MODES, Listing
-from tensorm.data.inputs import Matrix, Observations, is_a
+from tensorm.data.inputs import Matrix, Observations, is_a, name_wide
 from tensorm.data.options import Options
 from tensorm.data.text import TextTable
 from tensorm.data.times import cut_times
 from tensorm.errors import InputError
+
+LARGEST_MODE = 10**7  # indices of a mode, of which few need occur in a table
+SPREAD = 100  # times as many as there are rows, that may be
 
 
 class FrameTable:
@@ -81,7 +92,8 @@ def with_index(frame: Any, wide: bool) -> Any:
     if not has_labels(frame):
         return frame
     if wide:
-        return frame.reset_index(allow_duplicates=True)
+        unnamed = [""] if frame.index.name is None else None  # pandas would say "index"
+        return frame.reset_index(names=unnamed, allow_duplicates=True)
     levels = [name for name in frame.index.names if name is not None and name not in frame.columns]
     return frame.reset_index(level=levels) if levels else frame
 
@@ -91,11 +103,15 @@ def read_table(table: Table, options: Options) -> Listing | Observations:
     if options.wide or options.relational:
         options.refuse(table.title, "a wide table", "value", "unlisted", "time", "pair", "order", "indices")
         return _read_wide(table, options)
-    modes, value = _choose_columns(table, options)
+    modes, value = choose_columns(table, options)
     options.refuse_only_ones(value)
     columns, labels = _read_modes(table, modes, options)
     pairs = zip(columns, labels, strict=True)
     sizes = [int(column.max()) + 1 if known is None else len(known) for column, known in pairs]
+    for name, size in zip(modes, sizes, strict=True):
+        if size > max(LARGEST_MODE, SPREAD * len(columns[0])):
+            problem = f"the index {size - 1:,} in {name!r}, but only {len(columns[0]):,} rows"
+            raise InputError(f"{table.title} has {problem}; number what occurs from 0, or use labels.")
     values = None
     if value is not None and table.coordinates and options.threshold is None:
         numbers = read_numbers(table.column(value, exact=False), options)
@@ -109,7 +125,15 @@ def read_table(table: Table, options: Options) -> Listing | Observations:
     return _undirected(listing, *map(modes.index, options.pair or ())) if options.undirected else listing
 
 
-def _choose_columns(table: Table, options: Options) -> tuple[list[str], str | None]:
+class Header(NamedTuple):
+    """What a table is called and what its columns are called, if that is all that is known of it."""
+
+    title: str
+    names: list[str]
+    coordinates: bool = False
+
+
+def choose_columns(table: Table | Header, options: Options) -> tuple[list[str], str | None]:
     """Return the columns for the modes and for the values, or raise if the table does not have them."""
     title, names, value, time = table.title, table.names, options.value, options.time
     if len(names) == 1:
@@ -196,7 +220,9 @@ def _read_wide(table: Table, options: Options) -> Observations:
     if len(set(labels)) < len(labels):
         row = next(row for row, text in enumerate(labels) if text in labels[:row])
         raise InputError(f"{table.place(row)} repeats the label {labels[row]!r}; give each label once.")
-    modes = ("row", "column") if options.modes is None else tuple(options.modes)
+    check_labels(f"column {first!r}", labels)
+    check_labels(f"the first line of {title}", names)
+    modes = name_wide(first, None, options.relational) if options.modes is None else tuple(options.modes)
     if len(modes) != 2:
         given = ", ".join(modes)
         raise InputError(f"modes is {given}, but a wide table has two; name the rows and the columns.")

@@ -23,11 +23,16 @@ from typing import Any
 import numpy as np
 
 from tensorm.data.columns import NUMBER, Column, factorise
+from tensorm.data.memory import available_memory, check_room
 from tensorm.errors import FileError, InputError
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tns": r"\s+", ".txt": ","}  # what the file's name suggests
 MARKS = (",", ";", "\t", "|")  # what spreadsheets write
 BLANK = ' \t\r\n,;|"'  # a line of these alone, before the table, is empty
+
+COPIES = 5  # times that a text is held while it is read, about
+UNPACKED = 2**26  # bytes that any .gz file may hold
+EXPANSION = 100  # times its size that a .gz file may hold
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
@@ -36,7 +41,7 @@ log = logging.getLogger(__name__)
 
 def kind_of(path: Path) -> str:
     """Return the ending of a file's name; of a text file, which may be compressed, without .gz."""
-    kind, inner = path.suffix.lower(), path.with_suffix("").suffix.lower()
+    kind, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
     return inner if kind == ".gz" and inner in SEPARATORS else kind
 
 
@@ -235,8 +240,10 @@ class TextTable:
 def read_text(path: Path) -> str:
     """Return what is in a text file: UTF-8, or UTF-16 if it begins as such."""
     try:
-        data = path.read_bytes()
-        data = gzip.decompress(data) if path.suffix.lower() == ".gz" else data
+        size = path.stat().st_size
+        check_room(path, COPIES * size)
+        packed = path.suffix.lower() == ".gz"
+        data = _unpack(path, max(UNPACKED, EXPANSION * size)) if packed else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         raise unreadable(path, error) from error
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -250,6 +257,16 @@ def read_text(path: Path) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise FileError(f"line {line} of {path} holds a NUL character, so it is damaged; write it again.")
     return text
+
+
+def _unpack(path: Path, most: int) -> bytes:
+    """Return what a .gz file holds, unless that is very much more than its size."""
+    with gzip.open(path) as file:
+        data = file.read(min(most, available_memory() // COPIES) + 1)
+    if len(data) > most:
+        raise FileError(f"{path} unpacks to more than {EXPANSION} times its size; unpack it first.")
+    check_room(path, COPIES * len(data))
+    return data
 
 
 def no_data(path: Path) -> FileError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorm.data.checks import check_choice, check_count
+from tensorm.data.checks import check_choice, check_count, short
 from tensorm.datasets.registry import fetch
 from tensorm.errors import InputError
 
@@ -151,10 +151,10 @@ def _check_hours(hours: Any) -> list[int]:
     try:
         given = list(hours)
     except TypeError:
-        raise InputError(f"hours is {hours!r}; {wanted}, as in range(8, 20).") from None
+        raise InputError(f"hours is {short(hours)}; {wanted}, as in range(8, 20).") from None
     windows = [check_count(f"hours[{n}]", hour, 0) for n, hour in enumerate(given)]
     if windows != sorted(set(windows)) or windows[-1:] > [23]:
-        raise InputError(f"hours is {windows}; {wanted}.")
+        raise InputError(f"hours is {short(windows)}; {wanted}.")
     return windows
 
 

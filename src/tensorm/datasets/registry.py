@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from tensorm.data.files import need
+from tensorm.data.opening import need
 from tensorm.errors import FileError
 
 FOLDER = "TENSORM_DATA"

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_count, check_generator, check_number
+from tensorm.data.checks import MANY, check_count, check_generator, check_number, short
 from tensorm.errors import InputError
 from tensorm.model import boolean_product, factor_density
+from tensorm.tensors.memory import check_fits
 
 BLOCK_CELLS = 2**20
 
@@ -73,8 +74,9 @@ def simulate(
     Simulation
         ``observed``, ``noise_free`` and ``factors``.
     """
-    sizes = _check_shape(shape)
-    rank = check_count("rank", rank, 1)
+    sizes, rank = _check_shape(shape), check_count("rank", rank, 1, most=MANY)
+    need = 6 * math.prod(sizes) + 9 * rank * sum(sizes)  # two arrays of cells, and the factors
+    check_fits(f"shape is {sizes} and rank {rank}: these cells take", need, "give smaller sizes")
     density = check_number("density", density)
     noise = check_number("noise", noise)
     missing = check_number("missing", missing)
@@ -102,5 +104,5 @@ def simulate(
 def _check_shape(shape: Any) -> tuple[int, ...]:
     sizes = list(shape) if isinstance(shape, (Sequence, np.ndarray)) and not isinstance(shape, str) else []
     if len(sizes) < 2:
-        raise InputError(f"shape is {shape!r}; give the sizes of at least 2 modes, as in (20, 20, 20).")
+        raise InputError(f"shape is {short(shape)}; give the sizes of at least 2 modes, as in (20, 20, 20).")
     return tuple(check_count(f"shape[{k}]", N, 1) for k, N in enumerate(sizes))

@@ -202,7 +202,7 @@ class FittedModel(TransformerMixin, BaseEstimator):
 
     @property
     def diagnostics_(self) -> Diagnostics:
-        """How the chains compare and how well they have mixed, with a verdict; computed on each access."""
+        """How the chains compare and how well they have mixed, with a conclusion; computed on each access."""
         return diagnose(self._fitted)
 
     def summary(self) -> None:
@@ -327,12 +327,12 @@ class FittedModel(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         path : path
-            By convention it ends in .tensorm.
+            By convention it ends in .tensorm; for netCDF see ``to_datatree``.
 
         Raises
         ------
         FileError
-            If the file cannot be written.
+            If the file cannot be written, or its name ends in .nc, which would promise another format.
         """
         posterior = self._fitted  # first, so that a model without a fit says so
         write_fit(path, Fit(self.get_params(deep=False), self._target, posterior))

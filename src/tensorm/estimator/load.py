@@ -7,16 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import make_plan, make_tensor
+from tensorm.sampler.sample import Plan
 from tensorm.selection import Selection
 from tensorm.storage.files import as_path, quote
 from tensorm.storage.fit import read_fit
-from tensorm.storage.run import FIT, RUN, find_file, open_run
-from tensorm.tensors import read
-
-MOST_JOBS = 4096  # in a file
+from tensorm.storage.owner import owning
+from tensorm.storage.run import FIT, RUN, digest_run, find_file, find_run, open_run
+from tensorm.tensors import Tensor, read
+from tensorm.tensors.threads import MOST_JOBS
 
 
 def load(path: str | os.PathLike[str]) -> TensOrMachine:
@@ -46,11 +49,11 @@ def load(path: str | os.PathLike[str]) -> TensOrMachine:
         advice = "give the run_dir of a fit"
         if find_file(place, RUN) is not None:
             advice = f"finish it with tensorm.resume({str(path)!r})"
-        raise FileError(f"{path} holds no finished fit; {advice}.")
-    fit = read_fit(file, TensOrMachine._get_param_names())
+        raise FileError(f"{path} contains no finished fit; {advice}.")
+    run = digest_run(place) if place.is_dir() and (place / RUN).exists() else None
+    fit = read_fit(file, TensOrMachine._get_param_names(), run)
     model = TensOrMachine(**fit.settings)
-    if isinstance(model.n_jobs, int) and model.n_jobs > MOST_JOBS:  # the one setting that acts without a fit
-        raise FileError(f"{path} cannot be read: n_jobs is {quote(model.n_jobs)}, more than {MOST_JOBS}.")
+    _check_counts(model, file)
     model._keep(fit.posterior, fit.target)
     return model
 
@@ -79,13 +82,32 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     InputError
         When X has other cells than the run began with.
     """
-    folder = Path(run_dir)
-    if find_file(folder, FIT) is not None:
-        model, selection = load(folder), Selection.read(folder)
-        if selection is not None:
-            model.selection_ = selection
-        return model
-    run = open_run(folder, TensOrMachine._get_param_names(), None if X is None else read(X))
-    model = TensOrMachine(**run.settings).set_params(progress=progress)
+    folder = as_path(run_dir, "run_dir")
+    if find_file(folder, FIT) is None:
+        find_run(folder)
+        with owning(folder):
+            if find_file(folder, FIT) is None:  # else its owner has just ended
+                model, tensor, plan = _open(folder, None if X is None else read(X))
+                return model.set_params(progress=progress)._run(tensor, plan, folder)
+    model, selection = load(folder), Selection.read(folder)
+    if selection is not None:
+        model.selection_ = selection
+    return model
+
+
+def _open(folder: Path, given: Tensor | None) -> tuple[TensOrMachine, Tensor, Plan]:
+    """Return what the run in a folder samples; only its seed need not follow from its settings."""
+    run = open_run(folder, TensOrMachine._get_param_names(), given)
+    model = TensOrMachine(**run.settings)
+    _check_counts(model, folder / RUN)
     tensor = make_tensor(run.tensor, model.symmetric)
-    return model._run(tensor, replace(make_plan(model, tensor), target=run.target), folder)
+    plan = make_plan(model, tensor)
+    return model, tensor, replace(plan, target=replace(plan.target, seed=np.uint64(run.seed)))
+
+
+def _check_counts(model: TensOrMachine, path: Path) -> None:
+    """Raise if a file asks for more threads or chains than anybody uses; memory is checked later."""
+    for name in ("n_jobs", "n_chains"):
+        count = getattr(model, name)
+        if isinstance(count, int) and count > MOST_JOBS:
+            raise FileError(f"{path} cannot be read: {name} is {quote(count)}, more than {MOST_JOBS}.")

@@ -23,7 +23,9 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection import Selection, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
 from tensorm.storage.checkpoints import Checkpoints
-from tensorm.storage.run import FIT, Run, start_run
+from tensorm.storage.fit import Fit, write_fit
+from tensorm.storage.owner import owning
+from tensorm.storage.run import FIT, Run, check_folder, digest_run, start_run
 from tensorm.storage.trials import Store
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.threads import count_threads
@@ -93,7 +95,7 @@ class TensOrMachine(FittedModel):
     contributions_ : tuple of Contribution
         What each component explains, explains alone and gets wrong, and what its removal would cost.
     diagnostics_ : Diagnostics
-        How the chains compare, R-hat, effective sample sizes, and a verdict.
+        How the chains compare, R-hat, effective sample sizes, and a conclusion.
     modes_, labels_ : tuple
         Names of the modes, and of their indices if the input had any.
     n_components_ : int
@@ -181,12 +183,15 @@ class TensOrMachine(FittedModel):
         plan = make_plan(self, given)
         auto = self.n_components == AUTO
         tensor = pick_storage(given) if auto else pick_storage(given, plan.target.n_components)
-        if "sparse" in (given.storage, tensor.storage):
+        if given.lists_cells or tensor.lists_cells:
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
             say(f"Cells are stored as a {tensor.storage} tensor: {ones}.", self.progress)
         self.__dict__.pop("selection_", None)
-        run = Run(self.get_params(deep=False), plan.target, tensor)
-        return self._run(tensor, plan, None if run_dir is None else start_run(run_dir, run))
+        if run_dir is None:
+            return self._run(tensor, plan)
+        with owning(check_folder(run_dir)) as folder:
+            start_run(folder, Run(self.get_params(deep=False), int(plan.target.seed), tensor))
+            return self._run(tensor, plan, folder)
 
     def _run(self, tensor: Tensor, plan: Plan, folder: Path | None = None) -> Self:
         """Choose the number of components if asked to, run the chains, and keep what they found.
@@ -209,7 +214,8 @@ class TensOrMachine(FittedModel):
         self._keep(posterior, plan.target)
         self.storage_ = tensor.storage
         if folder is not None and not interrupted:
-            self.save(folder / FIT)
+            fit = Fit(self.get_params(deep=False), plan.target, posterior)
+            write_fit(folder / FIT, fit, digest_run(folder))
         _warn(traces, self.n_chains, interrupted)
         return self
 
@@ -220,14 +226,14 @@ class TensOrMachine(FittedModel):
         with watching(N_CHAINS, self.progress) as watch:
             pool = ChainPool(N_CHAINS, count_threads(self.n_jobs), watch)
             if folder is not None:
-                pool = pool._replace(memo=Store(folder / CHOICE, {"seed": int(target.seed)}))
+                pool = pool._replace(memo=Store(folder / CHOICE, {"run": digest_run(folder)}))
             selection = choose_by_posterior(tensor, target, pool)
         if folder is None:
             warn_if_stopped(selection, stacklevel=5)
         elif not selection.complete:  # what is done is in the folder
             raise KeyboardInterrupt
         else:
-            selection.write(folder)
+            selection.write(folder, digest_run(folder))
         return selection
 
     def _keep(self, posterior: Posterior, target: Target) -> None:
@@ -243,21 +249,21 @@ def warn_if_stopped(selection: Selection, stacklevel: int) -> None:
     """Warn if Ctrl-C cut a choice short."""
     if not selection.complete:
         number = f"{selection.best} component{'s' * (selection.best != 1)}"
-        told = f"Stopped by Ctrl-C: the choice of {number} rests on what was found by then."
+        told = f"Stopped by Ctrl-C: the choice of {number} is based on what was found by then."
         warnings.warn(told, RuntimeWarning, stacklevel=stacklevel)
 
 
 def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
-    """Warn if the fit rests on less than was asked for."""
+    """Warn if the fit is based on less than was asked for."""
     unsettled = [trace for trace in traces if not trace.settled]
     if interrupted:
         made = f"{sum(map(len, traces))} draws from {len(traces)} of {n_chains} chains"
         unsure = ", made before burn-in was over" if unsettled else ""
-        told = f"Stopped by Ctrl-C: this fit rests on {made}{unsure}."
+        told = f"Stopped by Ctrl-C: this fit is based on {made}{unsure}."
         warnings.warn(told, RuntimeWarning, stacklevel=4)
     elif unsettled:
         told = (
             f"The log-likelihood of {len(unsettled)} of {n_chains} chains was still rising after "
-            f"{unsettled[0].burn_in} sweeps of burn-in; give burn_in a larger number."
+            f"{unsettled[0].burn_in} sweeps of burn-in; increase burn_in."
         )
         warnings.warn(told, ConvergenceWarning, stacklevel=4)

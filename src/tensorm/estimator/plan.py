@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorm.data.checks import (
+    MANY,
     check_beta,
     check_bits,
     check_choice,
@@ -52,6 +53,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     check_choice("order", settings.order, ("random", "fixed"))
     check_observed(tensor)
     check_room(tensor.shape, L, n_chains, n_draws)
+    check_count("n_chains", n_chains, 1, most=MANY)
+    check_count("n_draws", n_draws, 1, most=MANY)
     target = Target(
         n_components=L,
         noise=MODELS[settings.noise, settings.noise_update](*check_beta("noise_prior", settings.noise_prior)),
@@ -66,7 +69,7 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     else:
         init = check_tables("init", init, tensor.shape, L, check_bits)
     automatic = isinstance(burn_in, str) and burn_in == AUTO
-    sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'")
+    sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'", MANY)
     return Plan(target, n_draws, sweeps, init)
 
 

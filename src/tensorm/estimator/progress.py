@@ -15,6 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tensorm.errors import printable
 from tensorm.sampler.sample import WINDOW, Plan, Step, Watch
 from tensorm.tensors import Tensor
 from tensorm.tensors.cached import memory_for_counts
@@ -116,7 +117,7 @@ def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
 def say(what: str, shown: bool) -> None:
     """Print something on the terminal if there is one, and otherwise write it to the log."""
     console = _terminal() if shown else None
-    (console.print if console else LOG.info)(what)
+    (console.print if console else LOG.info)(printable(what))
 
 
 def _announcing(forecast: Forecast | None, tell: Callable[[str], None]) -> Watch:

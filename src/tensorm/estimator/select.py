@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from tensorm.data.checks import check_choice, check_count, check_number
+from tensorm.data.checks import check_choice, check_count, check_number, short
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine, warn_if_stopped
 from tensorm.estimator.plan import make_plan, make_tensor
@@ -20,6 +21,8 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection import Selection, choose_by_occam, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
 from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choose_by_validation
+from tensorm.storage.files import make_folder
+from tensorm.storage.owner import owning
 from tensorm.storage.trials import Store, read_seed
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.holdout import check_symmetric
@@ -27,6 +30,7 @@ from tensorm.tensors.threads import count_threads
 
 METHODS = ("posterior", "occam", "cv", "mdl")
 N_SPLITS = 5
+MOST_REPEATS = 1000
 MOST_CANDIDATES = 12  # that are tried when none are given
 
 
@@ -76,7 +80,7 @@ def select_components(
     run_dir : path, optional
         A folder in which finished trials are kept. The same call continues from them after Ctrl-C or a power
         cut; a call with other cells or settings is refused. Without a folder, Ctrl-C leaves a choice that
-        rests on what was found by then, with a warning.
+        is based on what was found by then, with a warning.
     n_jobs : int or None, default None
         Threads; None for one per available processor core. The choice does not depend on it.
     random_state : int, RandomState or None, default 0
@@ -106,18 +110,19 @@ def select_components(
     check_choice("method", method, METHODS)
     check_choice("scoring", scoring, tuple(NAMES))
     if not isinstance(estimator, TensOrMachine | None):
-        raise InputError(f"estimator is {estimator!r}; give a TensOrMachine, or leave it out.")
+        raise InputError(f"estimator is {short(estimator)}; give a TensOrMachine, or leave it out.")
     settings = TensOrMachine() if estimator is None else clone(estimator)
     tensor = pick_storage(make_tensor(X, settings.symmetric))
     numbers = check_candidates(candidates, tensor)
     repeats = N_SPLITS if method == "cv" else N_CHAINS
-    repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1)
+    repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1, most=MOST_REPEATS)
     given = settings.symmetric if symmetric is None else symmetric
     mirrored = check_symmetric(given, tensor.modes, tensor.shape)
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
     settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
     target = make_plan(settings, tensor).target
-    with watching(repeats, bool(progress)) as watch:
+    owned = nullcontext() if run_dir is None else owning(make_folder(run_dir))
+    with owned, watching(repeats, bool(progress)) as watch:
         pool = ChainPool(repeats, count_threads(settings.n_jobs), watch)
         if run_dir is not None:
             seed = read_seed(run_dir) if random_state is None else None
@@ -164,7 +169,7 @@ def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:
         return None
     example = "give increasing numbers, as in range(1, 16)"
     if isinstance(candidates, (str, bytes)) or not isinstance(candidates, (Sequence, np.ndarray)):
-        raise InputError(f"candidates is {candidates!r}; {example}.")
+        raise InputError(f"candidates is {short(candidates)}; {example}.")
     if len(candidates) == 0:
         raise InputError(f"candidates is empty; {example}.")
     numbers = [check_count(f"candidates[{i}]", number, 1) for i, number in enumerate(candidates)]

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from tensorm.kernels.compiled import inlined, part
+from tensorm.kernels import ranked
+from tensorm.kernels.compiled import inlined, kernel, lend, part
 from tensorm.kernels.decisions import ONE, bit_of
 from tensorm.kernels.ranked import UNIT, Scores
-from tensorm.kernels.rows import CELLS, FREE, Table, make_table, make_workspace
-from tensorm.kernels.slices import lay_rows, places_of
+from tensorm.kernels.rows import CELLS, FREE, Masks, Table, make_table, make_workspace
+from tensorm.kernels.slices import Tie, lay_rows, places_of
 from tensorm.kernels.slicing import draw_step
 from tensorm.kernels.vectors import count_bits, lowest_bit
 
@@ -232,3 +233,47 @@ def draw_tied(counts, factor, rows, source, masks, tie, given, stream):
                     given.rest[mine[at] + other] -= 1
                     given.rest[mine[at] + other + shift] += 1
                 mine[at] += shift
+
+
+class RankedKernels(NamedTuple):
+    """The verbs here and in ranked.py for one kind of source, to be called from Python."""
+
+    update_rows: Any
+    update_tied: Any
+    count_decided: Any
+    draw_activities: Any
+    draw_tied: Any
+
+
+def make_ranked_kernels(Source):
+    """Compile the verbs for a kind of source, as slices.make_kernels does."""
+
+    @kernel
+    def update_ranked(factor, rows, slices, rule, stream):
+        source, masks = slices
+        ranked.update_rows(lend(factor), rows, Source(*lend(source)), Masks(*masks), lend(rule), stream)
+
+    @kernel
+    def update_ranked_pair(factor, rows, slices, tie, rule, stream):
+        source, masks = slices
+        own = Source(*lend(source))
+        ranked.update_tied(lend(factor), rows, own, Masks(*masks), Tie(*tie), lend(rule), stream)
+
+    @kernel
+    def count_by_rank(counts, factor, rows, slices, probe):
+        source, masks = slices
+        ranked.count_decided(counts, lend(factor), rows, Source(*lend(source)), Masks(*masks), probe)
+
+    @kernel
+    def draw_indices(counts, factor, rows, slices, given, stream):
+        source, masks = slices
+        own = Source(*lend(source))
+        draw_activities(counts, lend(factor), rows, own, Masks(*masks), lend(given), stream)
+
+    @kernel
+    def draw_pair(counts, factor, rows, slices, given, stream):
+        source, masks, tie = slices
+        own = Source(*lend(source))
+        draw_tied(counts, lend(factor), rows, own, Masks(*masks), Tie(*tie), lend(given), stream)
+
+    return RankedKernels(update_ranked, update_ranked_pair, count_by_rank, draw_indices, draw_pair)

@@ -12,7 +12,7 @@ from tensorm.kernels.decisions import CERTAIN, ONE, bit_of, decide_row, spread_p
 from tensorm.kernels.philox import fill_uniforms
 
 
-class Kept(NamedTuple):
+class CachedRow(NamedTuple):
     """The cells of a row, of which only counts are known, and only until the first flip that matters."""
 
     pos: Any
@@ -31,14 +31,14 @@ class Kept(NamedTuple):
 
 
 @kernel
-def find_flips(factor, pos, tot, inert, rule, stream):
-    """Return the rows in which an entry would flip, judged by cached counts (N, L).
+def find_flips(rows, factor, counts, inert, rule, stream):
+    """Write the rows in which an entry would flip, judged by cached counts (2, N, L); return their number.
 
     These rows are left as they are; the caller updates them. Entries of inert components are set at once.
     """
+    factor, counts, inert, found = lend(factor), lend(counts), lend(inert), 0
+    pos, tot = counts[0], counts[1]
     rule = spread_prior(lend(rule), *pos.shape)
-    factor, pos, tot, inert = lend(factor), lend(pos), lend(tot), lend(inert)
-    rows, found = np.empty(factor.shape[0], np.intp), 0
     against, numbers = np.empty(pos.shape[1]), np.empty(pos.shape[1])
     for n in range(factor.shape[0]):
         weigh_row(against, factor[n], n, pos[n], tot[n], rule)
@@ -47,10 +47,10 @@ def find_flips(factor, pos, tot, inert, rule, stream):
         fill_uniforms(numbers, stream, n)
         if not may_flip(against, numbers):
             continue
-        stop = decide_row(factor[n], n, 0, Kept(pos[n], tot[n], inert), rule, stream)
+        stop = decide_row(factor[n], n, 0, CachedRow(pos[n], tot[n], inert), rule, stream)
         rows[found] = n
         found += stop < rule.order.shape[0]
-    return rows[:found]
+    return found
 
 
 @part

@@ -1,20 +1,12 @@
-"""How functions are compiled: kernels, called from Python and cached on disk, and the parts they are made of.
-
-Numba caches a compiled function under a digest of the file it stands in, and so would run an old one after a
-change in another file that it calls. Here the digest is that of all kernels: it is in the index of a cached
-function, where numba looks first, and beside its code, in case two processes wrote both at once. Code of
-another digest is overwritten in its place, so that old code does not pile up.
-"""
+"""How functions are compiled: kernels, which Python calls and the disk stores, and parts, which they call."""
 
 from __future__ import annotations
 
-import hashlib
-from importlib.resources import files
-
 from llvmlite import ir
 from numba import njit, types
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.extending import intrinsic, overload
+
+from tensorm.kernels.stored import StoredCode
 
 OPTIONS = {"error_model": "numpy"}  # a division by zero is not an exception, and needs no test
 INLINED = {**OPTIONS, "forceinline": True}
@@ -23,43 +15,10 @@ part = njit(**OPTIONS)
 inlined = njit(**INLINED)
 
 
-def digest_sources() -> bytes:
-    """Return a digest of all modules of this folder, be it on disk or in a zip archive."""
-    found = hashlib.sha256()
-    for file in sorted(files(__package__).iterdir(), key=lambda file: file.name):
-        if file.name.endswith((".py", ".pyc")):
-            content = file.read_bytes()
-            found.update(f"{file.name} {len(content)} ".encode() + content)
-    return found.digest()
-
-
-DIGEST = digest_sources()
-
-
-class _Code(CompileResultCacheImpl):
-    def __init__(self, function):
-        super().__init__(function)
-        self.locator.get_source_stamp = lambda: DIGEST
-
-    def reduce(self, code):
-        return DIGEST, super().reduce(code)
-
-    def rebuild(self, target, data):
-        digest, code = data
-        return super().rebuild(target, code) if digest == DIGEST else None
-
-
-class _Cache(FunctionCache):
-    _impl_class = _Code
-
-
 def kernel(function):
-    """Compile a function for Python to call: it releases the interpreter lock, and is cached if possible."""
+    """Compile a function for Python to call: it releases the interpreter lock, and its code is stored."""
     compiled = njit(nogil=True, **OPTIONS)(function)
-    try:
-        compiled._cache = _Cache(function)
-    except RuntimeError:  # numba finds no folder for it; each process compiles its own
-        pass
+    compiled._cache = StoredCode(function)
     return compiled
 
 
@@ -77,9 +36,12 @@ def verb(function, inline="never"):
 
 @intrinsic
 def lend(typing, value):
-    """Return arrays, or tuples of them, without reference counting, which makes passing them faster.
+    """Return arrays, or tuples of them, without reference counting: kernels run up to twice as fast.
 
-    Their owner must outlive them. Numba lets go of a local variable after its last use: ``keep`` is one.
+    A lent array has no owner inside, so a kernel can neither free it nor keep it. It is valid while its owner
+    is: the caller, if it was an argument; else the function that made it, up to ``keep``, since numba lets go
+    of a local variable after its last use. A kernel that lends returns no array, which could be a lent one.
+    Tests check all three.
     """
     return value(value), lambda context, builder, sig, args: _lend(context, builder, value, args[0])
 

@@ -62,10 +62,3 @@ def uniforms(stream, row, count):
     out = np.empty(count)
     fill_uniforms(out, stream, row)
     return out
-
-
-@kernel
-def known_answer(counter, key):
-    """Philox on whole arrays, for the published test vectors."""
-    words = philox(counter[0], counter[1], counter[2], counter[3], key[0], key[1])
-    return np.array([words[0], words[1], words[2], words[3]], dtype=np.uint32)

@@ -13,27 +13,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from tensorm.kernels import slices
-from tensorm.kernels.compiled import inlined, kernel, lend
-from tensorm.kernels.rows import Masks
-from tensorm.kernels.slices import Tie, seen_at
-from tensorm.kernels.vectors import (
-    LANES,
-    Words,
-    all_but,
-    both,
-    by_words,
-    differs,
-    drop_bit,
-    exceeds,
-    load,
-    ones,
-    spread,
-    store,
-    store_exceeding,
-    turned,
-    zeros,
-)
+from tensorm.kernels import vectors as v
+from tensorm.kernels.compiled import inlined, kernel
+from tensorm.kernels.slices import make_kernels, seen_at
 
 MIX = 0xB5AD, 0x6C8F  # odd numbers that spread bits well in 16
 
@@ -71,19 +53,19 @@ class Ranks(NamedTuple):
     def seen_at(self, n, place, at, span):
         o, a = locate(self, n, place)
         if self.always[a] or self.alone[o, a]:  # most are, and then no rank need be read
-            seen = all_but(self.same[a] - 64 * at, span)
+            seen = v.all_but(self.same[a] - 64 * at, span)
         else:
             rank, start = self.fixed[o * self.fixed_stride + a], o * self.running_stride + 64 * at
-            seen = differs(self.running, start, rank, span)
+            seen = v.differs(self.running, start, rank, span)
             if self.gaps:
                 if rank == self.absent:
-                    return zeros(span)
-                seen = both(seen, differs(self.running, start, self.absent, span))
+                    return v.zeros(span)
+                seen = v.both(seen, v.differs(self.running, start, self.absent, span))
         if self.is_part:
             limit, side, objects, mine, others = self.held
             first, second = objects[o, 0], objects[o, 1]
-            below = hash_below(others, 64 * at, np.uint16(mine[a] + first), first, second, limit, span)
-            seen = both(seen, turned(below, side))
+            below = hash_below(others, 64 * at, np.uint16(mine[a] + first), (first, second), limit, span)
+            seen = v.both(seen, v.turned(below, side))
         return seen
 
     def lay_rows(self, workspace, n, places, n_planes, span):
@@ -92,24 +74,24 @@ class Ranks(NamedTuple):
             o, a = locate(self, n, place)
             rank, start = self.fixed[o * self.fixed_stride + a], o * self.running_stride
             if not self.is_part and (self.always[a] or self.alone[o, a]):
-                for at in range(to, to + n_planes * width, LANES * len(span)):
-                    store(workspace, at, ones(span))
+                for at in range(to, to + n_planes * width, v.LANES * len(span)):
+                    v.store(workspace, at, v.ones(span))
                 if self.same[a] >= 0:
                     for at in range(to, to + n_planes * width, width):
-                        drop_bit(workspace, at, self.same[a])
+                        v.drop_bit(workspace, at, self.same[a])
             else:
-                for at in range(0, width, LANES * len(span)):
+                for at in range(0, width, v.LANES * len(span)):
                     seen = seen_at(self, n, place, at, span)
-                    store(workspace, to + at, seen)
+                    v.store(workspace, to + at, seen)
                     if n_planes == 2:
-                        store(workspace, to + at + width, seen)
+                        v.store(workspace, to + at + width, seen)
             to += n_planes * width
             for at in range(self.running_stride >> 6):
-                store_exceeding(workspace, to + at, self.running, start + 64 * at, rank, self.turn)
+                v.store_exceeding(workspace, to + at, self.running, start + 64 * at, rank, self.turn)
             to += width
 
     def laid_cells(self, workspace, to, n, place, at, span):
-        return load(workspace, to, span)
+        return v.load(workspace, to, span)
 
     def fetch_rows(self, n, places, width, turn, n_turns):
         """Ranks are few, and read one after the other."""
@@ -121,31 +103,7 @@ def locate(source, n, row):
     return (n, row) if source.by_object else (row, n)
 
 
-# The verbs of slices.py for this source. Plain tuples come in, since numba tells their types sooner.
-
-
-@kernel
-def update_rows(factor, rows, source, masks, rule, stream):
-    """See slices.py."""
-    slices.update_rows(lend(factor), rows, Ranks(*lend(source)), Masks(*masks), lend(rule), stream)
-
-
-@kernel
-def update_tied(factor, rows, source, masks, tie, rule, stream):
-    """See slices.py."""
-    slices.update_tied(lend(factor), rows, Ranks(*lend(source)), Masks(*masks), Tie(*tie), lend(rule), stream)
-
-
-@kernel
-def count_entries(counts, factor, rows, source, masks, components):
-    """See slices.py."""
-    slices.count_entries(lend(counts), lend(factor), rows, Ranks(*lend(source)), Masks(*masks), components)
-
-
-@kernel
-def count_covered(counts, factor, rows, source, masks):
-    """See slices.py."""
-    return slices.count_covered(counts, lend(factor), rows, Ranks(*lend(source)), Masks(*masks))
+kernels = make_kernels(Ranks)
 
 
 @kernel
@@ -157,26 +115,30 @@ def read_slices(words, start, stop, source, span):
         for row in range(n_rows):
             o, a = locate(ranks, n, row)
             rank, first = ranks.fixed[o * ranks.fixed_stride + a], o * ranks.running_stride
-            for at in range(0, width, LANES * len(span)):
+            for at in range(0, width, v.LANES * len(span)):
                 seen = seen_at(ranks, n, row, at, span)
-                greater = exceeds(ranks.running, first + 64 * at, rank, span)
-                store(words, to + at, both(seen, turned(greater, ranks.turn)))
-                store(words, to + at + n_slices * n_rows * width, seen)
+                greater = v.exceeds(ranks.running, first + 64 * at, rank, span)
+                v.store(words, to + at, v.both(seen, v.turned(greater, ranks.turn)))
+                v.store(words, to + at + n_slices * n_rows * width, seen)
             to += width
 
 
 @intrinsic
-def hash_below(typing, keys, offset, mine, first, second, limit, span):
+def hash_below(typing, keys, offset, mine, both_keys, limit, span):
     """The vector whose bit t says that the hash of two attributes and an object is below a limit.
 
+    `mine` is the fixed attribute's key with the object's first one added, `both_keys` are the object's two.
     The product of the two attributes' keys, each with the object's added, is the same in either order; all
     are odd, so that it takes every odd value equally often.
     """
-    words = Words(LANES * span.count)
+    words = v.Words(v.LANES * span.count)
 
     def codegen(context, builder, sig, args):
         numbers = ir.VectorType(ir.IntType(16), 64)
-        mine, first, second, limit = (spread(builder, value, numbers) for value in args[2:6])
+        first, second = (builder.extract_value(args[3], i) for i in range(2))
+        mine, first, second, limit = (
+            v.spread(builder, value, numbers) for value in (args[2], first, second, args[4])
+        )
 
         def constant(value):
             return ir.Constant(numbers, [value] * 64)
@@ -190,10 +152,10 @@ def hash_below(typing, keys, offset, mine, first, second, limit, span):
             mixed = builder.xor(mixed, builder.lshr(mixed, constant(9)))
             return builder.icmp_unsigned("<", mixed, limit)
 
-        return by_words(context, builder, sig, args, numbers, words, judge)
+        return v.by_words(context, builder, sig, args, numbers, words, judge)
 
     short = types.uint16
-    return words(keys, types.int64, short, short, short, short, span), codegen
+    return words(keys, types.int64, short, types.UniTuple(short, 2), short, span), codegen
 
 
 @kernel

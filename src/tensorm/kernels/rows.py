@@ -17,21 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
+from tensorm.kernels import vectors as v
 from tensorm.kernels.compiled import inlined, kernel, part
 from tensorm.kernels.decisions import ONE
-from tensorm.kernels.vectors import (
-    LANES,
-    add,
-    both,
-    count_bits,
-    load,
-    lowest_bit,
-    popcount,
-    store,
-    total,
-    without,
-    zeros,
-)
 
 FREE, SINGLE, CELLS = 0, 1, 2  # what the workspace keeps of each row
 
@@ -42,7 +30,7 @@ class Masks(NamedTuple):
     rows: Any  # (R, M)
     columns: Any  # (T, M)
     n_components: int
-    span: Any  # zeros, one for every LANES words that are read at once
+    span: Any  # zeros, one for every v.LANES words that are read at once
 
 
 class Table(NamedTuple):
@@ -60,7 +48,7 @@ def make_table(masks, order, every):
     """The table of the rows that hold a component of `order`, or of every row."""
     members = find_members(masks.rows, order, every)
     own = masks.rows[members]
-    columns = transpose_masks(masks.columns, masks.n_components, LANES * len(masks.span))
+    columns = transpose_masks(masks.columns, masks.n_components, v.LANES * len(masks.span))
     return Table(members, own, *list_holders(own, masks.n_components), columns)
 
 
@@ -90,7 +78,7 @@ def list_holders(masks, n_components):
         for m in range(masks.shape[1]):
             left = masks[position, m]
             while left:
-                firsts[2 + (m << 6) + lowest_bit(left)] += 1
+                firsts[2 + (m << 6) + v.lowest_bit(left)] += 1
                 left &= left - ONE
     for l in range(2, n_components + 2):
         firsts[l] += firsts[l - 1]
@@ -99,7 +87,7 @@ def list_holders(masks, n_components):
         for m in range(masks.shape[1]):
             left = masks[position, m]
             while left:
-                after = 1 + (m << 6) + lowest_bit(left)
+                after = 1 + (m << 6) + v.lowest_bit(left)
                 positions[firsts[after]] = position
                 firsts[after] += 1
                 left &= left - ONE
@@ -116,7 +104,7 @@ def transpose_masks(masks, n_components, lanes):
         for m in range(masks.shape[1]):
             left = masks[t, m]
             while left:
-                columns[(m << 6) + lowest_bit(left), t >> 6] |= bit
+                columns[(m << 6) + v.lowest_bit(left), t >> 6] |= bit
                 left &= left - ONE
     return columns
 
@@ -141,31 +129,31 @@ def count_entry(workspace, positions, column, active, span):
     """(pos, tot) of an entry (eq. 5): ones and all cells that depend on it; `active` is its current value."""
     width = workspace.shape[2]
     side = SINGLE * width if active else FREE * width
-    pos, tot = zeros(span), zeros(span)
-    for at in range(0, width, LANES * len(span)):
-        bits = load(column, at, span)
+    pos, tot = v.zeros(span), v.zeros(span)
+    for at in range(0, width, v.LANES * len(span)):
+        bits = v.load(column, at, span)
         for position in positions:
             place = position * 3 * width + at
-            relevant = both(bits, load(workspace, place + side, span))
-            pos = add(pos, popcount(both(relevant, load(workspace, place + CELLS * width, span))))
-            tot = add(tot, popcount(relevant))
-    return total(pos), total(tot)
+            relevant = v.both(bits, v.load(workspace, place + side, span))
+            pos = v.add(pos, v.popcount(v.both(relevant, v.load(workspace, place + CELLS * width, span))))
+            tot = v.add(tot, v.popcount(relevant))
+    return v.total(pos), v.total(tot)
 
 
 @part
 def cover_rows(workspace, positions, column, span):
     """A component becomes active: what its column covers in these rows is no longer free."""
     width = workspace.shape[2]
-    for at in range(0, width, LANES * len(span)):
-        bits = load(column, at, span)
+    for at in range(0, width, v.LANES * len(span)):
+        bits = v.load(column, at, span)
         for position in positions:
             place = position * 3 * width + at
             free, single = (
-                load(workspace, place + FREE * width, span),
-                load(workspace, place + SINGLE * width, span),
+                v.load(workspace, place + FREE * width, span),
+                v.load(workspace, place + SINGLE * width, span),
             )
-            store(workspace, place + FREE * width, without(free, bits))
-            store(workspace, place + SINGLE * width, without(single, without(bits, free)))
+            v.store(workspace, place + FREE * width, v.without(free, bits))
+            v.store(workspace, place + SINGLE * width, v.without(single, v.without(bits, free)))
 
 
 @kernel
@@ -173,5 +161,5 @@ def count_ones(masks):
     """Set bits of all masks."""
     ones = 0
     for mask in masks.flat:
-        ones += count_bits(mask)
+        ones += v.count_bits(mask)
     return ones

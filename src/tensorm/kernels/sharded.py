@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensorm.kernels import vectors as v
 from tensorm.kernels.compiled import kernel, lend
 from tensorm.kernels.decisions import ONE, bit_of, decide_row, spread_prior
-from tensorm.kernels.vectors import lowest_bit
 
 
 class Counted(NamedTuple):
@@ -48,7 +48,7 @@ def find_company(masks, n_components):
         for m in range(masks.shape[1]):
             left = masks[n, m]
             while left:
-                component = (m << 6) + lowest_bit(left)
+                component = (m << 6) + v.lowest_bit(left)
                 left &= left - ONE
                 for word in range(masks.shape[1]):
                     company[component, word] |= masks[n, word]

@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from tensorm.kernels.compiled import keep, lend, part, verb
+from tensorm.kernels import vectors as v
+from tensorm.kernels.compiled import keep, kernel, lend, part, verb
 from tensorm.kernels.decisions import ONE, bit_of, count, decide_row, spread_prior
 from tensorm.kernels.rows import (
     FREE,
     SINGLE,
+    Masks,
     Table,
     count_entry,
     cover_rows,
@@ -23,18 +25,6 @@ from tensorm.kernels.rows import (
     list_holders,
     make_table,
     make_workspace,
-)
-from tensorm.kernels.vectors import (
-    LANES,
-    add,
-    both,
-    load,
-    lowest_bit,
-    popcount,
-    store,
-    total,
-    without,
-    zeros,
 )
 
 
@@ -109,7 +99,7 @@ def lay_slice(cells, row):
     for m in range(row.shape[0]):
         left = row[m]
         while left:
-            component = (m << 6) + lowest_bit(left)
+            component = (m << 6) + v.lowest_bit(left)
             left &= left - ONE
             cover_rows(cells.workspace, holders(table, component), table.columns[component], span)
 
@@ -119,19 +109,19 @@ def uncover_rows(cells, positions, row):
     """A component becomes inactive: what is free in its rows is worked out anew from those still active."""
     here, source, places, table, workspace, span, _ = cells
     n, width = here[0], workspace.shape[2]
-    for at in range(0, width, LANES * len(span)):
+    for at in range(0, width, v.LANES * len(span)):
         for position in positions:
             free = seen_at(source, n, places[position], at, span)
             single = free
             for m in range(row.shape[0]):
                 left = row[m] & table.masks[position, m]
                 while left:
-                    bits = load(table.columns, ((m << 6) + lowest_bit(left)) * width + at, span)
+                    bits = v.load(table.columns, ((m << 6) + v.lowest_bit(left)) * width + at, span)
                     left &= left - ONE
-                    free, single = without(free, bits), without(single, without(bits, free))
+                    free, single = v.without(free, bits), v.without(single, v.without(bits, free))
             to = position * 3 * width + at
-            store(workspace, to + FREE * width, free)
-            store(workspace, to + SINGLE * width, single)
+            v.store(workspace, to + FREE * width, free)
+            v.store(workspace, to + SINGLE * width, single)
 
 
 @part
@@ -158,11 +148,12 @@ class Tie(NamedTuple):
 
 
 @part
-def update_tied(factor, rows, source, masks, tie, rule, stream):
+def update_tied(factor, rows, slices, tie, rule, stream):
     """Update factor[rows] in place, row after row, where another mode shares the factor.
 
     No cell of row n is observed in slice n, so that the table need not change before the row is decided.
     """
+    source, masks = slices
     rule = spread_prior(rule, factor.shape[0], masks.n_components)
     table = make_table(masks, rule.order, True)
     cells = make_slice(source, table, masks.span, rule.order.shape[0])
@@ -197,7 +188,7 @@ def follow(table, tie, factor, n, old):
                 table.masks[at, m] ^= left
                 continue
             while left:
-                table.columns[(m << 6) + lowest_bit(left), at >> 6] ^= ONE << uint64(at & 63)
+                table.columns[(m << 6) + v.lowest_bit(left), at >> 6] ^= ONE << uint64(at & 63)
                 left &= left - ONE
     return changed
 
@@ -227,20 +218,20 @@ def claim_cells(cells, component):
     """
     workspace, column, span = cells.workspace, cells.table.columns[component], cells.span
     width = column.shape[0]
-    pos, tot = zeros(span), zeros(span)
-    for at in range(0, width, LANES * len(span)):
-        bits = load(column, at, span)
+    pos, tot = v.zeros(span), v.zeros(span)
+    for at in range(0, width, v.LANES * len(span)):
+        bits = v.load(column, at, span)
         for position in holders(cells.table, component):
             to, place = position * 2 * width + at, cells.places[position]
-            left = load(workspace, to, span)
-            store(workspace, to, without(left, bits))
-            claimed = both(left, bits)
-            ones = both(
+            left = v.load(workspace, to, span)
+            v.store(workspace, to, v.without(left, bits))
+            claimed = v.both(left, bits)
+            ones = v.both(
                 claimed, laid_cells(cells.source, workspace, to + width, cells.here[0], place, at, span)
             )
-            pos = add(pos, popcount(ones))
-            tot = add(tot, popcount(claimed))
-    return total(pos), total(tot)
+            pos = v.add(pos, v.popcount(ones))
+            tot = v.add(tot, v.popcount(claimed))
+    return v.total(pos), v.total(tot)
 
 
 @part
@@ -260,7 +251,7 @@ def count_covered(counts, factor, rows, source, masks):
         for m in range(factor.shape[1]):
             left = factor[n, m]
             while left:
-                pos, tot = claim_cells(cells, (m << 6) + lowest_bit(left))
+                pos, tot = claim_cells(cells, (m << 6) + v.lowest_bit(left))
                 left &= left - ONE
                 ones += pos
                 seen += tot
@@ -269,3 +260,42 @@ def count_covered(counts, factor, rows, source, masks):
         all_seen += seen
     keep(own)
     return all_ones, all_seen
+
+
+class Kernels(NamedTuple):
+    """The verbs above for one kind of source, to be called from Python."""
+
+    update_rows: Any
+    update_tied: Any
+    count_entries: Any
+    count_covered: Any
+
+
+def make_kernels(Source):
+    """Compile the verbs for a kind of source; plain tuples come in, since numba tells their types sooner.
+
+    `slices` has the source and the masks.
+    """
+
+    @kernel
+    def update(factor, rows, slices, rule, stream):
+        source, masks = slices
+        update_rows(lend(factor), rows, Source(*lend(source)), Masks(*masks), lend(rule), stream)
+
+    @kernel
+    def update_pair(factor, rows, slices, tie, rule, stream):
+        source, masks = slices
+        own = Source(*lend(source)), Masks(*masks)
+        update_tied(lend(factor), rows, own, Tie(*tie), lend(rule), stream)
+
+    @kernel
+    def count_some(counts, factor, rows, slices, components):
+        source, masks = slices
+        count_entries(lend(counts), lend(factor), rows, Source(*lend(source)), Masks(*masks), components)
+
+    @kernel
+    def cover(counts, factor, rows, slices):
+        source, masks = slices
+        return count_covered(counts, lend(factor), rows, Source(*lend(source)), Masks(*masks))
+
+    return Kernels(update, update_pair, count_some, cover)

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
+from tensorm.kernels import vectors as v
 from tensorm.kernels.compiled import inlined, keep, kernel, lend, part
 from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, Rule, bit_of, decide_row, spread_prior, weigh
 from tensorm.kernels.groups import Groups, add, clear, find, is_empty, make_groups
-from tensorm.kernels.vectors import count_bits, lowest_bit
 
 REMEMBERED = 2**23  # numbers kept for the masks met so far, by each thread
 SIZE, OTHERS, TOTAL = 0, 1, 2  # what the workspace knows of the slice that lies on it
@@ -167,8 +167,8 @@ def overlap(masks, i, row):
     for m in range(masks.shape[1]):
         common = masks[i, m] & row[m]
         if common:
-            hits += count_bits(common)
-            last = (m << 6) + lowest_bit(common)
+            hits += v.count_bits(common)
+            last = (m << 6) + v.lowest_bit(common)
     return hits, last
 
 
@@ -178,7 +178,7 @@ def add_all(counts, masks, i, weight):
     for m in range(masks.shape[1]):
         left = masks[i, m]
         while left:
-            counts[(m << 6) + lowest_bit(left)] += weight
+            counts[(m << 6) + v.lowest_bit(left)] += weight
             left &= left - ONE
 
 

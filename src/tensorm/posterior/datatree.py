@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.checks import check_flag
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.sampler.parameters import COMPONENT, INDEX
@@ -42,7 +43,8 @@ def to_datatree(
     """Return the draws and the estimator's settings for ArviZ; see ``TensOrMachine.to_datatree``."""
     import xarray
 
-    if log_likelihood and tensor is None:
+    check_flag("all_chains", all_chains)
+    if check_flag("log_likelihood", log_likelihood) and tensor is None:
         raise InputError("log_likelihood is True, but a fit keeps no data; give X, the data of the fit.")
     parts = _gather(posterior, all_chains)
     traces = list(parts.chains.values())

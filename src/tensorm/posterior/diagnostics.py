@@ -16,7 +16,7 @@ from tensorm.posterior.draws import Posterior
 
 COMPARABLE_DRAWS = 20  # with fewer draws per chain, it is unknown whether chains fit equally well
 SMALLEST_ESS = 100
-DISPUTED = 0.05  # share of entries that chains may disagree on before the verdict says so
+DISPUTED = 0.05  # share of entries that chains may disagree on before the conclusion says so
 IN_WORDS = {
     "constant": "the same in all draws",
     "stuck": "constant within chains, different between them",
@@ -25,11 +25,11 @@ IN_WORDS = {
 
 
 class Diagnostics(NamedTuple):
-    """How the chains of a fit compare; as text, tables and a verdict.
+    """How the chains of a fit compare; as text, tables and a conclusion.
 
     Attributes
     ----------
-    verdict : str
+    conclusion : str
         The conclusion and what to do about it, in one sentence.
     chains : tuple of ChainSummary
         A summary of every chain.
@@ -39,7 +39,7 @@ class Diagnostics(NamedTuple):
         The same for the entries of the factors.
     """
 
-    verdict: str
+    conclusion: str
     chains: tuple[ChainSummary, ...]
     quantities: tuple[Mixing, ...]
     entries: EntryMixing
@@ -47,7 +47,7 @@ class Diagnostics(NamedTuple):
     @property
     def fine(self) -> bool:
         """Whether the chains agree, so that nothing needs to be done."""
-        return self.verdict == f"All {len(self.chains)} chains agree."
+        return self.conclusion == f"All {len(self.chains)} chains agree."
 
     def __str__(self) -> str:
         lines = ["chain  accuracy  log-likelihood  active  agreement  burn-in"]
@@ -61,7 +61,7 @@ class Diagnostics(NamedTuple):
         for name, state, rhat, ess, tail in self.quantities:
             found = IN_WORDS[state] if rhat is None else f"{_rhat(rhat):>5}  {ess:5.0f}  {tail:8.0f}"
             lines.append(f"{name:20}  {found}")
-        return "\n".join([*lines, self.about_entries(), self.verdict])
+        return "\n".join([*lines, self.about_entries(), self.conclusion])
 
     def about_entries(self) -> str:
         """Return a sentence on how well the chains have mixed in the entries of the factors."""
@@ -85,8 +85,8 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     quantities, entries = assess(posterior.traces), assess_entries(posterior.traces)
     length = min(len(trace) for trace in posterior.traces)
     problems = chain(_judge_chains(rows, quantities, length), _judge_mixing(quantities, entries, length))
-    verdict = next(problems, f"All {len(rows)} chains agree.")
-    return Diagnostics(verdict, tuple(rows), quantities, entries)
+    conclusion = next(problems, f"All {len(rows)} chains agree.")
+    return Diagnostics(conclusion, tuple(rows), quantities, entries)
 
 
 def largest_rhat(length: int) -> float:

@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_choice, check_index, check_indices, check_mode, check_number
+from tensorm.data.checks import (
+    check_choice,
+    check_count,
+    check_index,
+    check_indices,
+    check_mode,
+    check_number,
+    check_parts,
+)
 from tensorm.errors import InputError
 from tensorm.posterior.align import align, factor_means, worse
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
@@ -152,6 +160,7 @@ class Posterior:
 
         Contributions are dropped: they refer to all cells.
         """
+        indices = check_parts(indices, self.shape)
         chains = tuple(trace.take(indices) for trace in self.chains)
         labels = tuple(
             None if names is None else names[index] for names, index in zip(self.labels, indices, strict=True)
@@ -166,6 +175,9 @@ class Posterior:
 
     def predict_block(self, first: int, stop: int, method: str = "predictive") -> Floats:
         """Return P(x = 1) of the cells with first <= n < stop in mode 0, (stop - first, N_1, ..., N_K-1)."""
+        if not check_count("first", first, 0) <= check_count("stop", stop, 0) <= self.shape[0]:
+            wanted = f"give 0 <= first <= stop <= {self.shape[0]}"
+            raise InputError(f"first is {first} and stop is {stop}; {wanted}.")
         return self._predict_box([slice(first, stop), *[slice(None)] * (len(self.shape) - 1)], method)
 
     def predict_slice(self, mode: str | int, index: Any, method: str = "predictive") -> Floats:
@@ -191,6 +203,9 @@ class Posterior:
 
     def predict_cells(self, indices: Sequence[npt.NDArray[np.intp]], method: str = "predictive") -> Floats:
         """Return P(x = 1) of some cells, given as K index arrays of one length."""
+        indices = check_parts(indices, self.shape)
+        if len({len(index) for index in indices}) > 1:
+            raise InputError(f"indices have lengths {[*map(len, indices)]}; make them equally long.")
         if check_choice("method", method, METHODS) == "mean":
             return unite_cells(self.factors, indices)
         total = np.zeros(len(indices[0]))
@@ -209,7 +224,7 @@ class Posterior:
 
     def blocks(self, method: str = "predictive", max_cells: int = 2**22) -> Iterator[tuple[slice, Floats]]:
         """Yield (indices along mode 0, P(x = 1)) block by block; all cells are never in memory at once."""
-        step = max(1, max_cells // math.prod(self.shape[1:]))
+        step = max(1, check_count("max_cells", max_cells, 1) // math.prod(self.shape[1:]))
         for first in range(0, self.shape[0], step):
             stop = min(first + step, self.shape[0])
             yield slice(first, stop), self.predict_block(first, stop, method)

@@ -5,18 +5,34 @@ Descriptions, plots and exports start here, so that all accept the same ``groups
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_count, check_mode
-from tensorm.errors import InputError
+from tensorm.data.checks import as_array, check_count, check_mapping, check_mode, short
+from tensorm.errors import InputError, printable
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
 
 Groups = Mapping[Any, npt.ArrayLike]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def of_posterior(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function refuse anything but a posterior as its first argument."""
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = args[0] if args else kwargs.get("posterior")
+        if not isinstance(given, Posterior):
+            raise InputError(f"posterior is {short(given)}; give the posterior_ of a fitted model.")
+        return function(*args, **kwargs)
+
+    return checked
 
 
 class FittedMode(NamedTuple):
@@ -39,8 +55,8 @@ class FittedMode(NamedTuple):
     groups: npt.NDArray[np.str_] | None
 
     def label(self, n: int) -> str:
-        """Return the name of an index, or its number."""
-        return str(n if self.labels is None else self.labels[n])
+        """Return the name of an index, or its number, fit to be printed."""
+        return printable(str(n if self.labels is None else self.labels[n]))
 
     def members(self, component: int, threshold: float = MEMBER) -> npt.NDArray[np.intp]:
         """Return the members of a component, most probable first."""
@@ -61,7 +77,11 @@ def read_modes(posterior: Posterior, groups: Groups | None = None) -> list[Fitte
     groups : mapping, optional
         For some modes, by name or number, an array with the group of each index.
     """
-    given = {check_mode(mode, posterior.modes): np.asarray(names) for mode, names in (groups or {}).items()}
+    wanted = check_mapping("groups", groups, "a dict of modes and arrays, a group for each index")
+    given = {
+        check_mode(mode, posterior.modes): as_array(f"groups for {short(mode)}", names)
+        for mode, names in wanted.items()
+    }
     modes = []
     for k, (name, means, labels) in enumerate(
         zip(posterior.modes, posterior.factors, posterior.labels, strict=True)
@@ -69,7 +89,8 @@ def read_modes(posterior: Posterior, groups: Groups | None = None) -> list[Fitte
         array, N = given.get(k), len(means)
         if array is not None and array.shape != (N,):
             raise InputError(f"groups for {name!r} has shape {array.shape}; give ({N},), one for each index.")
-        modes.append(FittedMode(name, means, labels, None if array is None else array.astype(np.str_)))
+        names = None if array is None else np.array([printable(str(group)) for group in array], np.str_)
+        modes.append(FittedMode(printable(name), means, labels, names))
     return modes
 
 

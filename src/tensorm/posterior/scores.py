@@ -13,7 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from tensorm.data.checks import check_bits, check_count, check_mask, check_number, check_probability
+from tensorm.data.checks import (
+    MANY,
+    check_bits,
+    check_count,
+    check_mask,
+    check_number,
+    check_probability,
+)
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.tensors.memory import check_fits
@@ -142,7 +149,7 @@ def score_cells(
         baseline=rate,
         model=_score(ones, chances),
         constant=_score(ones, np.full(ones.size, rate)),
-        calibration=_calibrate(ones, chances, check_count("n_bins", n_bins, 1)),
+        calibration=_calibrate(ones, chances, check_count("n_bins", n_bins, 1, most=MANY)),
     )
 
 

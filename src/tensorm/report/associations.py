@@ -11,7 +11,7 @@ import numpy as np
 from tensorm.data.checks import check_number
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, read_modes
+from tensorm.posterior.modes import FittedMode, of_posterior, read_modes
 from tensorm.report.metadata import Column, Metadata, read_metadata
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ class Associations:
 
     def below(self, q: float = 0.05) -> tuple[Association, ...]:
         """Return the pairs whose q is at most this."""
-        return tuple(row for row in self.rows if row.q <= q)
+        limit = check_number("q", q)
+        return tuple(row for row in self.rows if row.q <= limit)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return the pairs as a pandas table; fields of groups are missing for numbers, and vice versa."""
@@ -128,6 +129,7 @@ class Associations:
         return "\n".join(lines)
 
 
+@of_posterior
 def associate(posterior: Posterior, metadata: Metadata, threshold: float = MEMBER) -> Associations:
     """Test every component for associations with the metadata of its members.
 

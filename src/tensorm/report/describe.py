@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.checks import check_count
 from tensorm.posterior.align import MEMBER, SAME, SURE, active, factor_means, similarity
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, Groups, read_modes
+from tensorm.posterior.modes import FittedMode, Groups, of_posterior, read_modes
 from tensorm.report.metadata import UNKNOWN
 
 IN_DOUBT = 4  # names in doubt before their list is cut short
@@ -107,7 +108,7 @@ class Sentences(list[str]):
 def describe(posterior: Posterior, groups: Groups | None = None, most: int | None = None) -> Sentences:
     """Describe what a fit found; see ``TensOrMachine.describe``."""
     components = describe_components(posterior, groups)
-    shown, rest = pick_clear(components, len(components) if most is None else most)
+    shown, rest = pick_clear(components, len(components) if most is None else check_count("most", most, 0))
     texts = [str(component) for component in shown]
     if rest:
         texts.append(f"{count_rest(rest)}.")
@@ -145,6 +146,7 @@ def count_rest(components: Sequence[Description]) -> str:
     return f"{text}, {doubtful} of which were {few}" if doubtful else text
 
 
+@of_posterior
 def describe_components(posterior: Posterior, groups: Groups | None = None) -> list[Description]:
     """Return a description of each component, strongest first; parameters as for ``describe``."""
     modes = read_modes(posterior, groups)

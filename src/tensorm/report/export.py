@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorm.data.checks import check_mode, check_number
+from tensorm.data.checks import check_flag, check_mode, check_number
 from tensorm.errors import InputError
 from tensorm.posterior.align import MEMBER, SURE
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import read_modes
-from tensorm.storage.files import replace_file
+from tensorm.storage.files import as_path, replace_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +43,7 @@ def to_tensorly(posterior: Posterior, rounded: bool = False) -> Any:
         raise InputError(
             "A CPTensor needs tensorly, which is not installed: pip install tensorly."
         ) from error
+    check_flag("rounded", rounded)
     means = [(mean > MEMBER).astype(np.float64) if rounded else mean for mean in posterior.factors]
     weights = tensorly.tensor(np.ones(posterior.n_components))
     return CPTensor((weights, [tensorly.tensor(mean) for mean in means]))
@@ -55,7 +55,8 @@ def write_gmt(
     """Write the members of each component in one mode to a GMT file; see ``TensOrMachine.write_gmt``."""
     check_number("threshold", threshold)
     fitted = read_modes(posterior)[check_mode(mode, posterior.modes)]
-    names = [fitted.label(n) for n in range(len(fitted.means))]
+    labels = range(len(fitted.means)) if fitted.labels is None else fitted.labels
+    names = list(map(str, labels))
     for name in names:
         if not name.strip() or len(name.splitlines()) > 1 or "\t" in name:
             wanted = "a GMT file needs labels that are not blank, without tabs and line breaks"
@@ -66,4 +67,4 @@ def write_gmt(
         about = f"{' '.join(fitted.name.split())} with probability above {threshold:g}"
         if members:
             lines.append("\t".join([f"component_{l}", about, *members]) + "\n")
-    replace_file(Path(path), "".join(lines).encode())
+    replace_file(as_path(path), "".join(lines).encode(errors="backslashreplace"))

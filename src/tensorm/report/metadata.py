@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_mode
-from tensorm.data.coordinates import Place
-from tensorm.data.inputs import is_a
+from tensorm.data.checks import as_array, check_mapping, check_mode, check_text
+from tensorm.data.inputs import Place, is_a
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import of_posterior
 from tensorm.tensors import Tensor
 
 Metadata = Mapping[Any, Any]
@@ -56,6 +56,7 @@ class Column(NamedTuple):
         return 2 * len(found) <= int(np.count_nonzero(self.values))
 
 
+@of_posterior
 def read_metadata(posterior: Posterior, metadata: Metadata | None) -> tuple[tuple[Column, ...], ...]:
     """Join tables to the modes of a fit.
 
@@ -78,7 +79,8 @@ def read_metadata(posterior: Posterior, metadata: Metadata | None) -> tuple[tupl
     InputError
         If a table has an unknown label, or a label twice.
     """
-    tables = {check_mode(mode, posterior.modes): table for mode, table in (metadata or {}).items()}
+    given = check_mapping("metadata", metadata, "a dict of modes and tables")
+    tables = {check_mode(mode, posterior.modes): table for mode, table in given.items()}
     return tuple(
         _join(mode, _labels(posterior, k), tables[k]) if k in tables else ()
         for k, mode in enumerate(posterior.modes)
@@ -115,6 +117,7 @@ def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
     _join(mode, _labels(tensor, check_mode(mode, tensor.modes)), table, place)
 
 
+@of_posterior
 def groups_of(
     posterior: Posterior, metadata: Metadata | None, column: str | None = None
 ) -> dict[str, npt.NDArray[np.str_]]:
@@ -134,6 +137,7 @@ def groups_of(
     dict
         For some modes, by name, the group of each index.
     """
+    check_text("column", column)
     groups = {}
     for mode, columns in zip(posterior.modes, read_metadata(posterior, metadata), strict=True):
         wanted = (part for part in columns if (part.grouping if column is None else part.name == column))
@@ -177,7 +181,7 @@ def _read(mode: str, N: int, table: Any) -> tuple[list[str] | None, dict[str, li
         index = list(table.index)
     columns = _columns(table)
     if columns is None:
-        array = np.asarray(table)
+        array = as_array(f"metadata for {mode!r}", table)
         if array.shape != (N,):
             raise InputError(
                 f"metadata for {mode!r} is not a table and has shape {array.shape}; give a table with a "

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from tensorm.errors import FileError
+from tensorm.errors import FileError, InputError
 from tensorm.report.plots.style import COLOURS, LINE, name_axes, new_axes
-from tensorm.storage.files import replace_file
+from tensorm.storage.files import as_path, read_json, replace_file
+from tensorm.storage.run import digest_run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 
 NAME = "selection.json"  # in the folder of a run
+MOST = 2**53  # an integer in a file
 
 
 class Trial(NamedTuple):
@@ -78,7 +80,7 @@ class Selection:
     score_name : str
         What the scores are.
     complete : bool
-        Whether the choice came to its end; False if Ctrl-C stopped it and it rests on what was found by then.
+        Whether the choice was completed; if Ctrl-C stopped it, it is based on what was found by then.
     """
 
     method: str
@@ -108,32 +110,56 @@ class Selection:
 
     @classmethod
     def from_json(cls, text: str) -> Selection:
-        """Undo ``to_json``; raises ValueError if that is not what the text came from."""
-        form, unknown = json.loads(text), cast(Any, math.nan)
+        """Undo ``to_json``; raises InputError if that is not what the text came from."""
         try:
-            table = tuple(Trial(**row) for row in form.pop("table"))
-            candidates = tuple(
-                Candidate(**{name: unknown if part is None else part for name, part in row.items()})
-                for row in form.pop("candidates")
-            )
-            return cls(table=table, candidates=candidates, **form)
+            return cls._from_form(json.loads(text))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError("The text is not a selection; give what to_json returned.") from error
+
+    @classmethod
+    def _from_form(cls, form: Any) -> Selection:
+        try:
+            table = tuple(Trial(**_with_nan(row)) for row in form.pop("table"))
+            candidates = tuple(Candidate(**_with_nan(row)) for row in form.pop("candidates"))
+            found: Any = cls(table=table, candidates=candidates, **form)
+            measures = [part for row in table for part in row.measures.values()]
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError("no selection") from error
+        counts = [found.best, *(n for row in table for n in row[:2]), *(row[0] for row in candidates)]
+        scores: list[Any] = [*measures, *(row.score for row in table)]
+        scores += [part for row in candidates for part in row[1:]]
+        good = all(type(text) is str for text in (found.method, found.reason, found.score_name))
+        good &= all(type(n) is int and 0 <= n <= MOST for n in counts) and type(found.complete) is bool
+        good &= all(type(x) is float or x is None or (type(x) is int and abs(x) <= MOST) for x in scores)
+        if not (good and found.best and candidates):
+            raise ValueError("no selection")
+        return cast(Selection, found)
 
-    def write(self, folder: Path) -> None:
-        """Write it into the folder of a run."""
-        replace_file(folder / NAME, self.to_json().encode())
+    def write(self, folder: Path, run: str) -> None:
+        """Write it into the folder of a run with this digest."""
+        form = {"run": run, **json.loads(self.to_json())}
+        replace_file(as_path(folder, "folder") / NAME, json.dumps(form, indent=1).encode())
 
     @classmethod
     def read(cls, folder: Path) -> Selection | None:
-        """Return what ``write`` left in a folder, or None; raises FileError if it is damaged."""
-        path = folder / NAME
-        if not path.exists():
+        """Return what ``write`` left in the folder of a run, or None.
+
+        Raises
+        ------
+        FileError
+            When it is damaged, or belongs to another run.
+        """
+        path, remedy = as_path(folder, "folder") / NAME, "delete it to continue without it"
+        form = read_json(path, remedy)
+        if not form:
             return None
+        run = form.pop("run", None)  # the first edition did not write it
+        if run is not None and run != digest_run(folder):
+            raise FileError(f"{path} belongs to another run; {remedy}.")
         try:
-            return cls.from_json(path.read_text(encoding="utf-8"))
+            return cls._from_form(form)
         except ValueError as error:
-            raise FileError(f"{path} is damaged; delete it to continue without it.") from error
+            raise FileError(f"{path} is damaged; {remedy}.") from error
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the scores of all numbers of components and mark the one chosen.
@@ -167,6 +193,10 @@ class Selection:
             chosen = "   chosen" if n == self.best else ""
             rows.append(f"{n:10d}  {_number(score)}{spread}{chosen}")
         return "\n".join([*rows, self.reason])
+
+
+def _with_nan(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: math.nan if part is None else part for name, part in row.items()}
 
 
 def _number(value: float) -> str:

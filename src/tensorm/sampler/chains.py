@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from tensorm.errors import InputError
 from tensorm.model import Confusion
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
@@ -80,7 +81,12 @@ class ChainPool(NamedTuple):
             return None if made is None or stop() else encode(made)
 
         form = self.memo(name, finish)
-        return made if form is None else decode(form)
+        try:
+            return made if form is None else decode(form)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InputError(
+                f"What was kept of {name} in the run_dir is damaged; delete its file to run it again."
+            ) from error
 
 
 class Recorder:

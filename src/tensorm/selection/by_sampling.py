@@ -2,7 +2,7 @@
 
 Both start with more components than are needed (occam.py); the posterior then lets components come and go
 (counting.py). Without candidates, the number to start with is doubled until a quarter of it is left over, or
-LARGEST_NUMBER are reached. Ctrl-C leaves a choice that rests on what the chains had found by then.
+LARGEST_NUMBER are reached. Ctrl-C leaves a choice that is based on what the chains had found by then.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tensorm.tensors.protocol import Tensor
 FIRST_NUMBER, LARGEST_NUMBER, LEFT_OVER = 16, 128, 0.75
 N_CHAINS, N_DRAWS = 2, 200
 NONE = "No component explains more than the rate of ones alone does: this looks like noise."
-STOPPED = " Ctrl-C stopped the choice, so it rests on what was found by then."
+STOPPED = " Ctrl-C stopped the choice, so it is based on what was found by then."
 
 
 def choose_by_occam(
@@ -70,7 +70,7 @@ def choose_by_posterior(
     def count(chain: int, stop: Stop) -> Numbers | None:
         start = found[chain]
         make = partial(count_components, shared, start, large, proposal, chain, N_DRAWS, pool.watch, stop)
-        return pool.remember(f"counts-{most}-{chain}", make, stop, decode=lambda form: Numbers(*form))
+        return pool.remember(f"counts-{most}-{chain}", make, stop, decode=partial(_decode_numbers, most))
 
     numbers, interrupted = pool.run(count)
     if not numbers:
@@ -148,7 +148,7 @@ def _search_from(tensor: Tensor, target: Target, pool: ChainPool) -> tuple[list[
 
     def work(chain: int, stop: Stop) -> Found | None:
         make = partial(find_components, shared, target, chain, pool.watch, stop)
-        decode = partial(_decode, shape=tensor.shape)
+        decode = partial(_decode, shape=tensor.shape, most=target.n_components)
         return pool.remember(f"chain-{target.n_components}-{chain}", make, stop, _encode, decode)
 
     return pool.run(work)
@@ -162,11 +162,27 @@ def _encode(found: Found) -> Any:
     return [members, found.n_components, found.evidence, found.least, stages, seen]
 
 
-def _decode(form: Any, shape: Sequence[int]) -> Found:
+def _decode(form: Any, shape: Sequence[int], most: int) -> Found:
+    """Undo ``_encode``; raises ValueError or such if no chain can have found that."""
     members, n_components, evidence, least, stages, seen = form
     shares = tuple(np.array(part, np.float64) for part in seen)
     stages = tuple(Stage(*stage) for stage in stages)
+    numbers = [evidence, least, *(number for stage in stages for number in stage)]
+    fits = [share.shape == (len(shares[0]), size) for share, size in zip(shares, shape, strict=True)]
+    rates = all(((share >= 0) & (share < 1.01)).all() for share in shares)
+    small = max(n_components, 1) == len(members[0]) <= most and n_components >= 0
+    if not (all(fits) and rates and small) or not all(type(x) in (int, float) for x in numbers):
+        raise ValueError("no chain found this")
     return Found(to_factors(members, shape), n_components, evidence, least, stages, shares)
+
+
+def _decode_numbers(most: int, form: Any) -> Numbers:
+    counts, evidence = form
+    if not np.isfinite(evidence).all():
+        raise ValueError("no evidence")
+    if not all(type(n) is int and 0 <= n <= most for n in counts) or not 1 < len(counts) == len(evidence):
+        raise ValueError("no draws")
+    return Numbers(counts, [float(x) for x in evidence])
 
 
 def _kept(numbers: Sequence[Numbers]) -> npt.NDArray[np.bool_]:

@@ -79,10 +79,12 @@ def to_members(factors: Factors) -> Members:
 
 
 def to_factors(members: Members, shape: Sequence[int]) -> Factors:
-    """Undo ``to_members``."""
-    factors = []
+    """Undo ``to_members``; raises ValueError or such if members from a file cannot be."""
+    factors, n_components = [], len(members[0])
     for columns, size in zip(members, shape, strict=True):
-        bits = np.zeros((size, len(columns)), np.bool_)
+        bits = np.zeros((size, n_components), np.bool_)
+        if len(columns) != n_components or any(not 0 <= n < size for column in columns for n in column):
+            raise ValueError("no members")
         for column, indices in enumerate(columns):
             bits[indices, column] = True
         factors.append(bits)

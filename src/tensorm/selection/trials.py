@@ -75,7 +75,8 @@ def choose_by_validation(
     if chosen == best:
         reason = f"{best} has the best {name}, {top}, and no fewer components come within one standard error."
     else:
-        reason = f"{chosen} is the fewest within one standard error of the best {name}, {top} with {best}."
+        reason = f"{chosen} is the smallest number within one standard error of the best {name}: "
+        reason += f"{top} with {best}."
     if chosen == candidates[-1] and len(candidates) > 1:
         reason += f" That is the largest candidate; more may be needed: try candidates beyond {chosen}."
     reason += STOPPED * (not complete)
@@ -135,7 +136,9 @@ def _try_all(
         found: list[Measures] = []
         members = None
         for L in candidates:
-            form = pool.remember(f"{method}-{L}-{repeat}", partial(fit, repeat, L, members, stop), stop)
+            make = partial(fit, repeat, L, members, stop)
+            check = partial(_check_trial, shape=tensor_of(repeat).shape, most=L)
+            form = pool.remember(f"{method}-{L}-{repeat}", make, stop, decode=check)
             if form is None or stop():
                 break
             members = form["members"]
@@ -156,6 +159,14 @@ def _try_all(
     if not n:
         raise KeyboardInterrupt
     return [row[:n] for row in rows], not interrupted
+
+
+def _check_trial(form: Any, shape: Sequence[int], most: int) -> Any:
+    """Return what a trial left; raises ValueError or such if no trial leaves that."""
+    numbers = all(type(x) in (int, float) for x in form["measures"].values())
+    if not numbers or to_factors(form["members"], shape).n_components > most:
+        raise ValueError("no trial")
+    return form
 
 
 def _table(rows: list[list[Measures]], candidates: Sequence[int], name: str) -> tuple[Trial, ...]:

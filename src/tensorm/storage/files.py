@@ -1,7 +1,11 @@
-"""Files as such: written whole or not at all, and opened only if they are ordinary files."""
+"""Files as such: written whole or not at all, and opened only if they are ordinary files.
+
+Beside the archives (archive.py), the folder of a run has some files of JSON, read here without trust.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import tempfile
@@ -10,9 +14,12 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from tensorm.data.checks import short
 from tensorm.errors import FileError
+from tensorm.tensors.memory import available_memory
 
 FilePath = str | os.PathLike[str]
+EXPANSION = 32  # times that a JSON text may grow when it is parsed
 
 
 def replace_file(path: Path, content: Any) -> None:
@@ -31,7 +38,7 @@ def replace_file(path: Path, content: Any) -> None:
         temporary = None
         _sync_folder(target.parent)
     except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be written: {_reason(error)}.") from error
+        raise FileError(f"{path} cannot be written: {explain(error)}.") from error
     finally:
         if temporary is not None:
             with suppress(OSError):
@@ -46,26 +53,41 @@ def open_file(path: Path) -> BufferedReader:
     except FileNotFoundError as error:
         raise FileError(f"No such file: {path}.") from error
     except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be read: {_reason(error)}.") from error
+        raise FileError(f"{path} cannot be read: {explain(error)}.") from error
     raise FileError(f"{path} cannot be read: it is not a file.")
+
+
+def read_json(path: Path, remedy: str) -> dict[str, Any]:
+    """Return what a JSON file says, {} if there is none; the remedy ends the message if it is damaged."""
+    if not os.path.lexists(path):
+        return {}
+    with open_file(path) as file:
+        try:
+            if EXPANSION * os.fstat(file.fileno()).st_size > available_memory():
+                raise ValueError("too long")
+            form = json.load(file)
+            if isinstance(form, dict):
+                return form
+        except (OSError, ValueError, RecursionError) as error:
+            raise FileError(f"{path} is damaged; {remedy}.") from error
+    raise FileError(f"{path} is damaged; {remedy}.")
 
 
 def make_folder(folder: FilePath) -> Path:
     """Make a folder, and those around it, unless it exists; return its path."""
-    path = Path(folder)
+    path = as_path(folder, "run_dir")
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{path} cannot be created: {error.strerror}; give another run_dir.") from error
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be created: {explain(error)}; give another run_dir.") from error
     return path
 
 
-def as_path(path: FilePath) -> Path:
-    """Return a path, or raise if it is none."""
-    try:
-        return Path(path)
-    except TypeError:
-        raise FileError(f"path is {quote(path)}; give the name of a file.") from None
+def as_path(path: Any, name: str = "path") -> Path:
+    """Return a path, or raise if it cannot be one."""
+    if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
+        raise FileError(f"{name} is {short(path)}; give the name of a file or folder.")
+    return Path(path)
 
 
 def quote(value: object) -> str:
@@ -74,7 +96,7 @@ def quote(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _reason(error: Exception) -> str:
+def explain(error: Exception) -> str:
     """Return in a few words why the system did not do what it was asked to."""
     return (getattr(error, "strerror", None) or "its name is not valid").lower()
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from tensorm.data.coordinates import check_shape
 from tensorm.data.inputs import Labels
-from tensorm.errors import InputError
+from tensorm.errors import FileError, InputError
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.draws import Posterior, check_room
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, reading, write_archive
 from tensorm.storage.chain import pack_target, pack_trace, read_target, read_trace
-from tensorm.storage.files import FilePath, quote
+from tensorm.storage.files import FilePath, as_path, quote
 from tensorm.storage.values import pack_labels, pack_settings, read_labels, read_settings
 
 FORMAT = "tensorm fit"
@@ -34,12 +34,18 @@ class Fit(NamedTuple):
     posterior: Posterior
 
 
-def write_fit(path: FilePath, fit: Fit) -> None:
-    """Write a fit to a file, in one step and in place of an older one."""
+def write_fit(path: FilePath, fit: Fit, run: str | None = None) -> None:
+    """Write a fit to a file, in one step and in place of an older one, with the digest of its run, if any."""
+    if as_path(path).suffix == ".nc":
+        raise FileError(
+            f"{path} ends in .nc, but a fit is no netCDF file; give a name that ends in .tensorm, or call "
+            "model.to_datatree().to_netcdf(path)."
+        )
     posterior = fit.posterior
     chains = {f"chain_{number}": pack_trace(trace) for number, trace in enumerate(posterior.chains)}
     tree = {
         **describe_file(FORMAT),
+        "run": run,
         "n_chains": len(posterior.chains),
         "n_components": posterior.n_components,
         **pack_modes(posterior.shape, posterior.modes, posterior.labels),
@@ -56,8 +62,8 @@ def write_fit(path: FilePath, fit: Fit) -> None:
     write_archive(path, tree)
 
 
-def read_fit(path: FilePath, parameters: Sequence[str]) -> Fit:
-    """Read a fit of an estimator with these parameters, from a file that may be damaged or not be one.
+def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) -> Fit:
+    """Read a fit of an estimator with these parameters, and of this run if it is from the folder of one.
 
     Raises
     ------
@@ -66,6 +72,8 @@ def read_fit(path: FilePath, parameters: Sequence[str]) -> Fit:
     """
     with reading(path) as file:
         check_format(file, FORMAT)
+        if run is not None and file.value("run") != run:
+            raise file.refuse("it belongs to another run")
         n_chains, L = file.integer("n_chains", 1), file.integer("n_components", 1)
         shape, modes, labels = read_modes(file)
         target = read_target(file.tree("model"), shape)

@@ -1,7 +1,7 @@
 """A run in a folder: what it samples and from which cells, so that it can go on after a stop.
 
 ``run.tensorm`` is written once, before the first sweep; the checkpoints of the chains are beside it
-(checkpoints.py), and at the end the fit itself. Of cells on a cluster only counts are written, which tell
+(checkpoints.py), and at the end the fit itself. Of cells on a cluster only a digest is written, which tells
 whether cells given later are the same.
 """
 
@@ -12,13 +12,9 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tensorm.errors import FileError, InputError
-from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, reading, write_archive
-from tensorm.storage.chain import pack_target, read_target
-from tensorm.storage.files import FilePath, make_folder, open_file
+from tensorm.storage.files import FilePath, as_path, make_folder, open_file
 from tensorm.storage.fit import check_format, describe_file, pack_modes, read_modes
 from tensorm.storage.values import pack_settings, read_settings
 from tensorm.tensors.pick import NAMES, from_arrays
@@ -27,33 +23,33 @@ from tensorm.tensors.protocol import Tensor
 FORMAT = "tensorm run"
 RUN, FIT = "run.tensorm", "fit.tensorm"
 OLD = {RUN: "run.nc", FIT: "fit.nc"}  # names in the first edition
-FINGERPRINT = "fingerprint"
+DIGEST = "digest"  # of cells that are elsewhere
 
 
 class Run(NamedTuple):
     """What a run samples, and from which cells."""
 
     settings: Mapping[str, Any]  # the parameters of the estimator
-    target: Target
+    seed: int  # drawn, if the settings have none
     tensor: Tensor
 
 
-def start_run(folder: FilePath, run: Run) -> Path:
-    """Write down what a run samples, in a folder that is made for it; return the folder."""
-    path, tensor = check_folder(folder), run.tensor
+def start_run(folder: Path, run: Run) -> None:
+    """Write down what a run samples, in a folder that holds no other."""
+    tensor = run.tensor
     tree = {
         **describe_file(FORMAT),
         **pack_modes(tensor.shape, tensor.modes, tensor.labels),
         "settings": pack_settings(run.settings),
-        "model": pack_target(run.target),
+        "model": {"seed": run.seed},
         "cells": tensor.arrays(),
     }
-    write_archive(path / RUN, tree)
-    return path
+    write_archive(check_folder(folder) / RUN, tree)
 
 
 def check_folder(folder: FilePath) -> Path:
     """Make a folder for a new run, or raise if that fails or it already holds a run."""
+    folder = as_path(folder, "run_dir")
     if find_file(folder, RUN) is not None:
         raise FileError(f"{folder} already holds a run; call tensorm.resume, or give another run_dir.")
     return make_folder(folder)
@@ -61,28 +57,29 @@ def check_folder(folder: FilePath) -> Path:
 
 def find_file(folder: FilePath, name: str) -> Path | None:
     """Return the path of a folder's RUN or FIT, also under its name in the first edition; None without it."""
-    paths = (Path(folder) / name, Path(folder) / OLD[name])
+    paths = (as_path(folder) / name, as_path(folder) / OLD[name])
     return next((path for path in paths if path.exists()), None)
 
 
 def digest_run(folder: FilePath) -> str:
     """Return the SHA-256 of the file that holds a run's cells, settings and seed, to recognise the run."""
-    with open_file(_find_run(folder)) as file:
+    with open_file(find_run(folder)) as file:
         return file_digest(file, "sha256").hexdigest()
 
 
 def open_run(folder: FilePath, parameters: Sequence[str], given: Tensor | None = None) -> Run:
     """Read what a run of an estimator with these parameters samples; its cells may be given by hand."""
-    with reading(_find_run(folder)) as file:
+    with reading(find_run(folder)) as file:
         check_format(file, FORMAT)
         shape, modes, labels = read_modes(file)
         tensor = _read_cells(file.tree("cells"), shape, given)
         tensor.modes, tensor.labels = modes, labels
         settings = read_settings(file.tree("settings"), parameters)
-        return Run(settings, read_target(file.tree("model"), shape), tensor)
+        return Run(settings, file.tree("model").integer("seed", 0, 2**64 - 1), tensor)
 
 
-def _find_run(folder: FilePath) -> Path:
+def find_run(folder: FilePath) -> Path:
+    """Return the path of a folder's RUN, or raise if there is none."""
     path = find_file(folder, RUN)
     if path is None:
         raise FileError(f"{folder} holds no run; give the run_dir of an earlier fit.")
@@ -91,8 +88,8 @@ def _find_run(folder: FilePath) -> Path:
 
 def _read_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> Tensor:
     """Return the cells of a run, or those given in their place; raise if these are others."""
-    if tree.has(FINGERPRINT):
-        counts = tree.array(FINGERPRINT, "i8", (sum(shape), 2))
+    if tree.has(DIGEST):
+        known = tree.array(DIGEST, "u1", (16,)).tobytes().hex()
         if given is None:
             raise FileError(
                 "The cells of this run are on a cluster; give them again, as in resume(run_dir, X)."
@@ -105,8 +102,8 @@ def _read_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> T
             raise tree.refuse(str(error)) from error
         if given is None:
             return tensor
-        counts = tensor.fingerprint()
-    if given.shape != shape or not np.array_equal(counts, given.fingerprint()):
+        known = tensor.digest()
+    if given.shape != shape or given.digest() != known:
         raise InputError(
             "X has other cells than the run in this folder; give the cells that the run started with."
         )

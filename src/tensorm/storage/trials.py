@@ -1,20 +1,21 @@
 """A folder that remembers finished trials, so that a selection can be stopped and continued.
 
 ``selection.json`` says which data and settings the folder belongs to; every finished trial is a JSON file of
-its own, written in one step.
+its own, written in one step, which names its selection and itself.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from hashlib import sha256
 from typing import Any
 
 from tensorm.errors import FileError
-from tensorm.storage.files import FilePath, make_folder, replace_file
+from tensorm.storage.files import FilePath, as_path, make_folder, read_json, replace_file
 
 HEAD, FORMAT = "selection.json", "tensorm selection"
+AGAIN = "delete it to run its trial again"
 
 
 class Store:
@@ -30,37 +31,31 @@ class Store:
 
     def __init__(self, folder: FilePath, settings: Mapping[str, Any]) -> None:
         self.folder = make_folder(folder)
-        mine = json.loads(json.dumps({"format": FORMAT, **settings}))
-        head = self.folder / HEAD
-        if not head.exists():
-            replace_file(head, json.dumps(mine, indent=1).encode())
+        text = json.dumps({"format": FORMAT, **settings}, indent=1)
+        self._digest = sha256(text.encode()).hexdigest()
+        theirs = read_json(self.folder / HEAD, "give another run_dir")
+        if not theirs:
+            replace_file(self.folder / HEAD, text.encode())
             return
-        theirs = _read(head)
-        for name in mine:
-            if not isinstance(theirs, dict) or theirs.get(name) != mine[name]:
+        for name, mine in json.loads(text).items():
+            if theirs.get(name) != mine:
                 raise FileError(f"{folder} holds a selection with another {name}; give another run_dir.")
 
     def __call__(self, name: str, make: Callable[[], Any]) -> Any:
         """Return the result of this name: from its file, or made now and written unless it is None."""
         path = self.folder / f"{name}.json"
-        if path.exists():
-            return _read(path)
+        identity = {"selection": self._digest, "trial": name}
+        if known := read_json(path, AGAIN):
+            if {**known, "result": 0} != {**identity, "result": 0}:
+                raise FileError(f"{path} belongs to another selection or trial; {AGAIN}.")
+            return known["result"]
         result = make()
         if result is not None:
-            replace_file(path, json.dumps(result).encode())
+            replace_file(path, json.dumps({**identity, "result": result}).encode())
         return result
 
 
 def read_seed(folder: FilePath) -> int | None:
     """Return the seed of the selection in a folder, or None if there is none."""
-    head = Path(folder) / HEAD
-    settings = _read(head) if head.exists() else {}
-    seed = settings.get("seed") if isinstance(settings, dict) else None
-    return seed if isinstance(seed, int) else None
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be read; delete it to run its trial again.") from error
+    seed = read_json(as_path(folder) / HEAD, "give another run_dir").get("seed")
+    return seed if type(seed) is int and 0 <= seed < 2**64 else None

@@ -19,7 +19,7 @@ from tensorm.kernels.cached import find_changes, find_flips, present
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Words, unpack
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor
+from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, Rule, Stream, Tensor
 from tensorm.tensors.symmetric import Wrapped
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
@@ -36,6 +36,7 @@ class CachedCounts(Wrapped):
     Parameters
     ----------
     tensor : Tensor
+        No two of its modes share a factor: their rows take turns, so that no counts hold for all of them.
     most : float
         Cost of keeping counts, beside a plain update's, above which updates are plain.
     """
@@ -50,7 +51,7 @@ class CachedCounts(Wrapped):
         self._step = STEP / max(1, math.prod(self.shape) * n_components)
         self._factors: dict[int, Factors] = {}  # as they were after the last update of each mode
         self._counts: dict[int, Counts] = {}  # (2, N, L) at that time; not there while updates are plain
-        self._confusion: tuple[Factors, Confusion] | None = None
+        self._last_confusion: tuple[Factors, Confusion] | None = None
         self._flipped = [1.0] * len(self.shape)  # share of rows in the last update
         self._cost = [1.0] * len(self.shape)  # that keeping counts has, or would have had
         self._parts: dict[int, tuple[Rows, Tensor]] = {}
@@ -67,8 +68,8 @@ class CachedCounts(Wrapped):
             now = factors.replace(mode, factor)
             flipped, _ = find_changes(factors[mode], now[mode], ~inert)
         else:
-            factor = factors[mode].copy()
-            flipped = find_flips(factor, *counts, inert, tuple(rule), tuple(stream))
+            factor, flipped = factors[mode].copy(), np.empty(len(rows), np.intp)
+            flipped = flipped[: find_flips(flipped, factor, counts, inert, tuple(rule), tuple(stream))]
             if len(flipped):
                 new = self.tensor.update_factor(mode, factors, rule, stream, flipped)
                 factor[flipped] = new[flipped]
@@ -78,10 +79,10 @@ class CachedCounts(Wrapped):
         self._factors[mode] = now
         return now[mode]
 
-    def confusion(self, factors: Factors) -> Confusion:
+    def _confusion(self, factors: Factors) -> Confusion:
         if factors.n_components != self._n_components:
             self._forget(factors.n_components)
-        old, confusion = self._confusion or (factors, None)
+        old, confusion = self._last_confusion or (factors, None)
         rows, _, cost = self._compare(old, factors)
         if confusion is None or cost > self._most:
             confusion = self.tensor.confusion(factors)
@@ -89,7 +90,7 @@ class CachedCounts(Wrapped):
             for part, before, after in self._steps(old, factors, rows):
                 gone, come = (part.confusion(f) for f in (before, after))
                 confusion = Confusion(*(a - b + c for a, b, c in zip(confusion, gone, come, strict=True)))
-        self._confusion = factors, confusion
+        self._last_confusion = factors, confusion
         return confusion
 
     def _recall(self, mode: int, factors: Factors) -> Counts | None:
@@ -160,6 +161,9 @@ class CachedCounts(Wrapped):
             indices[mode] = rows
             kept = self._parts[mode] = rows, self.tensor.take(indices).compact()
         return kept[1]
+
+    def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
+        return self.tensor.split(share, rng, pair)
 
     def with_threads(self, n_threads: int) -> CachedCounts:
         return CachedCounts(self.tensor.with_threads(n_threads), self._most)  # nothing remembered

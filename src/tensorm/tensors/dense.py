@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.checks import check_mask
 from tensorm.data.inputs import Observations, observe
 from tensorm.errors import InputError
-from tensorm.kernels import dense as kernels
+from tensorm.kernels.dense import Packed, kernels, ranked_kernels
 from tensorm.tensors.bits import Bits, Words, pack, words_for
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
 from tensorm.tensors.memory import check_fits
+from tensorm.tensors.protocol import Rows, Tensor, every
 from tensorm.tensors.slices import SlicedTensor, View
 
 
@@ -43,7 +46,8 @@ class DenseTensor(SlicedTensor):
     """
 
     ESSENTIAL = "ones"
-    _kernels: ClassVar[Any] = kernels
+    _kernels = kernels
+    _ranked_kernels, takes_strengths = ranked_kernels, True
     _views: list[View]
 
     def __init__(self, X: Any) -> None:
@@ -76,7 +80,7 @@ class DenseTensor(SlicedTensor):
         distinct = {layout.packed: layout for layout in self._layouts}
         return sum(layout.words.nbytes + layout.observed.nbytes for layout in distinct.values())
 
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
+    def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
         part = DenseTensor.__new__(DenseTensor)
         part.shape, part.modes = tuple(len(index) for index in indices), self.modes
         named = zip(self.labels, indices, strict=True)
@@ -103,6 +107,7 @@ class DenseTensor(SlicedTensor):
         return cls(ones if observed is None else np.ma.array(ones, mask=~observed.reshape(shape)))
 
     def hide(self, mask: Bits) -> DenseTensor:
+        mask = check_mask(mask, self.shape)
         ((_, ones, observed),) = self.blocks(math.prod(self.shape))
         hidden = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
         hidden.modes, hidden.labels = self.modes, self.labels
@@ -131,10 +136,25 @@ class DenseTensor(SlicedTensor):
         return ones, layout.read(layout.observed, 0, start, stop, self.shape)
 
 
+class ReadTensor(Tensor):
+    """A tensor whose cells are listed or elsewhere; those that are wanted are read into a dense one."""
+
+    @abstractmethod
+    def _read(self, indices: Sequence[Rows]) -> tuple[Bits, Bits]:
+        """Return (ones, observed) of the cells with these indices along each mode."""
+
+    def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
+        ones, observed = self._read(indices)
+        return DenseTensor(np.ma.array(ones, mask=~observed))
+
+    def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
+        return self._read([np.arange(start, stop), *(every(size) for size in self.shape[1:])])
+
+
 def _view(mode: int, layout: Layout) -> View:
     rows = tuple(k for k in layout.rows if k != mode)
     stride, offsets = layout.view(mode)
-    source = kernels.Packed(layout.words, layout.observed, not layout.observed.size, stride, offsets)
+    source = Packed(layout.words, layout.observed, not layout.observed.size, stride, offsets)
     return View(tuple(source), rows, layout.packed, layout.span)
 
 

@@ -21,9 +21,14 @@ import numpy as np
 from tensorm.data.checks import check_count
 from tensorm.data.coordinates import check_shape
 from tensorm.data.inputs import is_a
+from tensorm.data.options import Options
+from tensorm.data.read import read_cells
+from tensorm.data.tables import Header, choose_columns
+from tensorm.data.zarr import open_array, read_slices
 from tensorm.errors import ClusterError, FileError, InputError
 from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.sparse import SparseTensor
+from tensorm.tensors.threads import MOST_JOBS
 from tensorm.tensors.workers import Workers
 
 TIMEOUT = 600.0
@@ -130,11 +135,11 @@ class DaskTensor(ShardedTensor):
             As for ``DaskTensor``.
         """
         client = find_client(client)
-        array = _open_zarr(path)
+        array = open_array(path)
         _check_modes(array.shape)
         chunks = [array.chunks[0]] * -(-array.shape[0] // array.chunks[0])
         edges = _cut(array.shape[0], n_shards, client, chunks)
-        parts = [partial(_read_zarr, _address(path), int(a), int(b)) for a, b in pairwise(edges)]
+        parts = [partial(read_slices, _address(path), int(a), int(b)) for a, b in pairwise(edges)]
         return cls(parts, client, **settings)
 
     @classmethod
@@ -176,10 +181,8 @@ class DaskTensor(ShardedTensor):
             table = _open_parquet(table)
         if not is_a(table, "dask.dataframe", "DataFrame"):
             raise InputError(f"table is of type {type(table).__name__}; give a Dask table, or a path.")
-        names = [name for name in table.columns if name != value] if modes is None else list(modes)
-        columns = names if value is None else [*names, value]
-        if len(names) < 2 or not {*columns} <= {*table.columns}:
-            raise InputError(f"table has columns {', '.join(table.columns)}; name two or more for modes.")
+        options = Options(modes, value, unlisted, indices=True).check()
+        names, value = choose_columns(Header("table", [str(name) for name in table.columns]), options)
         if any(table.dtypes[name].kind not in "iu" for name in names):
             raise InputError("table has columns of other types than integers; give indices counted from 0.")
         if shape is None:
@@ -193,7 +196,9 @@ class DaskTensor(ShardedTensor):
                 f"shape has {len(sizes)} sizes, and table {len(names)} modes; give one for each."
             )
         edges = _cut(sizes[0], n_shards, client)
-        parts = _split_table(table[columns], edges, partial(_list_cells, names, value, unlisted, sizes))
+        options = options._replace(modes=names)
+        columns = table[names if value is None else [*names, value]]
+        parts = _split_table(columns, edges, partial(_list_cells, options, sizes))
         return cls(parts, client, **{"modes": names} | settings)
 
 
@@ -237,7 +242,7 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
         )
     settings: dict[str, Any] = {"address": scheduler}
     if workers is not None:
-        count = check_count("workers", workers, 1)
+        count = check_count("workers", workers, 1, most=MOST_JOBS)
         settings = {
             "n_workers": count,
             "threads_per_worker": max(1, (os.cpu_count() or 1) // count),
@@ -247,7 +252,7 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
         }
     try:
         client = distributed.Client(**settings)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, AssertionError) as error:  # it asserts that a port is one
         if scheduler is None:
             raise
         raise ClusterError(f"No scheduler answers at {scheduler}; check the address.") from error
@@ -258,25 +263,13 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
 def _locate(part: Any) -> Any:
     """Return what a worker can load: paths become absolute, web addresses are zarr, everything else stays."""
     if isinstance(part, str | os.PathLike):
-        return partial(_read_zarr, str(part)) if "://" in str(part) else _address(part)
+        return partial(read_slices, str(part)) if "://" in str(part) else _address(part)
     return part
 
 
 def _address(path: str | os.PathLike[str]) -> str:
     """Return a path that means the same in every folder; web addresses do already."""
     return str(path) if "://" in str(path) else str(Path(path).absolute())
-
-
-def _read_zarr(path: str, start: int | None = None, stop: int | None = None) -> Any:
-    return _open_zarr(path)[start:stop]
-
-
-def _open_zarr(path: Any) -> Any:
-    zarr = _need("zarr")
-    try:
-        return zarr.open_array(path, mode="r")
-    except (OSError, TypeError, ValueError, KeyError) as error:
-        raise FileError(f"{path} cannot be read as a zarr array; give the path of one.") from error
 
 
 def _open_parquet(path: Any) -> Any:
@@ -309,26 +302,22 @@ def _pick_rows(table: Any, low: float, high: float) -> Any:
 
 
 def _list_cells(
-    names: list[str],
-    value: str | None,
-    unlisted: str,
-    shape: Sequence[int],
-    start: int,
-    stop: int,
-    tables: list[Any],
+    options: Options, shape: Sequence[int], start: int, stop: int, tables: list[Any]
 ) -> SparseTensor:
+    """Return a tensor of those rows of a table whose first index is from ``start`` to ``stop``."""
     import pandas as pd
 
     rows = pd.concat(tables, ignore_index=True)
-    first = rows[names[0]]
-    outside = first[(first < start) | (first >= stop)]
-    if len(outside):
+    if not len(rows):
+        return SparseTensor(np.zeros((0, len(shape))), (stop - start, *shape[1:]), None, options.unlisted)
+    cells: Any = read_cells(rows, options).cells
+    first, *others = cells.coords
+    outside = (first < start) | (first >= stop)
+    if outside.any():
         wanted = f"give integers from 0 to {shape[0] - 1}"
-        raise InputError(f"table holds {outside.iloc[0]} for {names[0]!r}; {wanted}.")
-    own = rows.assign(**{names[0]: first - start})
-    columns = tuple(own[name].to_numpy() for name in names)
-    values = None if value is None else own[value].to_numpy(np.float64, na_value=np.nan)
-    return SparseTensor(columns, (stop - start, *shape[1:]), values, unlisted, modes=names)
+        raise InputError(f"table holds {first[outside][0]} for {cells.modes[0]!r}; {wanted}.")
+    own = cells._replace(coords=(first - start, *others), shape=(stop - start, *shape[1:]))
+    return SparseTensor.from_listing(own)
 
 
 def _check_modes(shape: tuple[int, ...]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.errors import InputError
 from tensorm.tensors.bits import Bits, Words, pack, unpack, words_for
 
 
@@ -29,7 +30,7 @@ class Factors:
     n_components: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "masks", tuple(_freeze(masks) for masks in self.masks))
+        object.__setattr__(self, "masks", tuple(_freeze(masks, self.n_components) for masks in self.masks))
 
     def __reduce__(self) -> tuple[type[Factors], tuple[tuple[Words, ...], int]]:
         return Factors, (self.masks, self.n_components)  # read-only again when unpickled
@@ -65,12 +66,20 @@ class Factors:
 
     def replace(self, mode: int, masks: Words) -> Factors:
         """Return the factors with that of one mode replaced."""
-        return Factors((*self.masks[:mode], masks, *self.masks[mode + 1 :]), self.n_components)
+        new = _freeze(masks, self.n_components)  # the others are checked already
+        return self._with((*self.masks[:mode], new, *self.masks[mode + 1 :]))
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Factors:
         """Return the rows with these indices along each mode."""
         pairs = zip(self.masks, indices, strict=True)
         return Factors(tuple(masks[index] for masks, index in pairs), self.n_components)
+
+    def _with(self, masks: tuple[Words, ...]) -> Factors:
+        """Return factors of masks that are read-only and checked."""
+        new = object.__new__(Factors)
+        object.__setattr__(new, "masks", masks)
+        object.__setattr__(new, "n_components", self.n_components)
+        return new
 
     def covers(self, cells: Sequence[npt.NDArray[np.intp]]) -> Bits:
         """Return the Boolean product at some cells, given as K index arrays of one length."""
@@ -85,8 +94,15 @@ class Factors:
         return self.n_components == other.n_components and all(np.array_equal(a, b) for a, b in pairs)
 
 
-def _freeze(masks: Words) -> Words:
-    """Return a read-only copy, or the same array if it is one already."""
+def _freeze(masks: Words, n_components: int) -> Words:
+    """Return a read-only copy, or the same array if it is one already; raise if it has other components."""
+    if masks.dtype != np.uint64 or masks.ndim != 2 or masks.shape[1] != words_for(n_components):
+        found = f"shape {masks.shape} and dtype {masks.dtype}"
+        wanted = f"uint64 words (N, {words_for(n_components)}), one bit for each of {n_components} components"
+        raise InputError(f"A factor has {found}; give {wanted}.")
+    spare = n_components % 64  # a kernel would take a bit beyond the last component for one
+    if spare and int(np.bitwise_or.reduce(masks[:, -1])) >> spare:
+        raise InputError(f"A factor has members of components beyond the last, number {n_components - 1}.")
     if masks.flags.writeable or masks.base is not None:
         masks = masks.copy()
         masks.flags.writeable = False

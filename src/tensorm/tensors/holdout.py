@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_generator, check_mask, check_mode
+from tensorm.data.checks import MANY, check_flag, check_generator, check_mask, check_mode, short
 from tensorm.data.inputs import is_a
 from tensorm.errors import InputError
 from tensorm.tensors import read
@@ -54,7 +53,7 @@ def train_test_mask(
     """
     share, rng, tensor = check_share(test_size), check_generator(random_state), read(X)
     pair = check_symmetric(symmetric, tensor.modes, tensor.shape)
-    return tensor.choose_mask(share, rng, pair, stratify)[0]
+    return tensor.choose_mask(share, rng, pair, check_flag("stratify", stratify))[0]
 
 
 def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: Any = 0) -> HeldOut:
@@ -84,8 +83,8 @@ def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: A
             f"X is a {type(tensor).__name__}; use its own hold_out, or train_test_mask, instead."
         )
     ratio: Any = zeros
-    if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio < math.inf:
-        raise InputError(f"zeros is {zeros!r}; give a number of at least 0, of zeros for each one.")
+    if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio <= MANY:
+        raise InputError(f"zeros is {short(zeros)}; give a number from 0 to {MANY:,}, of zeros for each one.")
     return to_sparse(tensor).split_listed(share, ratio, rng)
 
 
@@ -133,9 +132,11 @@ def check_symmetric(symmetric: Any, modes: Sequence[str], shape: Sequence[int]) 
     if symmetric is None:
         return None
     if not isinstance(symmetric, (tuple, list)) or len(symmetric) != 2:
-        raise InputError(f"symmetric is {symmetric!r}; give a pair of modes, or None.")
+        raise InputError(f"symmetric is {short(symmetric)}; give a pair of modes, or None.")
     i, j = (check_mode(mode, modes, "symmetric") for mode in symmetric)
     if i == j or shape[i] != shape[j]:
         sizes = f"{shape[i]} and {shape[j]}"
-        raise InputError(f"symmetric is {symmetric!r}, of sizes {sizes}; give two modes of the same size.")
+        raise InputError(
+            f"symmetric is {short(symmetric)}, of sizes {sizes}; give two modes of the same size."
+        )
     return min(i, j), max(i, j)

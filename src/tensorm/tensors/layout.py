@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.kernels.dense import gather_bits, turn_bits
+from tensorm.kernels.dense import Lines, gather_bits, turn_bits
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, pack, unpack, words_for
 
@@ -73,7 +73,8 @@ class Layout(NamedTuple):
         observed = np.zeros_like(self.words)
         for target, words in ((self.words, source.words), (observed, source.observed)):
             for first, second in zip(*starts, strict=True):
-                turn_bits(target, first, to[theirs], words, second, at[ours], self.length, source.length)
+                lines = Lines(target, first, to[theirs]), Lines(words, second, at[ours])
+                turn_bits(*map(tuple, lines), self.length, source.length)
         return self._replace(observed=observed)
 
     def write(self, words: Words, mode: int, start: int, bits: Bits) -> None:

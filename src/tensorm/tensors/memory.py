@@ -1,19 +1,11 @@
-"""How much memory this machine has, to reject what cannot fit before anything is allocated."""
+"""Whether something fits in memory, to reject what cannot before anything is allocated."""
 
 from __future__ import annotations
 
-import os
-import sys
-
+from tensorm.data.memory import available_memory
 from tensorm.errors import InputError
 
-
-def available_memory() -> int:
-    """Return the machine's memory in bytes, or the largest possible size if it is unknown."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError, AttributeError):
-        return sys.maxsize
+__all__ = ["available_memory", "check_fits"]
 
 
 def check_fits(what: str, need: int, remedy: str, detail: str = "") -> None:

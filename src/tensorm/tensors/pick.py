@@ -67,7 +67,7 @@ def pick_storage(tensor: Tensor, n_components: int = 10) -> Tensor:
 
 def to_dense(tensor: SparseTensor) -> DenseTensor:
     """Return the same cells, each a bit."""
-    dense = tensor.take([np.arange(size) for size in tensor.shape])
+    dense = tensor._take([np.arange(size) for size in tensor.shape])
     dense.modes, dense.labels = tensor.modes, tensor.labels
     return dense
 

@@ -5,8 +5,9 @@ Nobody outside of this folder tests for a kind of tensor; whatever differs betwe
 A new kind of storage is a subclass of ``Tensor`` that
 
 - has the attributes ``shape``, ``modes``, ``labels``, ``n_observed``, ``n_ones`` and ``nbytes``;
-- implements the six abstract methods: ``_update`` and ``_count`` (the work behind ``update_factor`` and
-  ``counts``), ``confusion``, ``ones_at``, ``take`` and ``_read_slices`` (the work behind ``blocks``).
+- implements the six abstract methods: ``_update``, ``_count``, ``_confusion``, ``_ones_at``, ``_take`` and
+  ``_read_slices``, the work behind ``update_factor``, ``counts``, ``confusion``, ``ones_at``, ``take`` and
+  ``blocks``. What comes in is checked there, once; kernels check nothing.
 
 Everything else has a default that is built on these. All kinds make the same draws, to the bit. If the
 slices of a mode can be read as rows of 64-bit words, start from ``SlicedTensor`` (slices.py), which
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.checks import check_count, check_parts, check_range
 from tensorm.data.coordinates import key_of
 from tensorm.data.inputs import Labels
 from tensorm.errors import InputError
@@ -49,6 +51,7 @@ Pair = tuple[int, int]  # two modes, the smaller one first
 
 MISSING = -1  # in the array that ``read_cells`` returns
 MOST_COMPARED = 2**34  # cells that are compared with their mirror images
+DIGEST = 16  # bytes
 
 
 class Stream(NamedTuple):
@@ -90,6 +93,8 @@ class Tensor(ABC):
         For each mode the names of its indices, or None.
     n_observed, n_ones : int
         Number of cells that are not missing, and of cells that are 1.
+    lists_cells : bool
+        Whether only some cells are listed, rather than each stored.
     storage : str
         "sparse" if cells are listed, otherwise "dense".
     lists_observed : bool
@@ -100,6 +105,8 @@ class Tensor(ABC):
         Two modes that can be exchanged: a cell tells what its mirror image is, so both are held out together.
     comparisons : bool
         Whether cells are comparisons, which depend on each other.
+    takes_strengths : bool
+        Whether components can have strengths of their own, by the verbs that say so.
     """
 
     shape: tuple[int, ...]
@@ -107,10 +114,11 @@ class Tensor(ABC):
     labels: Labels
     n_observed: int
     n_ones: int
-    storage = "dense"
+    lists_cells = False
     lists_observed = False
     pair: Pair | None = None
     comparisons = False
+    takes_strengths = False
     _n_threads = 1
 
     if TYPE_CHECKING:  # an attribute or a property
@@ -118,6 +126,11 @@ class Tensor(ABC):
         @property
         def nbytes(self) -> int:
             """Memory held, in bytes."""
+
+    @property
+    def storage(self) -> str:
+        """What messages call it."""
+        return "sparse" if self.lists_cells else "dense"
 
     @property
     def mirrored(self) -> Pair | None:
@@ -140,8 +153,7 @@ class Tensor(ABC):
         rows : array of int, optional
             Decide only these rows, each with the random numbers that it would have among all.
         """
-        chosen = every(self.shape[mode]) if rows is None else rows
-        return rule.weights.update(self, mode, factors, rule, stream, chosen)
+        return rule.weights.update(self, mode, factors, rule, stream, self._check(factors, mode, rows))
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Return a new factor for two modes that share one: the rows take turns, each given those before.
@@ -170,9 +182,33 @@ class Tensor(ABC):
         All rows and components by default. All other entries are held; ``tot`` counts the observed cells
         whose value depends on the entry, ``pos`` those of them that are 1, whatever the entry's own value is.
         """
-        chosen = np.arange(factors.n_components) if components is None else np.array(components)
-        pos, tot = self._count(mode, factors, chosen, every(self.shape[mode]) if rows is None else rows)
+        chosen, L = every(factors.n_components), factors.n_components
+        if components is not None:
+            chosen = check_range("components", np.array(components), L)
+        pos, tot = self._count(mode, factors, chosen, self._check(factors, mode, rows))
         return pos, tot
+
+    def confusion(self, factors: Factors) -> Confusion:
+        """Count the observed cells by the value of the Boolean product and their own."""
+        self._check(factors, 0)
+        return self._confusion(factors)
+
+    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
+        return self._ones_at(check_range("ranks", ranks, self.n_ones))
+
+    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
+        """Return a small tensor of the cells with these indices along each mode."""
+        return self._take(check_parts(indices, self.shape))
+
+    def _check(self, factors: Factors, mode: int, rows: Rows | None = None) -> Rows:
+        """Return the rows of a mode, by default all; raise unless they and the factors fit this tensor."""
+        if tuple(map(len, factors.masks)) != self.shape:
+            found = tuple(map(len, factors.masks))
+            raise InputError(f"factors has sizes {found}; give those of the tensor, {self.shape}.")
+        if not 0 <= mode < len(self.shape):
+            raise InputError(f"mode is {mode}; give a number from 0 to {len(self.shape) - 1}.")
+        return every(self.shape[mode]) if rows is None else check_range("rows", rows, self.shape[mode])
 
     @abstractmethod
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
@@ -205,8 +241,8 @@ class Tensor(ABC):
         """Return (pos, tot) as one array (2, len(rows), len(components))."""
 
     @abstractmethod
-    def confusion(self, factors: Factors) -> Confusion:
-        """Count the observed cells by the value of the Boolean product and their own."""
+    def _confusion(self, factors: Factors) -> Confusion:
+        """Count the cells, of factors that fit."""
 
     def _confuse(self, shares: Sequence[tuple[int, int]]) -> Confusion:
         """Return the confusion from the (ones, observed cells) that components cover, one pair per thread."""
@@ -215,12 +251,12 @@ class Tensor(ABC):
         return Confusion(tp, fp, self.n_ones - tp, self.n_observed - self.n_ones - fp)
 
     @abstractmethod
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
+    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Return the indices of ones by ranks that exist."""
 
     @abstractmethod
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
-        """Return a small tensor of the cells with these indices along each mode."""
+    def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
+        """Return the cells with indices that exist."""
 
     @abstractmethod
     def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
@@ -228,7 +264,7 @@ class Tensor(ABC):
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
         """Yield (indices along mode 0, ones, observed) in blocks of whole slices."""
-        step = max(1, max_cells // math.prod(self.shape[1:]))
+        step = max(1, check_count("max_cells", max_cells, 1) // math.prod(self.shape[1:]))
         for start in range(0, self.shape[0], step):
             stop = min(start + step, self.shape[0])
             yield slice(start, stop), *self._read_slices(start, stop)
@@ -266,6 +302,7 @@ class Tensor(ABC):
 
     def read_cells(self, indices: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int8]:
         """Return the cells with these indices along each mode: 0, 1, and MISSING where missing."""
+        indices = check_parts(indices, self.shape)
         cells = np.empty([len(index) for index in indices], np.int8)
         for where, ones, observed in self.take(indices).blocks():
             cells[where] = np.where(observed, ones, MISSING)
@@ -292,11 +329,6 @@ class Tensor(ABC):
         """Return slices of mode 0 with about so many observed cells, or None if all can be gone through."""
         return None
 
-    def fingerprint(self) -> Counts:
-        """Return the ones and the observed cells of every index, mode after mode, to know the cells again."""
-        everything = Factors.full(self.shape)
-        return np.concatenate([np.hstack(self.counts(mode, everything)) for mode in range(len(self.shape))])
-
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays from which the cells can be rebuilt, for ``from_arrays`` (pick.py).
 
@@ -311,16 +343,24 @@ class Tensor(ABC):
         return {"ones": ones, "observed": observed} if missing else {"ones": ones}
 
     def digest(self) -> str:
-        """Return a short text that is the same only for the same cells in the same storage."""
-        state = blake2b(repr(self.shape).encode(), digest_size=16)
-        for name, array in self.arrays().items():
-            state.update(name.encode())
-            state.update(np.ascontiguousarray(array).tobytes())
-        return state.hexdigest()
+        """Return a short text that is the same for the same cells only, dense or sparse, in parts or not."""
+        missing = math.prod(self.shape) - self.n_observed
+        unlisted = "zero" if self.n_ones + missing <= self.n_observed else "missing"
+        whole = repr(self.shape).encode() + b"".join(self.digest_slices(unlisted))
+        return blake2b(whole, digest_size=DIGEST).hexdigest()
+
+    def digest_slices(self, unlisted: str) -> list[bytes]:
+        """Return a digest of each slice of mode 0, by its cells but those that are "missing", or "zero"."""
+        digests = []
+        for _, ones, observed in self.blocks():
+            others = observed & ~ones if unlisted == "missing" else ~observed
+            pairs = zip(ones, others, strict=True)
+            digests += [digest_arrays(np.flatnonzero(one), np.flatnonzero(other)) for one, other in pairs]
+        return digests
 
     def hide(self, mask: Bits) -> Tensor:
         """Return the same tensor with the cells of a mask missing; override it if ``take`` keeps the kind."""
-        return self.take([every(size) for size in self.shape]).hide(mask)
+        return self._take([every(size) for size in self.shape]).hide(mask)
 
     def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
         """Hold out a random share of the observed cells; every index of every mode keeps one.
@@ -376,6 +416,14 @@ class Tensor(ABC):
 def every(size: int) -> Rows:
     """Return the numbers of all rows, the same array each time."""
     return np.arange(size)
+
+
+def digest_arrays(*arrays: npt.NDArray[Any]) -> bytes:
+    """Return a digest of some arrays of one dimension, all of eight bytes a number."""
+    state = blake2b(digest_size=DIGEST)
+    for array in arrays:
+        state.update(len(array).to_bytes(8, "little") + array.astype("<i8", copy=False).tobytes())
+    return state.digest()
 
 
 def count_alone(

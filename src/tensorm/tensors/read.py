@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tensorm.data.coordinates import Listing
-from tensorm.data.inputs import Matrix, is_a
+from tensorm.data.inputs import Matrix, Observations, is_a
 from tensorm.data.options import Options
 from tensorm.data.read import Source, read_cells
 from tensorm.data.text import kind_of
@@ -133,12 +133,18 @@ def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Source | 
         return source, None
     if client is not None or is_distributed(source):
         return _read_distributed(source, options, client), None
-    found = read_cells(source, options)
-    if isinstance(found.cells, Listing):
-        return SparseTensor.from_listing(found.cells), found
-    if isinstance(found.cells, Matrix):
-        return RelationalTensor(found.cells), found
-    return DenseTensor(found.cells), found
+    try:
+        found = read_cells(source, options)
+        return _hold(found.cells), found
+    except MemoryError as error:
+        title = source if isinstance(source, (str, os.PathLike)) else "X"
+        raise InputError(f"{title} takes more memory than there is; give a part of it.") from error
+
+
+def _hold(cells: Listing | Observations) -> Tensor:
+    if isinstance(cells, Listing):
+        return SparseTensor.from_listing(cells)
+    return RelationalTensor(cells) if isinstance(cells, Matrix) else DenseTensor(cells)
 
 
 def is_distributed(source: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,14 @@ import numpy.typing as npt
 from tensorm.data.checks import check_choice, check_generator
 from tensorm.data.inputs import Matrix, check_names
 from tensorm.errors import InputError
-from tensorm.kernels import relational as kernels
-from tensorm.kernels.relational import Held, Ranks
+from tensorm.kernels.relational import Held, Ranks, count_pairs, kernels, read_slices
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, unpack, words_for
 from tensorm.tensors.choosing import check_share
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, make_layout
-from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows
+from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, digest_arrays
 from tensorm.tensors.ranks import Index, RankTable, Scale, absent_rank, fit_scale, rank_matrix, read_numbers
 from tensorm.tensors.slices import SlicedTensor, View
 
@@ -78,7 +77,7 @@ class RelationalTensor(SlicedTensor):
 
     ESSENTIAL = "ranks"
     comparisons = True
-    _kernels: ClassVar[Any] = kernels
+    _kernels = kernels
 
     def __init__(
         self,
@@ -118,6 +117,18 @@ class RelationalTensor(SlicedTensor):
             arrays |= {"object_keys": objects, "keys": left, "other_keys": right}
         return arrays
 
+    def digest_slices(self, unlisted: str) -> list[bytes]:
+        """Return a digest of each object's ranks, and of how its pairs were held out."""
+        part, absent = self._part, absent_rank(self._left.flat.dtype)  # which depends on the other objects
+        rows = [
+            np.where(side.ranks == absent, -1, side.ranks.astype(np.int64))
+            for side in (self._left, self._right)
+        ]
+        if part is not None:
+            chosen = np.concatenate([[part.limit, part.rest], part.left, part.right]).astype(np.int64)
+            rows += [np.tile(chosen, (self.shape[0], 1)), part.objects]
+        return [digest_arrays(*row) for row in zip(*rows, strict=True)]
+
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> RelationalTensor:
         """Undo ``arrays`` of a tensor of this shape; names and labels are not among them."""
@@ -127,7 +138,7 @@ class RelationalTensor(SlicedTensor):
         matrix = Matrix(ranks, ranks == absent_rank(ranks.dtype), ("object", "attribute"), (None, None))
         tensor._set_up(matrix, fit_scale(None, matrix))
         if ranks.shape[1] != A:
-            tensor = tensor.take([np.arange(O), np.arange(A), np.arange(A, A + B)])
+            tensor = tensor._take([np.arange(O), np.arange(A), np.arange(A, A + B)])
         tensor._scale = None
         if "part" in arrays:
             limit, rest = arrays["part"]
@@ -244,7 +255,7 @@ class RelationalTensor(SlicedTensor):
         count = max(1, self.shape[0] * n_cells // self.n_observed)
         return np.sort(np.random.default_rng(0).choice(self.shape[0], count, replace=False))
 
-    def take(self, indices: Sequence[Index]) -> RelationalTensor:
+    def _take(self, indices: Sequence[Index]) -> RelationalTensor:
         chosen = [_unless_all(index, size) for index, size in zip(indices, self.shape, strict=True)]
         objects, first, second = chosen
         left = self._left.take(objects, first)
@@ -288,7 +299,7 @@ class RelationalTensor(SlicedTensor):
         lanes = LANES * len(view.span)
         width = -(-words_for(self.shape[view.packed[0]]) // lanes) * lanes
         words = np.empty((2, stop - start, self.shape[view.rows[0]], width), np.uint64)
-        kernels.read_slices(words, start, stop, view.source, view.span)
+        read_slices(words, start, stop, view.source, view.span)
         return words
 
     @cached_property
@@ -339,11 +350,11 @@ class RelationalTensor(SlicedTensor):
         sides = self._left.ranks, self._right.ranks
         absent = absent_rank(self._left.flat.dtype)
         levels = 1 + max(int(side.max(where=side < absent, initial=0)) for side in sides)
-        kernels.count_pairs(counts, *sides, levels)
+        count_pairs(counts, *sides, levels)
         return counts
 
     def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[Index]:
-        one = self.take([np.array([n]), *(np.arange(size) for size in self.shape[1:])])
+        one = self._take([np.array([n]), *(np.arange(size) for size in self.shape[1:])])
         ends = np.cumsum(one.counts(1, Factors.full(one.shape))[0][:, 0])
         first = np.searchsorted(ends, ranks, side="right")
         second = np.empty(len(ranks), np.intp)

@@ -14,6 +14,7 @@ import math
 import threading
 from collections.abc import Sequence
 from functools import reduce
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,9 +25,9 @@ from tensorm.errors import InputError
 from tensorm.kernels.sharded import decide_rows, find_company
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
-from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor, every
+from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor, every
 
 Bytes = npt.NDArray[np.uint8]
 Planes = tuple[Bytes, Bytes | None]  # ones and, if any cell is missing, observed cells, eight to a byte
@@ -42,6 +43,8 @@ class Facts(NamedTuple):
     n_ones: int
     n_observed: int
     nbytes: int
+    mirrored: Pair | None
+    comparisons: bool
 
 
 class Shard:
@@ -73,6 +76,10 @@ class Shard:
         """Count the observed cells by the value of the Boolean product and their own."""
         return self.tensor.confusion(factors)
 
+    def digest(self, unlisted: str) -> list[bytes]:
+        """Return a digest of each slice."""
+        return self.tensor.digest_slices(unlisted)
+
     def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         """Return the indices of ones by their ranks."""
         return self.tensor.ones_at(ranks)
@@ -92,7 +99,7 @@ class ShardHost(Protocol):
         ...
 
 
-class ShardedTensor(Tensor):
+class ShardedTensor(ReadTensor):
     """Observations in several places, each holding consecutive slices of mode 0.
 
     Parameters
@@ -138,12 +145,17 @@ class ShardedTensor(Tensor):
         self.n_ones, self.n_observed, self.nbytes = (
             sum(getattr(fact, name) for fact in facts) for name in ("n_ones", "n_observed", "nbytes")
         )
-        self.n_shards = len(facts)
+        self.n_shards, self.comparisons = len(facts), first.comparisons
+        self._mirrored = first.mirrored if all(fact.mirrored == first.mirrored for fact in facts) else None
         self._last = threading.local()  # the last factors of each chain whose confusion is known
 
     def __repr__(self) -> str:
         counts = f"n_observed={self.n_observed}, n_ones={self.n_ones}, n_shards={self.n_shards}"
         return f"{type(self).__name__}(shape={self.shape}, {counts})"
+
+    @property
+    def mirrored(self) -> Pair | None:
+        return self._mirrored
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         if mode:
@@ -162,14 +174,14 @@ class ShardedTensor(Tensor):
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         return self._ask_counts(mode, factors, components, rows, False)[0]
 
-    def confusion(self, factors: Factors) -> Confusion:
+    def _confusion(self, factors: Factors) -> Confusion:
         known = getattr(self._last, "known", None)
         if known is not None and known[0].same_as(factors):
             return Confusion(*known[1])
         calls = [(own,) for own in self._split_factors(factors)]
         return _total(self._host.ask("confusion", calls))
 
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         places = self._split(ranks, self._ones_before)
         calls = [(ranks[at] - before,) for at, before in zip(places, self._ones_before, strict=False)]
         cells = np.empty((len(ranks), len(self.shape)), np.intp)
@@ -178,15 +190,11 @@ class ShardedTensor(Tensor):
             cells[at, 0] += self._edges[shard]
         return cells
 
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
-        ones, observed = self._read(indices)
-        return DenseTensor(np.ma.array(ones, mask=~observed))
-
-    def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
-        return self._read([np.arange(start, stop), *(every(size) for size in self.shape[1:])])
-
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {"fingerprint": self.fingerprint()}  # the cells stay where they are
+        return {"digest": np.frombuffer(bytes.fromhex(self.digest()), np.uint8)}  # the cells stay there
+
+    def digest_slices(self, unlisted: str) -> list[bytes]:
+        return [*chain.from_iterable(self._host.ask("digest", [(unlisted,)] * self.n_shards))]
 
     def check_mirrored(self, pair: tuple[int, int]) -> None:
         raise InputError("symmetric is given, but modes on a cluster cannot share a factor; leave it out.")

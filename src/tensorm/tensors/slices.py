@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.kernels.activities import Activities
+from tensorm.kernels.activities import Activities, RankedKernels
+from tensorm.kernels.slices import Kernels
 from tensorm.model import Confusion
 from tensorm.tensors import cached
 from tensorm.tensors.bits import Words, combine
@@ -33,7 +34,8 @@ class View(NamedTuple):
 class SlicedTensor(Tensor):
     """Verbs that need no more than a view of each mode's slices, which a subclass offers."""
 
-    _kernels: ClassVar[Any]  # the module that reads such a view
+    _kernels: ClassVar[Kernels]  # those that read such a view
+    _ranked_kernels: ClassVar[RankedKernels]  # those for components with strengths, if it has any
 
     if TYPE_CHECKING:
 
@@ -47,14 +49,13 @@ class SlicedTensor(Tensor):
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor = self._views[mode], factors[mode].copy()
-        given = view.source, _masks(view, factors), tuple(rule), tuple(stream)
+        given = _slices(view, factors), tuple(rule), tuple(stream)
         self._share(factors, rows, lambda _, some: self._kernels.update_rows(factor, some, *given))
         return factor
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        view, factor = self._views[pair[0]], factors[pair[0]].copy()
-        given = view.source, _masks(view, factors), self._tie(pair, factors), tuple(rule), tuple(stream)
-        self._kernels.update_tied(factor, rows, *given)
+        view, factor, tie = self._views[pair[0]], factors[pair[0]].copy(), self._tie(pair, factors)
+        self._kernels.update_tied(factor, rows, _slices(view, factors), tie, tuple(rule), tuple(stream))
         return factor
 
     def _tie(self, pair: Pair, factors: Factors) -> tuple[Any, ...]:
@@ -67,16 +68,16 @@ class SlicedTensor(Tensor):
 
     def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor = self._views[mode], factors[mode].copy()
-        given = view.source, _masks(view, factors), self._score(mode, rule), tuple(stream)
-        self._share(factors, rows, lambda _, some: self._kernels.update_ranked(factor, some, *given))
+        given = _slices(view, factors), self._score(mode, rule), tuple(stream)
+        self._share(factors, rows, lambda _, some: self._ranked_kernels.update_rows(factor, some, *given))
         return factor
 
     def update_ranked_tied(
         self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows
     ) -> Words:
         view, factor = self._views[pair[0]], factors[pair[0]].copy()
-        given = view.source, _masks(view, factors), self._tie(pair, factors), self._score(pair[0], rule)
-        self._kernels.update_ranked_tied(factor, rows, *given, tuple(stream))
+        given = _slices(view, factors), self._tie(pair, factors), self._score(pair[0], rule)
+        self._ranked_kernels.update_tied(factor, rows, *given, tuple(stream))
         return factor
 
     def _score(self, mode: int, rule: Rule) -> tuple[Any, ...]:
@@ -87,11 +88,11 @@ class SlicedTensor(Tensor):
 
     def count_decided(self, factors: Factors, probe: int) -> Counts:
         view, rows = self._views[0], every(self.shape[0])
-        given, groups = (view.source, _masks(view, factors), probe), factors.n_components + 1
+        given, groups = (_slices(view, factors), probe), factors.n_components + 1
 
         def count(_: slice, some: Rows) -> Counts:
             counts = np.zeros((2, 2, groups), np.int64)
-            self._kernels.count_decided(counts, factors[0], some, *given)
+            self._ranked_kernels.count_decided(counts, factors[0], some, *given)
             return counts
 
         counts = np.sum(self._share(factors, rows, count), axis=0)
@@ -106,38 +107,34 @@ class SlicedTensor(Tensor):
 
         def count(_: slice, some: Rows) -> tuple[Counts, Counts]:
             counts = given.scores.room()
-            self._kernels.draw_activities(counts, factors[mode], some, *ready, tuple(stream))
+            self._ranked_kernels.draw_activities(counts, factors[mode], some, *ready, tuple(stream))
             return counts
 
         ones, tot = zip(*self._share(factors, rows, count), strict=True)
         return sum(ones), sum(tot)
 
     def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
-        source, masks, ready = self._ready(pair[0], factors, given)
-        rest, tie = given.rest.copy(), self._tie(pair, factors)
-        ready = (*ready[:4], rest, *ready[5:])
-        rows = every(self.shape[pair[0]])
-        draw, counts = self._kernels.draw_tied_activities, given.scores.room()
-        draw(counts, factors[pair[0]], rows, source, masks, tie, ready, tuple(stream))
+        slices, ready = self._ready(pair[0], factors, given._replace(rest=given.rest.copy()))
+        counts, rows, tied = given.scores.room(), every(self.shape[pair[0]]), self._tie(pair, factors)
+        self._ranked_kernels.draw_tied(counts, factors[pair[0]], rows, (*slices, tied), ready, tuple(stream))
 
     def _ready(self, mode: int, factors: Factors, given: Activities) -> tuple[Any, ...]:
         """Return what kernels draw activities from."""
         view = self._views[mode]
         scores, base = given.scores.scores(mode, self.shape, view.rows, view.packed)
-        return view.source, _masks(view, factors), tuple(given._replace(scores=scores, base=base))
+        return _slices(view, factors), tuple(given._replace(scores=scores, base=base))
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         view, factor = self._views[mode], factors[mode]
         counts = np.empty((2, len(rows), len(components)), np.int64)
-        given = view.source, _masks(view, factors), components
-        count = self._kernels.count_entries
+        given, count = (_slices(view, factors), components), self._kernels.count_entries
         self._share(factors, rows, lambda at, some: count(tuple(counts[:, at]), factor, some, *given))
         return counts
 
-    def confusion(self, factors: Factors) -> Confusion:
+    def _confusion(self, factors: Factors) -> Confusion:
         return self._confuse(self._cover(factors, np.empty((2, self.shape[0]), np.int64)))
 
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         slices = np.searchsorted(self._ones_before, ranks, side="right") - 1
         cells = np.empty((len(ranks), len(self.shape)), np.intp)
         for n in np.unique(slices):
@@ -164,8 +161,8 @@ class SlicedTensor(Tensor):
     def _cover(self, factors: Factors, counts: Counts) -> list[tuple[int, int]]:
         """Count the ones and the observed cells that components cover, by slices of mode 0 and in shares."""
         view, rows = self._views[0], every(self.shape[0])
-        given, count = (view.source, _masks(view, factors)), self._kernels.count_covered
-        return self._share(factors, rows, lambda _, some: count(counts, factors[0], some, *given))
+        given, count = _slices(view, factors), self._kernels.count_covered
+        return self._share(factors, rows, lambda _, some: count(counts, factors[0], some, given))
 
     def _share(self, factors: Factors, rows: Rows, work: Callable[[slice, Rows], Any]) -> list[Any]:
         """Split the rows among threads; call ``work`` with the slice and the rows of each part."""
@@ -174,8 +171,8 @@ class SlicedTensor(Tensor):
         return share_rows(lambda i, j: work(slice(i, j), rows[i:j]), len(rows), n_threads)
 
 
-def _masks(view: View, factors: Factors) -> tuple[Any, ...]:
-    """Return the components of rows and columns, and the width of vectors (kernels/rows.py)."""
+def _slices(view: View, factors: Factors) -> tuple[Any, ...]:
+    """Return what a kernel reads, and the components of rows and columns (kernels/rows.py)."""
     row_masks = combine([factors[k] for k in view.rows], factors.n_components)
     column_masks = combine([factors[k] for k in view.packed], factors.n_components)
-    return row_masks, column_masks, factors.n_components, view.span
+    return view.source, (row_masks, column_masks, factors.n_components, view.span)

@@ -19,9 +19,20 @@ from tensorm.kernels.sparse import Listed
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.choosing import draw_share, draw_zeros, give_back_listed
-from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, HeldOut, Keys, Pair, Rows, Rule, Stream, Tensor, every
+from tensorm.tensors.memory import check_fits
+from tensorm.tensors.protocol import (
+    Counts,
+    HeldOut,
+    Keys,
+    Pair,
+    Rows,
+    Rule,
+    Stream,
+    digest_arrays,
+    every,
+)
 from tensorm.tensors.threads import share_rows
 
 T = TypeVar("T")
@@ -32,7 +43,7 @@ NO_WEIGHTS = np.zeros(0, np.int64)
 MOST_UNPACKED = 2**34  # cells of a tensor that are handed out one by one
 
 
-class SparseTensor(Tensor):
+class SparseTensor(ReadTensor):
     """Observations given by a list of cells; memory and time grow with the list and the modes' lengths alone.
 
     Parameters
@@ -67,7 +78,7 @@ class SparseTensor(Tensor):
     """
 
     ESSENTIAL = "one_cells"
-    storage = "sparse"
+    lists_cells = True
 
     def __init__(
         self,
@@ -109,6 +120,8 @@ class SparseTensor(Tensor):
         self.lists_observed = self.unlisted == "missing"
         ones = cells.ones  # beside them, only cells are listed that differ from those that are not
         others = cells.zeros if self.lists_observed else cells.missing
+        need = 16 * sum(shape) + 4 * len(shape) * (len(shape) - 1) * (len(ones) + len(others))
+        check_fits("The lists of cells take", need, "give smaller modes, or labels instead of indices")
         self._edges = np.concatenate([[0], np.cumsum(shape)])
         self._lists = [[self._arrange(keys, mode) for keys in (ones, others)] for mode in range(len(shape))]
         self.n_ones, self.n_observed = len(ones), math.prod(shape) - len(others)
@@ -148,18 +161,14 @@ class SparseTensor(Tensor):
         self._share(mode, rows, lambda some: kernel.count_entries(counts, factor, some, listing, components))
         return counts if rows is every(len(factor)) else counts[:, rows]
 
-    def confusion(self, factors: Factors) -> Confusion:
+    def _confusion(self, factors: Factors) -> Confusion:
         mode = int(np.argmin(self.shape))  # the others' index tuples are grouped, the more the better
         listing, factor = self._listing(mode, factors), factors[mode]
         rows = every(len(factor))
         return self._confuse(self._share(mode, rows, lambda some: kernel.count_rows(factor, some, listing)))
 
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
         return self._cells(self._lists[0][0], ranks)
-
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
-        ones, observed = self._read(indices)
-        return DenseTensor(np.ma.array(ones, mask=~observed))
 
     def listed_keys(self, unlisted: str = "missing") -> tuple[Keys, Keys]:
         if unlisted != self.unlisted:
@@ -167,6 +176,15 @@ class SparseTensor(Tensor):
         cells = (self._cells(listed, np.arange(len(listed.cells))) for listed in self._lists[0])
         ones, others = (key_of([*indices.T], self.shape) for indices in cells)
         return ones, others
+
+    def digest_slices(self, unlisted: str) -> list[bytes]:
+        if unlisted != self.unlisted:
+            return super().digest_slices(unlisted)
+        size = math.prod(self.shape[1:])
+        starts = size * np.arange(1, self.shape[0])
+        lists = (np.split(keys, np.searchsorted(keys, starts)) for keys in self.listed_keys(unlisted))
+        pairs = enumerate(zip(*lists, strict=True))
+        return [digest_arrays(ones - n * size, others - n * size) for n, (ones, others) in pairs]
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         ones, others = self.listed_keys(self.unlisted)
@@ -231,9 +249,6 @@ class SparseTensor(Tensor):
                 "take some of them by their indices, as hold_out does."
             )
         return super().blocks(max_cells)
-
-    def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
-        return self._read([np.arange(start, stop), *(every(size) for size in self.shape[1:])])
 
     def _read(self, indices: Sequence[Rows]) -> tuple[Bits, Bits]:
         """Return (ones, observed) of the cells with these indices along each mode."""

@@ -33,14 +33,16 @@ class Wrapped(Tensor):
     nbytes: int
 
     def __init__(self, tensor: Tensor) -> None:
-        self.tensor, self.nbytes, self.storage = tensor, tensor.nbytes, tensor.storage
+        self.tensor, self.nbytes, self.lists_cells = tensor, tensor.nbytes, tensor.lists_cells
         self.shape, self.modes, self.labels = tensor.shape, tensor.modes, tensor.labels
         self.n_observed, self.n_ones, self.comparisons = tensor.n_observed, tensor.n_ones, tensor.comparisons
+        self.takes_strengths = tensor.takes_strengths
 
     def around(self, tensor: Tensor) -> Self:
         """Return the same around another tensor with the same cells."""
         twin = copy.copy(self)
-        twin.tensor, twin.nbytes, twin.storage = tensor, tensor.nbytes, tensor.storage
+        twin.tensor, twin.nbytes, twin.lists_cells = tensor, tensor.nbytes, tensor.lists_cells
+        twin.takes_strengths = tensor.takes_strengths
         return twin
 
     def with_threads(self, n_threads: int) -> Self:
@@ -74,17 +76,27 @@ class Wrapped(Tensor):
     def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
         return self.tensor.sample_ones(rng, count)
 
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        return self.tensor.ones_at(ranks)
+    @property
+    def mirrored(self) -> Pair | None:
+        return self.pair or self.tensor.mirrored
 
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
-        return self.tensor.take(indices)
+    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        return self.tensor._ones_at(ranks)
+
+    def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
+        return self.tensor._take(indices)
 
     def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
         return self.tensor._read_slices(start, stop)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         return self.tensor.arrays()
+
+    def hide(self, mask: Bits) -> Tensor:
+        return self.tensor.hide(mask)
+
+    def digest(self) -> str:
+        return self.tensor.digest()
 
 
 class SymmetricTensor(Wrapped):
@@ -151,8 +163,8 @@ class SymmetricTensor(Wrapped):
     def times_counted(self, mode: int) -> int:
         return 2 if mode in self.pair else 1
 
-    def confusion(self, factors: Factors) -> Confusion:
-        return Confusion(*(n // 2 for n in self.tensor.confusion(self._tie(factors))))
+    def _confusion(self, factors: Factors) -> Confusion:
+        return Confusion(*(n // 2 for n in self.tensor._confusion(self._tie(factors))))
 
     def hide(self, mask: Bits) -> SymmetricTensor:
         return SymmetricTensor(self.tensor.hide(mask), self.pair)

@@ -18,12 +18,13 @@ import numpy as np
 from tensorm.data.checks import check_count
 
 T = TypeVar("T")
+MOST_JOBS = 4096
 
 
 def count_threads(n_jobs: Any) -> int:
     """Return a number of threads: the one given, or for None or -1 the processor cores that may be used."""
     if n_jobs is not None and not (np.isscalar(n_jobs) and n_jobs == -1):
-        return check_count("n_jobs", n_jobs, 1, ", or None for all cores")
+        return check_count("n_jobs", n_jobs, 1, ", or None for all cores", MOST_JOBS)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

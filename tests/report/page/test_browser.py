@@ -52,7 +52,7 @@ def reports(tmp_path_factory, ward_fit):
     model.report(folder / "ward.html", X, metadata={"person": X.role, "met": X.role})
     score = {"label": PEOPLE, "role": ROLES, "score": [50, -5, 40, 30, -10, 80, 70, 60]}
     write_report(ward_posterior(), folder / "small.html", metadata={"person": score})
-    hours = np.array([*HOSTILE, "a", "b"])
+    hours = np.array([*HOSTILE, "lone \udc80", "\x1b[31m\u202e$x^$"])
     hostile = make_posterior(
         [[[bits(6, range(6)), bits(8, [0, 1]), bits(8, [0])]] * 4],
         ("<i>hour</i>", *HOSTILE[:2]),

@@ -78,7 +78,7 @@ def test_the_page_says_everything_in_its_order(ward) -> None:
     text = Reader(page).text
     wanted = [
         "The ward",
-        model.diagnostics_.verdict,
+        model.diagnostics_.conclusion,
         "What was found",
         "person and met",
         "Who is in which component",

@@ -80,7 +80,7 @@ def test_a_matrix_needs_no_slice_and_many_modes_need_several() -> None:
     np.testing.assert_allclose(ax.get_images()[0].get_array(), four.predict_all()[:, 2, :, 0])
     with pytest.raises(InputError, match=r"at names 1 of the modes .* give an index for 2 of them"):
         plot_slice(four, {1: 2})
-    with pytest.raises(InputError, match="at is of type int; give a dict"):
+    with pytest.raises(InputError, match="at is 3; give an index for some modes"):
         plot_slice(four, 3)
     with pytest.raises(InputError, match="at names 0 of the modes"):
         plot_reconstruction(ward_posterior(), np.zeros((6, 8, 8)))

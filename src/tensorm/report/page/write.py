@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tensorm.errors import FileError
+from tensorm.data.checks import check_text, short
+from tensorm.errors import InputError
 from tensorm.posterior.diagnostics import diagnose
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, read_modes
@@ -24,10 +24,8 @@ from tensorm.report.describe import count_rest, describe_components, describe_no
 from tensorm.report.metadata import Column, Metadata, groups_of, read_metadata
 from tensorm.report.page.cells import component_cells, slice_cells
 from tensorm.report.page.charts import HEIGHT, WIDTH, chart_selection, chart_traces
-from tensorm.storage.files import quote, replace_file
-
-if TYPE_CHECKING:
-    from tensorm.report.selection import Selection
+from tensorm.report.selection import Selection
+from tensorm.storage.files import as_path, replace_file
 
 UNITS = 10_000  # of a probability in the data that the script reads
 NO_RECIPE = ("progress", "n_jobs")  # the draws do not depend on them
@@ -36,11 +34,8 @@ Settings = Mapping[str, Any]
 
 def write_report(posterior: Posterior, path: str | os.PathLike[str], **options: Any) -> None:
     """Write a fit as a single HTML page; for the options see ``render_report``."""
-    try:
-        place = Path(path)
-    except TypeError:
-        raise FileError(f"path is {quote(path)}; give the name of a file.") from None
-    replace_file(place, render_report(posterior, **options).encode())
+    place = as_path(path)
+    replace_file(place, render_report(posterior, **options).encode(errors="backslashreplace"))
 
 
 def render_report(
@@ -65,6 +60,10 @@ def render_report(
         The settings of the estimator and their defaults, for the section on how to repeat the fit.
     """
     template = _template()
+    for name, text in (("title", title), ("command", command)):
+        check_text(name, text)
+    if not isinstance(selection, Selection | None):
+        raise InputError(f"selection is {short(selection)}; give what select_components returned.")
     tensor = None if X is None else posterior.check_tensor(X)
     modes, columns = read_modes(posterior), read_metadata(posterior, metadata)
     components = describe_components(posterior, groups_of(posterior, metadata))
@@ -82,7 +81,7 @@ def render_report(
     texts = {name: _text(value) for name, value in (settings or {}).items()}
     return str(
         template.render(
-            title=" × ".join(posterior.modes) if title is None else str(title),
+            title=" × ".join(posterior.modes) if title is None else title,
             policy=_policy(css, script),
             css=css,
             script=script,

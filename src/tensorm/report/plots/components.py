@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tensorm.data.checks import check_mode, check_number
-from tensorm.errors import InputError
+from tensorm.errors import InputError, printable
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, find_component, read_modes
+from tensorm.posterior.modes import FittedMode, find_component, of_posterior
 from tensorm.report.associations import associate
 from tensorm.report.metadata import Metadata
-from tensorm.report.plots.style import COLOURS, LINE, POINTS, explain, name_axes, new_axes, pyplot, shade
+from tensorm.report.plots.style import (
+    COLOURS,
+    LINE,
+    POINTS,
+    drawn_modes,
+    explain,
+    name_axes,
+    new_axes,
+    plain,
+    pyplot,
+    shade,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +36,7 @@ MARKS = {0: "o", 1: "^", -1: "v"}  # by direction
 STRONGEST = 6.0  # -log10 q of the darkest shade
 
 
+@of_posterior
 def plot_members(
     posterior: Posterior,
     component: int,
@@ -52,7 +64,7 @@ def plot_members(
         A bar for each member, up to 40; the others are counted.
     """
     limit, l = check_number("threshold", threshold), find_component(posterior, component)
-    part = read_modes(posterior)[check_mode(mode, posterior.modes)]
+    part = drawn_modes(posterior)[check_mode(mode, posterior.modes)]
     shown, left_out = _members(part, l, limit)
     ax = new_axes(ax, (2.8, 0.6 + 0.17 * max(1, len(shown))))
     p = part.means[shown, l]
@@ -69,6 +81,7 @@ def plot_members(
     return ax
 
 
+@of_posterior
 def plot_component(posterior: Posterior, component: int, threshold: float = MEMBER) -> Figure:
     """Draw the members of a component, with a list for each mode.
 
@@ -82,7 +95,7 @@ def plot_component(posterior: Posterior, component: int, threshold: float = MEMB
     matplotlib Figure
     """
     limit, l = check_number("threshold", threshold), find_component(posterior, component)
-    modes = read_modes(posterior)
+    modes = drawn_modes(posterior)
     longest = max(len(_members(mode, l, limit)[0]) for mode in modes)
     height = 0.9 + 0.17 * max(1, longest + 1)
     figure = pyplot().figure(figsize=(2.4 * len(modes), height), layout="constrained")
@@ -95,6 +108,7 @@ def plot_component(posterior: Posterior, component: int, threshold: float = MEMB
     return figure
 
 
+@of_posterior
 def plot_contributions(posterior: Posterior, ax: Axes | None = None) -> Axes:
     """Draw what each component explains in the most probable draw.
 
@@ -130,6 +144,7 @@ def plot_contributions(posterior: Posterior, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@of_posterior
 def plot_associations(
     posterior: Posterior,
     metadata: Metadata,
@@ -171,7 +186,7 @@ def plot_associations(
             ax.plot(
                 *places, mark, color="white", markersize=4, markeredgecolor=COLOURS[-1], markeredgewidth=0.6
             )
-    ax.set_yticks(range(len(groups)), groups)
+    ax.set_yticks(range(len(groups)), [plain(printable(name)) for name in groups])
     ax.set_xticks(range(0, L, -(-L // 16)))
     name_axes(ax, "component", "")
     explain(image, ax, "-log10 q", shrink=1.0)

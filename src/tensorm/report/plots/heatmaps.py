@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_index, check_mode
+from tensorm.data.checks import as_array, check_flag, check_index, check_mapping, check_mode
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, Groups, read_modes
-from tensorm.report.plots.style import LINE, POINTS, SMALLEST, explain, new_axes, pyplot, shade
+from tensorm.posterior.modes import FittedMode, Groups, of_posterior
+from tensorm.report.plots.style import (
+    LINE,
+    POINTS,
+    SMALLEST,
+    drawn_modes,
+    explain,
+    new_axes,
+    pyplot,
+    shade,
+)
 from tensorm.tensors.protocol import MISSING
 
 if TYPE_CHECKING:
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
 COMPONENT = "component"
 
 
+@of_posterior
 def plot_factor(
     posterior: Posterior,
     mode: str | int,
@@ -55,16 +65,17 @@ def plot_factor(
     matplotlib Axes
     """
     k = check_mode(mode, posterior.modes)
-    part = read_modes(posterior, None if groups is None else {k: groups})[k]
+    part = drawn_modes(posterior, None if groups is None else {k: groups})[k]
     rows = _arrange(part, order)
     ax = new_axes(ax)
     image = _draw(ax, part, rows)
     ax.set_xlabel("component", fontsize=POINTS)
-    if colorbar:
+    if check_flag("colorbar", colorbar):
         explain(image, ax)
     return ax
 
 
+@of_posterior
 def plot_factors(
     posterior: Posterior,
     groups: Groups | None = None,
@@ -85,7 +96,7 @@ def plot_factors(
     -------
     matplotlib Figure
     """
-    modes = read_modes(posterior, groups)
+    modes = drawn_modes(posterior, groups)
     wanted = order if isinstance(order, Mapping) else dict.fromkeys(range(len(modes)), order)
     orders = {check_mode(mode, posterior.modes): values for mode, values in wanted.items()}
     rows = [_arrange(mode, orders.get(k)) for k, mode in enumerate(modes)]
@@ -130,15 +141,18 @@ def _draw(ax: Axes, mode: FittedMode, order: npt.NDArray[np.intp]) -> Any:
 def _arrange(mode: FittedMode, order: npt.ArrayLike | None) -> npt.NDArray[np.intp]:
     """Return the indices group by group, groups in the order of their first index, ordered within groups."""
     N = len(mode.means)
-    values = np.arange(N) if order is None else np.asarray(order)
-    if values.ndim == 0 and values == COMPONENT:
+    values = np.arange(N) if order is None else as_array(f"order for {mode.name!r}", order)
+    if isinstance(order, str) and order == COMPONENT:
         values = mode.strongest()
     if values.shape != (N,):
         raise InputError(
             f"order for {mode.name!r} has shape {values.shape}; give ({N},), a value for each index, "
             f"or {COMPONENT!r}."
         )
-    rows = np.argsort(values, kind="stable")
+    try:
+        rows = np.argsort(values, kind="stable")
+    except TypeError:
+        raise InputError(f"order for {mode.name!r} mixes texts and numbers; give one kind.") from None
     if mode.groups is None:
         return rows
     _, first, number = np.unique(mode.groups, return_index=True, return_inverse=True)
@@ -164,6 +178,7 @@ def _name_groups(ax: Axes, groups: npt.NDArray[np.str_], room: float) -> None:
         )
 
 
+@of_posterior
 def plot_slice(
     posterior: Posterior,
     at: Mapping[Any, Any] | None = None,
@@ -190,7 +205,7 @@ def plot_slice(
     -------
     matplotlib Axes
     """
-    modes, fixed = read_modes(posterior), _find(posterior, at)
+    modes, fixed = drawn_modes(posterior), _find(posterior, at)
     rows, columns = (k for k in range(len(modes)) if k not in fixed)
     indices = [
         np.arange(N) if k not in fixed else np.array([fixed[k]]) for k, N in enumerate(posterior.shape)
@@ -207,11 +222,12 @@ def plot_slice(
     ax.set_title(
         ", ".join(f"{modes[k].name} {modes[k].label(n)}" for k, n in fixed.items()), fontsize=POINTS + 1
     )
-    if colorbar:
+    if check_flag("colorbar", colorbar):
         explain(image, ax, "probability" if X is None else "cell")
     return ax
 
 
+@of_posterior
 def plot_reconstruction(posterior: Posterior, X: Any, at: Mapping[Any, Any] | None = None) -> Figure:
     """Draw a slice of the data next to the probability that each of its cells is 1.
 
@@ -245,11 +261,9 @@ def plot_reconstruction(posterior: Posterior, X: Any, at: Mapping[Any, Any] | No
 def _find(posterior: Posterior, at: Mapping[Any, Any] | None) -> dict[int, int]:
     """Return the fixed index of each mode in ``at``, or raise unless two modes remain."""
     fixed = {}
-    if at is not None and not isinstance(at, Mapping):
-        raise InputError(
-            f"at is of type {type(at).__name__}; give a dict of mode and index, such as {{0: 3}}."
-        )
-    for mode, index in (at or {}).items():
+    for mode, index in check_mapping(
+        "at", at, "an index for some modes, such as {0: 3} for index 3 of mode 0"
+    ).items():
         k = check_mode(mode, posterior.modes)
         fixed[k] = check_index(index, posterior.modes[k], posterior.shape[k], posterior.labels[k])
     left = len(posterior.shape) - len(fixed)

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from tensorm.data.checks import short
+from tensorm.errors import InputError
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import FittedMode, Groups, read_modes
+
 COLOURS = ("#ffffff", "#88a4cf", "#1d4f91")  # equal steps in lightness, so readable in greyscale
 LINE = "0.75"
 MISSING = "0.85"
@@ -22,7 +29,30 @@ def pyplot() -> Any:
 
 def new_axes(ax: Any, size: tuple[float, float] | None = None) -> Any:
     """Return the given Axes, or those of a new figure."""
-    return pyplot().subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+    if ax is None:
+        return pyplot().subplots(figsize=size, layout="constrained")[1]
+    if not isinstance(ax, pyplot().Axes):
+        raise InputError(f"ax is {short(ax)}; give matplotlib Axes, or leave it out.")
+    return ax
+
+
+def drawn_modes(posterior: Posterior, groups: Groups | None = None) -> list[FittedMode]:
+    """Return every mode of a fit with names that matplotlib does not take for formulas."""
+    return [
+        mode._replace(
+            name=plain(mode.name),
+            labels=None
+            if mode.labels is None
+            else np.array([plain(mode.label(n)) for n in range(len(mode.means))]),
+            groups=None if mode.groups is None else np.array([plain(group) for group in mode.groups]),
+        )
+        for mode in read_modes(posterior, groups)
+    ]
+
+
+def plain(text: str) -> str:
+    """Return a text that matplotlib draws as it is, dollar signs too."""
+    return text.replace("$", r"\$")
 
 
 def shades() -> Any:

@@ -1,0 +1,35 @@
+"""How much memory there is, to refuse what cannot fit before anything is allocated."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from tensorm.errors import FileError
+
+
+def available_memory() -> int:
+    """Return the memory in bytes of the machine, or what the process may still ask for if that is less."""
+    try:
+        room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        room = sys.maxsize
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            room = max(0, min(room, limit - used))
+    except (ImportError, OSError, ValueError):  # not on every system
+        pass
+    return room
+
+
+def check_room(file: Any, need: int) -> None:
+    """Raise if what a file holds takes more bytes than there are."""
+    if need > (room := available_memory()):
+        problem = f"it takes {need / 2**30:,.1f} GB of memory and there are {room / 2**30:,.1f}"
+        raise FileError(f"{file} cannot be read: {problem}; give a smaller file.")

@@ -1,0 +1,69 @@
+"""What every reader of files needs: is it a file, is its library there, one sentence if it is damaged."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tensorm.errors import FileError, InputError
+
+
+def check_exists(file: Path, folder: bool = False) -> None:
+    """Raise unless there is a plain file, or a folder: no pipe or device, which might never end."""
+    try:
+        exists, found = file.exists(), file.is_dir() if folder else file.is_file()
+    except (OSError, ValueError) as error:  # a name that is too long, or no name at all
+        raise FileError(f"No such file: {str(file)[:100]!r}.") from error
+    if not exists:
+        raise FileError(f"No such file: {file}.")
+    if not found:
+        raise FileError(f"{file} is not a {'folder' if folder else 'plain file'}; give another path.")
+
+
+def need(name: str, what: str, install: str) -> Any:
+    """Import a package that reads a kind of file, or say how to install it."""
+    try:
+        return __import__(name)
+    except ImportError as error:
+        raise FileError(f"{what} need {name}; install it with: pip install {install}.") from error
+
+
+@contextmanager
+def reading(file: Any, what: str, writer: str) -> Iterator[None]:
+    """Turn whatever a library says when it reads a damaged file into one sentence."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    except InputError:
+        raise
+    except MemoryError as error:
+        raise FileError(f"{file} takes more memory than there is; give a smaller file.") from error
+    except Exception as error:
+        raise FileError(f"{file} cannot be read as {what}; write it with {writer}.") from error
+
+
+def load_variable(file: Any, value: str | None, **how: Any) -> Any:
+    """Return the variable of a file that xarray opens which has the cells."""
+    import xarray
+
+    with xarray.open_dataset(file, **how) as dataset:
+        return pick_variable(file, dataset, value).load()
+
+
+def pick_variable(title: Any, dataset: Any, value: str | None) -> Any:
+    """Return the only variable of an ``xarray.Dataset``, or the one that is named."""
+    names = [str(name) for name in dataset.data_vars]
+    if value is None and len(names) == 1:
+        value = names[0]
+    if value not in names:
+        raise FileError(f"{title} holds {list_names(names, 'variables')}; name one with value.")
+    return dataset[value]
+
+
+def list_names(names: list[str], what: str) -> str:
+    """Return how many things there are, and the names of the first."""
+    shown = ", ".join(repr(name[:40]) for name in names[:6]) + ", ..." * (len(names) > 6)
+    return f"{len(names)} {what} ({shown})" if names else f"no {what}"

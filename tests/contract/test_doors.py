@@ -1,0 +1,81 @@
+"""Kernels check nothing: what does not fit ends in one sentence before any of them sees it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from makers import Kind
+from problems import make_problem
+from tensorm.errors import InputError
+from tensorm.tensors import GIBBS, Rule, Stream, Tensor
+from tensorm.tensors.factors import Factors
+
+STREAM = Stream(np.uint64(0), 0, 0, 0)
+RULE = Rule(np.arange(2), GIBBS, 1.0, 1.0, np.zeros((1, 1)))
+
+
+def whole(tensor: Tensor, **changes: np.ndarray) -> list[np.ndarray]:
+    """All indices, but for those of some modes."""
+    return [changes.get(f"mode{k}", np.arange(size)) for k, size in enumerate(tensor.shape)]
+
+
+BAD: dict[str, tuple[Callable[[Tensor, Factors], object], str]] = {
+    "index too large": (lambda t, f: t.take(whole(t, mode1=np.array([0, 99]))), "indices holds 99; give"),
+    "index below 0": (lambda t, f: t.take(whole(t, mode2=np.array([-1]))), "indices holds -1; give"),
+    "index of cells": (lambda t, f: t.read_cells(whole(t, mode0=np.array([-5]))), "indices holds -5; give"),
+    "index not whole": (lambda t, f: t.take(whole(t, mode0=np.array([0.5]))), "indices has .* dtype float64"),
+    "table of indices": (lambda t, f: t.take(whole(t, mode0=np.zeros((2, 2), int))), "indices has shape"),
+    "too few modes": (lambda t, f: t.take([np.array([0])]), "indices has length 1; give 3 arrays"),
+    "rank too large": (lambda t, f: t.ones_at(np.array([10**6])), "ranks holds 1000000; give"),
+    "rank below 0": (lambda t, f: t.ones_at(np.array([-1])), "ranks holds -1; give"),
+    "mode": (lambda t, f: t.counts(3, f), "mode is 3; give a number from 0 to 2"),
+    "mode below 0": (lambda t, f: t.update_factor(-1, f, RULE, STREAM), "mode is -1; give"),
+    "component": (lambda t, f: t.counts(0, f, [0, 2]), "components holds 2; give integers from 0 to 1"),
+    "component below 0": (lambda t, f: t.counts(0, f, [-1]), "components holds -1; give"),
+    "row": (lambda t, f: t.counts(0, f, None, np.array([99])), "rows holds 99; give"),
+    "row of update": (lambda t, f: t.update_factor(0, f, RULE, STREAM, np.array([-1])), "rows holds -1"),
+    "size of a factor": (lambda t, f: t.confusion(f.replace(1, f[1][:-1].copy())), "factors has sizes"),
+    "sizes in counts": (lambda t, f: t.counts(0, f.replace(2, f[2][:1].copy())), "factors has sizes"),
+    "sizes in an update": (
+        lambda t, f: t.update_factor(0, f.replace(0, f[0][:1].copy()), RULE, STREAM),
+        "factors has sizes",
+    ),
+    "number of factors": (lambda t, f: t.confusion(Factors(f.masks[:2], 2)), "factors has sizes"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_does_not_fit(kind: Kind, name: str) -> None:
+    tensor, problem = kind.store(make_problem((4, 5, 6), 2, 0, 0.2, 0.5))
+    call, sentence = BAD[name]
+    with pytest.raises(InputError, match=sentence):
+        call(tensor, problem.masks)
+
+
+@pytest.mark.parametrize(
+    ("masks", "sentence"),
+    [
+        (np.full((4, 1), 4, np.uint64), "members of components beyond the last, number 1"),
+        (np.full((4, 1), 2**63, np.uint64), "members of components beyond the last, number 1"),
+        (np.zeros((4, 2), np.uint64), "shape (4, 2) and dtype uint64; give uint64 words (N, 1)"),
+        (np.zeros((4, 1)), "shape (4, 1) and dtype float64; give uint64 words (N, 1)"),
+        (np.zeros(4, np.uint64), "shape (4,) and dtype uint64; give uint64 words (N, 1)"),
+    ],
+)
+def test_masks_have_no_other_components(masks: np.ndarray, sentence: str) -> None:
+    frozen = masks.copy()
+    frozen.flags.writeable = False
+    for given in (masks, frozen):
+        with pytest.raises(InputError, match=re.escape(sentence)):
+            Factors((given,), 2)
+        with pytest.raises(InputError, match=re.escape(sentence)):
+            Factors.empty((3, 4), 2).replace(1, given)
+
+
+def test_factors_of_different_widths() -> None:
+    with pytest.raises(InputError, match="A factor has"):
+        Factors.from_bits([np.ones((2, 2), bool), np.ones((3, 3), bool)])

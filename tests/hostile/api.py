@@ -1,0 +1,359 @@
+"""Bad values for every parameter of every public name: each call must end in a result or in one sentence.
+
+``list_cases()`` finds the public names by itself: whatever ``tensorm.__all__`` and the reference pages name,
+their public methods, and every option of every command. A required parameter gets a good value by its name,
+so a new one fails here until GOOD knows it.
+
+    PYTHONPATH=src:tests python -m hostile.api            # all calls, some minutes
+    PYTHONPATH=src:tests python -m hostile.api plot       # those whose text matches
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import inspect
+import io
+import itertools
+import os
+import random
+import re
+import shutil
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import matplotlib.pyplot
+import numpy as np
+from click.testing import CliRunner
+
+import tensorm
+from hostile import child
+from tensorm import baselines, datasets
+from tensorm.cli import main
+from tensorm.report import associations, describe, metadata, plots, selection
+
+matplotlib.pyplot.switch_backend("Agg")  # its first import looks for fonts, with another program
+os.environ["TENSORM_DATA"] = "/no/such/folder"  # nothing is downloaded
+QUICK: dict[str, Any] = {"n_components": 2, "n_chains": 1, "n_draws": 4, "burn_in": 2, "random_state": 0}
+BAD: dict[str, Callable[[], Any]] = {
+    "None": lambda: None,
+    "nan": lambda: float("nan"),
+    "inf": lambda: float("inf"),
+    "-1": lambda: -1,
+    "0": lambda: 0,
+    "10**9": lambda: 10**9,
+    "10**30": lambda: 10**30,
+    "1e308": lambda: 1e308,
+    "2.5": lambda: 2.5,
+    "''": lambda: "",
+    "'nix'": lambda: "nix",
+    "lone surrogate": lambda: "\udc80",
+    "escape": lambda: "\x1b[31mred\n",
+    "zero byte": lambda: "a\0b",
+    "b'x'": lambda: b"x",
+    "[]": lambda: [],
+    "{}": lambda: {},
+    "[None]": lambda: [None],
+    "{0: 5}": lambda: {0: 5},
+    "{'nix': []}": lambda: {"nix": []},
+    "(1e308, 1e308)": lambda: (1e308, 1e308),
+    "object": object,
+    "function": lambda: len,
+    "folder": lambda: Path(tempfile.mkdtemp(dir=folder())),
+    "small array": lambda: np.zeros((3, 1, 2)),
+    "array of objects": lambda: np.array([None, "a", object()], object),
+    "huge array": lambda: np.broadcast_to(np.int8(0), (10**6,) * 3),
+}
+TEXTS = {
+    **{
+        name: name
+        for name in ("nan", "inf", "-1", "0", "1000000000", "1" + "0" * 30, "1e308", "nix", "1,2", "=x")
+    },
+    "empty": "",
+    "lone surrogate": "\udc80",
+    "escape": "\x1b[31mred",
+    "folder": tempfile.gettempdir(),
+    "long": "x" * 300,
+    "mode=nix": "i=nix.csv",
+}
+SENSELESS = {"self", "y", "client", "progress"}  # of no consequence, or a cluster's
+INSIDE = {  # the sampler's side of the protocol, and constructors of results: not called by users
+    *("update_factor", "update_tied", "counts", "confusion", "times_counted", "cached", "compact", "arrays"),
+    *("from_arrays", "from_cells", "from_listing", "from_traces", "of_layout", "miniature", "fingerprint"),
+    *("choose_mask", "split", "split_listed", "sample_ones", "sample_slices", "ones_at", "known_keys"),
+    *(
+        "listed_keys",
+        "check_mirrored",
+        "with_threads",
+        "tied",
+        "digest",
+        "get_metadata_routing",
+        "check_tensor",
+    ),
+    *("set_output", "set_fit_request", "set_predict_request", "set_predict_proba_request"),
+    *("set_transform_request", "set_score_request", "get_params", "set_params"),  # scikit-learn's own
+    *("count", "index"),  # of tuples
+}
+
+
+class Case(NamedTuple):
+    """One call: a function with good arguments, and one bad value among them."""
+
+    door: str
+    parameter: str
+    bad: str
+    call: Callable[[], Any]
+
+    def __str__(self) -> str:
+        return f"{self.door}({self.parameter}={self.bad})"
+
+
+@cache
+def cells() -> Any:
+    return datasets.simulate((5, 4, 4), rank=2, noise=0.05, random_state=0).observed
+
+
+@cache
+def model() -> tensorm.TensOrMachine:
+    return tensorm.TensOrMachine(**QUICK, progress=False).fit(cells())
+
+
+@cache
+def chosen() -> Any:
+    return tensorm.select_components(cells(), candidates=[1, 2], n_repeats=1, progress=False)
+
+
+@cache
+def folder() -> Path:
+    """A folder for whatever is written; it is removed in the end."""
+    made = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+@cache
+def run_folder() -> Path:
+    """The folder of a finished fit by the command line."""
+    table = folder() / "cells.csv"
+    rows = "\n".join(",".join(map(str, cell)) for cell in np.argwhere(cells()))
+    table.write_text(f"i,j,k\n{rows}\n")
+    words = "--components 2 --chains 1 --draws 4 --burn-in 2 --quiet"
+    CliRunner().invoke(main, ["fit", str(table), "--out", str(folder() / "run"), *words.split()])
+    return folder() / "run"
+
+
+GOOD: dict[str, Callable[[], Any]] = {  # of required parameters
+    "X": cells,
+    "array": cells,
+    "self": model,
+    "source": cells,
+    "posterior": lambda: model().posterior_,
+    "mode": lambda: 1,
+    "index": lambda: 0,
+    "component": lambda: 0,
+    "indices": lambda: [[0, 0, 0]],
+    "mask": lambda: np.zeros(cells().shape, bool),
+    "metadata": lambda: {0: list("aabbc")},
+    "path": lambda: folder() / "new.out",
+    "run_dir": run_folder,
+    "folder": run_folder,
+    "text": lambda: chosen().to_json(),
+    "y_true": lambda: [0, 1],
+    "p": lambda: [0.2, 0.6],
+    "coords": lambda: [[0, 0], [1, 1]],
+    "shape": lambda: (3, 3),
+    "matrix": lambda: np.arange(12.0).reshape(4, 3),
+    "first": lambda: 0,
+    "stop": lambda: 1,
+    "q": lambda: 0.05,
+}
+
+
+def list_cases() -> list[Case]:
+    """Return every case, always in the same order."""
+    return [case for door, call, wrong in _doors() for case in _cases(door, call, wrong)] + list(_commands())
+
+
+def _cases(door: str, call: Callable[..., Any], wrong: dict[str, Callable[[], Any]]) -> Iterator[Case]:
+    parameters = inspect.signature(call).parameters.values()
+    named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    needed = {p.name for p in named if p.default is p.empty}
+    for parameter in named:
+        for bad in wrong if parameter.name not in SENSELESS else ():
+            yield Case(door, parameter.name, bad, partial(_call, call, needed, {parameter.name: wrong[bad]}))
+
+
+def _call(call: Callable[..., Any], needed: set[str], bad: dict[str, Callable[[], Any]]) -> Any:
+    return call(**{name: GOOD[name]() for name in needed} | {name: make() for name, make in bad.items()})
+
+
+def _doors() -> Iterator[tuple[str, Callable[..., Any], dict[str, Callable[[], Any]]]]:
+    """Yield the name of each door, the function, and the bad values."""
+    for name, thing in _public():
+        if inspect.isclass(thing):
+            yield from ((f"{name}.{verb}", call, BAD) for verb, call in _verbs(thing))
+        else:
+            yield name, thing, BAD
+    for kind, settings in (
+        (tensorm.TensOrMachine, QUICK),
+        (baselines.BooleanALS, {"n_components": 2, "n_init": 1, "random_state": 0}),
+        (baselines.WalkNMerge, {"random_state": 0}),
+    ):
+        yield kind.__name__, _with_signature(kind, partial(_fit, kind, settings)), BAD
+
+
+def _public() -> Iterator[tuple[str, Any]]:
+    for name in tensorm.__all__:
+        thing = getattr(tensorm, name)
+        if callable(thing) and not (
+            inspect.isclass(thing) and issubclass(thing, (Exception, tensorm.DaskTensor))
+        ):
+            yield name, thing
+    for module in (baselines, datasets, plots):
+        yield from ((f"{module.__name__}.{name}", getattr(module, name)) for name in module.__all__)
+    yield "Selection", selection.Selection
+    yield "associate", associations.associate
+    yield "Associations", associations.Associations
+    yield "describe_components", describe.describe_components
+    yield "read_metadata", metadata.read_metadata
+    yield "groups_of", metadata.groups_of
+
+
+def _verbs(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield the constructor of a tensor, and the public methods of an object of a class."""
+    if issubclass(kind, tensorm.tensors.Tensor):
+        yield "__init__", kind
+    for verb, function in inspect.getmembers(kind, callable):
+        if not verb.startswith("_") and verb not in INSIDE:
+            yield verb, _with_signature(function, partial(_bound, kind, verb))
+
+
+def _bound(kind: type, verb: str, /, **arguments: Any) -> Any:
+    arguments.pop("self", None)
+    return getattr(MADE[kind.__name__](), verb)(**arguments)
+
+
+MADE: dict[str, Callable[[], Any]] = {
+    "TensOrMachine": model,
+    "Posterior": lambda: model().posterior_,
+    "DenseTensor": lambda: tensorm.DenseTensor(cells()),
+    "SparseTensor": lambda: tensorm.SparseTensor(np.nonzero(cells()), cells().shape),
+    "RelationalTensor": lambda: tensorm.RelationalTensor(np.arange(12.0).reshape(4, 3)),
+    "Selection": chosen,
+    "Associations": lambda: associations.associate(model().posterior_, {0: list("aabbc")}),
+    "BooleanALS": lambda: baselines.BooleanALS(2, n_init=1, random_state=0, progress=False).fit(cells()),
+    "WalkNMerge": lambda: baselines.WalkNMerge(random_state=0).fit(cells()),
+    "Simulation": lambda: datasets.simulate(random_state=0),
+    "WardTruth": datasets.ward_truth,
+}
+
+
+def _fit(kind: type, settings: dict[str, Any], /, **given: Any) -> Any:
+    return kind(**settings | given).fit(cells())
+
+
+def _with_signature(like: Callable[..., Any], call: partial[Any]) -> Callable[..., Any]:
+    call.__signature__ = inspect.signature(like)  # type: ignore[attr-defined]
+    return call
+
+
+def _commands() -> Iterator[Case]:
+    """Yield a bad text for every option and argument of every command."""
+    for words, command in _walk((), main):
+        for part in command.params:
+            for bad, text in TEXTS.items() if not getattr(part, "is_flag", False) else ():
+                name = f"tensorm {' '.join(words)}"
+                yield Case(name, part.opts[0], bad, partial(_invoke, words, command, part, text))
+
+
+def _walk(words: tuple[str, ...], command: click.Command) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from _walk((*words, name), inner)
+    elif words != ("demo",):  # it draws and writes a report, with no argument of interest
+        yield words, command
+
+
+def _good_word(name: str | None) -> Any:
+    if name == "file":
+        return run_folder().parent / "cells.csv"
+    if name == "name":
+        return "ward"
+    return run_folder() if name == "folder" else "out.npz"
+
+
+def _invoke(words: Sequence[str], command: click.Command, bad: click.Parameter, text: str) -> None:
+    """Run a command with one bad word; its arguments come first, then its options."""
+    line = list(words)
+    for part in sorted(command.params, key=lambda part: isinstance(part, click.Option)):
+        if part is bad or part.required:
+            line += [part.opts[0]] * isinstance(part, click.Option)
+            line += [text] * part.nargs if part is bad else [str(_good_word(part.name))]
+    if words == ("predict",) and bad.name not in ("of", "cells"):  # one of them is required
+        line += ["--of", "i", "0"]
+    found = CliRunner().invoke(main, line)
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    if found.exit_code == 2 and "Error: " in found.output:
+        told = found.output.partition("Error: ")[2].strip().rstrip(".")
+        raise tensorm.InputError(f"{told.lower()}.")  # sentences may end in a placeholder, such as FILE
+    if found.exit_code:
+        raise AssertionError(f"exit code {found.exit_code}: {found.output[-300:]}")
+
+
+@cache
+def _numbered() -> list[Case]:
+    return list_cases()
+
+
+def call(argument: str) -> None:
+    """Make the call of a case, given as "case/number", and read what it returns."""
+    case = _numbered()[int(argument.rpartition("/")[2])]
+    place = tempfile.mkdtemp(dir=folder())
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.chdir(place):
+        warnings.simplefilter("ignore")
+        result = case.call()
+        for part in itertools.islice(result, 3) if inspect.isgenerator(result) else [result]:
+            repr(part)
+            str(part)
+
+
+def pick(n: int, seed: int = 0) -> list[int]:
+    """Return the numbers of some cases: at least one for every parameter, if there are as many."""
+    cases = _numbered()
+    order = random.Random(seed).sample(range(len(cases)), len(cases))
+    first: dict[tuple[str, str], int] = {}
+    for number in order:
+        first.setdefault((cases[number].door, cases[number].parameter), number)
+    rest = [number for number in order if number not in set(first.values())]
+    return [*first.values(), *rest][:n]
+
+
+def try_cases(numbers: list[int], outside: Path) -> Iterator[tuple[Case, child.Outcome]]:
+    """Make calls in a child process, and yield how each ended."""
+    outcomes = child.run("hostile.api:call", [f"case/{number}" for number in numbers], outside)
+    yield from zip((_numbered()[number] for number in numbers), outcomes, strict=True)
+
+
+def report(wanted: str = "") -> int:
+    """Make all calls whose text matches a pattern, print those that end badly, and count them."""
+    numbers = [number for number, case in enumerate(_numbered()) if re.search(wanted, str(case))]
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as outside:
+        for case, outcome in try_cases(numbers, Path(outside)):
+            counts[outcome.kind] += 1
+            if not outcome.accepted:
+                print(f"{outcome.kind:9}  {case}\n           {outcome.message}", flush=True)
+    print(f"{len(numbers):,} calls:", ", ".join(f"{n:,} {kind}" for kind, n in counts.most_common()))
+    return sum(n for kind, n in counts.items() if kind not in ("result", "error"))
+
+
+if __name__ == "__main__":
+    sys.exit(bool(report(*sys.argv[1:])))

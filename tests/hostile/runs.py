@@ -1,0 +1,270 @@
+"""Folders of runs, and what may happen to their files between a stop and the next start.
+
+``make_samples`` writes one folder for each kind of run; ``mutate`` damages or forges one file of a copy, by a
+seed; ``use`` then does with the folder what a user would do. To try many:
+``python -m hostile runs 5000 0`` in tests/, with the number of cases and the first seed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import forge
+import tensorm
+from hostile import child
+from tensorm import RelationalTensor, SparseTensor, TensOrMachine, datasets
+
+X = datasets.simulate((7, 6, 5), rank=2, density=0.4, noise=0.1, random_state=0).observed
+SETTINGS = {"n_chains": 2, "n_draws": 6, "burn_in": 6, "random_state": 3, "n_jobs": 1, "progress": False}
+METADATA = {"mode 1": {"mode 1": [0, 1, 2, 3, 4, 5], "age": [1, 2, None, 4, 5, 6]}}
+PATIENCE = 4.0  # seconds after which the user of a run that goes on and on presses Ctrl-C
+ODD = [None, True, 0, 1, -1, 0.5, float("nan"), 2**31, 2**63, 10**400, "", "x", "<f8", [], [1, 2], {}, [[]]]
+
+
+def make_samples(folder: Path) -> list[Path]:
+    """Write a run of each kind: stopped ones, with and without a choice, and finished ones."""
+    rng = np.random.default_rng(0)
+    init = [rng.random((size, 3)) < 0.5 for size in X.shape]
+    kinds: dict[str, Callable[[Path], Any]] = {
+        "dense": lambda path: TensOrMachine(3, **SETTINGS).fit(X, run_dir=path),
+        "given": lambda path: TensOrMachine(3, init=init, factor_prior=0.3, **SETTINGS).fit(X, run_dir=path),
+        "sparse": lambda path: TensOrMachine(2, noise="symmetric", **SETTINGS).fit(
+            SparseTensor(np.argwhere(X == 1), X.shape), run_dir=path
+        ),
+        "relational": lambda path: TensOrMachine(2, **SETTINGS).fit(
+            RelationalTensor(rng.integers(4, size=(6, 5)).astype(float)), run_dir=path
+        ),
+        "auto": lambda path: TensOrMachine("auto", **SETTINGS).fit(X, run_dir=path),
+    }
+    made = []
+    for name, make in kinds.items():
+        make(folder / name)
+        made.append(folder / name)
+        if name != "auto":
+            (folder / name / "fit.tensorm").unlink()
+    for name in ("choosing", "done"):
+        shutil.copytree(folder / "auto", folder / name)
+        made.append(folder / name)
+    for path in (folder / "choosing").glob("*"):
+        if path.name not in ("run.tensorm", "choice"):
+            path.unlink()
+    next((folder / "choosing" / "choice").glob("counts-*")).unlink()
+    (folder / "auto" / "fit.tensorm").unlink()
+    (folder / "done" / "metadata.json").write_text(json.dumps(METADATA))
+    command = {"command": ["tensorm", "fit", "x.csv"], "symmetric": None}
+    (folder / "done" / "command.json").write_text(json.dumps(command))
+    return made
+
+
+def use(argument: str) -> None:
+    """Resume the run in a folder, load it and report it; a user with little patience presses Ctrl-C."""
+    from tensorm.cli import folders
+    from tensorm.report.selection import Selection
+
+    folder = Path(argument)
+
+    def lose_patience(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, lose_patience)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    try:
+        with suppress(KeyboardInterrupt), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Stopped by Ctrl-C")
+            tensorm.resume(folder, progress=False)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if folder.name.startswith("done"):
+            model, cells = folders.load_finished(folder), folders.read_cells(folder)
+            model.report(
+                folder / "report.html",
+                cells,
+                metadata=folders.read_tables(folder),
+                selection=Selection.read(folder),
+                command=folders.read_command(folder),
+            )
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def mutate(folder: Path, samples: list[Path], rng: random.Random) -> str:
+    """Damage or forge one file of a folder, and say what was done."""
+    path = rng.choice(sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"))
+    ways = [_flip, _cut, _splice, _other, _strange] + [_forge] * 5
+    way = rng.choice(ways)
+    what = way(path, samples, rng)
+    return f"{way.__name__} {path.relative_to(folder)} {what}"
+
+
+def _flip(path: Path, _: Any, rng: random.Random) -> str:
+    content = bytearray(path.read_bytes())
+    for _ in range(rng.choice([1, 1, 3, 30])):
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    sealed = path.suffix == ".tensorm" and rng.random() < 0.6
+    path.write_bytes(forge.seal(bytes(content)) if sealed else bytes(content))
+    return "sealed" * sealed
+
+
+def _cut(path: Path, _: Any, rng: random.Random) -> str:
+    content = path.read_bytes()
+    start = rng.randrange(len(content))
+    path.write_bytes(content[start:] if rng.random() < 0.3 else content[:start])
+    return str(start)
+
+
+def _splice(path: Path, samples: list[Path], rng: random.Random) -> str:
+    ours, theirs = path.read_bytes(), rng.choice(_alike(path, samples)).read_bytes()
+    at, to = rng.randrange(len(ours)), rng.randrange(len(theirs))
+    both = ours[:at] + theirs[to:]
+    path.write_bytes(forge.seal(both) if path.suffix == ".tensorm" and len(both) > 64 else both)
+    return f"{at} {to}"
+
+
+def _other(path: Path, samples: list[Path], rng: random.Random) -> str:
+    """Put a file of another run, or of another chain, in its place."""
+    other = rng.choice(_alike(path, samples))
+    content = other.read_bytes()
+    if path.suffix == ".tensorm" and rng.random() < 0.5:  # and say that it belongs here
+        parts, mine = forge.Parts(content), forge.Parts(path.read_bytes())
+        for name in ("run", "chain", "format"):
+            if name in mine.about:
+                parts.about[name] = mine.about[name]
+        content = parts.join()
+    path.write_bytes(content)
+    return str(other)
+
+
+def _strange(path: Path, _: Any, rng: random.Random) -> str:
+    """Put something else than a file in its place, or a file of something else."""
+    path.unlink()
+    deep = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+    things: dict[str, Callable[[], Any]] = {
+        "pipe": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+        "loop": lambda: path.symlink_to(path),
+        "device": lambda: path.symlink_to("/dev/zero"),
+        "empty": lambda: path.write_bytes(b""),
+        "deep": lambda: path.write_bytes(deep),
+        "latin": lambda: path.write_bytes(b'{"a": "\xe9\xff"}'),
+        "text": lambda: path.write_bytes(b"[1, 2]"),
+        "number": lambda: path.write_bytes(b"9" * 10_000),
+    }
+    name = rng.choice(sorted(things))
+    things[name]()
+    return name
+
+
+def _forge(path: Path, samples: list[Path], rng: random.Random) -> str:
+    """Change what a file says, with every checksum put right."""
+    if path.suffix != ".tensorm":
+        form = json.loads(path.read_bytes())
+        said = _say_something_odd(form, rng)
+        path.write_text(json.dumps(form))
+        return said
+    parts = forge.Parts(path.read_bytes())
+    said = ""
+    for _ in range(rng.choice([1, 1, 2])):
+        way = rng.random()
+        name = rng.choice(sorted(parts.members)).removesuffix(".npy")
+        if way < 0.4:
+            said += _say_something_odd(parts.about, rng)
+        elif way < 0.75:
+            said += f"{name} {_change_numbers(parts, name, rng)} "
+        elif way < 0.9:
+            array = parts.read(name)
+            shape = [size + rng.choice([-1, 0, 1, 0, 10**6, 2**40]) for size in array.shape]
+            parts.say(name, shape=tuple(shape), descr=rng.choice([array.dtype.str, "<i8", "|O", "<U1"]))
+            said += f"header {name} {shape} "
+            break
+        elif len(parts.members) > 1:
+            other = rng.choice(sorted(parts.members))
+            parts.members[f"{name}.npy"] = parts.members[other]
+            if rng.random() < 0.3:
+                del parts.members[other]
+            said += f"{name} from {other} "
+            break
+    path.write_bytes(parts.join())
+    return said
+
+
+def _say_something_odd(form: Any, rng: random.Random) -> str:
+    """Replace one entry of what JSON holds."""
+    places: list[tuple[Any, Any]] = []
+
+    def visit(node: Any) -> None:
+        for key, value in list(node.items() if isinstance(node, dict) else enumerate(node)):
+            places.append((node, key))
+            if isinstance(value, (dict, list)):
+                visit(value)
+
+    visit(form)
+    node, key = rng.choice(places)
+    value = rng.choice(ODD)
+    if isinstance(node[key], int) and rng.random() < 0.5:
+        value = node[key] + rng.choice([-1, 1, 2, 64, 1000, 10**7])
+    node[key] = value
+    return f"{key}={value!r:.40} "
+
+
+def _change_numbers(parts: forge.Parts, name: str, rng: random.Random) -> str:
+    array = parts.read(name)
+    if array.size == 0 or array.dtype.kind not in "iufb" or rng.random() < 0.2:
+        array = np.resize(array, [max(0, size + rng.choice([-1, 0, 1, 3])) for size in array.shape])
+        parts.write(name, array)
+        return f"shape {array.shape}"
+    extremes = [0, 1, -1, 2, 0.5, np.nan, np.inf, -np.inf, 1e308, 2**62, 255, 2**64 - 1]
+    value = rng.choice(extremes)
+    where = rng.randrange(array.size) if rng.random() < 0.7 else slice(None)
+    with np.errstate(all="ignore"):
+        array.reshape(-1)[where] = np.array([value]).astype(array.dtype)[0]
+    parts.write(name, np.flip(array, -1).copy() if rng.random() < 0.15 else array)
+    return f"[{where}]={value}"
+
+
+def _alike(path: Path, samples: list[Path]) -> list[Path]:
+    """Return the files with this ending in all samples."""
+    return sorted(other for sample in samples for other in sample.rglob(f"*{path.suffix}"))
+
+
+def make_cases(folder: Path, samples: list[Path], seeds: range) -> tuple[list[str], list[str]]:
+    """Return the folders of mutated runs, and what was done to each."""
+    made, told = [], []
+    for seed in seeds:
+        rng = random.Random(seed)
+        sample = rng.choice(samples)
+        copy = folder / f"{sample.name}-{seed}"
+        shutil.copytree(sample, copy)
+        told.append(mutate(copy, samples, rng))
+        made.append(str(copy))
+    return made, told
+
+
+def main(count: int, first: int = 0) -> None:
+    """Try so many cases, and print those that no user may meet."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "outside").mkdir()
+        samples, kinds = make_samples(folder / "samples"), Counter[str]()
+        for start in range(first, first + count, 200):
+            seeds = range(start, min(start + 200, first + count))
+            cases, told = make_cases(folder / f"cases-{start}", samples, seeds)
+            for case, what, outcome in zip(
+                cases, told, child.run("hostile.runs:use", cases, folder / "outside"), strict=True
+            ):
+                kinds[outcome.kind] += 1
+                if not outcome.accepted:
+                    print(Path(case).name, what, outcome.kind, outcome.message, flush=True)
+            shutil.rmtree(folder / f"cases-{start}")
+            print(start + 200, dict(kinds), flush=True)

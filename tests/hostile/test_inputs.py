@@ -1,0 +1,103 @@
+"""No input crashes, hangs, runs code, reads other files, asks for all memory or ends in a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import sparse
+
+import tensorm
+from hostile import inputs, samples
+from tensorm import InputError
+
+
+def refused(paths: list[Path], outside: Path) -> list[str]:
+    """What must not happen, by case."""
+    ends = [(path.name, outcome) for path, outcome in inputs.check(paths, outside)]
+    return [f"{name}: {outcome}" for name, outcome in ends if not outcome.accepted]
+
+
+def test_forgeries(tmp_path: Path) -> None:
+    paths = samples.forge_all(tmp_path / "forged", tmp_path / "outside")
+    assert len(paths) > 150
+    assert refused(paths, tmp_path / "outside") == []
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    samples.write_secrets(tmp_path / "outside")
+    assert refused(list(inputs.mutants(tmp_path / "mutants", 60, 0)), tmp_path / "outside") == []
+
+
+def test_honest_files_are_read(tmp_path: Path) -> None:
+    """Else the tests above could pass by refusing everything."""
+    for path in samples.write_samples(tmp_path):
+        options = {"wide": True} if path.name.startswith("wide.csv") else {}
+        assert tensorm.read(path, **options).n_observed > 0, path.name
+
+
+I4 = np.int32
+
+
+def broken(kind: str, **arrays) -> object:
+    matrix = getattr(scipy.sparse, f"{kind}_matrix")(np.eye(3))
+    for name, numbers in arrays.items():
+        setattr(matrix, name, numbers)
+    return matrix
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        broken("csr", indices=np.array([0, 1, 2**30], I4)),
+        broken("csr", indices=np.array([0, 1, -1], I4)),
+        broken("csr", indptr=np.array([0, 2**30, 2, 3], I4)),
+        broken("csr", indices=np.array([0.5, 1, 2])),
+        broken("csc", indices=np.array([0, 1, 3], I4)),
+        broken("bsr", indices=np.array([7], I4)),
+        broken("coo", coords=(np.array([0, 1, 3]), np.array([0, 1, 2]))),
+        broken("coo", coords=(np.array([0, 1, -1]), np.array([0, 1, 2]))),
+        broken("coo", coords=(np.array([0, 1]), np.array([0, 1]))),
+        broken("lil", rows=np.array([[0], [1, 2], [2]], object)),
+        broken("lil", rows=np.array([[0], [1], [2**30]], object)),
+    ],
+)
+def test_sparse_matrices_in_memory(matrix) -> None:
+    import anndata
+
+    for relational in (False, True):
+        with pytest.raises(InputError, match=r"sparse matrix|list of cells"):
+            tensorm.read(matrix, relational=relational)
+    data = anndata.AnnData(np.eye(3))
+    data._X = matrix
+    with pytest.raises(InputError, match=r"sparse matrix|list of cells"):
+        tensorm.read(data)
+
+
+def test_sparse_arrays_in_memory() -> None:
+    for column in ([0, 1, 2**40], [0, 1, -1]):
+        array = sparse.COO(np.array([[0, 1, 2], [0, 1, 2]]), np.ones(3), shape=(3, 3))
+        array.coords = np.array([[0, 1, 2], column])
+        with pytest.raises(InputError, match="list of cells holds"):
+            tensorm.read(array)
+    array = sparse.GCXS.from_numpy(np.eye(3))
+    array.indptr = np.array([0, 2**30, 2, 3])
+    with pytest.raises(InputError, match="sparse matrix"):
+        tensorm.read(array)
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b", "x" * 20_000])
+def test_labels_that_cannot_be_kept(name) -> None:
+    table = pd.DataFrame({"i": ["a", name], "j": [0, 1]})
+    for source, options in (
+        (table, {"modes": ["i", "j"]}),
+        (table, {"wide": True}),
+        (pd.DataFrame([[0, 1]], columns=["a", name]), {}),
+    ):
+        with pytest.raises(InputError, match=r"holds .*label.*\.$"):
+            tensorm.read(source, **options)
+    with pytest.raises(InputError, match=r"holds .*label.*\.$"):
+        tensorm.SparseTensor([(0, 0)], (2, 2), labels=[["a", name], None])
