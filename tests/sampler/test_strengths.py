@@ -12,7 +12,8 @@ from tensorm import DenseTensor
 from tensorm.kernels.strengths import LEAST
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
-from tensorm.sampler.strengths import ConstantStrengths, StrengthModel
+from tensorm.sampler.strength_models import ConstantModel
+from tensorm.sampler.strengths import ConstantStrengths
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors.factors import Factors
 
@@ -67,7 +68,7 @@ def enumerate_states(cells: np.ndarray) -> dict[str, float]:
 def test_draws_are_those_of_an_enumeration() -> None:
     cells = np.array([[1, 1], [1, 0], [-1, 1]])
     tensor = DenseTensor(np.ma.array(cells == 1, mask=cells < 0))
-    target = Target(2, StrengthModel(), LearnedPrior(), np.uint64(3))
+    target = Target(2, ConstantModel(), LearnedPrior(), np.uint64(3))
     nothing = [np.zeros((n, 2), bool) for n in cells.shape]
     state = State(
         Factors.from_bits(nothing), ConstantStrengths(np.array([0.6, 0.4]), 0.5, 0.3, 0.2), (0.5, 0.5), 0

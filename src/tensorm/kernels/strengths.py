@@ -147,14 +147,16 @@ def spread_height(logs, count, typical, spread):
 
 
 class Background(NamedTuple):
-    """The constant background; its prior is uniform."""
+    """The constant background, with a Beta prior."""
 
     zeros: float
     ones: Any  # (L + 1,) by who decides them
     strengths: Any  # (L + 1,), the last one 0
+    prior: Any  # its two numbers
 
     def height(self, background):
-        sum_ = self.zeros * np.log1p(-background)
+        a, b = self.prior
+        sum_ = (self.zeros + b - 1) * np.log1p(-background) + (a - 1) * np.log(background)
         for group in range(self.strengths.shape[0]):
             if self.ones[group]:
                 sum_ += self.ones[group] * np.log(background + (1 - background) * self.strengths[group])
@@ -244,9 +246,10 @@ def draw_strengths(q, prior, tot, ones, chances, probe, stream):
 
 
 @kernel
-def draw_background(background, q, zeros, ones, stream):
+def draw_background(background, q, zeros, ones, prior, stream):
     """Draw a constant background."""
-    return draw_number(Background(zeros.sum(), ones[:, 0], q), background, EDGE, 1 - EDGE, stream, BACKGROUND)
+    target = Background(zeros.sum(), ones[:, 0], q, prior)
+    return draw_number(target, background, EDGE, 1 - EDGE, stream, BACKGROUND)
 
 
 class Level(NamedTuple):

@@ -5,7 +5,7 @@ Its *parameters* (``Parameters``) are what a chain carries from draw to draw, an
 Nobody outside the two classes knows which model it is. To add one:
 
 1. write both classes beside ``Rates`` and ``TwoRates`` in noise.py, or in a file of their own;
-2. give the model its place in ``MODELS`` (noise.py): the estimator, the command line and files find it there;
+2. give the model its place in ``MODELS`` (models.py): the estimator, the command line and files find it there;
 3. if counts become log-odds in another way, write a NamedTuple like ``Weights`` in kernels/decisions.py and
    return it as ``weights``. If (pos, tot) do not decide an entry, tensors need new counts as well.
 
@@ -27,7 +27,7 @@ import numpy.typing as npt
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Stream, Tensor
+from tensorm.tensors.protocol import Pair, Stream, Tensor
 
 Floats = npt.NDArray[np.float64]
 Counts = int | npt.NDArray[np.int64]
@@ -36,7 +36,7 @@ ONCE, COMPONENT, MODE, INDEX = (
     "component",
     "mode",
     "index",
-)  # INDEX: of every mode, one after the other
+)  # INDEX: of all modes, one after the other
 
 
 class Parameters:
@@ -45,7 +45,7 @@ class Parameters:
     Attributes
     ----------
     AXES : mapping
-        For each field whether there is one number (ONCE), or one for each COMPONENT or INDEX.
+        For each field whether there is one number (ONCE), or one for each COMPONENT, MODE or INDEX.
     TITLES : mapping
         For each field its name in sentences and tables.
     """
@@ -83,6 +83,14 @@ class Parameters:
         What all cells have in common may be left out and returned instead.
         """
         raise NotImplementedError
+
+    def follow(self, before: Self | None, shape: Sequence[int]) -> Self:
+        """Return the parameters of new slices along mode 0, beside those of the draw before."""
+        return self
+
+    def redraw_slices(self, tensor: Tensor, factors: Factors, stream: Stream) -> Self:
+        """Draw what belongs to the slices alone."""
+        return self
 
     @classmethod
     def merge(cls, draws: Sequence[Self]) -> list[tuple[Self, float]]:
@@ -158,9 +166,12 @@ class NoiseModel(ABC):
     ----------
     parameters : type
         The class of its parameters.
+    strong : bool
+        Whether tensors must take strengths (Tensor.takes_strengths).
     """
 
     parameters: ClassVar[type[Parameters]]
+    strong: ClassVar[bool] = False
 
     @abstractmethod
     def start(self, shape: Sequence[int], n_components: int) -> Any:
@@ -189,13 +200,22 @@ class NoiseModel(ABC):
         """Return the log probability of the observed cells."""
         return float(parameters.log_likelihood(self.statistics(tensor, factors, confusion)))
 
-    @abstractmethod
-    def estimate(self, statistics: Any) -> Any:
-        """Return parameters that fit, for searches and starts."""
+    @property
+    def stand_in(self) -> NoiseModel:
+        """The model that takes this one's place while components are searched for."""
+        return self
 
     @abstractmethod
-    def log_prior(self, parameters: Any) -> Any:
-        """Return the log prior density of parameters, up to a constant."""
+    def estimate(self, statistics: Any) -> Any:
+        """Return parameters that fit, for searches: those of the stand-in, if there is one."""
+
+    def begin(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Any:
+        """Return parameters that fit, for a chain that starts with these factors."""
+        return self.estimate(self.statistics(tensor, factors, confusion))
+
+    @abstractmethod
+    def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
+        """Return the log prior density of parameters, up to a constant; what tied modes share counts once."""
 
     @abstractmethod
     def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:

@@ -7,7 +7,8 @@ snapshot is all that the chain needs to continue from there, with the same rando
 Chains that start from the data (seeding.py) are repaired every STEP sweeps of burn-in until REPAIRS_IN_VAIN
 in a row found nothing better. "auto" burn-in ends once that is so and the log-likelihood has stopped rising:
 the mean of the last WINDOW sweeps exceeds that of the WINDOW before by no more than half the spread of the
-last window, so that what is left of the rise is smaller than the chain's own fluctuations.
+last window, so that what is left of the rise is smaller than the chain's own fluctuations. A noise model may
+have a stand-in; chains are sampled with that while they are repaired, in half of a burn-in of given length.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.region import coin_density
 from tensorm.sampler.search.seeding import begin, repair
 from tensorm.sampler.state import State, Trace
-from tensorm.sampler.sweep import Target, log_likelihood, random_factors, start, sweep
+from tensorm.sampler.sweep import Target, enter, log_likelihood, random_factors, start, sweep
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
@@ -69,7 +70,7 @@ class BurnIn:
         """Return the chain's first state."""
         if isinstance(self.init, str):
             if self.init == "data":
-                return begin(self.tensor, self.target, self._rng(0)).state(sweep=0)
+                return begin(self.tensor, self._searched, self._rng(0)).state(sweep=0)
             density = coin_density(self.tensor, self.target.n_components)
             coins = random_factors(self.tensor, self.target, self.chain, density)
             return start(self.target, coins, density)
@@ -82,21 +83,42 @@ class BurnIn:
         settled = not self._repairing and steady(self.memory.history, self.memory.sweeps)
         return (state.sweep, settled) if settled or state.sweep >= LONGEST_BURN_IN else None
 
+    def searching(self, state: State) -> bool:
+        """Whether components are still searched for."""
+        half = self.length is not None and self._stands_in and 2 * state.sweep >= self.length
+        return self._repairing and not half
+
+    def current(self, state: State) -> Target:
+        """Return what the next sweep samples."""
+        return self._searched if self.searching(state) else self.target
+
     def after(self, state: State, confusion: Confusion) -> State:
         """Take note of a sweep, and repair the chain where that is due."""
         history, sweeps, repairs, in_vain = self.memory
-        history = (*history[-2 * WINDOW + 1 :], log_likelihood(self.tensor, self.target, state, confusion))
+        entered = not self._stands_in or type(state.noise) is self.target.noise.parameters
+        target = self.target if entered else self._searched
+        history = (*history[-2 * WINDOW + 1 :], log_likelihood(self.tensor, target, state, confusion))
         self.memory = Memory(history, sweeps + 1, repairs, in_vain)
         last = self.length is not None and state.sweep + STEP > self.length
-        if not self._repairing or state.sweep % STEP or last:
+        if not self.searching(state) or state.sweep % STEP or last:
             return state
-        explanation = Explanation(self.tensor, self.target, state.factors)
+        explanation = Explanation(self.tensor, target, state.factors)
         repaired, better = repair(explanation, self._rng(state.sweep), n_out=1 + (repairs + 1) % 2)
         if better:
             self.memory = Memory(repairs=repairs + 1)
             return repaired.state(state.sweep)
         self.memory = self.memory._replace(repairs=repairs + 1, in_vain=in_vain + 1)
+        if not entered and not self._repairing:  # log-likelihoods of two models do not compare
+            self.memory = self.memory._replace(history=(), sweeps=0)
         return state
+
+    @property
+    def _stands_in(self) -> bool:
+        return self.target.noise.stand_in != self.target.noise
+
+    @property
+    def _searched(self) -> Target:
+        return replace(self.target, noise=self.target.noise.stand_in)
 
     @property
     def _repairing(self) -> bool:
@@ -197,8 +219,9 @@ def sample(
     n_drawn = len(draws) if draws else 0
     while burnt is None or n_drawn < plan.n_draws:
         state = plan.move(state) if plan.move else state
-        target = replace(plan.target, n_components=state.factors.n_components)
-        state, confusion = sweep(cached, state, target, chain)
+        target = burn_in.current(state) if burnt is None else plan.target
+        target = replace(target, n_components=state.factors.n_components)
+        state, confusion = sweep(cached, enter(tensor, target, state), target, chain)
         if burnt is None:
             state = burn_in.after(state, confusion)
             burnt = burn_in.end(state)

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.model import Confusion
-from tensorm.sampler.noise import MODELS, Rates, list_choices
+from tensorm.sampler.models import BACKGROUNDS, MODELS, find_model, list_choices
+from tensorm.sampler.noise import Rates
 from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
@@ -80,13 +81,14 @@ def read_trace(tree: Stored, shape: Sequence[int], L: int, kind: type[Parameters
 
 def pack_target(target: Target) -> dict[str, Any]:
     """Return what is sampled, and from which random numbers, as a tree for an archive."""
-    noise, update = {kind: names for names, kind in MODELS.items()}[type(target.noise)]
+    noise, update, *background = {kind: names for names, kind in MODELS.items()}[type(target.noise)]
     tied = target.tied or (-1, -1)
     tree: dict[str, Any] = {
         "n_components": target.n_components,
         "seed": int(target.seed),
         "noise": noise,
         "noise_update": update,
+        **{"background": name for name in background},
         **{f"noise_{name}": float(value) for name, value in asdict(target.noise).items()},
         "flips": {code: name for name, code in FLIPS.items()}[target.flips],
         "order": "random" if target.shuffle else "fixed",
@@ -104,7 +106,9 @@ def read_target(tree: Stored, shape: Sequence[int]) -> Target:
     """Read what is sampled, for a tensor of this shape."""
     L = tree.integer("n_components", 1, MOST_COMPONENTS)
     name = tree.word("noise", list_choices())
-    noise = MODELS[name, tree.word("noise_update", list_choices(name))]
+    update = tree.word("noise_update", list_choices(name))
+    background = "" if (name, update) in MODELS else tree.word("background", BACKGROUNDS)
+    noise = find_model(name, update, background)
     prior: LearnedPrior | FixedPrior
     if tree.word("prior", ("learned", "fixed")) == "learned":
         prior = LearnedPrior(tree.positive("prior_a"), tree.positive("prior_b"))

@@ -124,15 +124,14 @@ def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
     check_components(file, L)
     sizes = enumerate((size, words_for(L)) for size in shape)
     masks = tuple(read_members(file, f"state_{k}", "u8", size, L) for k, size in sizes)
-    noise, density = (
-        file.array("noise", "f8", (kind.width(L, shape),)),
-        file.array("density", "f8", (len(shape),)),
-    )
-    check_noise(file, noise, kind, shape, L)
+    noise, density = file.array("noise", "f8", (None,)), file.array("density", "f8", (len(shape),))
+    current = kind if len(noise) == kind.width(L, shape) else target.noise.stand_in.parameters
+    noise = file.array("noise", "f8", (current.width(L, shape),))
+    check_noise(file, noise, current, shape, L)
     check_density(file, density)
     sweep, burn_in = file.integer("sweep", 0, MOST_SWEEPS), file.integer("burn_in", -1, MOST_SWEEPS)
     return Snapshot(
-        State(Factors(masks, L), kind.from_row(noise, L, shape), tuple(density.tolist()), sweep),
+        State(Factors(masks, L), current.from_row(noise, L, shape), tuple(density.tolist()), sweep),
         _read_memory(file),
         None if burn_in < 0 else (burn_in, bool(file.integer("settled", 0, 1))),
         _read_confusion(file, math.prod(shape)) if file.has("confusion") else None,
