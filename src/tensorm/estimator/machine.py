@@ -101,8 +101,8 @@ class TensOrMachine(FittedModel):
         background in place of the rates: "strength", its "typical" value and "spread", and "background", or
         "rate", "activity" and its "evenness" in each mode (docs/model.md).
     strengths_, activity_ : pandas.DataFrame
-        With ``noise="strengths"``: posterior means and 90% intervals of the strength of each component, and of
-        the activity of each index.
+        With ``noise="strengths"``: posterior means and 90% intervals of the strength of each component, and
+        of the activity of each index.
     posterior_ : Posterior
         The draws, with means and predictions derived from them.
     contributions_ : tuple of Contribution
@@ -243,7 +243,9 @@ class TensOrMachine(FittedModel):
             pool = ChainPool(N_CHAINS, count_threads(self.n_jobs), watch)
             if folder is not None:
                 pool = pool._replace(memo=Store(folder / CHOICE, {"run": digest_run(folder)}))
-            selection = choose_with_stand_in(tensor, target, lambda *given: choose_by_posterior(*given, pool))
+            selection = choose_with_stand_in(
+                tensor, target, lambda cells, target: choose_by_posterior(cells, target, pool)
+            )
         if folder is None:
             warn_if_stopped(selection, stacklevel=5)
         elif not selection.complete:  # what is done is in the folder

@@ -140,7 +140,7 @@ def select_components(
             }
             pool = pool._replace(memo=Store(run_dir, depends_on))
         selection = choose_with_stand_in(
-            tensor, target, lambda *given: _choose(*given, pool, method, numbers, holdout)
+            tensor, target, lambda cells, target: _choose(cells, target, pool, method, numbers, holdout)
         )
     if run_dir is not None and not selection.complete:  # what is done is in the folder
         raise KeyboardInterrupt

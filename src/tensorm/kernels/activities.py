@@ -1,4 +1,4 @@
-"""Activities of indices: how many ones of a slice each component decides, level by level, and a draw for each.
+"""Activities of indices: the ones of a slice by who decides them and by level, and a draw for each.
 
 The rate at which cells become 1 without any component is the product of a common level and an activity of
 each index. Logarithms of activities are whole numbers of STEP, so that cells are counted by their level and
@@ -76,7 +76,7 @@ def fill(bins, first, word, level, levels, start):
 @part
 def sort_slice(bins, tot, row, table, workspace, scores, probe):
     """Count the cells of a slice by who decides them: all in tot (2, L + 1), ones by level in the bins."""
-    n_levels, none, n_cells = scores.ones.shape[1], scores.zeros.shape[0] - 1, scores.columns.shape[0]
+    none, n_cells = scores.zeros.shape[0] - 1, scores.columns.shape[0]
     word, bit = bit_of(probe)
     probed = (row[word] & bit) != 0
     for position in range(workspace.shape[0]):

@@ -83,7 +83,7 @@ class Between(NamedTuple):
 
 
 class Anywhere(NamedTuple):
-    """The strength of the probe: groups of its cells are its own where it is stronger than who decides them."""
+    """The strength of the probe: groups of cells are its own where it is stronger than who decides."""
 
     decided: Decided
     strengths: Any  # (G,) of others, and 0 for none
@@ -121,22 +121,22 @@ class Typical(NamedTuple):
     """The mode of the strengths' prior; it is uniform itself."""
 
     logs: Any  # sums of log(q) and of log(1 - q)
-    count: int
+    number: int
     spread: float
 
     def height(self, typical):
-        return spread_height(self.logs, self.count, typical, self.spread)
+        return spread_height(self.logs, self.number, typical, self.spread)
 
 
 class Spread(NamedTuple):
     """The logarithm of its spread, uniform, too."""
 
     logs: Any
-    count: int
+    number: int
     typical: float
 
     def height(self, log_spread):
-        return spread_height(self.logs, self.count, self.typical, np.exp(log_spread))
+        return spread_height(self.logs, self.number, self.typical, np.exp(log_spread))
 
 
 @inlined
@@ -228,7 +228,7 @@ def draw_prior(q, prior, decided, stream):
 
 @kernel
 def draw_strengths(q, prior, tot, ones, chances, probe, stream):
-    """Draw all strengths q (L + 1), the last one 0, in place; return (typical, spread), and what each decides.
+    """Draw all strengths q (L + 1), the last one 0, in place; return their prior, and what each decides.
 
     tot (2, L + 1) and ones (2, L + 1, levels) are the groups of ranked.count_decided, in the first place
     without the cells that the probe holds.
@@ -274,11 +274,11 @@ class Scale(NamedTuple):
     """How the level is divided between a mode's activities and the common one."""
 
     shape: float
-    count: int
+    number: int
     sum: float  # of the mode's activities
 
     def height(self, shift):
-        return self.shape * (self.count * STEP * shift - self.sum * np.exp(STEP * shift))
+        return self.shape * (self.number * STEP * shift - self.sum * np.exp(STEP * shift))
 
 
 @kernel
@@ -314,7 +314,7 @@ def draw_shape(levels, shapes, normalisers, stream, row):
 
 @kernel
 def make_scores(q, levels, first):
-    """Scores of ones (L + 1, levels) by component and level, in units of UNIT, for rates exp(STEP * level)."""
+    """Scores of ones (L + 1, levels) by component and level, in units of UNIT."""
     scores = np.empty((q.shape[0], levels), np.int64)
     for level in range(levels):
         chance = -np.expm1(-np.exp(STEP * (first + level)))

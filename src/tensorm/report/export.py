@@ -1,4 +1,4 @@
-"""What a fit found, for other tools: tables of members, strengths and activities, a CP tensor, gene sets in a GMT file."""
+"""What a fit found, for other tools: tables, a CP tensor, gene sets in a GMT file."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ Its *parameters* (``Parameters``) are what a chain carries from draw to draw, an
 Nobody outside the two classes knows which model it is. To add one:
 
 1. write both classes beside ``Rates`` and ``TwoRates`` in noise.py, or in a file of their own;
-2. give the model its place in ``MODELS`` (models.py): the estimator, the command line and files find it there;
+2. give the model its place in ``MODELS`` (models.py), where the estimator, the command line and files look;
 3. if counts become log-odds in another way, write a NamedTuple like ``Weights`` in kernels/decisions.py and
    return it as ``weights``. If (pos, tot) do not decide an entry, tensors need new counts as well.
 

@@ -159,11 +159,11 @@ class ActivityModel(StrengthModel):
         mode, window = stream.sweep % len(factors), WINDOW
         if tensor.pair and mode in tensor.pair:  # rows took turns, so that cells are counted afterwards
             first, second = tensor.pair
-            now.count(tensor, first, ranked, (levels, weights, probe, WINDOW), stream)
+            now.count_levels(tensor, first, ranked, (levels, weights, probe, WINDOW), stream)
             levels[second] = levels[first].copy()
             weights = weights._replace(levels=np.concatenate(levels))
             mode, window = next((k for k in range(len(factors)) if k not in tensor.pair), first), 0
-        ones, tot, exposure = now.count(tensor, mode, ranked, (levels, weights, probe, window), stream)
+        ones, tot, exposure = now.count_levels(tensor, mode, ranked, (levels, weights, probe, window), stream)
         chances, prior = now.chances(weights), (now.typical, now.spread)
         typical, spread, zeros, ones = kernel.draw_strengths(
             q, prior, tot, ones.astype(np.float64), chances, probe, given

@@ -1,8 +1,8 @@
-"""Components with strengths of their own, and a background that is constant or knows how active each index is.
+"""Components with strengths of their own; a background that is constant or knows how active each index is.
 
 p(x = 1) = 1 - (1 - b)(1 - q), q the strength of the strongest component that holds the cell, or 0. Strengths
-have a Beta prior, Beta(1 + c t, 1 + c (1 - t)), whose typical value t and spread 1 / (1 + c) are learned: from
-flat to all alike, and then the model is that of two rates. With activities, 1 - b = exp(-rate * product of the
+have the prior Beta(1 + c t, 1 + c (1 - t)), whose typical value t and spread 1 / (1 + c) are learned: from flat
+to all alike, and then the model is that of two rates. With activities, 1 - b = exp(-rate * product of the
 activities of the cell's indices); they have Gamma priors with mean 1 whose shapes, one for each mode, are
 learned: where they are large, the background is constant. Logarithms of rate and activities lie on a grid.
 Here are the parameters; strength_models.py draws them, docs/model.md derives the conditionals.
@@ -218,10 +218,10 @@ class ActiveStrengths(_Active, Strong):
 
     def tally(self, tensor: Tensor, factors: Factors, probe: int) -> Tally:
         weights, levels = self.weights, split(self.levels, tensor.shape)
-        ones, tot, exposure = self.count(tensor, 0, weights.rank(factors), (levels, weights, probe, 0))
+        ones, tot, exposure = self.count_levels(tensor, 0, weights.rank(factors), (levels, weights, probe, 0))
         return Tally(ones, tot - ones.sum(axis=2), self.chances(weights), exposure)
 
-    def count(
+    def count_levels(
         self, tensor: Tensor, mode: int, ranked: Factors, given: Any, stream: Stream = NOWHERE
     ) -> tuple[Any, Any, float]:
         """Draw a mode's activities in place, and count the cells by who decides them.
@@ -252,7 +252,7 @@ class ActiveStrengths(_Active, Strong):
 
     def redraw_slices(self, tensor: Tensor, factors: Factors, stream: Stream) -> Self:
         weights, levels = self.weights, split(self.levels, tensor.shape)
-        self.count(tensor, 0, weights.rank(factors), (levels, weights, 0, WINDOW), stream)
+        self.count_levels(tensor, 0, weights.rank(factors), (levels, weights, 0, WINDOW), stream)
         return self._replace(activity=np.exp(STEP * np.concatenate(levels)))
 
 

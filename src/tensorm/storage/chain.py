@@ -88,13 +88,13 @@ def pack_target(target: Target) -> dict[str, Any]:
         "seed": int(target.seed),
         "noise": noise,
         "noise_update": update,
-        **{"background": name for name in background},
         **{f"noise_{name}": float(value) for name, value in asdict(target.noise).items()},
         "flips": {code: name for name, code in FLIPS.items()}[target.flips],
         "order": "random" if target.shuffle else "fixed",
         "tied_first": tied[0],
         "tied_second": tied[1],
     }
+    tree |= dict(zip(["background"], background, strict=False))
     if isinstance(target.prior, LearnedPrior):
         a, b = target.prior
         return tree | {"prior": "learned", "prior_a": float(a), "prior_b": float(b)}
