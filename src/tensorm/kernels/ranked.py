@@ -289,8 +289,8 @@ def update_tied(factor, rows, source, masks, tie, rule, stream):
 def count_decided(counts, factor, rows, source, masks, probe):
     """Add to counts (2, 2, L + 1) the ones and all cells that each component decides, by one of them.
 
-    counts[0] has all cells, counts[1] those that component `probe` holds, too; it decides none itself, and the last
-    column has the cells that it alone holds.
+    counts[0] has all cells, counts[1] those that component `probe` holds, too; it decides none itself, and
+    the last column has the cells that it alone holds.
     """
     table, span, last = (
         make_table(masks, np.arange(masks.n_components), False),

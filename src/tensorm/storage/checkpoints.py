@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from tensorm.model import Confusion
+from tensorm.sampler.parameters import NoiseModel
 from tensorm.sampler.sample import WINDOW, Memory, Snapshot
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
@@ -76,7 +77,7 @@ class Checkpoints:
     def write(self, number: int, snapshot: Snapshot) -> None:
         """Write a chain down, in place of an older snapshot."""
         about = {**describe_file(FORMAT), "run": self.run, "chain": number}
-        write_archive(self._path(number), about | _pack(snapshot))
+        write_archive(self._path(number), about | _pack(snapshot, self.target.noise))
         self._written[number] = time.monotonic()
 
     def read(self, number: int) -> Snapshot | None:
@@ -98,7 +99,7 @@ class Checkpoints:
         return self.folder / f"chain-{number}.tensorm"
 
 
-def _pack(snapshot: Snapshot) -> dict[str, Any]:
+def _pack(snapshot: Snapshot, model: NoiseModel) -> dict[str, Any]:
     state, memory = snapshot.state, snapshot.memory
     burn_in, settled = snapshot.burnt or (-1, False)
     tree = {
@@ -114,6 +115,8 @@ def _pack(snapshot: Snapshot) -> dict[str, Any]:
         "density": np.array(state.density),
         "history": np.array(memory.history, np.float64),
     }
+    if type(state.noise) is not model.parameters and model.stand_in != model:
+        tree["searching"] = 1
     if snapshot.confusion is not None:
         tree["confusion"] = np.array(snapshot.confusion, np.int64)
     return tree if snapshot.draws is None else tree | {"draws": pack_trace(snapshot.draws)}
@@ -124,9 +127,9 @@ def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
     check_components(file, L)
     sizes = enumerate((size, words_for(L)) for size in shape)
     masks = tuple(read_members(file, f"state_{k}", "u8", size, L) for k, size in sizes)
-    noise, density = file.array("noise", "f8", (None,)), file.array("density", "f8", (len(shape),))
-    current = kind if len(noise) == kind.width(L, shape) else target.noise.stand_in.parameters
+    current = target.noise.stand_in.parameters if file.has("searching") else kind
     noise = file.array("noise", "f8", (current.width(L, shape),))
+    density = file.array("density", "f8", (len(shape),))
     check_noise(file, noise, current, shape, L)
     check_density(file, density)
     sweep, burn_in = file.integer("sweep", 0, MOST_SWEEPS), file.integer("burn_in", -1, MOST_SWEEPS)
