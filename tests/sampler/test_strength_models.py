@@ -1,4 +1,4 @@
-"""Models with strengths from the estimator to files: what a user asks of a fit, against loops where possible."""
+"""Models with strengths from the estimator to files, against loops where possible."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from test_ranked import Case, make_case
 
 import naive
 import tensorm
+from strong_cases import Case, make_case
 from tensorm import DenseTensor, SparseTensor, TensOrMachine, select_components
 from tensorm.datasets import simulate
 from tensorm.errors import FileError, InputError
@@ -152,7 +152,7 @@ def test_a_fit_predicts_describes_and_exports(model: TensOrMachine) -> None:
     assert np.isfinite(tree["log_likelihood/x"]).all()
     sums = tree["log_likelihood/x"].sum("cell")
     np.testing.assert_allclose(sums, tree["sample_stats/log_likelihood"], rtol=1e-6)
-    assert [one.name for one in model.diagnostics_.quantities][0].startswith("strength ")
+    assert model.diagnostics_.quantities[0].name.startswith("strength ")
     memberships = model.transform(SIM.observed[[3, 5]])
     np.testing.assert_allclose(memberships, model.factors_[0][[3, 5]], atol=0.35)
     np.testing.assert_array_equal(model.transform(SIM.observed[[5]])[0], memberships[1])
@@ -185,7 +185,7 @@ def test_a_fit_is_saved_loaded_and_checked(model: TensOrMachine, tmp_path: Path)
         spoiled = tensorm.load(tmp_path / "fit.tensorm")
         spoiled.posterior_.chains[0].noise[3, column] = value
         spoiled.save(tmp_path / "spoiled.tensorm")
-        with pytest.raises(FileError, match="noise holds numbers for .* that do not lie between"):
+        with pytest.raises(FileError, match=r"noise holds numbers for .* that do not lie between"):
             tensorm.load(tmp_path / "spoiled.tensorm")
 
 

@@ -37,6 +37,7 @@ from tensorm.tensors.factors import Factors
 FORMAT = "tensorm chain"
 EVERY = 10.0  # seconds
 MOST_SWEEPS = 2**32 - 1  # that have random numbers of their own
+SEARCHED = "searched_noise"  # the array in place of "noise" while a stand-in is sampled
 
 
 class Checkpoints:
@@ -102,6 +103,7 @@ class Checkpoints:
 def _pack(snapshot: Snapshot, model: NoiseModel) -> dict[str, Any]:
     state, memory = snapshot.state, snapshot.memory
     burn_in, settled = snapshot.burnt or (-1, False)
+    searching = model.stand_in != model and type(state.noise) is not model.parameters
     tree = {
         "n_components": state.factors.n_components,
         "sweep": state.sweep,
@@ -111,12 +113,10 @@ def _pack(snapshot: Snapshot, model: NoiseModel) -> dict[str, Any]:
         "burn_in": burn_in,
         "settled": int(settled),
         **{f"state_{k}": masks for k, masks in enumerate(state.factors)},
-        "noise": state.noise.row(),
+        SEARCHED if searching else "noise": state.noise.row(),
         "density": np.array(state.density),
         "history": np.array(memory.history, np.float64),
     }
-    if type(state.noise) is not model.parameters and model.stand_in != model:
-        tree["searching"] = 1
     if snapshot.confusion is not None:
         tree["confusion"] = np.array(snapshot.confusion, np.int64)
     return tree if snapshot.draws is None else tree | {"draws": pack_trace(snapshot.draws)}
@@ -127,8 +127,9 @@ def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
     check_components(file, L)
     sizes = enumerate((size, words_for(L)) for size in shape)
     masks = tuple(read_members(file, f"state_{k}", "u8", size, L) for k, size in sizes)
-    current = target.noise.stand_in.parameters if file.has("searching") else kind
-    noise = file.array("noise", "f8", (current.width(L, shape),))
+    searching = file.has(SEARCHED)
+    current = target.noise.stand_in.parameters if searching else kind
+    noise = file.array(SEARCHED if searching else "noise", "f8", (current.width(L, shape),))
     density = file.array("density", "f8", (len(shape),))
     check_noise(file, noise, current, shape, L)
     check_density(file, density)
