@@ -1,4 +1,4 @@
-"""Small generated tensors with components that have strengths, with and without activities and shared modes."""
+"""Small generated tensors with strengths, with and without activities and modes that share a factor."""
 
 from __future__ import annotations
 
