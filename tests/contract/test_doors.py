@@ -11,11 +11,11 @@ import pytest
 from makers import Kind
 from problems import make_problem
 from tensorm.errors import InputError
-from tensorm.tensors import GIBBS, Rule, Stream, Tensor
+from tensorm.tensors import GIBBS, Rule, Stream, Tensor, Weights
 from tensorm.tensors.factors import Factors
 
 STREAM = Stream(np.uint64(0), 0, 0, 0)
-RULE = Rule(np.arange(2), GIBBS, 1.0, 1.0, np.zeros((1, 1)))
+RULE = Rule(np.arange(2), GIBBS, Weights(1.0, 1.0), np.zeros((1, 1)))
 
 
 def whole(tensor: Tensor, **changes: np.ndarray) -> list[np.ndarray]:
@@ -24,20 +24,35 @@ def whole(tensor: Tensor, **changes: np.ndarray) -> list[np.ndarray]:
 
 
 BAD: dict[str, tuple[Callable[[Tensor, Factors], object], str]] = {
-    "index too large": (lambda t, f: t.take(whole(t, mode1=np.array([0, 99]))), "indices holds 99; give"),
-    "index below 0": (lambda t, f: t.take(whole(t, mode2=np.array([-1]))), "indices holds -1; give"),
-    "index of cells": (lambda t, f: t.read_cells(whole(t, mode0=np.array([-5]))), "indices holds -5; give"),
-    "index not whole": (lambda t, f: t.take(whole(t, mode0=np.array([0.5]))), "indices has .* dtype float64"),
-    "table of indices": (lambda t, f: t.take(whole(t, mode0=np.zeros((2, 2), int))), "indices has shape"),
-    "too few modes": (lambda t, f: t.take([np.array([0])]), "indices has length 1; give 3 arrays"),
-    "rank too large": (lambda t, f: t.ones_at(np.array([10**6])), "ranks holds 1000000; give"),
-    "rank below 0": (lambda t, f: t.ones_at(np.array([-1])), "ranks holds -1; give"),
+    "index too large": (
+        lambda t, f: t.take(whole(t, mode1=np.array([0, 99]))),
+        "mode 1 has values from 0 to 99",
+    ),
+    "index below 0": (
+        lambda t, f: t.take(whole(t, mode2=np.array([-1]))),
+        "mode 2 has values from -1",
+    ),
+    "index of cells": (
+        lambda t, f: t.read_cells(whole(t, mode0=np.array([-5]))),
+        "mode 0 has values from -5",
+    ),
+    "index not whole": (lambda t, f: t.take(whole(t, mode0=np.array([0.5]))), "mode 0 has .* dtype float64"),
+    "table of indices": (lambda t, f: t.take(whole(t, mode0=np.zeros((2, 2), int))), "mode 0 has shape"),
+    "too few modes": (lambda t, f: t.take([np.array([0])]), "indices is .*; give 3 arrays"),
+    "rank too large": (lambda t, f: t.ones_at(np.array([10**6])), "ranks has values from 1000000 to"),
+    "rank below 0": (lambda t, f: t.ones_at(np.array([-1])), "ranks has values from -1"),
     "mode": (lambda t, f: t.counts(3, f), "mode is 3; give a number from 0 to 2"),
     "mode below 0": (lambda t, f: t.update_factor(-1, f, RULE, STREAM), "mode is -1; give"),
-    "component": (lambda t, f: t.counts(0, f, [0, 2]), "components holds 2; give integers from 0 to 1"),
-    "component below 0": (lambda t, f: t.counts(0, f, [-1]), "components holds -1; give"),
-    "row": (lambda t, f: t.counts(0, f, None, np.array([99])), "rows holds 99; give"),
-    "row of update": (lambda t, f: t.update_factor(0, f, RULE, STREAM, np.array([-1])), "rows holds -1"),
+    "component": (
+        lambda t, f: t.counts(0, f, [0, 2]),
+        "components has values from 0 to 2; give",
+    ),
+    "component below 0": (lambda t, f: t.counts(0, f, [-1]), "components has values from -1"),
+    "row": (lambda t, f: t.counts(0, f, None, np.array([99])), "rows has values from 99"),
+    "row of update": (
+        lambda t, f: t.update_factor(0, f, RULE, STREAM, np.array([-1])),
+        "rows has values",
+    ),
     "size of a factor": (lambda t, f: t.confusion(f.replace(1, f[1][:-1].copy())), "factors has sizes"),
     "sizes in counts": (lambda t, f: t.counts(0, f.replace(2, f[2][:1].copy())), "factors has sizes"),
     "sizes in an update": (

@@ -1,9 +1,13 @@
-"""Fits that Ctrl-C stops while the number of components is being chosen."""
+"""Fits that Ctrl-C stops while the number of components is being chosen, or SIGTERM while they sample."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -106,3 +110,18 @@ def test_without_anything_found_ctrl_c_is_raised(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_a_fit_that_sigterm_stops_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = []
+
+    def watch(step: Step) -> None:
+        if step.done == 20 and not sent:
+            sent.append(os.kill(os.getpid(), signal.SIGTERM))
+            time.sleep(0.2)  # until the chains are told
+
+    monkeypatch.setattr("tensorm.estimator.machine.watching", lambda *_: nullcontext(watch))
+    model = TensOrMachine(2, n_chains=1, burn_in=0, n_draws=10**5, random_state=0)
+    stopped = pytest.warns(RuntimeWarning, match=r"^Stopped by SIGTERM: this fit is based on \d+ draws")
+    with stopped, pytest.raises(SystemExit):
+        model.fit(np.eye(6, dtype=np.int8), run_dir=tmp_path)

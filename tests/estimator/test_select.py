@@ -60,7 +60,7 @@ def test_the_largest_candidate_is_remarked_on() -> None:
 
 
 def test_the_most_that_are_tried_are_remarked_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_sampling, "FIRST", 2)
+    monkeypatch.setattr(by_sampling, "FIRST_NUMBER", 2)
     monkeypatch.setattr(by_sampling, "LARGEST_NUMBER", 2)
     for method in ("posterior", "occam"):
         found = select_components(SIM.observed, method, progress=False)

@@ -27,7 +27,7 @@ def group(hours: list[str], **roles: int) -> hospital.Group:
     return hospital.Group(frozenset(hours), frozenset(people))
 
 
-def verdicts(*groups: hospital.Group, windows: list[str] = WINDOWS) -> list[bool | None]:
+def check_all(*groups: hospital.Group, windows: list[str] = WINDOWS) -> list[bool | None]:
     return [holds for *_, holds in hospital.Ward(groups, ROLES, windows).statements()]
 
 
@@ -36,8 +36,8 @@ def test_statements_on_the_ward_are_true_of_a_ward_like_the_papers() -> None:
     doctors = group(HOURS[1:9], doctor=2)
     break_ = group(["14-15"], nurse=3, administrator=2)
     night = group(WINDOWS, nurse=5, patient=3)
-    assert verdicts(clinic, doctors, break_, night) == [True] * 7
-    assert verdicts() == [False] * 7
+    assert check_all(clinic, doctors, break_, night) == [True] * 7
+    assert check_all() == [False] * 7
 
 
 @pytest.mark.parametrize(
@@ -63,16 +63,16 @@ def test_statements_on_the_ward_are_true_of_a_ward_like_the_papers() -> None:
     ],
 )
 def test_a_statement_is_false_of_what_is_nearly_so(number: int, near: hospital.Group) -> None:
-    assert verdicts(near)[number] is False
+    assert check_all(near)[number] is False
 
 
 def test_nobody_counts_twice_at_night() -> None:
     twice = [group(["night"], nurse=1)] * 5 + [group(["night"], doctor=2)]
-    assert verdicts(*twice)[NIGHT] is False
+    assert check_all(*twice)[NIGHT] is False
 
 
 def test_a_statement_on_hours_without_a_window_cannot_be_tested() -> None:
-    found = verdicts(group(["10-11", "11-12"], doctor=2, nurse=2, administrator=2), windows=HOURS[:5])
+    found = check_all(group(["10-11", "11-12"], doctor=2, nurse=2, administrator=2), windows=HOURS[:5])
     assert found == [True, None, None, None, None, False, None]
     text = record.claims([("x", "y", None)], "true", "false")
     assert text.endswith("| x | y | cannot be tested |")
@@ -145,20 +145,20 @@ def test_statements_on_students_are_true_of_a_course_like_the_papers() -> None:
     others = [students.Group(list(range(1, last)), [5], list(range(last))) for last in (7, 6, 6)]
     leaving = students.Group([1, 2, 3], [6], [4, 5, 6, 7])
 
-    def verdicts(*groups: students.Group) -> list[bool]:
+    def check_all(*groups: students.Group) -> list[bool]:
         return [holds for *_, holds in students.check_statements(groups, X)]
 
-    assert verdicts(wide, steady, *others, leaving) == [True] * 7
-    assert not verdicts(wide._replace(regions=[0]), steady)[0]  # not scattered
-    assert not verdicts(wide, steady)[1]  # half of them have one region
-    assert not verdicts(steady, steady)[2]
-    assert not verdicts(wide, steady)[3]
-    assert not verdicts(wide, steady)[4]
-    assert not verdicts(students.Group([0, 1, 2, 3, 4, 5, 6], [0], list(range(10))))[6]  # nobody leaves
+    assert check_all(wide, steady, *others, leaving) == [True] * 7
+    assert not check_all(wide._replace(regions=[0]), steady)[0]  # not scattered
+    assert not check_all(wide, steady)[1]  # half of them have one region
+    assert not check_all(steady, steady)[2]
+    assert not check_all(wide, steady)[3]
+    assert not check_all(wide, steady)[4]
+    assert not check_all(students.Group([0, 1, 2, 3, 4, 5, 6], [0], list(range(10))))[6]  # nobody leaves
     rises = [students.Group(list(range(first, 7)), [0], [first]) for first in range(7)]
-    assert not verdicts(*rises)[6]
+    assert not check_all(*rises)[6]
     X[8] = 0
-    assert not verdicts(steady)[5]
+    assert not check_all(steady)[5]
 
 
 def test_auc_counts_ties_as_half() -> None:

@@ -15,7 +15,6 @@ import contextlib
 import inspect
 import io
 import itertools
-import os
 import random
 import re
 import shutil
@@ -40,7 +39,6 @@ from tensorm.cli import main
 from tensorm.report import associations, describe, metadata, plots, selection
 
 matplotlib.pyplot.switch_backend("Agg")  # its first import looks for fonts, with another program
-os.environ["TENSORM_DATA"] = "/no/such/folder"  # nothing is downloaded
 QUICK: dict[str, Any] = {"n_components": 2, "n_chains": 1, "n_draws": 4, "burn_in": 2, "random_state": 0}
 BAD: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
@@ -173,6 +171,8 @@ GOOD: dict[str, Callable[[], Any]] = {  # of required parameters
     "first": lambda: 0,
     "stop": lambda: 1,
     "q": lambda: 0.05,
+    "unlisted": lambda: "zero",
+    "run": lambda: "0" * 64,
 }
 
 

@@ -29,7 +29,6 @@ NASTY = [
     "\x1b]0;owned\x07",
     "\x1b[2Jred\nline",
     "\u202eevil",
-    "lone \udc80",
     "$x^$",
     "$\\frac{1}$",
     "=1+1",
@@ -83,7 +82,7 @@ def test_descriptions_and_lists_steer_no_terminal(model: TensOrMachine, about: d
     groups = {0: about[0]["ro\x1b$le^$"]}
     texts = [*model.describe(), *model.describe(groups), str(model.top_cells(0, 0))]
     assert r"\x1b]0;owned\x07" in " ".join(texts)
-    assert r"lone \udc80" in " ".join(texts)
+    assert r"\u202eevil" in " ".join(texts)
     assert not any(STEERING.search(text) for text in texts)
 
 

@@ -92,4 +92,4 @@ def test_no_array_leaves_a_kernel_that_was_lent_any() -> None:
                     parts = [signature.return_type, *getattr(signature.return_type, "types", ())]
                     assert not any(isinstance(part, types.Array) for part in parts), kernel
                     seen += 1
-    assert seen >= 10
+    assert seen >= 5

@@ -51,6 +51,15 @@ def stop_after(n_sweeps: int):
     return lambda: next(left, None) is None
 
 
+@pytest.mark.parametrize("sweeps", [100, 130, 131, 139, 140, 141, 200, 1000])
+def test_a_chain_stopped_while_it_is_heated_goes_on(tensor, tmp_path: Path, sweeps: int) -> None:
+    plan = make_plan(effort=0.2)
+    whole = run_chain(tensor, plan, 1)
+    assert whole.burn_in > 110 + 100  # of them two rounds and more
+    run_chain(tensor, plan, 1, stop=stop_after(sweeps), checkpoints=keep(tmp_path, plan))
+    assert_same(whole, run_chain(tensor, plan, 1, checkpoints=keep(tmp_path, plan)))
+
+
 @pytest.mark.parametrize("sweeps", [0, 1, 4, 5, 6, 10, 26, 60, 109, 110, 111, 115, 121, 122])
 def test_a_chain_stopped_anywhere_goes_on_as_if_never_stopped(tensor, tmp_path: Path, sweeps: int) -> None:
     """Every fifth sweep of burn-in a chain may be repaired; this one burns in for 110 sweeps."""
@@ -171,6 +180,10 @@ FORGED = {
     "history nan": (changed("history", 0, np.nan), "history does not hold log-likelihoods"),
     "more history than sweeps": (said("sweeps_since", 1), "history does not hold log-likelihoods"),
     "repairs of text": (said("repairs", "1"), "repairs is '1'"),
+    "heat of too many sweeps": (said("heat_sweeps", 40), "heat_sweeps is 40"),
+    "heat without factors": (said("heat_sweeps", 3), "heat_score does not hold"),
+    "score before any heat": (replaced("heat_score", np.array(-5.0)), "heat_score does not hold"),
+    "more in vain than rounds": (said("heat_in_vain", 1), "heat_in_vain is 1"),
     "count negative": (changed("confusion", 0, -1), "confusion holds counts"),
     "count too large": (changed("confusion", 0, 10**6), "confusion holds counts"),
     "no counts": (replaced("confusion", np.zeros(4, "i8")), "confusion holds counts"),

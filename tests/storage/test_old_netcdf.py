@@ -161,7 +161,7 @@ def test_damage_is_found(path: Path) -> None:
         ({"shape": [0, 2**61]}, "index is damaged"),
         ({"shape": [True, 6]}, "index is damaged"),
         ({"shape": "3, 2"}, "index is damaged"),
-        ({"shape": [6]}, "has shape"),
+        ({"shape": [6]}, "draws are damaged"),
         ({"dtype": "|O"}, "index is damaged"),
         ({"dtype": "<i8"}, "is of type '<i8', not '<f8'"),
         ({"dtype": ["<f8"]}, "index is damaged"),

@@ -15,7 +15,7 @@ import pytest
 
 import tensorm
 from tensorm import FileError, TensOrMachine, select_components
-from tensorm.storage.owner import LOCK, owning
+from tensorm.storage.owner import LOCK, name_stop, owning
 
 X = np.random.default_rng(0).random((5, 5, 5)) < 0.4
 SETTINGS = {"n_chains": 1, "n_draws": 3, "burn_in": 2, "random_state": 0, "progress": False}
@@ -89,14 +89,14 @@ def test_sigterm_ends_the_block_as_ctrl_c_does_and_then_the_process(tmp_path: Pa
                 os.kill(os.getpid(), signal.SIGTERM)
                 time.sleep(10)
             except KeyboardInterrupt:
-                heard.append(1)
+                heard.append(name_stop())
             os.kill(os.getpid(), signal.SIGTERM)  # a second one changes nothing
             time.sleep(0.01)
-            heard.append(2)
+            heard.append("written")
 
     with pytest.raises(SystemExit) as caught:
         work()
-    assert heard == [1, 2]
+    assert [*heard, name_stop()] == ["SIGTERM", "written", "Ctrl-C"]
     assert caught.value.code == 143
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 

@@ -12,6 +12,7 @@ falling. DBTF's cached row sums correspond to the workspace of the packed kernel
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.baselines.baseline import Baseline, read_tensor
 from tensorm.data.checks import MANY, check_choice, check_count, check_generator
-from tensorm.estimator.progress import announcing_compilation, ticking
+from tensorm.estimator.progress import announcing_compilation, counting
 from tensorm.model import factor_density
 from tensorm.sampler.noise import Symmetric
 from tensorm.sampler.prior import FixedPrior
@@ -40,6 +41,7 @@ class Descent(NamedTuple):
     converged: bool
 
 
+@dataclass(eq=False, repr=False)
 class BooleanALS(Baseline):
     """Boolean CP decomposition by alternating greedy updates: one set of factors, no posterior.
 
@@ -88,26 +90,15 @@ class BooleanALS(Baseline):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 5,
-        *,
-        init: str = "data",
-        n_init: int = 3,
-        max_iter: int = 100,
-        missing: str = "ignore",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        progress: bool = True,
-    ) -> None:
-        self.n_components = n_components
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.missing = missing
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.progress = progress
+    n_components: int = 5
+    _: KW_ONLY
+    init: str = "data"
+    n_init: int = 3
+    max_iter: int = 100
+    missing: str = "ignore"
+    n_jobs: int | None = None
+    random_state: Any = None
+    progress: bool = True
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Find binary factors whose Boolean product differs from X in few cells.
@@ -134,11 +125,9 @@ class BooleanALS(Baseline):
         if self.missing == "zero":
             tensor = DenseTensor(np.concatenate([ones for _, ones, _ in tensor.blocks()]))
         tensor = tensor.with_threads(threads)
-        found = []
-        with announcing_compilation(self.progress), ticking("starts", n_init, self.progress) as tick:
-            for _ in range(n_init):
-                found.append(descend(tensor, start(tensor, L, rng), max_iter))
-                tick()
+        with announcing_compilation(self.progress):
+            turns = counting("starts", n_init, self.progress)
+            found = [descend(tensor, start(tensor, L, rng), max_iter) for _ in turns]
         best = min(found, key=lambda descent: descent.wrong)
         self.factors_ = best.factors.bits()
         self.error_ = best.wrong / tensor.n_observed

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import pairwise, product
 from typing import Any, Self
@@ -32,6 +32,7 @@ PARTNERS = 512  # opposite corners tried for the smallest block at a cell
 LEAST = 2  # fewest indices of a block in each mode
 
 
+@dataclass(eq=False, repr=False)
 class WalkNMerge(Baseline):
     """Walk'n'Merge (Erdos and Miettinen 2013): random walks, merged blocks, minimum description length.
 
@@ -76,24 +77,14 @@ class WalkNMerge(Baseline):
     (1.0, 2)
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        density: float = 0.7,
-        n_walks: int = 20,
-        walk_length: int = 5,
-        restarts: int = 10,
-        patience: int = 20,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.density = density
-        self.n_walks = n_walks
-        self.walk_length = walk_length
-        self.restarts = restarts
-        self.patience = patience
-        self.random_state = random_state
+    n_components: int | None = None
+    _: KW_ONLY
+    density: float = 0.7
+    n_walks: int = 20
+    walk_length: int = 5
+    restarts: int = 10
+    patience: int = 20
+    random_state: Any = None
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Find blocks of ones in X, a tensor of 0, 1 and missing (treated as 0) with K >= 2 modes."""

@@ -55,6 +55,12 @@ def components(value: str) -> int | str:
     type=click.IntRange(min=0),
     help="Sweeps before the first draw; chosen automatically by default.",
 )
+@click.option(
+    "--effort",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    help="How hard to search for a better explanation: 0 is quickest, 10 takes up to ten times as long.",
+)
 @click.option("--draws", type=options.COUNT, default=250, help="Draws per chain.")
 @click.option(
     "--noise",
@@ -110,6 +116,7 @@ def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bo
         n_chains=given["chains"],
         n_draws=given["draws"],
         burn_in="auto" if given["burn_in"] is None else given["burn_in"],
+        effort=given["effort"],
         noise=given["noise"],
         background=given["background"],
         symmetric=undirected if given["shared"] else None,

@@ -77,7 +77,7 @@ def check_probability(name: str, value: Any) -> float | npt.NDArray[np.float64]:
         raise InputError(f"{name} is {short(value)}; give a probability between 0 and 1.")
     array = as_numbers(name, value, "give probabilities between 0 and 1")
     _refuse_repeated(name, array)
-    array = array.astype(np.float64, copy=False)
+    array = array.astype(np.float64)
     bad = ~((array >= 0) & (array <= 1))  # NaN is neither
     if array.ndim == 0 and bad:
         raise InputError(f"{name} is {array}; give a probability between 0 and 1.")
@@ -93,6 +93,17 @@ def check_number(name: str, value: Any) -> float:
     if not isinstance(number, float):
         raise InputError(f"{name} is an array of shape {number.shape}; give one number between 0 and 1.")
     return number
+
+
+def check_amount(name: str, value: Any) -> float:
+    """Return ``value`` as a float, or raise unless it is a finite number of at least 0."""
+    try:
+        amount = math.nan if isinstance(value, (str, bool, np.bool_)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise InputError(f"{name} is {short(value)}; give a number of at least 0.")
+    return amount
 
 
 def check_beta(name: str, value: Any) -> tuple[float, float]:

@@ -74,6 +74,10 @@ def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> 
         present[offsets] = True
         codes = (np.cumsum(present) - 1)[offsets]
         return Column(name, codes, np.flatnonzero(present) + array.min(), place, **more)
+    if array.dtype.kind == "O":  # pandas compares texts up to a NUL
+        texts = [item for item in array if isinstance(item, str)]
+        if "\0" in "".join(texts):
+            check_labels(f"column {name!r}", {text for text in texts if "\0" in text})
     try:
         codes, values = pd.factorize(array)
     except TypeError:  # lists and other things that cannot be hashed

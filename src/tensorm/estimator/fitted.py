@@ -333,7 +333,7 @@ class FittedModel(TransformerMixin, BaseEstimator):
         """Write the fit to a file, for ``tensorm.load``.
 
         The file contains the settings, labels, seed and all draws, but not the data. It replaces an older one
-        in a single step: whatever goes wrong, one of the two is there and intact. A random generator given as
+        in a single step: if anything goes wrong, one of the two is intact. A random generator given as
         ``random_state`` is not saved, only the seed drawn from it.
 
         Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -24,7 +24,7 @@ from tensorm.selection import Selection, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.storage.fit import Fit, write_fit
-from tensorm.storage.owner import owning
+from tensorm.storage.owner import name_stop, owning
 from tensorm.storage.run import FIT, Run, check_folder, digest_run, start_run
 from tensorm.storage.trials import Store
 from tensorm.tensors import Tensor
@@ -34,6 +34,7 @@ STAND_IN = "The number was chosen with two rates of ones in place of strengths."
 CHOICE = "choice"  # folder inside that of a run: what chains found while the number was chosen
 
 
+@dataclass(eq=False, repr=False)
 class TensOrMachine(FittedModel):
     """Bayesian Boolean tensor decomposition: the posterior of binary factors, given yes/no cells.
 
@@ -51,14 +52,20 @@ class TensOrMachine(FittedModel):
     burn_in : "auto" or int, default "auto"
         Sweeps before the first draw. "auto" continues until the log-likelihood stops rising (the mean of the
         last 25 sweeps exceeds that of the 25 before by at most half their standard deviation) and chains that
-        start from the data are no longer repaired, for at most 2,000 sweeps.
+        start from the data are no longer repaired or heated, for at most 2,000 sweeps beside those of
+        heating.
     init : "data", "random" or list of arrays (N_k, L), default "data"
         Where chains start: from components found in the data, from random factors, or from given factors.
         Random entries are 1 with probability one half, or, if fewer than 1% of the cells are 1, with the
         density at which the product has as many ones as X. Chains that start from the data are also repaired
-        every five sweeps: components that do not pay, and one or two others, are searched for again. This
-        breaks detailed balance, so it ends with burn-in; the draws come from the exact sampler. Chains from
-        other starts are not repaired.
+        every five sweeps: components that do not improve the fit, and one or two others, are searched for
+        again. This breaks detailed balance, so it ends with burn-in; the draws come from the exact sampler.
+        Chains from other starts are not repaired.
+    effort : float, default 1.0
+        How hard burn-in searches for a better explanation where chains would stop in different ones. Chains
+        that start from the data are heated and cooled again: at most 24 rounds of 60 sweeps, 8 in vain, times
+        ``effort``. One round is enough where the data leave no doubt. 0 is none; 10 takes up to ten times as
+        long.
     noise : "asymmetric", "symmetric" or "strengths", default "asymmetric"
         Two rates of ones, inside and outside the components; the paper's single error rate; or a strength for
         each component, the probability that it makes a cell 1, where the strongest one that holds a cell
@@ -130,42 +137,24 @@ class TensOrMachine(FittedModel):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | Literal["auto"] = 5,
-        *,
-        n_chains: int = 4,
-        n_draws: int = 250,
-        burn_in: int | Literal["auto"] = "auto",
-        init: Any = "data",
-        noise: str = "asymmetric",
-        background: str = "activity",
-        noise_update: str = "sample",
-        factor_prior: Any = "learned",
-        noise_prior: tuple[float, float] = (1.0, 1.0),
-        flips: str = "metropolis",
-        order: str = "random",
-        symmetric: tuple[str | int, str | int] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        progress: bool = True,
-    ) -> None:
-        self.n_components = n_components
-        self.n_chains = n_chains
-        self.n_draws = n_draws
-        self.burn_in = burn_in
-        self.init = init
-        self.noise = noise
-        self.background = background
-        self.noise_update = noise_update
-        self.factor_prior = factor_prior
-        self.noise_prior = noise_prior
-        self.flips = flips
-        self.order = order
-        self.symmetric = symmetric
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.progress = progress
+    n_components: int | Literal["auto"] = 5
+    _: KW_ONLY
+    n_chains: int = 4
+    n_draws: int = 250
+    burn_in: int | Literal["auto"] = "auto"
+    init: Any = "data"
+    effort: float = 1.0
+    noise: str = "asymmetric"
+    background: str = "activity"
+    noise_update: str = "sample"
+    factor_prior: Any = "learned"
+    noise_prior: tuple[float, float] = (1.0, 1.0)
+    flips: str = "metropolis"
+    order: str = "random"
+    symmetric: tuple[str | int, str | int] | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    progress: bool = True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -220,7 +209,8 @@ class TensOrMachine(FittedModel):
             check_room(tensor.shape, self.selection_.best, self.n_chains, self.n_draws)
             plan = replace(plan, target=replace(plan.target, n_components=self.selection_.best))
         threads = count_threads(self.n_jobs)
-        checkpoints = None if folder is None else Checkpoints.of_run(folder, tensor.shape, plan.target)
+        run = "" if folder is None else digest_run(folder)
+        checkpoints = None if folder is None else Checkpoints(folder, run, tensor.shape, plan.target)
         with announcing_compilation(self.progress):
             warm_up(tensor, plan.target)
         forecast = partial(foretell, tensor, plan, self.n_chains, threads)
@@ -231,7 +221,7 @@ class TensOrMachine(FittedModel):
         self.storage_ = tensor.storage
         if folder is not None and not interrupted:
             fit = Fit(self.get_params(deep=False), plan.target, posterior)
-            write_fit(folder / FIT, fit, digest_run(folder))
+            write_fit(folder / FIT, fit, run)
         _warn(traces, self.n_chains, interrupted)
         return self
 
@@ -287,7 +277,7 @@ def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
     if interrupted:
         made = f"{sum(map(len, traces))} draws from {len(traces)} of {n_chains} chains"
         unsure = ", made before burn-in was over" if unsettled else ""
-        told = f"Stopped by Ctrl-C: this fit is based on {made}{unsure}."
+        told = f"Stopped by {name_stop()}: this fit is based on {made}{unsure}."
         warnings.warn(told, RuntimeWarning, stacklevel=4)
     elif unsettled:
         told = (

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorm.data.checks import (
     MANY,
+    check_amount,
     check_beta,
     check_bits,
     check_choice,
@@ -72,7 +73,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
         init = check_tables("init", init, tensor.shape, L, check_bits)
     automatic = isinstance(burn_in, str) and burn_in == AUTO
     sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'", MANY)
-    return Plan(target, n_draws, sweeps, init)
+    effort = check_amount("effort", settings.effort)
+    return Plan(target, n_draws, sweeps, init, effort)
 
 
 def choose_storage(tensor: Tensor, model: NoiseModel, n_components: int = 10) -> Tensor:
@@ -92,9 +94,7 @@ def _refuse_columns(name: str, value: Any) -> None:
     """Raise if a setting depends on the number of components, which is to be chosen."""
     parts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     if any(np.ndim(part) for part in parts):
-        raise InputError(
-            f"{name} has a column for each component, but n_components is 'auto'; give a number."
-        )
+        raise InputError(f"{name} has a column per component, but n_components is 'auto'; give a number.")
 
 
 def _factor_prior(given: Any, shape: Sequence[int], L: int) -> FactorPrior:

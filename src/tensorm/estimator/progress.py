@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn, track
 
 from tensorm.errors import printable
 from tensorm.sampler.sample import WINDOW, Plan, Step, Watch
@@ -22,12 +22,12 @@ from tensorm.tensors.cached import memory_for_counts
 
 LOG = logging.getLogger("tensorm")
 LONG = 60.0  # seconds beyond which a run is announced
-Forecast = Callable[[float], str | None]  # what to expect if a sweep takes so many seconds
+Forecast = Callable[[float], str | None]  # what to expect if a sweep takes this many seconds
 COMPILING = "Compiling for this processor; the next run will start at once."
 
 
 def foretell(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: float) -> str | None:
-    """Say what to expect of a run if a sweep takes so many seconds, or None if it is short."""
+    """Return what to expect of a run if a sweep takes this many seconds, or None if it is short."""
     sweeps = plan.n_draws + (2 * WINDOW if plan.burn_in is None else plan.burn_in)
     L, at_once = plan.target.n_components, min(n_chains, threads)
     left = seconds * sweeps * -(-n_chains // at_once)
@@ -85,27 +85,15 @@ def watching(n_chains: int, shown: bool, forecast: Forecast | None = None) -> It
         yield show
 
 
-@contextmanager
-def ticking(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    """Show one bar while the block runs; yields the function to call after each of the things to do."""
+def counting(what: str, total: int, shown: bool) -> Iterable[int]:
+    """Return the numbers below a total, to go through with a bar on the terminal."""
     console = _terminal() if shown else None
-    if console is None:
-        yield lambda: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, refresh_per_second=5) as progress:
-        bar = progress.add_task(what, total=total)
-        yield lambda: progress.advance(bar)
+    return track(range(total), what, console=console, transient=True, disable=console is None)
 
 
 @contextmanager
 def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
-    """Announce that kernels are being compiled if the block takes longer than so many seconds."""
+    """Announce that kernels are being compiled if the block takes longer than this many seconds."""
     timer = threading.Timer(after, say, args=(COMPILING, shown))
     timer.start()
     try:

@@ -28,6 +28,8 @@ def verb(function, inline="never"):
     The class is known when the call is compiled. ``inline="always"`` lets numba itself copy the method to
     where it is called, which is slower to compile, for what LLVM would not see through.
     """
+    # Compiled code can read a NamedTuple's fields but not call its methods, and ``overload`` is numba's only
+    # way to choose code by an argument's type. It is called once for each verb; classes register nothing.
     overload(function, jit_options=INLINED, strict=False, inline=inline)(
         lambda kind, *rest: getattr(kind.instance_class, function.__name__)
     )
@@ -36,7 +38,7 @@ def verb(function, inline="never"):
 
 @intrinsic
 def lend(typing, value):
-    """Return arrays, or tuples of them, without reference counting: kernels run up to twice as fast.
+    """Return arrays, or tuples of them, without reference counting, so that kernels run faster.
 
     A lent array has no owner inside, so a kernel can neither free it nor keep it. It is valid while its owner
     is: the caller, if it was an argument; else the function that made it, up to ``keep``, since numba lets go

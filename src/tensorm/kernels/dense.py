@@ -43,8 +43,8 @@ class Packed(NamedTuple):
                     v.store(workspace, to + 2 * width, cells_at(self, n, place, at, span))
                 to += (n_planes + 1) * width
 
-    def laid_cells(self, workspace, to, n, place, at, span):
-        return cells_at(self, n, place, at, span)  # a copy for a single look does not pay
+    def laid_cells(self, cells, position, at):  # a copy for a single look does not pay
+        return cells_at(self, cells.here[0], cells.places[position], at, cells.span)
 
     def fetch_rows(self, n, places, width, turn, n_turns):
         if self.words.shape[0] <= NEAR:

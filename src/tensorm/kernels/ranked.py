@@ -30,7 +30,7 @@ from tensorm.kernels.rows import (
     make_table,
     make_workspace,
 )
-from tensorm.kernels.slices import follow, laid_cells, lay_rows, places_of
+from tensorm.kernels.slices import Slice, follow, laid_cells, lay_rows, places_of
 from tensorm.kernels.vectors import (
     LANES,
     add,
@@ -292,15 +292,13 @@ def count_decided(counts, factor, rows, source, masks, probe):
     counts[0] has all cells, counts[1] those that component `probe` holds, too; it decides none itself, and
     the last column has the cells that it alone holds.
     """
-    table, span, last = (
-        make_table(masks, np.arange(masks.n_components), False),
-        masks.span,
-        counts.shape[2] - 1,
-    )
-    places, width = places_of(source, table.members), table.columns.shape[1]
+    table, span = make_table(masks, np.arange(masks.n_components), False), masks.span
+    places, width, last = places_of(source, table.members), table.columns.shape[1], counts.shape[2] - 1
     workspace = np.empty((places.shape[0], 2, width), np.uint64)
+    cells = Slice(np.zeros(2, np.int64), source, places, table, workspace, span, 1)
     word, bit = bit_of(probe)
     for n in rows:
+        cells.here[0] = n
         lay_rows(source, workspace, n, places, 1, span)
         probed = (factor[n, word] & bit) != 0
         for m in range(factor.shape[1]):
@@ -317,9 +315,7 @@ def count_decided(counts, factor, rows, source, masks, probe):
                         free = load(workspace, to, span)
                         held = both(free, load(table.columns, component * width + at, span))
                         store(workspace, to, without(free, held))
-                        data = both(
-                            held, laid_cells(source, workspace, to + width, n, places[position], at, span)
-                        )
+                        data = both(held, laid_cells(source, cells, position, at))
                         counts[0, 0, component] += total(popcount(data))
                         counts[0, 1, component] += total(popcount(held))
                         if inside:
@@ -331,9 +327,7 @@ def count_decided(counts, factor, rows, source, masks, probe):
                 for at in range(0, width, LANES * len(span)):
                     to = position * 2 * width + at
                     held = both(load(workspace, to, span), load(table.columns, probe * width + at, span))
-                    data = both(
-                        held, laid_cells(source, workspace, to + width, n, places[position], at, span)
-                    )
+                    data = both(held, laid_cells(source, cells, position, at))
                     counts[1, 0, last] += total(popcount(data))
                     counts[1, 1, last] += total(popcount(held))
 

@@ -90,8 +90,8 @@ class Ranks(NamedTuple):
                 v.store_exceeding(workspace, to + at, self.running, start + 64 * at, rank, self.turn)
             to += width
 
-    def laid_cells(self, workspace, to, n, place, at, span):
-        return v.load(workspace, to, span)
+    def laid_cells(self, cells, position, at):
+        return v.load(cells.workspace, (2 * position + 1) * cells.workspace.shape[2] + at, cells.span)
 
     def fetch_rows(self, n, places, width, turn, n_turns):
         """Ranks are few, and read one after the other."""

@@ -48,8 +48,8 @@ def lay_rows(source, workspace, n, places, n_planes, span):
 
 
 @verb
-def laid_cells(source, workspace, to, n, place, at, span):
-    """The vector of cells from word `at` of a row of slice n, whose cells were laid at word `to`."""
+def laid_cells(source, cells, position, at):
+    """The vector of cells from word `at` of a row of a slice that was laid with one plane."""
 
 
 @verb
@@ -222,13 +222,11 @@ def claim_cells(cells, component):
     for at in range(0, width, v.LANES * len(span)):
         bits = v.load(column, at, span)
         for position in holders(cells.table, component):
-            to, place = position * 2 * width + at, cells.places[position]
+            to = position * 2 * width + at
             left = v.load(workspace, to, span)
             v.store(workspace, to, v.without(left, bits))
             claimed = v.both(left, bits)
-            ones = v.both(
-                claimed, laid_cells(cells.source, workspace, to + width, cells.here[0], place, at, span)
-            )
+            ones = v.both(claimed, laid_cells(cells.source, cells, position, at))
             pos = v.add(pos, v.popcount(ones))
             tot = v.add(tot, v.popcount(claimed))
     return v.total(pos), v.total(tot)

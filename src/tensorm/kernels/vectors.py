@@ -72,12 +72,12 @@ def prefetch(typing, array, offset):
     """Ask for the cache line of word `offset`, which need not exist: it will be read soon."""
 
     def codegen(context, builder, sig, args):
-        octet, i32 = ir.IntType(8), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [octet.as_pointer(), i32, i32, i32])
-        function = builder.module.declare_intrinsic("llvm.prefetch", (octet.as_pointer(),), kind)
+        byte, i32 = ir.IntType(8), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), i32, i32, i32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (byte.as_pointer(),), kind)
         # For reading (0), into the second cache (2) since the first has no room to spare, of data (1).
         how = [ir.Constant(i32, number) for number in (0, 2, 1)]
-        builder.call(function, [_pointer(context, builder, sig.args[0], args[0], args[1], octet), *how])
+        builder.call(function, [_pointer(context, builder, sig.args[0], args[0], args[1], byte), *how])
         return context.get_dummy_value()
 
     return types.void(array, types.int64), codegen
@@ -119,12 +119,6 @@ def all_but(typing, bit, span):
 def both(typing, x, y):
     """x & y."""
     return x(x, y), lambda c, b, s, a: b.and_(a[0], a[1])
-
-
-@intrinsic
-def either(typing, x, y):
-    """x | y."""
-    return x(x, y), lambda c, b, s, a: b.or_(a[0], a[1])
 
 
 @intrinsic

@@ -181,20 +181,11 @@ def _count(mode: FittedMode, column: Column, threshold: float) -> Iterator[Assoc
         if not SMALLEST <= size < N:
             continue
         both = members[inside].sum(axis=0)
-        p = hypergeom.sf(both - 1, N, size, M)
+        p, expected = hypergeom.sf(both - 1, N, size, M), M * size / N
+        every = Association(mode.name, column.name, category, size=size, known=N)
         for l in np.flatnonzero((M > 0) & (M < N)).tolist():
-            yield Association(
-                mode=mode.name,
-                column=column.name,
-                category=category,
-                component=l,
-                both=int(both[l]),
-                members=int(M[l]),
-                size=size,
-                known=N,
-                expected=float(M[l] * size / N),
-                p=float(min(p[l], 1.0)),
-            )
+            counted = every._replace(component=l, both=int(both[l]), members=int(M[l]))
+            yield counted._replace(expected=float(expected[l]), p=float(min(p[l], 1.0)))
 
 
 def _compare(mode: FittedMode, column: Column, threshold: float) -> Iterator[Association]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorm.data.checks import check_flag, check_mode, check_number
+from tensorm.data.opening import need
 from tensorm.errors import InputError
 from tensorm.posterior.align import MEMBER, SURE
 from tensorm.posterior.draws import Posterior
@@ -22,26 +23,30 @@ INTERVAL = 0.05, 0.95  # quantiles
 
 def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFrame:
     """Return the members of each component as a table; see ``TensOrMachine.members``."""
-    pd = _pandas()
+    pandas = need("pandas", "Tables", "pandas")
     check_number("threshold", threshold)
     rows = []
     for l in range(posterior.n_components):
         for mode in read_modes(posterior):
             p, labels = mode.means[:, l], np.arange(len(mode.means)) if mode.labels is None else mode.labels
             rows += [(mode.name, labels[n], l, p[n], p[n] > SURE) for n in mode.members(l, threshold)]
-    table = pd.DataFrame(rows, columns=["mode", "label", "component", "probability", "sure"])
+    table = pandas.DataFrame(rows, columns=["mode", "label", "component", "probability", "sure"])
     return table.astype({"component": np.int64, "probability": np.float64, "sure": np.bool_})
 
 
 def list_strengths(posterior: Posterior) -> pd.DataFrame:
     """Return the strength of each component as a table."""
-    table = _pandas().DataFrame(_summarise(posterior, "strength", 'noise="strengths"'))
+    table = need("pandas", "Tables", "pandas").DataFrame(
+        _summarise(posterior, "strength", 'noise="strengths"')
+    )
     return table.rename_axis("component")
 
 
 def list_activities(posterior: Posterior) -> pd.DataFrame:
     """Return the activity of each index of each mode as a table, the most active first."""
-    table = _pandas().DataFrame(_summarise(posterior, "activity", 'noise="strengths", background="activity"'))
+    table = need("pandas", "Tables", "pandas").DataFrame(
+        _summarise(posterior, "activity", 'noise="strengths", background="activity"')
+    )
     labels = [
         label
         for names, size in zip(posterior.labels, posterior.shape, strict=True)
@@ -61,23 +66,11 @@ def _summarise(posterior: Posterior, field: str, settings: str) -> dict[str, Any
     return {"mean": draws.mean(axis=0), "low": low, "high": high}
 
 
-def _pandas() -> Any:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise InputError("A table needs pandas, which is not installed: pip install pandas.") from error
-    return pd
-
-
 def to_tensorly(posterior: Posterior, rounded: bool = False) -> Any:
     """Return the factors as a tensorly ``CPTensor``; see ``TensOrMachine.to_tensorly``."""
-    try:
-        import tensorly
-        from tensorly.cp_tensor import CPTensor
-    except ImportError as error:
-        raise InputError(
-            "A CPTensor needs tensorly, which is not installed: pip install tensorly."
-        ) from error
+    tensorly = need("tensorly", "CP tensors", "tensorly")
+    from tensorly.cp_tensor import CPTensor
+
     check_flag("rounded", rounded)
     means = [(mean > MEMBER).astype(np.float64) if rounded else mean for mean in posterior.factors]
     weights = tensorly.tensor(np.ones(posterior.n_components))

@@ -223,7 +223,7 @@ def _columns(table: Any) -> dict[str, Any] | None:
 
 
 def _check_labels(mode: str, names: list[str], labels: Sequence[str], place: Place) -> dict[str, int]:
-    """Return the row of each label, or raise unless each row has one of its own that the mode has, too."""
+    """Return the row of each label, or raise unless every row has a different label of the mode."""
     first: dict[str, int] = {}
     known = set(names)
     for row, label in enumerate(labels):

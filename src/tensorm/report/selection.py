@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from tensorm.data.checks import check_text
 from tensorm.errors import FileError, InputError
 from tensorm.report.plots.style import COLOURS, LINE, name_axes, new_axes
 from tensorm.storage.files import as_path, read_json, replace_file
@@ -137,7 +138,7 @@ class Selection:
 
     def write(self, folder: Path, run: str) -> None:
         """Write it into the folder of a run with this digest."""
-        form = {"run": run, **json.loads(self.to_json())}
+        form = {"run": check_text("run", run), **json.loads(self.to_json())}
         replace_file(as_path(folder, "folder") / NAME, json.dumps(form, indent=1).encode())
 
     @classmethod

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv, betaln, logit
 
 from tensorm.kernels.rows import count_ones
-from tensorm.tensors.bits import Bits
+from tensorm.tensors.bits import Bits, unpack
 from tensorm.tensors.factors import Factors
 
 Floats = npt.NDArray[np.float64]
@@ -44,8 +44,12 @@ class FixedPrior(NamedTuple):
         """Return no densities: there are none to learn."""
         return (math.nan,) * len(factors)
 
-    def log_probability(self, mode: int, bits: Bits) -> float:
-        """Return the log probability of a factor (N, L); entries that the prior fixes add nothing."""
+    def log_probability(self, mode: int, factors: Factors) -> float:
+        """Return the log probability of a mode's factor; entries that the prior fixes add nothing."""
+        if self.tables[mode].size == 1:
+            ones = int(count_ones(factors[mode]))
+            return float(self.log_marginal(mode, ones, len(factors[mode]) * factors.n_components))
+        bits = unpack(factors[mode], factors.n_components)
         table = np.broadcast_to(self.tables[mode], bits.shape)
         free = np.isfinite(table)
         return float(-np.logaddexp(0.0, np.where(bits, -table, table)[free]).sum())
@@ -92,9 +96,10 @@ class LearnedPrior(NamedTuple):
         draws = betaincinv(self.a + ones, self.b + entries - ones, uniforms)
         return tuple(min(max(draw, EDGE), 1 - EDGE) for draw in draws.tolist())
 
-    def log_probability(self, mode: int, bits: Bits) -> float:
-        """Return the log probability of a factor (N, L), with the density integrated out."""
-        return float(self.log_marginal(mode, int(np.count_nonzero(bits)), bits.size))
+    def log_probability(self, mode: int, factors: Factors) -> float:
+        """Return the log probability of a mode's factor, with the density integrated out."""
+        entries = len(factors[mode]) * factors.n_components
+        return float(self.log_marginal(mode, int(count_ones(factors[mode])), entries))
 
     def log_marginal(self, mode: int, ones: Counts, entries: Counts) -> Floats:
         """Return the log probability of one set of so many ones, with the density integrated out."""

@@ -21,6 +21,7 @@ import numpy as np
 
 from tensorm.model import Confusion
 from tensorm.sampler.search.explanation import Explanation
+from tensorm.sampler.search.heating import ROUND, Heat, heat_once
 from tensorm.sampler.search.region import coin_density
 from tensorm.sampler.search.seeding import begin, repair
 from tensorm.sampler.state import State, Trace
@@ -41,6 +42,7 @@ class Memory(NamedTuple):
     sweeps: int = 0  # sweeps since then
     repairs: int = 0  # repairs tried
     in_vain: int = 0  # the last of them that found nothing better
+    heat: Heat = Heat()
 
 
 @dataclass
@@ -54,7 +56,9 @@ class BurnIn:
     init : "data", "random" or Boolean arrays (N_k, L)
         Where the chain starts. Only chains that start from the data are repaired.
     length : int or None
-        Sweeps to make; None: until the rule above holds, at most LONGEST_BURN_IN.
+        Sweeps to make; None: until the rule above holds, at most LONGEST_BURN_IN and those of heating.
+    effort : float
+        How much to heat, see heating.py.
     memory : Memory
         What it remembers so far.
     """
@@ -64,6 +68,7 @@ class BurnIn:
     chain: int
     init: str | Sequence[Bits]
     length: int | None
+    effort: float = 0.0
     memory: Memory = field(default_factory=Memory)
 
     def start(self) -> State:
@@ -80,27 +85,28 @@ class BurnIn:
         """Return the sweeps of burn-in and whether it settled by its own rule, or None while it goes on."""
         if self.length is not None:
             return (state.sweep, True) if state.sweep >= self.length else None
+        if self.heats(state) or self._target_of(state) is not self.target:
+            return None
         settled = not self._repairing and steady(self.memory.history, self.memory.sweeps)
-        return (state.sweep, settled) if settled or state.sweep >= LONGEST_BURN_IN else None
+        most = LONGEST_BURN_IN + ROUND * self.memory.heat.rounds
+        return (state.sweep, settled) if settled or state.sweep >= most else None
 
-    def searching(self, state: State) -> bool:
-        """Whether components are still searched for."""
-        half = self.length is not None and self._stands_in and 2 * state.sweep >= self.length
-        return self._repairing and not half
-
-    def current(self, state: State) -> Target:
-        """Return what the next sweep samples."""
-        return self._searched if self.searching(state) else self.target
+    def enter(self, state: State) -> tuple[Target, State]:
+        """Return what the next sweep samples, and the state with such noise."""
+        target = self._searched if self._mends(state) or self.heats(state) else self.target
+        entered = enter(self.tensor, target, state)
+        if entered is not state:  # log-likelihoods of two noise models do not compare
+            self.memory = self.memory._replace(history=(), sweeps=0)
+        return target, entered
 
     def after(self, state: State, confusion: Confusion) -> State:
         """Take note of a sweep, and repair the chain where that is due."""
-        history, sweeps, repairs, in_vain = self.memory
-        entered = not self._stands_in or type(state.noise) is self.target.noise.parameters
-        target = self.target if entered else self._searched
+        history, sweeps, repairs, in_vain, heat = self.memory
+        target = self._target_of(state)
         history = (*history[-2 * WINDOW + 1 :], log_likelihood(self.tensor, target, state, confusion))
-        self.memory = Memory(history, sweeps + 1, repairs, in_vain)
+        self.memory = Memory(history, sweeps + 1, repairs, in_vain, heat)
         last = self.length is not None and state.sweep + STEP > self.length
-        if not self.searching(state) or state.sweep % STEP or last:
+        if not self._mends(state) or state.sweep % STEP or last:
             return state
         explanation = Explanation(self.tensor, target, state.factors)
         repaired, better = repair(explanation, self._rng(state.sweep), n_out=1 + (repairs + 1) % 2)
@@ -108,22 +114,55 @@ class BurnIn:
             self.memory = Memory(repairs=repairs + 1)
             return repaired.state(state.sweep)
         self.memory = self.memory._replace(repairs=repairs + 1, in_vain=in_vain + 1)
-        if not entered and not self._repairing:  # log-likelihoods of two models do not compare
-            self.memory = self.memory._replace(history=(), sweeps=0)
         return state
 
+    def heats(self, state: State) -> bool:
+        """Whether the next sweep is one of heating."""
+        heat = self.memory.heat
+        if not self._from_data or self._repairing or heat.is_over(self.effort):
+            return False
+        return self._limit is None or state.sweep - heat.sweeps + ROUND + STEP <= self._limit
+
+    def heat(self, tensor: Tensor, state: State, confusion: Confusion) -> tuple[State, Confusion]:
+        """Make a sweep of heating; the chain itself stays where it is until something better is found."""
+        rng = self._rng(state.sweep)
+        heat, found = heat_once(tensor, self._searched, self.chain, state, self.memory.heat, rng)
+        if found is None:
+            self.memory = self.memory._replace(heat=heat)
+            return state._replace(sweep=state.sweep + 1), confusion
+        self.memory = self.memory._replace(history=(), sweeps=0, heat=heat)
+        return found.state(state.sweep + 1), found.confusion
+
     @property
-    def _stands_in(self) -> bool:
-        return self.target.noise.stand_in != self.target.noise
+    def _from_data(self) -> bool:
+        return isinstance(self.init, str) and self.init == "data"
 
     @property
     def _searched(self) -> Target:
+        """What is sampled while components are searched for."""
         return replace(self.target, noise=self.target.noise.stand_in)
+
+    def _target_of(self, state: State) -> Target:
+        """Return what the last sweep has sampled."""
+        model = self.target.noise
+        searched = model.stand_in != model and type(state.noise) is not model.parameters
+        return self._searched if searched else self.target
+
+    @property
+    def _limit(self) -> int | None:
+        """Sweeps after which searches end."""
+        halved = self.length is not None and self.target.noise.stand_in != self.target.noise
+        return self.length // 2 if self.length is not None and halved else self.length
+
+    def _mends(self, state: State) -> bool:
+        """Whether the chain is repaired from time to time."""
+        return self._repairing and (self._limit is None or state.sweep < max(self._limit, 1))
 
     @property
     def _repairing(self) -> bool:
-        from_data = isinstance(self.init, str) and self.init == "data"
-        return from_data and self.memory.in_vain < REPAIRS_IN_VAIN and self.memory.repairs < MOST_REPAIRS
+        return (
+            self._from_data and self.memory.in_vain < REPAIRS_IN_VAIN and self.memory.repairs < MOST_REPAIRS
+        )
 
     def _rng(self, sweep: int) -> np.random.Generator:
         key = np.array([self.target.seed, self.chain], np.uint64)
@@ -149,7 +188,9 @@ class Plan:
     burn_in : int or None
         Sweeps before the first draw; None: until the log-likelihood stops rising.
     init : "data", "random" or list of Boolean arrays (N_k, L)
-        Where chains start, and whether burn-in repairs them.
+        Where chains start, and whether burn-in repairs and heats them.
+    effort : float
+        How much burn-in heats chains: 1 is the default of fits, 0 nothing.
     move : callable, optional
         Changes a state before each sweep, and may change its number of components.
     """
@@ -158,6 +199,7 @@ class Plan:
     n_draws: int
     burn_in: int | None = None
     init: str | Sequence[Bits] = "data"
+    effort: float = 0.0
     move: Callable[[State], State] | None = None
 
 
@@ -212,18 +254,21 @@ def sample(
     """
     if stop():  # before the search for a start, which takes long
         return
-    burn_in = BurnIn(tensor, plan.target, chain, plan.init, plan.burn_in)
-    state, burn_in.memory, burnt, _, draws = saved or Snapshot(burn_in.start())
+    burn_in = BurnIn(tensor, plan.target, chain, plan.init, plan.burn_in, plan.effort)
+    state, burn_in.memory, burnt, confusion, draws = saved or Snapshot(burn_in.start())
     cached = tensor.cached(plan.target.n_components)
     burnt = burnt or burn_in.end(state)
     n_drawn = len(draws) if draws else 0
     while burnt is None or n_drawn < plan.n_draws:
         state = plan.move(state) if plan.move else state
-        target = burn_in.current(state) if burnt is None else plan.target
-        target = replace(target, n_components=state.factors.n_components)
-        state, confusion = sweep(cached, enter(tensor, target, state), target, chain)
+        if burnt is None and confusion is not None and burn_in.heats(state):
+            state, confusion = burn_in.heat(cached, state, confusion)
+        else:
+            target, state = burn_in.enter(state) if burnt is None else (plan.target, state)
+            target = replace(target, n_components=state.factors.n_components)
+            state, confusion = sweep(cached, enter(tensor, target, state), target, chain)
+            state = state if burnt else burn_in.after(state, confusion)
         if burnt is None:
-            state = burn_in.after(state, confusion)
             burnt = burn_in.end(state)
             phase, done, total = BURN_IN, state.sweep, plan.burn_in
         else:

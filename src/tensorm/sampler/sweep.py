@@ -81,9 +81,9 @@ def log_posterior(target: Target, state: State, log_likelihood: float) -> float:
     """
     shape = [len(masks) for masks in state.factors]
     value = log_likelihood + float(target.noise.log_prior(state.noise, shape, target.tied))
-    for mode, bits in enumerate(state.factors.bits()):
+    for mode in range(len(state.factors)):
         if not (target.tied and mode == target.tied[1]):  # a shared factor counts once
-            value += target.prior.log_probability(mode, bits)
+            value += target.prior.log_probability(mode, state.factors)
     return value
 
 
@@ -112,20 +112,28 @@ def random_factors(tensor: Tensor, target: Target, chain: int, density: float = 
     ]
 
 
+def update_factors(tensor: Tensor, state: State, target: Target, chain: int, beta: float = 1.0) -> Factors:
+    """Update every factor in turn, its log-odds times beta: a chain that is heated uses beta < 1."""
+    factors, order = state.factors, target.order(chain, state.sweep)
+    weights = state.noise.weights.tempered(beta)
+    for mode in range(len(factors)):
+        prior = beta * target.prior.log_odds(mode, state.density)
+        rule = Rule(order, target.flips, weights, prior)
+        stream = target.stream(chain, state.sweep, mode)
+        factors = factors.replace(mode, tensor.update_factor(mode, factors, rule, stream))
+    return factors
+
+
 def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[State, Confusion]:
     """Update every factor in turn, then the noise, then the densities, each from its conditional.
 
     Returns the new state, and the observed cells counted by its product.
     """
-    factors = state.factors
     if target.n_components:
-        order, weights = target.order(chain, state.sweep), state.noise.weights
-        for mode in range(len(factors)):
-            rule = Rule(order, target.flips, weights, target.prior.log_odds(mode, state.density))
-            stream = target.stream(chain, state.sweep, mode)
-            factors = factors.replace(mode, tensor.update_factor(mode, factors, rule, stream))
+        factors = update_factors(tensor, state, target, chain)
         confusion = tensor.confusion(factors)
     else:  # kernels need a component
+        factors = state.factors
         confusion = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)
     stream = target.stream(chain, state.sweep, NOISE)
     noise = target.noise.redraw(tensor, factors, confusion, state.noise, stream)

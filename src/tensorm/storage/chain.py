@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.model import Confusion
 from tensorm.sampler.models import BACKGROUNDS, MODELS, find_model, list_choices
-from tensorm.sampler.noise import Rates
 from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
@@ -25,6 +23,7 @@ from tensorm.storage.archive import Stored
 
 Floats = npt.NDArray[np.float64]
 MOST_COMPONENTS = 2**24
+DRAWS = {"noise": "f8", "density": "f8", "confusion": "i8", "log_likelihood": "f8", "log_posterior": "f8"}
 
 
 def pack_trace(trace: Trace) -> dict[str, Any]:
@@ -34,11 +33,8 @@ def pack_trace(trace: Trace) -> dict[str, Any]:
         "burn_in": trace.burn_in,
         "settled": int(trace.settled),
         **{f"factor_{k}": draws for k, draws in enumerate(trace.factors)},
-        "noise": trace.noise,
-        "density": trace.density,
+        **{name: getattr(trace, name) for name in DRAWS},
         "confusion": trace.confusion.astype(np.int64, copy=False),
-        "log_likelihood": trace.log_likelihood,
-        "log_posterior": trace.log_posterior,
     }
 
 
@@ -51,30 +47,17 @@ def read_trace(tree: Stored, shape: Sequence[int], L: int, kind: type[Parameters
         When something is missing, has another type or size, or could not have come from a sampler.
     """
     check_components(tree, L, MOST_COMPONENTS)
-    log_posterior = tree.array("log_posterior", "f8", (None,))
-    S = len(log_posterior)
+    widths = {"noise": (kind.width(L, shape),), "density": (len(shape),), "confusion": (4,)}
+    arrays = {"log_posterior": tree.array("log_posterior", DRAWS["log_posterior"], (None,))}
+    S = len(arrays["log_posterior"])
     if S == 0:
         raise tree.refuse("there are no draws")
-    noise = tree.array("noise", "f8", (S, kind.width(L, shape)))
-    confusion = tree.array("confusion", "i8", (S, 4))
-    if kind is Rates and not tree.has("log_likelihood"):  # as in files of 0.1, which knew no other kind
-        log_likelihood = Rates(*noise.T).log_likelihood(Confusion(*confusion.T))
-    else:
-        log_likelihood = tree.array("log_likelihood", "f8", (S,))
-    trace = Trace(
-        factors=tuple(
-            read_members(tree, f"factor_{k}", "u1", (S, size, -(-L // 8)), L) for k, size in enumerate(shape)
-        ),
-        noise=noise,
-        kind=kind,
-        density=tree.array("density", "f8", (S, len(shape))),
-        confusion=confusion,
-        log_likelihood=log_likelihood,
-        log_posterior=log_posterior,
-        n_components=L,
-        burn_in=tree.integer("burn_in", 0),
-        settled=bool(tree.integer("settled", 0, 1)),
-    )
+    for name in ("noise", "density", "confusion", "log_likelihood"):
+        arrays[name] = tree.array(name, DRAWS[name], (S, *widths.get(name, ())))
+    of_mode = enumerate((S, size, -(-L // 8)) for size in shape)
+    factors = tuple(read_members(tree, f"factor_{k}", "u1", size, L) for k, size in of_mode)
+    burn_in, settled = tree.integer("burn_in", 0), bool(tree.integer("settled", 0, 1))
+    trace = Trace(factors=factors, kind=kind, n_components=L, burn_in=burn_in, settled=settled, **arrays)
     _check_draws(tree, trace)
     return trace
 

@@ -1,6 +1,6 @@
-"""Checkpoints: chains written down while they run, so that they can go on after a power cut.
+"""Checkpoints: chains are saved while they run, so that they can continue after a power cut.
 
-Every chain has a file of its own, replaced in one step. A chain that goes on from it makes the same draws
+Every chain has a file of its own, replaced in one step. A chain that continues from it makes the same draws
 as one that was never stopped: all its random numbers are numbered (kernels/philox.py). A file names its run
 and its chain, and a file of another run or chain is refused.
 """
@@ -11,13 +11,14 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from tensorm.model import Confusion
 from tensorm.sampler.parameters import NoiseModel
 from tensorm.sampler.sample import WINDOW, Memory, Snapshot
+from tensorm.sampler.search.heating import ROUND, Heat
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, reading, write_archive
@@ -30,7 +31,6 @@ from tensorm.storage.chain import (
     read_trace,
 )
 from tensorm.storage.fit import check_format, describe_file
-from tensorm.storage.run import digest_run
 from tensorm.tensors.bits import words_for
 from tensorm.tensors.factors import Factors
 
@@ -66,17 +66,12 @@ class Checkpoints:
             for cut_short in folder.glob(f".{name}.tensorm.*.part"):  # killed while it wrote
                 cut_short.unlink(missing_ok=True)
 
-    @classmethod
-    def of_run(cls, folder: Path, shape: Sequence[int], target: Target) -> Self:
-        """Return the checkpoints of the run in a folder."""
-        return cls(folder, digest_run(folder), shape, target)
-
     def due(self, number: int) -> bool:
-        """Whether it is time to write a chain down."""
+        """Whether it is time to save a chain."""
         return time.monotonic() - self._written.setdefault(number, time.monotonic()) >= self.every
 
     def write(self, number: int, snapshot: Snapshot) -> None:
-        """Write a chain down, in place of an older snapshot."""
+        """Save a chain, in place of an older snapshot."""
         about = {**describe_file(FORMAT), "run": self.run, "chain": number}
         write_archive(self._path(number), about | _pack(snapshot, self.target.noise))
         self._written[number] = time.monotonic()
@@ -116,6 +111,7 @@ def _pack(snapshot: Snapshot, model: NoiseModel) -> dict[str, Any]:
         SEARCHED if searching else "noise": state.noise.row(),
         "density": np.array(state.density),
         "history": np.array(memory.history, np.float64),
+        **_pack_heat(memory.heat),
     }
     if snapshot.confusion is not None:
         tree["confusion"] = np.array(snapshot.confusion, np.int64)
@@ -136,18 +132,46 @@ def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
     sweep, burn_in = file.integer("sweep", 0, MOST_SWEEPS), file.integer("burn_in", -1, MOST_SWEEPS)
     return Snapshot(
         State(Factors(masks, L), current.from_row(noise, L, shape), tuple(density.tolist()), sweep),
-        _read_memory(file),
+        _read_memory(file, shape, L),
         None if burn_in < 0 else (burn_in, bool(file.integer("settled", 0, 1))),
         _read_confusion(file, math.prod(shape)) if file.has("confusion") else None,
         read_trace(file.tree("draws"), shape, L, kind) if file.has("draws") else None,
     )
 
 
-def _read_memory(file: Stored) -> Memory:
+def _pack_heat(heat: Heat) -> dict[str, Any]:
+    return {
+        "heat_rounds": heat.rounds,
+        "heat_in_vain": heat.in_vain,
+        "heat_solid": int(heat.solid),
+        "heat_sweeps": heat.sweeps,
+        "heat_score": np.array(heat.score),
+        **{f"hot_{k}": masks for k, masks in enumerate(heat.factors or ())},
+    }
+
+
+def _read_heat(file: Stored, shape: Sequence[int], L: int) -> Heat:
+    sweeps, score = file.integer("heat_sweeps", 0, ROUND - 1), float(file.array("heat_score", "f8", ()))
+    rounds = file.integer("heat_rounds", 0)
+    if math.isfinite(score) != bool(rounds or sweeps):
+        raise file.refuse("heat_score does not hold a log posterior")
+    sizes = enumerate((size, words_for(L)) for size in shape)
+    masks = tuple(read_members(file, f"hot_{k}", "u8", size, L) for k, size in sizes if sweeps)
+    in_vain, solid = file.integer("heat_in_vain", 0, rounds), bool(file.integer("heat_solid", 0, 1))
+    return Heat(rounds, in_vain, solid, score, sweeps, Factors(masks, L) if sweeps else None)
+
+
+def _read_memory(file: Stored, shape: Sequence[int], L: int) -> Memory:
     history, sweeps = file.array("history", "f8", (None,)), file.integer("sweeps_since", 0, MOST_SWEEPS)
     if len(history) > min(sweeps, 2 * WINDOW) or not np.isfinite(history).all():
         raise file.refuse("history does not hold log-likelihoods")
-    return Memory(tuple(history.tolist()), sweeps, file.integer("repairs", 0), file.integer("in_vain", 0))
+    return Memory(
+        tuple(history.tolist()),
+        sweeps,
+        file.integer("repairs", 0),
+        file.integer("in_vain", 0),
+        _read_heat(file, shape, L),
+    )
 
 
 def _read_confusion(file: Stored, cells: int) -> Confusion:

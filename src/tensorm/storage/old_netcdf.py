@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.model import Confusion
+from tensorm.sampler.noise import Rates
 from tensorm.storage.archive import MOST_JSON, refusal, refusing
 from tensorm.storage.values import NUMBERS
 from tensorm.tensors.sparse import OTHERS
@@ -30,7 +32,7 @@ def read_tree(path: Path, content: memoryview) -> dict[str, Any]:
     index = _find_index(path, content)
     with refusing(path, "its index is damaged"):
         tree, _ = _read_group(json.loads(bytes(index)), content, len(content))
-    with refusing(path, "its labels or settings are damaged"):
+    with refusing(path, "its labels, settings or draws are damaged"):
         _translate(tree)
     return tree
 
@@ -65,7 +67,7 @@ def _read_group(group: Any, content: memoryview, left: int) -> tuple[dict[str, A
 
 
 def _translate(tree: dict[str, Any]) -> None:
-    """Put labels, settings, cells and the shape into the form that they have in archives."""
+    """Put all that archives have in another form, or in addition, into that form."""
     tree["modes"], settings, cells = json.loads(_text(tree["modes"])), tree["settings"], tree.get("cells")
     for k, mode in enumerate(tree["modes"]):
         if mode["labels"] is not None:
@@ -81,6 +83,9 @@ def _translate(tree: dict[str, Any]) -> None:
     settings["parameters"] = json.loads(_text(settings.pop("settings")), object_hook=read_setting)
     if cells is None:
         tree["shape"] = [tree["chain_0"][f"factor_{k}"].shape[1] for k in range(len(tree["modes"]))]
+        for chain in (part for name, part in tree.items() if name.startswith("chain_")):
+            rates, confusion = Rates(*chain["noise"].T), Confusion(*chain["confusion"].T)
+            chain["log_likelihood"] = rates.log_likelihood(confusion)
         return
     tree["shape"] = [cells[f"size_{k}"] for k in range(len(tree["modes"]))]
     for name in {"one_cells", "other_cells"} & cells.keys():

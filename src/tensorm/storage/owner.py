@@ -21,6 +21,7 @@ from tensorm.errors import FileError
 from tensorm.storage.files import explain
 
 LOCK = ".lock"
+ENDING = threading.Event()  # set once SIGTERM has come to the owner of a folder
 TERMINATED = 128 + signal.SIGTERM  # what a process says that SIGTERM ended
 
 
@@ -31,24 +32,26 @@ def owning(folder: Path) -> Iterator[Path]:
     try:
         lock = FileLock(path, timeout=0, is_singleton=True).acquire()
     except Timeout as error:
-        raise FileError(
-            f"{folder} is in use by another run; wait until it ends, or give another run_dir."
-        ) from error
+        told = f"{folder} is in use by another run; wait until it ends, or give another run_dir."
+        raise FileError(told) from error
     except (OSError, ValueError, NotImplementedError) as error:
         raise FileError(f"{path} cannot be locked: {explain(error)}.") from error
     with lock, _leaving_on_sigterm():
         yield folder
 
 
+def name_stop() -> str:
+    """Return what stopped the run, for a message."""
+    return "SIGTERM" if ENDING.is_set() else "Ctrl-C"
+
+
 @contextmanager
 def _leaving_on_sigterm() -> Iterator[None]:
     """Let SIGTERM end the block as Ctrl-C does, and then the process; somebody else's handler stays."""
-    came = False
 
     def stop(*_: Any) -> None:
-        nonlocal came
-        if not came:  # once: what follows writes the last checkpoints
-            came = True
+        if not ENDING.is_set():  # once: what follows writes the last checkpoints
+            ENDING.set()
             raise KeyboardInterrupt
 
     main = threading.current_thread() is threading.main_thread()
@@ -60,5 +63,6 @@ def _leaving_on_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        if came:
+        if ENDING.is_set():
+            ENDING.clear()
             raise SystemExit(TERMINATED)

@@ -1,4 +1,4 @@
-"""A run in a folder: what it samples and from which cells, so that it can go on after a stop.
+"""A run in a folder: what it samples and from which cells, so that it can continue after a stop.
 
 ``run.tensorm`` is written once, before the first sweep; the checkpoints of the chains are beside it
 (checkpoints.py), and at the end the fit itself. Of cells on a cluster only a digest is written, which tells
@@ -91,9 +91,7 @@ def _read_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> T
     if tree.has(DIGEST):
         known = tree.array(DIGEST, "u1", (16,)).tobytes().hex()
         if given is None:
-            raise FileError(
-                "The cells of this run are on a cluster; give them again, as in resume(run_dir, X)."
-            )
+            raise FileError("The cells of this run are on a cluster; give them: resume(run_dir, X).")
     else:
         arrays = {name: tree.array(name, None, None) for name in NAMES if tree.has(name)}
         try:
@@ -104,7 +102,5 @@ def _read_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> T
             return tensor
         known = tensor.digest()
     if given.shape != shape or given.digest() != known:
-        raise InputError(
-            "X has other cells than the run in this folder; give the cells that the run started with."
-        )
+        raise InputError("X has other cells than this run; give the cells that the run started with.")
     return given

@@ -61,9 +61,8 @@ def _pack_setting(name: str, value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
         return {"generator": type(value).__name__}
     array = np.asarray(value)
     if array.dtype.name not in NUMBERS:
-        raise InputError(
-            f"{name} is of type {type(value).__name__}; only numbers, texts and arrays can be saved."
-        )
+        kind = type(value).__name__
+        raise InputError(f"{name} is of type {kind}; only numbers, texts and arrays can be saved.")
     arrays.append(array)
     return {"array": len(arrays) - 1}
 

@@ -19,7 +19,7 @@ from tensorm.kernels.cached import find_changes, find_flips, present
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Words, unpack
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, Rule, Stream, Tensor
+from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor, pass_on
 from tensorm.tensors.symmetric import Wrapped
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
@@ -162,8 +162,7 @@ class CachedCounts(Wrapped):
             kept = self._parts[mode] = rows, self.tensor.take(indices).compact()
         return kept[1]
 
-    def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
-        return self.tensor.split(share, rng, pair)
+    split = pass_on("split")
 
     def with_threads(self, n_threads: int) -> CachedCounts:
         return CachedCounts(self.tensor.with_threads(n_threads), self._most)  # nothing remembered

@@ -72,9 +72,6 @@ class DenseTensor(SlicedTensor):
         if observed.size:
             self.n_observed = _count_bits(observed)
 
-    def __repr__(self) -> str:
-        return f"DenseTensor(shape={self.shape}, n_observed={self.n_observed}, n_ones={self.n_ones})"
-
     @property
     def nbytes(self) -> int:
         distinct = {layout.packed: layout for layout in self._layouts}

@@ -21,6 +21,7 @@ import numpy as np
 from tensorm.data.checks import check_count
 from tensorm.data.coordinates import check_shape
 from tensorm.data.inputs import is_a
+from tensorm.data.opening import need
 from tensorm.data.options import Options
 from tensorm.data.read import read_cells
 from tensorm.data.tables import Header, choose_columns
@@ -32,6 +33,7 @@ from tensorm.tensors.threads import MOST_JOBS
 from tensorm.tensors.workers import Workers
 
 TIMEOUT = 600.0
+DASK = ("distributed", "Tensors on a cluster", "'tensorm[dask]'")
 DASHBOARD = 8787  # the port where people expect it
 
 
@@ -40,7 +42,7 @@ class DaskTensor(ShardedTensor):
 
     Each part is loaded by the worker that holds it. Workers answer with counts, never with cells, and for the
     same seed ``fit`` makes the same draws as on one machine. When a worker is lost, its parts are
-    loaded again by others and the run goes on.
+    loaded again by others and the run continues.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class DaskTensor(ShardedTensor):
     modes, labels : sequence, optional
         Names of the modes and of their indices; those that the parts bring by default.
     timeout : float, default 600
-        Seconds after which a question to the workers is given up, in which lost parts may be loaded again.
+        Seconds to wait for an answer of the workers, including the time to load lost parts again.
 
     Attributes
     ----------
@@ -73,9 +75,7 @@ class DaskTensor(ShardedTensor):
         timeout: Any = TIMEOUT,
     ) -> None:
         if isinstance(parts, str) or not isinstance(parts, Sequence) or len(parts) == 0:
-            raise InputError(
-                "parts must be a list with a path, function, array or delayed object for each part."
-            )
+            raise InputError("parts must list a path, function, array or delayed object for each part.")
         if not isinstance(timeout, int | float) or not timeout > 0:
             raise InputError(f"timeout is {timeout!r}; give seconds above 0.")
         host = Workers(find_client(client), [_locate(part) for part in parts], timeout)
@@ -192,9 +192,7 @@ class DaskTensor(ShardedTensor):
             shape = [int(index) + 1 for index in largest]
         sizes = check_shape(shape)
         if len(sizes) != len(names):
-            raise InputError(
-                f"shape has {len(sizes)} sizes, and table {len(names)} modes; give one for each."
-            )
+            raise InputError(f"shape has {len(sizes)} sizes; give one for each of {len(names)} modes.")
         edges = _cut(sizes[0], n_shards, client)
         options = options._replace(modes=names)
         columns = table[names if value is None else [*names, value]]
@@ -204,14 +202,12 @@ class DaskTensor(ShardedTensor):
 
 def find_client(client: Any = None) -> Any:
     """Return the client given or the active one, or raise if there is none."""
-    distributed = _need("distributed")
+    distributed = need(*DASK)
     if client is None:
         try:
             client = distributed.Client.current()
         except ValueError as error:
-            raise InputError(
-                "No Dask client is active; start one first, as in client = distributed.Client()."
-            ) from error
+            raise InputError("No Dask client is active; start one: distributed.Client().") from error
     if not isinstance(client, distributed.Client) or client.asynchronous:
         raise InputError(f"client is of type {type(client).__name__}; give a distributed.Client.")
     if client.status != "running":
@@ -235,11 +231,9 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
     distributed.Client
         The active client.
     """
-    distributed = _need("distributed")
+    distributed = need(*DASK)
     if (scheduler is None) == (workers is None):
-        raise InputError(
-            "Give one of scheduler and workers: the address of a cluster, or the size of a new one."
-        )
+        raise InputError("Give either scheduler, a cluster's address, or workers, the size of a new one.")
     settings: dict[str, Any] = {"address": scheduler}
     if workers is not None:
         count = check_count("workers", workers, 1, most=MOST_JOBS)
@@ -282,7 +276,7 @@ def _open_parquet(path: Any) -> Any:
 
 
 def _split_table(table: Any, edges: Sequence[int], make: Callable[..., Any]) -> list[Any]:
-    """Return for each part a delayed function that makes a tensor of its rows, from wherever they are."""
+    """Return for each part a delayed function that makes a tensor of its rows, from all partitions."""
     from dask import delayed
 
     partitions, pick = table.to_delayed(), delayed(_pick_rows, pure=True)
@@ -345,10 +339,3 @@ def _free_port(wanted: int) -> int:
         except OSError:
             return 0
     return wanted
-
-
-def _need(name: str) -> Any:
-    try:
-        return __import__(name)
-    except ImportError as error:
-        raise InputError(f"DaskTensor needs {name}; install it with: pip install 'tensorm[dask]'.") from error

@@ -79,9 +79,7 @@ def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: A
     """
     share, rng, tensor = check_share(test_size), check_generator(random_state), read(X)
     if tensor.mirrored is not None:  # a cell would reveal its mirror image
-        raise InputError(
-            f"X is a {type(tensor).__name__}; use its own hold_out, or train_test_mask, instead."
-        )
+        raise InputError(f"X is a {type(tensor).__name__}; use its own hold_out, or train_test_mask.")
     ratio: Any = zeros
     if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio <= MANY:
         raise InputError(f"zeros is {short(zeros)}; give a number from 0 to {MANY:,}, of zeros for each one.")
@@ -115,9 +113,7 @@ def hide(X: Any, mask: npt.ArrayLike) -> Any:
     if is_a(X, "pandas", "DataFrame"):
         return X.astype(np.float64).mask(hidden)
     if not isinstance(X, (np.ndarray, list, tuple)):
-        raise InputError(
-            f"X is a {type(X).__name__}; hide cells of an array, numpy.ma, xarray or pandas table instead."
-        )
+        raise InputError(f"X is a {type(X).__name__}; give an array, numpy.ma, xarray or pandas table.")
     return _blank(np.asarray(X), hidden)
 
 
@@ -135,8 +131,6 @@ def check_symmetric(symmetric: Any, modes: Sequence[str], shape: Sequence[int]) 
         raise InputError(f"symmetric is {short(symmetric)}; give a pair of modes, or None.")
     i, j = (check_mode(mode, modes, "symmetric") for mode in symmetric)
     if i == j or shape[i] != shape[j]:
-        sizes = f"{shape[i]} and {shape[j]}"
-        raise InputError(
-            f"symmetric is {short(symmetric)}, of sizes {sizes}; give two modes of the same size."
-        )
+        found = f"symmetric is {short(symmetric)}, of sizes {shape[i]} and {shape[j]}"
+        raise InputError(f"{found}; give two modes of the same size.")
     return min(i, j), max(i, j)

@@ -1,6 +1,6 @@
 """The protocol: what the rest of the package may ask of a tensor, however its cells are stored.
 
-Nobody outside of this folder tests for a kind of tensor; whatever differs between kinds is a verb here.
+No code outside this folder tests for a kind of tensor; everything that differs between kinds is a verb here.
 
 A new kind of storage is a subclass of ``Tensor`` that
 
@@ -55,7 +55,7 @@ DIGEST = 16  # bytes
 
 
 class Stream(NamedTuple):
-    """A sequence of random numbers of its own: one for every row and component."""
+    """Which random numbers to use: one for every row and component."""
 
     seed: np.uint64
     chain: int
@@ -120,12 +120,17 @@ class Tensor(ABC):
     comparisons = False
     takes_strengths = False
     _n_threads = 1
+    _facts: tuple[str, ...] = ("n_observed", "n_ones")  # that its text shows, beside the shape
 
     if TYPE_CHECKING:  # an attribute or a property
 
         @property
         def nbytes(self) -> int:
             """Memory held, in bytes."""
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("shape", *self._facts))
+        return f"{type(self).__name__}({facts})"
 
     @property
     def storage(self) -> str:
@@ -326,7 +331,7 @@ class Tensor(ABC):
         return key_of(columns, self.shape)
 
     def sample_slices(self, n_cells: int) -> Rows | None:
-        """Return slices of mode 0 with about so many observed cells, or None if all can be gone through."""
+        """Return slices of mode 0 with about this many observed cells, or None if all can be read."""
         return None
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -410,6 +415,11 @@ class Tensor(ABC):
                         f"X is not the same when {first} and {second} are exchanged; make it symmetric, or "
                         "leave symmetric out."
                     )
+
+
+def pass_on(verb: str) -> Any:
+    """Return a method that asks ``self.tensor`` the same."""
+    return lambda self, *given: getattr(self.tensor, verb)(*given)
 
 
 @cache

@@ -147,9 +147,7 @@ def read_numbers(given: Any) -> Matrix:
     wrong = np.argwhere(np.isinf(matrix.values) & ~_absent(matrix))
     if len(wrong):
         o, a = map(int, wrong[0])
-        raise InputError(
-            f"matrix holds {matrix.values[o, a]} at {(o, a)}; give finite numbers, or NaN for missing."
-        )
+        raise InputError(f"matrix holds {matrix.values[o, a]} at {(o, a)}; give finite numbers or NaN.")
     return matrix
 
 

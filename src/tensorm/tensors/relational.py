@@ -77,6 +77,7 @@ class RelationalTensor(SlicedTensor):
 
     ESSENTIAL = "ranks"
     comparisons = True
+    _facts = ("n_observed",)
     _kernels = kernels
 
     def __init__(
@@ -158,9 +159,6 @@ class RelationalTensor(SlicedTensor):
             setattr(new, name, getattr(self, name))
         return new
 
-    def __repr__(self) -> str:
-        return f"RelationalTensor(shape={self.shape}, n_observed={self.n_observed})"
-
     @property
     def nbytes(self) -> int:
         held = [*self._left, *self._right, *(() if self._part is None else self._part[2:])]
@@ -181,7 +179,7 @@ class RelationalTensor(SlicedTensor):
     def new_objects(self, matrix: Any) -> RelationalTensor:
         """Return the tensor of other objects with the same attributes, scaled as these were.
 
-        ``transform`` can assign them; scaled on their own they would be compared by other standards.
+        ``transform`` can assign them to components. Scaled by themselves, they would not be comparable.
 
         Parameters
         ----------
@@ -192,14 +190,10 @@ class RelationalTensor(SlicedTensor):
         if self._scale is None:
             raise InputError("This tensor is a part of another; call new_objects of the whole one.")
         if given.values.shape[1] != self.shape[1]:
-            raise InputError(
-                f"matrix has {given.values.shape[1]} attributes; give {self.shape[1]}, as before."
-            )
+            raise InputError(f"matrix has {given.values.shape[1]} attributes; give {self.shape[1]}.")
         known, new = self.labels[1], given.labels[1]
         if known is not None and new is not None and not np.array_equal(known, new):
-            raise InputError(
-                "matrix has different attributes, or a different order; give the same as before."
-            )
+            raise InputError("matrix has different attributes, or a different order; give the same.")
         tensor = type(self).__new__(type(self))
         tensor._set_up(given, self._scale)
         tensor.modes, tensor.labels = self.modes, (given.labels[0], *self.labels[1:])
@@ -228,9 +222,7 @@ class RelationalTensor(SlicedTensor):
         """
         share = check_share(test_size)
         if self._part is not None:
-            raise InputError(
-                "Some cells of this tensor are held out already; hold out cells of the whole one."
-            )
+            raise InputError("Some cells of this tensor are held out already; split the whole one.")
         rng, sides = check_generator(random_state), (self._left.numbers, self._right.numbers)
         objects = rng.integers(2**16, size=(self.shape[0], 2), dtype=np.uint16) | np.array([1, 0], np.uint16)
         keys = rng.integers(2**15, size=1 + np.max(np.hstack(sides)), dtype=np.uint16) << np.uint16(1)

@@ -27,7 +27,7 @@ from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor, every
+from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor, every, pass_on
 
 Bytes = npt.NDArray[np.uint8]
 Planes = tuple[Bytes, Bytes | None]  # ones and, if any cell is missing, observed cells, eight to a byte
@@ -72,17 +72,7 @@ class Shard:
         small = counts.astype(np.uint32) if slice_size < 2**32 else counts
         return small, self.tensor.confusion(factors) if confused else None
 
-    def confusion(self, factors: Factors) -> Confusion:
-        """Count the observed cells by the value of the Boolean product and their own."""
-        return self.tensor.confusion(factors)
-
-    def digest(self, unlisted: str) -> list[bytes]:
-        """Return a digest of each slice."""
-        return self.tensor.digest_slices(unlisted)
-
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Return the indices of ones by their ranks."""
-        return self.tensor.ones_at(ranks)
+    confusion, ones_at, digest_slices = map(pass_on, ("confusion", "ones_at", "digest_slices"))
 
     def cells(self, indices: Sequence[Rows]) -> Planes:
         """Return the cells with these indices along each mode, packed."""
@@ -92,7 +82,7 @@ class Shard:
 
 
 class ShardHost(Protocol):
-    """Shards in the order of their slices, wherever they are."""
+    """Shards in the order of their slices, in this process or elsewhere."""
 
     def ask(self, verb: str, calls: Sequence[tuple[Any, ...] | None]) -> list[Any]:
         """Call a method of every shard, side by side; one whose arguments are None is left out."""
@@ -120,6 +110,7 @@ class ShardedTensor(ReadTensor):
     """
 
     nbytes: int
+    _facts = ("n_observed", "n_ones", "n_shards")
 
     def __init__(
         self,
@@ -148,10 +139,6 @@ class ShardedTensor(ReadTensor):
         self.n_shards, self.comparisons = len(facts), first.comparisons
         self._mirrored = first.mirrored if all(fact.mirrored == first.mirrored for fact in facts) else None
         self._last = threading.local()  # the last factors of each chain whose confusion is known
-
-    def __repr__(self) -> str:
-        counts = f"n_observed={self.n_observed}, n_ones={self.n_ones}, n_shards={self.n_shards}"
-        return f"{type(self).__name__}(shape={self.shape}, {counts})"
 
     @property
     def mirrored(self) -> Pair | None:
@@ -194,7 +181,7 @@ class ShardedTensor(ReadTensor):
         return {"digest": np.frombuffer(bytes.fromhex(self.digest()), np.uint8)}  # the cells stay there
 
     def digest_slices(self, unlisted: str) -> list[bytes]:
-        return [*chain.from_iterable(self._host.ask("digest", [(unlisted,)] * self.n_shards))]
+        return [*chain.from_iterable(self._host.ask("digest_slices", [(unlisted,)] * self.n_shards))]
 
     def check_mirrored(self, pair: tuple[int, int]) -> None:
         raise InputError("symmetric is given, but modes on a cluster cannot share a factor; leave it out.")

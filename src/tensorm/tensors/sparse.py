@@ -79,6 +79,7 @@ class SparseTensor(ReadTensor):
 
     ESSENTIAL = "one_cells"
     lists_cells = True
+    _facts = ("n_observed", "n_ones", "unlisted")
 
     def __init__(
         self,
@@ -133,10 +134,6 @@ class SparseTensor(ReadTensor):
         cells = np.empty((len(keys), len(self.shape) - 1), np.uint32)
         kernel.arrange(keys, np.array(self.shape), self._edges, mode, firsts, cells)
         return Listed(firsts, cells)
-
-    def __repr__(self) -> str:
-        counts = f"n_observed={self.n_observed}, n_ones={self.n_ones}"
-        return f"SparseTensor(shape={self.shape}, {counts}, unlisted={self.unlisted!r})"
 
     @property
     def nbytes(self) -> int:
@@ -213,7 +210,7 @@ class SparseTensor(ReadTensor):
         return super().split(share, rng, pair)
 
     def split_listed(self, share: float, zeros: float, rng: np.random.Generator) -> HeldOut:
-        """Hold out listed cells, and so many zeros for each one where zeros are not listed."""
+        """Hold out listed cells and, if zeros are not listed, this many random zeros for each one."""
         ones, others = self.listed_keys(self.unlisted)
         hidden = draw_share(len(ones), share, rng)
         if self.unlisted == "zero":

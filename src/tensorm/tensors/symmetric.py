@@ -9,21 +9,17 @@ as for the other modes, each pair counts twice and is halved.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import Any, Self
-
-import numpy as np
-import numpy.typing as npt
+from typing import Self
 
 from tensorm.kernels.activities import Activities
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor
+from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor, pass_on
 
 
 class Wrapped(Tensor):
-    """A tensor around another one, which answers wherever it has nothing to add.
+    """A tensor that wraps another one and passes on every question that it does not answer itself.
 
     Parameters
     ----------
@@ -48,55 +44,16 @@ class Wrapped(Tensor):
     def with_threads(self, n_threads: int) -> Self:
         return self.around(self.tensor.with_threads(n_threads))
 
-    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        return self.tensor.update_tied(pair, factors, rule, stream, rows)
-
-    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        return self.tensor._update_ranked(mode, factors, rule, stream, rows)
-
-    def update_ranked_tied(
-        self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows
-    ) -> Words:
-        return self.tensor.update_ranked_tied(pair, factors, rule, stream, rows)
-
-    def count_decided(self, factors: Factors, probe: int) -> Counts:
-        return self.tensor.count_decided(factors, probe)
-
-    def draw_activities(
-        self, mode: int, factors: Factors, given: Activities, stream: Stream
-    ) -> tuple[Counts, Counts]:
-        return self.tensor.draw_activities(mode, factors, given, stream)
-
-    def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
-        self.tensor.draw_tied_activities(pair, factors, given, stream)
-
-    def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
-        return self.tensor._count(mode, factors, components, rows)
-
-    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
-        return self.tensor.sample_ones(rng, count)
-
     @property
     def mirrored(self) -> Pair | None:
         return self.pair or self.tensor.mirrored
 
-    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        return self.tensor._ones_at(ranks)
-
-    def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
-        return self.tensor._take(indices)
-
-    def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
-        return self.tensor._read_slices(start, stop)
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return self.tensor.arrays()
-
-    def hide(self, mask: Bits) -> Tensor:
-        return self.tensor.hide(mask)
-
-    def digest(self) -> str:
-        return self.tensor.digest()
+    _count, _take, _ones_at, _read_slices = map(pass_on, ("_count", "_take", "_ones_at", "_read_slices"))
+    update_tied, sample_ones, hide = map(pass_on, ("update_tied", "sample_ones", "hide"))
+    arrays, digest = pass_on("arrays"), pass_on("digest")
+    _update_ranked, update_ranked_tied = pass_on("_update_ranked"), pass_on("update_ranked_tied")
+    count_decided, draw_activities = pass_on("count_decided"), pass_on("draw_activities")
+    draw_tied_activities = pass_on("draw_tied_activities")
 
 
 class SymmetricTensor(Wrapped):

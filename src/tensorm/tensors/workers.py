@@ -146,9 +146,8 @@ class Workers:
                 with self._client.as_current():  # an actor speaks through the client it is made under
                     return copy.copy(actor)
             except KilledWorker as error:
-                raise ClusterError(
-                    f"Part {number} crashed every worker that loaded it; give the workers more memory."
-                ) from error
+                told = f"Part {number} crashed every worker that loaded it"
+                raise ClusterError(f"{told}; give the workers more memory.") from error
             except TimeoutError:
                 if worker not in self._wait_for_workers(end):
                     return None

@@ -126,9 +126,7 @@ def plot_contributions(posterior: Posterior, ax: Axes | None = None) -> Axes:
     """
     rows = posterior.contributions
     if not rows:
-        raise InputError(
-            "This posterior has no contributions; use the posterior_ of a fitted or loaded model."
-        )
+        raise InputError("This posterior has no contributions; use the posterior_ of a fitted model.")
     ax = new_axes(ax, (5.2, 0.8 + 0.22 * len(rows)))
     at, alone = [row.component for row in rows], np.array([row.alone for row in rows])
     shared = np.array([row.explained for row in rows]) - alone

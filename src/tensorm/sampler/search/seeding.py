@@ -27,6 +27,7 @@ from tensorm.tensors.protocol import Tensor
 Counts = npt.NDArray[np.int64]
 
 SEEDS = 24  # candidates grown anew at each step
+FEW = 8  # candidates of which any will do
 KEPT = 12  # and those kept from the step before
 ROUNDS = 3  # rounds of growing after the first
 PURITIES = (0.99, 0.75, 0.3)  # shares of ones expected inside a component, above the rate outside
@@ -163,6 +164,29 @@ def fill(
         explanation = explanation.replaced(int(component), [column[:, best] for column in pool.columns])
         kept = [column[:, others] for column in pool.columns]
     return explanation
+
+
+def regrow(explanation: Explanation, rng: np.random.Generator, n_out: int) -> Explanation:
+    """Replace a few components, those that explain little more often, by any others that pay.
+
+    A repair takes the best of many candidates, and ends where it cannot find a better one. This is a way out.
+    """
+    chance = 1 / (1 + np.maximum(losses(explanation), 0))
+    out = rng.choice(len(chance), min(n_out, len(chance)), replace=False, p=chance / chance.sum())
+    rest = explanation.emptied([int(component) for component in out])
+    part = choose_region(explanation.tensor, rng, REPAIR, rest)
+    found, purity = part.cut(rest), rng.choice([*PURITIES, explanation.noise.purity])
+    for component in out:
+        cells = found.tensor.sample_ones(rng, FEW * FEW)
+        cells = cells[~found.factors.covers([*cells.T])][:FEW]
+        if not len(cells):
+            break
+        pool = CandidatePool.from_cells(found, cells, purity)
+        paying = np.flatnonzero(pool.rises() > 0)
+        if len(paying):
+            chosen = rng.choice(paying)
+            found = found.replaced(int(component), [column[:, chosen] for column in pool.columns])
+    return part.spread(found, rest)
 
 
 def repair(explanation: Explanation, rng: np.random.Generator, n_out: int) -> tuple[Explanation, bool]:

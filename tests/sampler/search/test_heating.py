@@ -1,0 +1,118 @@
+"""Rounds of heating find what repairs do not, leave the chain cold, and end soon where nothing melts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tensorm.datasets import simulate
+from tensorm.sampler.noise import Asymmetric, Symmetric
+from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sample import BURN_IN, Plan, sample
+from tensorm.sampler.search.explanation import Explanation
+from tensorm.sampler.search.heating import HOTTEST, MILDEST, PATIENCE, ROUND, ROUNDS, Heat, lowest_beta
+from tensorm.sampler.sweep import Target, sweep, update_factors
+from tensorm.tensors import DenseTensor, Tensor
+from tensorm.tensors.factors import Factors
+
+TARGET = Target(6, Asymmetric(), LearnedPrior(), np.uint64(1))
+
+
+@pytest.fixture(scope="module")
+def doubtful() -> DenseTensor:
+    """Made by more components than are asked for, so that there are many ways to explain it."""
+    return DenseTensor(simulate((60, 60), rank=20, density=0.5, noise=0.05, random_state=2).observed)
+
+
+def burn_in(tensor: Tensor, effort: float, chain: int = 0, target: Target = TARGET, **how):
+    return [*sample(tensor, Plan(target, n_draws=0, effort=effort, **how), chain)]
+
+
+def score(tensor: Tensor, steps) -> float:
+    return Explanation(tensor, TARGET, steps[-1].state.factors).polished(3).score
+
+
+def test_heated_chains_end_in_better_explanations(doubtful) -> None:
+    cold, hot = (np.array([score(doubtful, burn_in(doubtful, e, c)) for c in range(4)]) for e in (0.0, 1.0))
+    assert np.median(hot) > np.median(cold) + 3
+    assert hot.min() > cold.min()
+
+
+def test_where_the_data_leave_no_doubt_one_round_is_all() -> None:
+    clear = DenseTensor(simulate((20, 20, 20), rank=3, density=0.2, noise=0.05, random_state=0).observed)
+    target = replace(TARGET, n_components=3)
+    steps, plain = (burn_in(clear, effort, target=target) for effort in (1.0, 0.0))
+    heat = steps[-1].snapshot.memory.heat
+    assert (heat.rounds, heat.solid) == (1, True)
+    assert len(steps) == len(plain) + ROUND
+
+
+def test_the_chain_itself_stays_cold(doubtful) -> None:
+    """Whoever looks at the chain, or stops it, sees the best explanation so far, never a hot one."""
+    steps = burn_in(doubtful, 0.3)
+    heated = [step for step in steps if step.snapshot.memory.heat.factors is not None]
+    assert len(heated) > ROUND
+    for before, after in pairwise(heated):
+        if before.snapshot.memory.heat.rounds == after.snapshot.memory.heat.rounds:
+            assert before.state.factors is after.state.factors
+            assert before.confusion == after.confusion
+    assert all(doubtful.confusion(step.state.factors) == step.confusion for step in heated[:: ROUND // 4])
+    assert any(
+        (a != b).any()
+        for a, b in zip(heated[1].state.factors, heated[1].snapshot.memory.heat.factors, strict=True)
+    )
+
+
+def test_every_sweep_counts_once(doubtful) -> None:
+    steps = burn_in(doubtful, 0.3)
+    assert [step.state.sweep for step in steps] == list(range(1, len(steps) + 1))
+    assert {step.phase for step in steps} == {BURN_IN}
+
+
+@pytest.mark.parametrize("length", [0, 20, 60, 61, 100, 150])
+def test_a_number_of_sweeps_is_kept_to(doubtful, length: int) -> None:
+    steps = burn_in(doubtful, 1.0, burn_in=length)
+    assert len(steps) == length
+    assert not steps or steps[-1].snapshot.memory.heat.factors is None
+
+
+@pytest.mark.parametrize("init", ["random", [np.ones((n, 6), bool) for n in (60, 60)]])
+def test_only_chains_from_the_data_are_heated(doubtful, init) -> None:
+    assert burn_in(doubtful, 1.0, init=init)[-1].snapshot.memory.heat == Heat()
+
+
+def test_effort_limits_the_rounds() -> None:
+    assert Heat().is_over(0.0)
+    assert Heat(rounds=1, solid=True).is_over(9.0)
+    for spent in (Heat(rounds=ROUNDS), Heat(rounds=20, in_vain=PATIENCE)):
+        assert [spent.is_over(effort) for effort in (0.5, 1.0, 2.0)] == [True, True, False]
+    for going_on in (Heat(), Heat(rounds=1), Heat(ROUNDS, sweeps=3, factors=Factors.empty((2, 2), 1))):
+        assert not going_on.is_over(1.0)
+
+
+def test_rounds_fill_the_range_of_heat() -> None:
+    betas = np.array([lowest_beta(number) for number in range(30)])
+    assert betas[0] == betas.min() == HOTTEST
+    assert betas.max() < MILDEST
+    places = np.sort(np.log(betas / HOTTEST) / np.log(MILDEST / HOTTEST))
+    assert np.diff([*places, 1]).max() < 2.5 / 30
+
+
+@pytest.mark.parametrize("noise", [Asymmetric(), Symmetric()])
+def test_beta_one_is_the_sampler_itself(doubtful, noise) -> None:
+    target = replace(TARGET, noise=noise)
+    state = burn_in(doubtful, 0.0, target=target)[-1].state
+    cold = update_factors(doubtful, state, target, 0, 1.0)
+    for a, b in zip(cold, sweep(doubtful, state, target, 0)[0].factors, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_without_any_heat_left_entries_are_coins(doubtful) -> None:
+    """With beta next to 0 the data say nothing; Metropolised flips then change every entry."""
+    state = burn_in(doubtful, 0.0)[-1].state
+    hot = update_factors(doubtful, state, replace(TARGET, flips=0), 0, 1e-9)
+    ones = np.concatenate([bits.ravel() for bits in hot.bits()])
+    assert abs(ones.mean() - 0.5) < 0.1
