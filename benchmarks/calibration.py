@@ -29,7 +29,8 @@ from rich.table import Table
 from scipy.stats import binom, chisquare
 
 from tensorm.model import Noise, boolean_product, confusion
-from tensorm.sampler.noise import CONTRAST, MODELS
+from tensorm.sampler.models import MODELS
+from tensorm.sampler.noise import CONTRAST
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.sample import DRAWS, Plan, sample
 from tensorm.sampler.sweep import Target

@@ -188,12 +188,11 @@ def write(name: str, value: Any) -> str:
 @click.option("--chains", default=16)
 @click.option("--effort", default=1.0)
 @click.option("--noise", default="asymmetric")
+@click.option("--background", default="activity", help="With --noise strengths.")
 @click.option("--seed", default=0)
 @click.option("--part", type=click.Choice(["chains", "held-out", "all"]), default="all")
 @click.option("--quick", is_flag=True, help="Four small data sets, 8 components, 8 chains.")
-def main(
-    data: str, components: str, chains: int, effort: float, noise: str, seed: int, part: str, quick: bool
-) -> None:
+def main(data: str, components: str, quick: bool, part: str, chains: int, seed: int, **how: Any) -> None:
     """Measure where chains end and what they predict."""
     if quick:
         data, components, chains = ",".join(QUICK), "8", 8
@@ -203,14 +202,13 @@ def main(
         cells = DATA[name]()
         for L in map(int, components.split(",")):
             settings = {
-                "n_components": L, "n_chains": chains, "effort": effort, "noise": noise,
-                "symmetric": cells.pair,
+                "n_components": L, "n_chains": chains, "symmetric": cells.pair, **how,
                 "random_state": seed, "n_jobs": 1, "progress": False,
             }  # fmt: skip
             if part != "held-out":
                 row = measure_chains(cells, settings)
                 plain = measure_chains(cells, settings | {"effort": 0.0, "n_chains": min(chains, 4)})
-                known = raise_best(best, f"{name} {L} {noise}", row)
+                known = raise_best(best, f"{name} {L} {how['noise']}", row)
                 BEST.write_text(json.dumps(best, indent=1, sort_keys=True) + "\n")
                 row["times plain"] = row["seconds"] / plain["seconds"]
                 row |= {f"{key} known": known[f"{key} best"] for key in ENDS}

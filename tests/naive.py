@@ -227,3 +227,69 @@ def log_factor_learned(factor: np.ndarray, a: float, b: float) -> float:
         total += math.log((ones if factor[n, l] else zeros) / (ones + zeros))
         ones, zeros = (ones + 1, zeros) if factor[n, l] else (ones, zeros + 1)
     return total
+
+
+def strongest(factors: Sequence[np.ndarray], strengths: Sequence[float], index: tuple[int, ...]) -> float:
+    """The strength of the strongest component that holds a cell, or 0."""
+    found = 0.0
+    for l, strength in enumerate(strengths):
+        if all(factor[n, l] for factor, n in zip(factors, index, strict=True)):
+            found = max(found, float(strength))
+    return found
+
+
+def chance(background: float | Sequence[np.ndarray], index: tuple[int, ...]) -> float:
+    """The probability of a one without components: one number, or from an activity of each index."""
+    if isinstance(background, float):
+        return background
+    rate = 1.0
+    for activity, n in zip(background, index, strict=True):
+        rate *= float(activity[n])
+    return -math.expm1(-rate)
+
+
+def strength_likelihood(
+    ones: np.ndarray,
+    observed: np.ndarray | None,
+    factors: Sequence[np.ndarray],
+    strengths: Sequence[float],
+    background: float | Sequence[np.ndarray],
+    some: Callable[[tuple[int, ...]], bool] = lambda index: True,
+) -> float:
+    """The log-likelihood of (some) cells: p(x = 1) = 1 - (1 - b)(1 - q), q the strength of the strongest."""
+    total = 0.0
+    for index in cells(factors):
+        if seen(observed, index) and some(index):
+            p = 1.0 - (1.0 - chance(background, index)) * (1.0 - strongest(factors, strengths, index))
+            total += math.log(p if ones[index] else 1.0 - p)
+    return total
+
+
+def strength_odds(
+    ones: np.ndarray,
+    observed: np.ndarray | None,
+    factors: Sequence[np.ndarray],
+    entry: tuple[int, int, int],
+    strengths: Sequence[float],
+    background: float | Sequence[np.ndarray],
+    pair: tuple[int, int] | None = None,
+) -> float:
+    """Log-odds of an entry (mode, n, l) without its prior, by all cells with its index; a pair shares it."""
+    mode, n, _ = entry
+    modes = pair if pair is not None and mode in pair else (mode,)
+    values = []
+    for value in (True, False):
+        changed = with_entry(factors, *entry, value)
+        for k in modes:
+            changed[k] = changed[mode]
+        values.append(
+            strength_likelihood(
+                ones,
+                observed,
+                changed,
+                strengths,
+                background,
+                lambda index: any(index[k] == n for k in modes),
+            )
+        )
+    return values[0] - values[1]

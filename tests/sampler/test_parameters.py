@@ -16,7 +16,8 @@ from tensorm.errors import FileError, InputError
 from tensorm.estimator.plan import make_plan
 from tensorm.kernels.philox import uniforms
 from tensorm.sampler.chains import run_chain
-from tensorm.sampler.noise import MODELS, Asymmetric, Rates
+from tensorm.sampler.models import MODELS
+from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.parameters import COMPONENT, INDEX, ONCE, Parameters
 from tensorm.sampler.state import Trace
 from tensorm.storage.checkpoints import Checkpoints
@@ -115,7 +116,7 @@ class Jittered(Asymmetric):
         L, N = statistics.sizes
         return self._around(super().estimate(statistics), np.zeros(L), np.zeros(N))
 
-    def log_prior(self, parameters: Any) -> Any:
+    def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Any = None) -> Any:
         return super().log_prior(parameters.rates)
 
     def widen(self, parameters: Jitters, extra: int, rng: np.random.Generator) -> Jitters:

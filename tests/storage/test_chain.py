@@ -12,7 +12,8 @@ import pytest
 
 import forge
 from tensorm import FileError
-from tensorm.sampler.noise import MODELS, Rates
+from tensorm.sampler.models import MODELS
+from tensorm.sampler.noise import Rates
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target

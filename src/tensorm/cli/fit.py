@@ -24,7 +24,7 @@ from tensorm.posterior.modes import read_modes
 from tensorm.report.describe import MOST
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.report.selection import Selection
-from tensorm.sampler.noise import list_choices
+from tensorm.sampler.models import BACKGROUNDS, list_choices
 from tensorm.storage.run import FIT, RUN, find_file
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
@@ -66,7 +66,13 @@ def components(value: str) -> int | str:
     "--noise",
     type=click.Choice(list_choices()),
     default="asymmetric",
-    help="Two rates of ones, inside and outside the components, or one error rate.",
+    help="Two rates of ones, inside and outside the components, one error rate, or a strength for each.",
+)
+@click.option(
+    "--background",
+    type=click.Choice(BACKGROUNDS),
+    default="activity",
+    help="With strengths: ones without components by how active each index is, or all alike.",
 )
 @options.seed
 @options.jobs
@@ -112,6 +118,7 @@ def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bo
         burn_in="auto" if given["burn_in"] is None else given["burn_in"],
         effort=given["effort"],
         noise=given["noise"],
+        background=given["background"],
         symmetric=undirected if given["shared"] else None,
         n_jobs=given["jobs"],
         random_state=given["seed"],

@@ -157,8 +157,8 @@ def choose_columns(table: Table | Header, options: Options) -> tuple[list[str], 
     if len(modes) < 2:
         given = f"one column for modes, {modes[0]!r}" if modes else "no column for modes"
         raise InputError(f"{title} has {given}; give two or more.")
-    for what, given in (("pair", options.pair), ("order", options.order)):
-        stray = next((name for name in given or () if name not in modes), None)
+    for what, named in (("pair", options.pair), ("order", options.order)):
+        stray = next((name for name in named or () if name not in modes), None)
         if stray is not None:
             raise InputError(f"{what} names {stray!r}, but the modes are {', '.join(modes)}.")
     return modes, value

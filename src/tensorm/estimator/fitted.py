@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tensorm.data.checks import check_choice, check_indices
 from tensorm.errors import InputError
-from tensorm.estimator.plan import check_observed, make_tensor
+from tensorm.estimator.plan import check_observed, choose_storage, make_tensor
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.datatree import to_datatree
@@ -25,7 +25,7 @@ from tensorm.posterior.scores import ScoredCells, predict_observed, score_tensor
 from tensorm.posterior.top_cells import TopCells, top_cells
 from tensorm.posterior.transform import share_shown, transform_slices
 from tensorm.report.describe import Sentences, describe
-from tensorm.report.export import list_members, to_tensorly, write_gmt
+from tensorm.report.export import list_activities, list_members, list_strengths, to_tensorly, write_gmt
 from tensorm.report.page import write_report
 from tensorm.report.plots import PLOTS
 from tensorm.sampler.sweep import Target
@@ -155,7 +155,7 @@ class FittedModel(TransformerMixin, BaseEstimator):
         """Return the membership of each slice of X along mode 0 in each component.
 
         The factors of the other modes and the noise are those of the posterior, so new slices need no new
-        fit.
+        fit. With ``background="activity"`` the activity of each new slice is drawn with its memberships.
 
         Parameters
         ----------
@@ -178,6 +178,8 @@ class FittedModel(TransformerMixin, BaseEstimator):
         if len(tensor.shape) != len(shape) or tensor.shape[1:] != shape[1:]:
             wanted = f"(any, {', '.join(map(str, shape[1:]))})"
             raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
+        if kind == "membership" and self._target.noise.strong:
+            tensor = choose_storage(tensor, self._target.noise)
         threaded = tensor.with_threads(count_threads(self.n_jobs))
         if kind == "strength":
             return share_shown(threaded, posterior)
@@ -200,6 +202,16 @@ class FittedModel(TransformerMixin, BaseEstimator):
     def contributions_(self) -> tuple[Contribution, ...]:
         """What each component contributes to the most probable draw, strongest first."""
         return self._fitted.contributions
+
+    @property
+    def strengths_(self) -> pd.DataFrame:
+        """How strong each component is: the probability that it makes a cell 1 (``noise="strengths"``)."""
+        return list_strengths(self._fitted)
+
+    @property
+    def activity_(self) -> pd.DataFrame:
+        """How active each index is without any component (``background="activity"``)."""
+        return list_activities(self._fitted)
 
     @property
     def diagnostics_(self) -> Diagnostics:

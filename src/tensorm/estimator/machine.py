@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.estimator.fitted import FittedModel
-from tensorm.estimator.plan import AUTO, make_plan, make_tensor
+from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
 from tensorm.estimator.progress import announcing_compilation, foretell, say, watching
 from tensorm.posterior.draws import Posterior, check_room
 from tensorm.sampler.chains import ChainPool, run_chains, warm_up
@@ -27,9 +27,10 @@ from tensorm.storage.fit import Fit, write_fit
 from tensorm.storage.owner import name_stop, owning
 from tensorm.storage.run import FIT, Run, check_folder, digest_run, start_run
 from tensorm.storage.trials import Store
-from tensorm.tensors import Tensor, pick_storage
+from tensorm.tensors import Tensor
 from tensorm.tensors.threads import count_threads
 
+STAND_IN = "The number was chosen with two rates of ones in place of strengths."
 CHOICE = "choice"  # folder inside that of a run: what chains found while the number was chosen
 
 
@@ -65,8 +66,14 @@ class TensOrMachine(FittedModel):
         that start from the data are heated and cooled again: at most 24 rounds of 60 sweeps, 8 in vain, times
         ``effort``. One round is enough where the data leave no doubt. 0 is none; 10 takes up to ten times as
         long.
-    noise : "asymmetric" or "symmetric", default "asymmetric"
-        Two rates of ones, inside and outside the components, or the paper's single error rate.
+    noise : "asymmetric", "symmetric" or "strengths", default "asymmetric"
+        Two rates of ones, inside and outside the components; the paper's single error rate; or a strength for
+        each component, the probability that it makes a cell 1, where the strongest one that holds a cell
+        decides. Strengths need cells in memory as a dense tensor. Their components are searched for with two
+        rates, and so is their number with "auto".
+    background : "activity" or "constant", default "activity"
+        For ``noise="strengths"``: ones without any component come at a rate that is the product of an
+        activity of each index, such as how much a person meets anybody, or all with one probability.
     noise_update : "sample" or "map", default "sample"
         Draw the rates from their conditional, or plug in its mean as the paper does (faster to settle, but
         then the draws are not from the posterior).
@@ -74,7 +81,8 @@ class TensOrMachine(FittedModel):
         Probability that an entry is 1: a density learned for each mode, one number, or one for each entry,
         where 0 and 1 fix the entry.
     noise_prior : (float, float), default (1.0, 1.0)
-        The two parameters of the Beta prior of each rate.
+        The two parameters of the Beta prior of each rate; with strengths, of a constant background, and of
+        both rates while components are searched for.
     flips : "metropolis" or "gibbs", default "metropolis"
         How an entry is drawn. Both are exact; Metropolised flips move more.
     order : "random" or "fixed", default "random"
@@ -96,7 +104,12 @@ class TensOrMachine(FittedModel):
         Posterior means, strongest component first.
     noise_ : dict
         Posterior means: "hit", the rate of ones where the product is 1; "false_alarm", where it is 0;
-        "explained", the share of the observed cells that equal the product.
+        "explained", the share of the observed cells that equal the product. With strengths, these and the
+        background in place of the rates: "strength", its "typical" value and "spread", and "background", or
+        "rate", "activity" and its "evenness" in each mode (docs/model.md).
+    strengths_, activity_ : pandas.DataFrame
+        With ``noise="strengths"``: posterior means and 90% intervals of the strength of each component, and
+        of the activity of each index.
     posterior_ : Posterior
         The draws, with means and predictions derived from them.
     contributions_ : tuple of Contribution
@@ -132,6 +145,7 @@ class TensOrMachine(FittedModel):
     init: Any = "data"
     effort: float = 1.0
     noise: str = "asymmetric"
+    background: str = "activity"
     noise_update: str = "sample"
     factor_prior: Any = "learned"
     noise_prior: tuple[float, float] = (1.0, 1.0)
@@ -172,7 +186,8 @@ class TensOrMachine(FittedModel):
         given = make_tensor(X, self.symmetric)
         plan = make_plan(self, given)
         auto = self.n_components == AUTO
-        tensor = pick_storage(given) if auto else pick_storage(given, plan.target.n_components)
+        target = plan.target
+        tensor = choose_storage(given, target.noise, *([] if auto else [target.n_components]))
         if given.lists_cells or tensor.lists_cells:
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
             say(f"Cells are stored as a {tensor.storage} tensor: {ones}.", self.progress)
@@ -213,12 +228,14 @@ class TensOrMachine(FittedModel):
     def _choose(self, tensor: Tensor, target: Target, folder: Path | None) -> Selection:
         """Take the most probable number of components; a folder keeps what chains have found."""
         with announcing_compilation(self.progress):
-            warm_up(tensor, target)
+            warm_up(tensor, replace(target, noise=target.noise.stand_in))
         with watching(N_CHAINS, self.progress) as watch:
             pool = ChainPool(N_CHAINS, count_threads(self.n_jobs), watch)
             if folder is not None:
                 pool = pool._replace(memo=Store(folder / CHOICE, {"run": digest_run(folder)}))
-            selection = choose_by_posterior(tensor, target, pool)
+            selection = choose_with_stand_in(
+                tensor, target, lambda cells, target: choose_by_posterior(cells, target, pool)
+            )
         if folder is None:
             warn_if_stopped(selection, stacklevel=5)
         elif not selection.complete:  # what is done is in the folder
@@ -234,6 +251,16 @@ class TensOrMachine(FittedModel):
         self.n_components_ = posterior.n_components
         self.n_features_in_ = posterior.shape[1]
         self._target = target
+
+
+def choose_with_stand_in(
+    tensor: Tensor, target: Target, choose: Callable[[Tensor, Target], Selection]
+) -> Selection:
+    """Choose the number of components, with the noise model's stand-in if it has one, and say so."""
+    selection = choose(tensor, replace(target, noise=target.noise.stand_in))
+    if target.noise.stand_in == target.noise:
+        return selection
+    return replace(selection, reason=f"{selection.reason} {STAND_IN}")
 
 
 def warn_if_stopped(selection: Selection, stacklevel: int) -> None:

@@ -19,11 +19,12 @@ from tensorm.data.checks import (
 )
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_room
-from tensorm.sampler.noise import MODELS, list_choices
+from tensorm.sampler.models import BACKGROUNDS, find_model, list_choices
+from tensorm.sampler.parameters import NoiseModel
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.sweep import FLIPS, Target
-from tensorm.tensors import Tensor, read
+from tensorm.tensors import Tensor, pick_storage, read
 from tensorm.tensors.holdout import check_symmetric
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
         L = check_count("n_components", given, 1, ", or 'auto'")
     n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
     noise = check_choice("noise", settings.noise, list_choices())
-    check_choice("noise_update", settings.noise_update, list_choices(noise))
+    update = check_choice("noise_update", settings.noise_update, list_choices(noise))
+    model = find_model(noise, update, check_choice("background", settings.background, BACKGROUNDS))
     check_choice("flips", settings.flips, tuple(FLIPS))
     check_choice("order", settings.order, ("random", "fixed"))
     check_observed(tensor)
@@ -58,7 +60,7 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     check_count("n_draws", n_draws, 1, most=MOST_ROUNDS)
     target = Target(
         n_components=L,
-        noise=MODELS[settings.noise, settings.noise_update](*check_beta("noise_prior", settings.noise_prior)),
+        noise=model(*check_beta("noise_prior", settings.noise_prior)),
         prior=_factor_prior(settings.factor_prior, tensor.shape, L),
         seed=_seed(settings.random_state),
         flips=FLIPS[settings.flips],
@@ -73,6 +75,19 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'", MOST_ROUNDS)
     effort = check_amount("effort", settings.effort)
     return Plan(target, n_draws, sweeps, init, effort)
+
+
+def choose_storage(tensor: Tensor, model: NoiseModel, n_components: int = 10) -> Tensor:
+    """Return the same cells in the quickest storage that the noise model can do with, or raise."""
+    if model.strong and tensor.takes_strengths:
+        return tensor
+    picked = pick_storage(tensor, n_components)
+    if not model.strong or picked.takes_strengths:
+        return picked
+    raise InputError(
+        "noise='strengths' needs cells in memory as a dense tensor; choose noise='asymmetric' for sparse, "
+        "relational and cluster tensors."
+    )
 
 
 def _refuse_columns(name: str, value: Any) -> None:

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from tensorm.data.checks import check_choice, check_count, check_number, short
 from tensorm.errors import InputError
-from tensorm.estimator.machine import TensOrMachine, warn_if_stopped
+from tensorm.estimator.machine import TensOrMachine, choose_with_stand_in, warn_if_stopped
 from tensorm.estimator.plan import make_plan, make_tensor
 from tensorm.estimator.progress import watching
 from tensorm.sampler.chains import ChainPool
@@ -68,7 +68,7 @@ def select_components(
         "cv" and "mdl" try up to twelve numbers around the one that Occam's razor finds.
     estimator : TensOrMachine, optional
         Sets the noise model, priors, flips and symmetric modes; the defaults if left out. Its numbers of
-        components and of draws are not used.
+        components and of draws are not used. In place of strengths the number is chosen with two rates.
     n_repeats : int, optional
         Splits of the cells for "cv", 5 by default; chains for all others, 2 by default.
     scoring : "log_likelihood" or "accuracy", default "log_likelihood"
@@ -139,7 +139,9 @@ def select_components(
                 "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other
             }
             pool = pool._replace(memo=Store(run_dir, depends_on))
-        selection = _choose(tensor, target, pool, method, numbers, holdout)
+        selection = choose_with_stand_in(
+            tensor, target, lambda cells, target: _choose(cells, target, pool, method, numbers, holdout)
+        )
     if run_dir is not None and not selection.complete:  # what is done is in the folder
         raise KeyboardInterrupt
     warn_if_stopped(selection, stacklevel=3)

@@ -34,6 +34,10 @@ class Weights(NamedTuple):
         """Log-likelihood ratio of an entry, from its counts."""
         return self.gain * pos - self.loss * (tot - pos)
 
+    def update(self, tensor, mode, factors, rule, stream, rows):
+        """Let a tensor decide some rows of a factor by such counts."""
+        return tensor._update(mode, factors, rule, stream, rows)
+
     def tempered(self, beta: float) -> Weights:
         """Return weights that say so much less; a chain that is heated uses beta < 1."""
         return Weights(beta * self.gain, beta * self.loss)

@@ -8,6 +8,7 @@ import numpy as np
 from numba import uint64
 
 from tensorm.kernels import vectors as v
+from tensorm.kernels.activities import make_ranked_kernels
 from tensorm.kernels.compiled import inlined, kernel
 from tensorm.kernels.decisions import ONE
 from tensorm.kernels.slices import make_kernels, seen_at
@@ -63,6 +64,7 @@ def cells_at(source, n, place, at, span):
 
 
 kernels = make_kernels(Packed)
+ranked_kernels = make_ranked_kernels(Packed)
 
 
 @kernel

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tensorm.data.checks import check_flag
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.sampler.parameters import COMPONENT, INDEX
+from tensorm.sampler.parameters import INDEX, ONCE
 from tensorm.sampler.state import Trace
 from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import MISSING, Tensor
@@ -139,7 +139,7 @@ def _posterior(parts: _Parts) -> Variables:
     for field, axis in parts.posterior.chains[0].kind.AXES.items():
         draws = _stack(parts, lambda trace, field=field: trace.noise_fields[field])
         if axis != INDEX:
-            variables[field] = ((*PER_DRAW, axis) if axis == COMPONENT else PER_DRAW, draws)
+            variables[field] = (PER_DRAW if axis == ONCE else (*PER_DRAW, axis), draws)
             continue
         pieces = np.split(draws, np.cumsum(parts.posterior.shape)[:-1], axis=-1)
         for name, piece in zip(parts.names, pieces, strict=True):

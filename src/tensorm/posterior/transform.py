@@ -24,22 +24,24 @@ UPDATES = 3  # Gibbs updates per draw; the last is kept. Metropolised flips woul
 def transform_slices(tensor: Tensor, posterior: Posterior, target: Target) -> npt.NDArray[np.float64]:
     """Return the probability that each slice along mode 0 is in each component, (N, L).
 
-    The slices' entries are drawn given the factors and the noise of posterior draws. All slices share their
-    random numbers, so the result for one slice does not depend on the others.
+    The slices' entries, and their activities if the noise has any, are drawn given the factors and the noise
+    of posterior draws. All slices share their random numbers, so the result for one slice does not depend on
+    the others.
     """
     L = posterior.n_components
     draws = [(trace, draw) for trace in posterior.traces for draw in range(len(trace))]
     chosen = draws[:: math.ceil(len(draws) / DRAWS)]
-    entries = Factors.empty(tensor.shape, L)[0]
+    entries, noise = Factors.empty(tensor.shape, L)[0], None
     total = np.zeros((tensor.shape[0], L))
     for number, (trace, draw) in enumerate(chosen):
         factors = trace.factors_at(draw).replace(0, entries)
-        weights = trace.noise_at(draw).weights
+        noise = trace.noise_at(draw).follow(noise, tensor.shape)
         prior = _prior(target, tuple(trace.density[draw]))
         for update in range(UPDATES):
             stream = target.stream(0, number * UPDATES + update, PLACE)._replace(by_row=0)
-            rule = Rule(np.arange(L), GIBBS, weights, prior)
+            rule = Rule(np.arange(L), GIBBS, noise.weights, prior)
             factors = factors.replace(0, tensor.update_factor(0, factors, rule, stream))
+            noise = noise.redraw_slices(tensor, factors, stream)
         entries = factors[0]
         total += unpack(entries, L)
     return total / len(chosen)

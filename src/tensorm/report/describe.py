@@ -21,6 +21,7 @@ from tensorm.posterior.diagnostics import number_components, tell_differences
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, Groups, of_posterior, read_modes
 from tensorm.report.metadata import UNKNOWN
+from tensorm.tensors.ranking import split
 
 IN_DOUBT = 4  # names in doubt before their list is cut short
 MOST = 12  # components described by default on the page and the command line
@@ -54,6 +55,8 @@ class Description(NamedTuple):
         The same as a share of all cells.
     chains, n_chains : int
         Number of chains that found it, and of all chains.
+    strength : float or None
+        The probability that it makes a cell 1, if components have strengths of their own.
     """
 
     component: int
@@ -62,6 +65,7 @@ class Description(NamedTuple):
     share: float
     chains: int
     n_chains: int
+    strength: float | None = None
 
     @property
     def empty(self) -> bool:
@@ -84,7 +88,12 @@ class Description(NamedTuple):
 
     def how_much(self) -> str:
         """Return a sentence on how many cells the component covers."""
-        return f"It covers {self.cells:,.0f} cells ({_percent(self.share)})."
+        text = f"It covers {self.cells:,.0f} cells ({_percent(self.share)})"
+        return (
+            f"{text}."
+            if self.strength is None
+            else f"{text} and makes {_percent(self.strength)} of its cells 1."
+        )
 
     def how_sure(self) -> str:
         """Return a sentence on how certain its members are."""
@@ -156,8 +165,11 @@ def describe_components(posterior: Posterior, groups: Groups | None = None) -> l
     cells = _cells_covered(posterior)
     chains = count_finders(posterior.factors, [factor_means(trace) for trace in posterior.chains])
     volume, n_chains = math.prod(posterior.shape), len(posterior.chains)
+    strengths = posterior.noise.get("strength", [None] * posterior.n_components)
     return [
-        Description(l, tuple(_members(modes, l)), cells[l], cells[l] / volume, chains[l], n_chains)
+        Description(
+            l, tuple(_members(modes, l)), cells[l], cells[l] / volume, chains[l], n_chains, strengths[l]
+        )
         for l in range(posterior.n_components)
     ]
 
@@ -170,8 +182,20 @@ def describe_noise(posterior: Posterior) -> str:
     noise, explained = posterior.noise, _percent(posterior.noise["explained"])
     return (
         f"{posterior.chains[0].kind.describe(noise, _percent)} "
-        f"The components predict {explained} of the observed cells correctly."
+        f"The components predict {explained} of the observed cells correctly.{_name_busiest(posterior)}"
     )
+
+
+def _name_busiest(posterior: Posterior) -> str:
+    """Return a sentence on the most active index of each mode, if indices have activities."""
+    if "activity" not in posterior.noise:
+        return ""
+    activities = split(np.array(posterior.noise["activity"]), posterior.shape)
+    found = [
+        f"{mode.name} {mode.label(int(activity.argmax()))}"
+        for mode, activity in zip(read_modes(posterior), activities, strict=True)
+    ]
+    return f" Busiest without any component: {_listed(list(dict.fromkeys(found)))}."
 
 
 def _members(modes: Sequence[FittedMode], l: int) -> Iterator[ModeMembers]:

@@ -1,4 +1,4 @@
-"""What a fit found, for other tools: a table of members, a CP tensor, gene sets in a GMT file."""
+"""What a fit found, for other tools: tables, a CP tensor, gene sets in a GMT file."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tensorm.storage.files import as_path, replace_file
 if TYPE_CHECKING:
     import pandas as pd
 
+INTERVAL = 0.05, 0.95  # quantiles
+
 
 def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFrame:
     """Return the members of each component as a table; see ``TensOrMachine.members``."""
@@ -30,6 +32,38 @@ def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFram
             rows += [(mode.name, labels[n], l, p[n], p[n] > SURE) for n in mode.members(l, threshold)]
     table = pandas.DataFrame(rows, columns=["mode", "label", "component", "probability", "sure"])
     return table.astype({"component": np.int64, "probability": np.float64, "sure": np.bool_})
+
+
+def list_strengths(posterior: Posterior) -> pd.DataFrame:
+    """Return the strength of each component as a table."""
+    table = need("pandas", "Tables", "pandas").DataFrame(
+        _summarise(posterior, "strength", 'noise="strengths"')
+    )
+    return table.rename_axis("component")
+
+
+def list_activities(posterior: Posterior) -> pd.DataFrame:
+    """Return the activity of each index of each mode as a table, the most active first."""
+    table = need("pandas", "Tables", "pandas").DataFrame(
+        _summarise(posterior, "activity", 'noise="strengths", background="activity"')
+    )
+    labels = [
+        label
+        for names, size in zip(posterior.labels, posterior.shape, strict=True)
+        for label in (range(size) if names is None else names)
+    ]
+    table.insert(0, "mode", np.repeat(np.array(posterior.modes, object), posterior.shape))
+    table.insert(1, "label", np.array(labels, object))
+    return table.sort_values(["mode", "mean"], ascending=[True, False], kind="stable", ignore_index=True)
+
+
+def _summarise(posterior: Posterior, field: str, settings: str) -> dict[str, Any]:
+    """Return posterior mean and 90% interval of a noise parameter with many numbers."""
+    if field not in posterior.noise:
+        raise AttributeError(f"This fit has no {field}; fit with {settings}.")
+    draws = np.concatenate([trace.noise_fields[field] for trace in posterior.traces])
+    low, high = np.quantile(draws, INTERVAL, axis=0)
+    return {"mean": draws.mean(axis=0), "low": low, "high": high}
 
 
 def to_tensorly(posterior: Posterior, rounded: bool = False) -> Any:

@@ -20,7 +20,7 @@ from tensorm.model import Confusion
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.state import State, Trace
-from tensorm.sampler.sweep import Target, log_likelihood, log_posterior, sweep
+from tensorm.sampler.sweep import Target, enter, log_likelihood, log_posterior, sweep
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
@@ -174,7 +174,7 @@ def run_chain(
     if checkpoints:
         checkpoints.write(number, snapshot(last))
     if not recorder.draws:
-        record(*sweep(tensor, last.state, plan.target, number))
+        record(*sweep(tensor, enter(tensor, plan.target, last.state), plan.target, number))
     return recorder.trace(*(last.burnt or (last.state.sweep, False)))
 
 
@@ -220,6 +220,8 @@ def run_chains(
 
 def warm_up(tensor: Tensor, target: Target) -> None:
     """Compile what the sampler calls, on factors that are empty and stay so, which takes no time."""
+    if target.noise.stand_in != target.noise:
+        warm_up(tensor, replace(target, noise=target.noise.stand_in))
     target, K = replace(target, prior=LearnedPrior()), len(tensor.shape)
     empty = Factors.empty(tensor.shape, target.n_components)
     state = State(empty, target.noise.start(tensor.shape, target.n_components), (NEVER,) * K, 0)

@@ -1,9 +1,9 @@
-"""The noise models of today: how the rates of ones inside and outside the components are drawn.
+"""Noise models of two rates: how the rates of ones inside and outside the components are drawn.
 
 The rates keep a small distance, CONTRAST, so that a component always means more ones: with equal rates the
 data say nothing about the factors, and Metropolised flips would alternate for ever.
 
-parameters.py says what a noise model is and how to add one; MODELS is the list of all of them.
+parameters.py says what a noise model is and how to add one; models.py lists all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tensorm.model import Confusion, Noise
 from tensorm.sampler.parameters import ONCE, Counts, Floats, NoiseModel, Parameters
 from tensorm.tensors.bits import Bits, combine
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Stream, Tensor, count_alone
+from tensorm.tensors.protocol import Pair, Stream, Tensor, count_alone
 
 CONTRAST = 0.1  # least difference of the rates' log-odds
 EDGE = 1e-15  # rates stay this far from 0 and 1
@@ -112,7 +112,7 @@ class Symmetric(TwoRates):
         sigma = (self.a + statistics.correct) / (self.a + self.b + statistics.observed)
         return Rates.symmetric(max(sigma, _shift(0.5, CONTRAST / 2)))
 
-    def log_prior(self, parameters: Noise) -> Any:
+    def log_prior(self, parameters: Noise, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         return xlogy(self.a - 1, parameters.hit) + xlog1py(self.b - 1, -parameters.hit)
 
     def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
@@ -145,7 +145,7 @@ class Asymmetric(TwoRates):
         hit = (self.a + tp) / (self.a + self.b + tp + fp)
         return Rates(min(max(hit, _shift(false_alarm, CONTRAST)), 1 - EDGE), false_alarm)
 
-    def log_prior(self, parameters: Noise) -> Any:
+    def log_prior(self, parameters: Noise, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         return sum(xlogy(self.a - 1, rate) + xlog1py(self.b - 1, -rate) for rate in parameters)
 
     def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
@@ -158,22 +158,6 @@ class AsymmetricPlugIn(Asymmetric):
     def draw(self, confusion: Confusion, noise: Rates, u: Floats) -> Rates:
         """Set both rates to their estimates."""
         return self.estimate(confusion)
-
-
-# By the settings ``noise`` and ``noise_update``; made with ``noise_prior``, (a, b) of a Beta.
-MODELS: dict[tuple[str, str], type[Any]] = {
-    ("symmetric", "sample"): Symmetric,
-    ("symmetric", "map"): SymmetricPlugIn,
-    ("asymmetric", "sample"): Asymmetric,
-    ("asymmetric", "map"): AsymmetricPlugIn,
-}
-
-
-def list_choices(noise: str | None = None) -> list[str]:
-    """Return what the setting ``noise`` may be, or with one of these what ``noise_update`` may be."""
-    if noise is None:
-        return list(dict.fromkeys(name for name, _ in MODELS))
-    return [update for name, update in MODELS if name == noise]
 
 
 def truncated_beta(a: float, b: float, low: float, high: float, u: float) -> float:

@@ -5,7 +5,7 @@ Its *parameters* (``Parameters``) are what a chain carries from draw to draw, an
 Nobody outside the two classes knows which model it is. To add one:
 
 1. write both classes beside ``Rates`` and ``TwoRates`` in noise.py, or in a file of their own;
-2. give the model its place in ``MODELS`` (noise.py): the estimator, the command line and files find it there;
+2. give the model its place in ``MODELS`` (models.py), where the estimator, the command line and files look;
 3. if counts become log-odds in another way, write a NamedTuple like ``Weights`` in kernels/decisions.py and
    return it as ``weights``. If (pos, tot) do not decide an entry, tensors need new counts as well.
 
@@ -27,11 +27,16 @@ import numpy.typing as npt
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Stream, Tensor
+from tensorm.tensors.protocol import Pair, Stream, Tensor
 
 Floats = npt.NDArray[np.float64]
 Counts = int | npt.NDArray[np.int64]
-ONCE, COMPONENT, INDEX = "once", "component", "index"  # INDEX: every index of every mode, mode after mode
+ONCE, COMPONENT, MODE, INDEX = (
+    "once",
+    "component",
+    "mode",
+    "index",
+)  # INDEX: of all modes, one after the other
 
 
 class Parameters:
@@ -40,7 +45,7 @@ class Parameters:
     Attributes
     ----------
     AXES : mapping
-        For each field whether there is one number (ONCE), or one for each COMPONENT or INDEX.
+        For each field whether there is one number (ONCE), or one for each COMPONENT, MODE or INDEX.
     TITLES : mapping
         For each field its name in sentences and tables.
     """
@@ -78,6 +83,14 @@ class Parameters:
         What all cells have in common may be left out and returned instead.
         """
         raise NotImplementedError
+
+    def follow(self, before: Self | None, shape: Sequence[int]) -> Self:
+        """Return the parameters of new slices along mode 0, beside those of the draw before."""
+        return self
+
+    def redraw_slices(self, tensor: Tensor, factors: Factors, stream: Stream) -> Self:
+        """Draw what belongs to the slices alone."""
+        return self
 
     @classmethod
     def merge(cls, draws: Sequence[Self]) -> list[tuple[Self, float]]:
@@ -140,6 +153,8 @@ class Parameters:
 def _size(axis: str, n_components: int, shape: Sequence[int]) -> int:
     if axis == COMPONENT:
         return n_components
+    if axis == MODE:
+        return len(shape)
     return sum(shape) if axis == INDEX else 1
 
 
@@ -151,9 +166,12 @@ class NoiseModel(ABC):
     ----------
     parameters : type
         The class of its parameters.
+    strong : bool
+        Whether tensors must take strengths (Tensor.takes_strengths).
     """
 
     parameters: ClassVar[type[Parameters]]
+    strong: ClassVar[bool] = False
 
     @abstractmethod
     def start(self, shape: Sequence[int], n_components: int) -> Any:
@@ -170,13 +188,34 @@ class NoiseModel(ABC):
         Of the stream's row 0 only the first two numbers are free; later rows are, as far as they go.
         """
 
-    @abstractmethod
-    def estimate(self, statistics: Any) -> Any:
-        """Return parameters that fit, for searches and starts."""
+    def redraw(
+        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
+    ) -> Any:
+        """Draw new parameters given all cells; a model whose statistics depend on parameters overrides it."""
+        return self.update(self.statistics(tensor, factors, confusion), parameters, stream)
+
+    def log_likelihood(
+        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any
+    ) -> float:
+        """Return the log probability of the observed cells."""
+        return float(parameters.log_likelihood(self.statistics(tensor, factors, confusion)))
+
+    @property
+    def stand_in(self) -> NoiseModel:
+        """The model that takes this one's place while components are searched for."""
+        return self
 
     @abstractmethod
-    def log_prior(self, parameters: Any) -> Any:
-        """Return the log prior density of parameters, up to a constant."""
+    def estimate(self, statistics: Any) -> Any:
+        """Return parameters that fit, for searches: those of the stand-in, if there is one."""
+
+    def begin(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Any:
+        """Return parameters that fit, for a chain that starts with these factors."""
+        return self.estimate(self.statistics(tensor, factors, confusion))
+
+    @abstractmethod
+    def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
+        """Return the log prior density of parameters, up to a constant; what tied modes share counts once."""
 
     @abstractmethod
     def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:

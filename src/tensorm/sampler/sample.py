@@ -7,7 +7,8 @@ snapshot is all that the chain needs to continue from there, with the same rando
 Chains that start from the data (seeding.py) are repaired every STEP sweeps of burn-in until REPAIRS_IN_VAIN
 in a row found nothing better. "auto" burn-in ends once that is so and the log-likelihood has stopped rising:
 the mean of the last WINDOW sweeps exceeds that of the WINDOW before by no more than half the spread of the
-last window, so that what is left of the rise is smaller than the chain's own fluctuations.
+last window, so that what is left of the rise is smaller than the chain's own fluctuations. A noise model may
+have a stand-in; chains are sampled with that while they are repaired, in half of a burn-in of given length.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tensorm.sampler.search.heating import ROUND, Heat, heat_once
 from tensorm.sampler.search.region import coin_density
 from tensorm.sampler.search.seeding import begin, repair
 from tensorm.sampler.state import State, Trace
-from tensorm.sampler.sweep import Target, log_likelihood, random_factors, start, sweep
+from tensorm.sampler.sweep import Target, enter, log_likelihood, random_factors, start, sweep
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
@@ -74,7 +75,7 @@ class BurnIn:
         """Return the chain's first state."""
         if isinstance(self.init, str):
             if self.init == "data":
-                return begin(self.tensor, self.target, self._rng(0)).state(sweep=0)
+                return begin(self.tensor, self._searched, self._rng(0)).state(sweep=0)
             density = coin_density(self.tensor, self.target.n_components)
             coins = random_factors(self.tensor, self.target, self.chain, density)
             return start(self.target, coins, density)
@@ -84,21 +85,30 @@ class BurnIn:
         """Return the sweeps of burn-in and whether it settled by its own rule, or None while it goes on."""
         if self.length is not None:
             return (state.sweep, True) if state.sweep >= self.length else None
-        if self.heats(state):
+        if self.heats(state) or self._target_of(state) is not self.target:
             return None
         settled = not self._repairing and steady(self.memory.history, self.memory.sweeps)
         most = LONGEST_BURN_IN + ROUND * self.memory.heat.rounds
         return (state.sweep, settled) if settled or state.sweep >= most else None
 
+    def enter(self, state: State) -> tuple[Target, State]:
+        """Return what the next sweep samples, and the state with such noise."""
+        target = self._searched if self._mends(state) or self.heats(state) else self.target
+        entered = enter(self.tensor, target, state)
+        if entered is not state:  # log-likelihoods of two noise models do not compare
+            self.memory = self.memory._replace(history=(), sweeps=0)
+        return target, entered
+
     def after(self, state: State, confusion: Confusion) -> State:
         """Take note of a sweep, and repair the chain where that is due."""
         history, sweeps, repairs, in_vain, heat = self.memory
-        history = (*history[-2 * WINDOW + 1 :], log_likelihood(self.tensor, self.target, state, confusion))
+        target = self._target_of(state)
+        history = (*history[-2 * WINDOW + 1 :], log_likelihood(self.tensor, target, state, confusion))
         self.memory = Memory(history, sweeps + 1, repairs, in_vain, heat)
         last = self.length is not None and state.sweep + STEP > self.length
-        if not self._repairing or state.sweep % STEP or last:
+        if not self._mends(state) or state.sweep % STEP or last:
             return state
-        explanation = Explanation(self.tensor, self.target, state.factors)
+        explanation = Explanation(self.tensor, target, state.factors)
         repaired, better = repair(explanation, self._rng(state.sweep), n_out=1 + (repairs + 1) % 2)
         if better:
             self.memory = Memory(repairs=repairs + 1)
@@ -111,12 +121,12 @@ class BurnIn:
         heat = self.memory.heat
         if not self._from_data or self._repairing or heat.is_over(self.effort):
             return False
-        return self.length is None or state.sweep - heat.sweeps + ROUND + STEP <= self.length
+        return self._limit is None or state.sweep - heat.sweeps + ROUND + STEP <= self._limit
 
     def heat(self, tensor: Tensor, state: State, confusion: Confusion) -> tuple[State, Confusion]:
         """Make a sweep of heating; the chain itself stays where it is until something better is found."""
         rng = self._rng(state.sweep)
-        heat, found = heat_once(tensor, self.target, self.chain, state, self.memory.heat, rng)
+        heat, found = heat_once(tensor, self._searched, self.chain, state, self.memory.heat, rng)
         if found is None:
             self.memory = self.memory._replace(heat=heat)
             return state._replace(sweep=state.sweep + 1), confusion
@@ -126,6 +136,27 @@ class BurnIn:
     @property
     def _from_data(self) -> bool:
         return isinstance(self.init, str) and self.init == "data"
+
+    @property
+    def _searched(self) -> Target:
+        """What is sampled while components are searched for."""
+        return replace(self.target, noise=self.target.noise.stand_in)
+
+    def _target_of(self, state: State) -> Target:
+        """Return what the last sweep has sampled."""
+        model = self.target.noise
+        searched = model.stand_in != model and type(state.noise) is not model.parameters
+        return self._searched if searched else self.target
+
+    @property
+    def _limit(self) -> int | None:
+        """Sweeps after which searches end."""
+        halved = self.length is not None and self.target.noise.stand_in != self.target.noise
+        return self.length // 2 if self.length is not None and halved else self.length
+
+    def _mends(self, state: State) -> bool:
+        """Whether the chain is repaired from time to time."""
+        return self._repairing and (self._limit is None or state.sweep < max(self._limit, 1))
 
     @property
     def _repairing(self) -> bool:
@@ -230,11 +261,12 @@ def sample(
     n_drawn = len(draws) if draws else 0
     while burnt is None or n_drawn < plan.n_draws:
         state = plan.move(state) if plan.move else state
-        target = replace(plan.target, n_components=state.factors.n_components)
         if burnt is None and confusion is not None and burn_in.heats(state):
             state, confusion = burn_in.heat(cached, state, confusion)
         else:
-            state, confusion = sweep(cached, state, target, chain)
+            target, state = burn_in.enter(state) if burnt is None else (plan.target, state)
+            target = replace(target, n_components=state.factors.n_components)
+            state, confusion = sweep(cached, enter(tensor, target, state), target, chain)
             state = state if burnt else burn_in.after(state, confusion)
         if burnt is None:
             burnt = burn_in.end(state)

@@ -70,8 +70,7 @@ class Target:
 
 def log_likelihood(tensor: Tensor, target: Target, state: State, confusion: Confusion) -> float:
     """Return the log probability of the observed cells, given a state and their confusion."""
-    statistics = target.noise.statistics(tensor, state.factors, confusion)
-    return float(state.noise.log_likelihood(statistics))
+    return target.noise.log_likelihood(tensor, state.factors, confusion, state.noise)
 
 
 def log_posterior(target: Target, state: State, log_likelihood: float) -> float:
@@ -80,7 +79,8 @@ def log_posterior(target: Target, state: State, log_likelihood: float) -> float:
     Learned densities are integrated out; noise parameters are not. A plug-in, which draws no noise, gets the
     density at its estimate: it ranks states, but their frequencies in a chain do not follow it.
     """
-    value = log_likelihood + float(target.noise.log_prior(state.noise))
+    shape = [len(masks) for masks in state.factors]
+    value = log_likelihood + float(target.noise.log_prior(state.noise, shape, target.tied))
     for mode in range(len(state.factors)):
         if not (target.tied and mode == target.tied[1]):  # a shared factor counts once
             value += target.prior.log_probability(mode, state.factors)
@@ -91,6 +91,15 @@ def start(target: Target, factors: Sequence[Bits], density: float = 0.5) -> Stat
     """Return the state that a chain with these factors begins with."""
     noise = target.noise.start([len(bits) for bits in factors], target.n_components)
     return State(Factors.from_bits(factors), noise, (density,) * len(factors), 0)
+
+
+def enter(tensor: Tensor, target: Target, state: State) -> State:
+    """Return a state whose noise is that of the target, and not of a stand-in."""
+    model = target.noise
+    if model.stand_in == model or type(state.noise) is model.parameters:
+        return state
+    confusion = tensor.confusion(state.factors)
+    return state._replace(noise=model.begin(tensor, state.factors, confusion))
 
 
 def random_factors(tensor: Tensor, target: Target, chain: int, density: float = 0.5) -> list[Bits]:
@@ -127,7 +136,6 @@ def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[Sta
         factors = state.factors
         confusion = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)
     stream = target.stream(chain, state.sweep, NOISE)
-    statistics = target.noise.statistics(tensor, factors, confusion)
-    noise = target.noise.update(statistics, state.noise, stream)
+    noise = target.noise.redraw(tensor, factors, confusion, state.noise, stream)
     density = target.prior.update(factors, uniforms(stream, 0, 2 + len(factors))[2:])
     return State(factors, noise, density, state.sweep + 1), confusion

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.sampler.noise import MODELS, list_choices
+from tensorm.sampler.models import BACKGROUNDS, MODELS, find_model, list_choices
 from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
@@ -64,7 +64,7 @@ def read_trace(tree: Stored, shape: Sequence[int], L: int, kind: type[Parameters
 
 def pack_target(target: Target) -> dict[str, Any]:
     """Return what is sampled, and from which random numbers, as a tree for an archive."""
-    noise, update = {kind: names for names, kind in MODELS.items()}[type(target.noise)]
+    noise, update, *background = {kind: names for names, kind in MODELS.items()}[type(target.noise)]
     tied = target.tied or (-1, -1)
     tree: dict[str, Any] = {
         "n_components": target.n_components,
@@ -77,6 +77,7 @@ def pack_target(target: Target) -> dict[str, Any]:
         "tied_first": tied[0],
         "tied_second": tied[1],
     }
+    tree |= dict(zip(["background"], background, strict=False))
     if isinstance(target.prior, LearnedPrior):
         a, b = target.prior
         return tree | {"prior": "learned", "prior_a": float(a), "prior_b": float(b)}
@@ -88,7 +89,9 @@ def read_target(tree: Stored, shape: Sequence[int]) -> Target:
     """Read what is sampled, for a tensor of this shape."""
     L = tree.integer("n_components", 1, MOST_COMPONENTS)
     name = tree.word("noise", list_choices())
-    noise = MODELS[name, tree.word("noise_update", list_choices(name))]
+    update = tree.word("noise_update", list_choices(name))
+    background = "" if (name, update) in MODELS else tree.word("background", BACKGROUNDS)
+    noise = find_model(name, update, background)
     prior: LearnedPrior | FixedPrior
     if tree.word("prior", ("learned", "fixed")) == "learned":
         prior = LearnedPrior(tree.positive("prior_a"), tree.positive("prior_b"))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tensorm.model import Confusion
+from tensorm.sampler.parameters import NoiseModel
 from tensorm.sampler.sample import WINDOW, Memory, Snapshot
 from tensorm.sampler.search.heating import ROUND, Heat
 from tensorm.sampler.state import State
@@ -36,6 +37,7 @@ from tensorm.tensors.factors import Factors
 FORMAT = "tensorm chain"
 EVERY = 10.0  # seconds
 MOST_SWEEPS = 2**32 - 1  # that have random numbers of their own
+SEARCHED = "searched_noise"  # the array in place of "noise" while a stand-in is sampled
 
 
 class Checkpoints:
@@ -71,7 +73,7 @@ class Checkpoints:
     def write(self, number: int, snapshot: Snapshot) -> None:
         """Save a chain, in place of an older snapshot."""
         about = {**describe_file(FORMAT), "run": self.run, "chain": number}
-        write_archive(self._path(number), about | _pack(snapshot))
+        write_archive(self._path(number), about | _pack(snapshot, self.target.noise))
         self._written[number] = time.monotonic()
 
     def read(self, number: int) -> Snapshot | None:
@@ -93,9 +95,10 @@ class Checkpoints:
         return self.folder / f"chain-{number}.tensorm"
 
 
-def _pack(snapshot: Snapshot) -> dict[str, Any]:
+def _pack(snapshot: Snapshot, model: NoiseModel) -> dict[str, Any]:
     state, memory = snapshot.state, snapshot.memory
     burn_in, settled = snapshot.burnt or (-1, False)
+    searching = model.stand_in != model and type(state.noise) is not model.parameters
     tree = {
         "n_components": state.factors.n_components,
         "sweep": state.sweep,
@@ -105,7 +108,7 @@ def _pack(snapshot: Snapshot) -> dict[str, Any]:
         "burn_in": burn_in,
         "settled": int(settled),
         **{f"state_{k}": masks for k, masks in enumerate(state.factors)},
-        "noise": state.noise.row(),
+        SEARCHED if searching else "noise": state.noise.row(),
         "density": np.array(state.density),
         "history": np.array(memory.history, np.float64),
         **_pack_heat(memory.heat),
@@ -120,15 +123,15 @@ def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
     check_components(file, L)
     sizes = enumerate((size, words_for(L)) for size in shape)
     masks = tuple(read_members(file, f"state_{k}", "u8", size, L) for k, size in sizes)
-    noise, density = (
-        file.array("noise", "f8", (kind.width(L, shape),)),
-        file.array("density", "f8", (len(shape),)),
-    )
-    check_noise(file, noise, kind, shape, L)
+    searching = file.has(SEARCHED)
+    current = target.noise.stand_in.parameters if searching else kind
+    noise = file.array(SEARCHED if searching else "noise", "f8", (current.width(L, shape),))
+    density = file.array("density", "f8", (len(shape),))
+    check_noise(file, noise, current, shape, L)
     check_density(file, density)
     sweep, burn_in = file.integer("sweep", 0, MOST_SWEEPS), file.integer("burn_in", -1, MOST_SWEEPS)
     return Snapshot(
-        State(Factors(masks, L), kind.from_row(noise, L, shape), tuple(density.tolist()), sweep),
+        State(Factors(masks, L), current.from_row(noise, L, shape), tuple(density.tolist()), sweep),
         _read_memory(file, shape, L),
         None if burn_in < 0 else (burn_in, bool(file.integer("settled", 0, 1))),
         _read_confusion(file, math.prod(shape)) if file.has("confusion") else None,

@@ -34,6 +34,7 @@ from tensorm.data.checks import check_count, check_parts, check_range
 from tensorm.data.coordinates import key_of
 from tensorm.data.inputs import Labels
 from tensorm.errors import InputError
+from tensorm.kernels.activities import Activities
 from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule, Weights
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
@@ -104,6 +105,8 @@ class Tensor(ABC):
         Two modes that can be exchanged: a cell tells what its mirror image is, so both are held out together.
     comparisons : bool
         Whether cells are comparisons, which depend on each other.
+    takes_strengths : bool
+        Whether components can have strengths of their own, by the verbs that say so.
     """
 
     shape: tuple[int, ...]
@@ -115,6 +118,7 @@ class Tensor(ABC):
     lists_observed = False
     pair: Pair | None = None
     comparisons = False
+    takes_strengths = False
     _n_threads = 1
     _facts: tuple[str, ...] = ("n_observed", "n_ones")  # that its text shows, beside the shape
 
@@ -154,7 +158,7 @@ class Tensor(ABC):
         rows : array of int, optional
             Decide only these rows, each with the random numbers that it would have among all.
         """
-        return self._update(mode, factors, rule, stream, self._check(factors, mode, rows))
+        return rule.weights.update(self, mode, factors, rule, stream, self._check(factors, mode, rows))
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Return a new factor for two modes that share one: the rows take turns, each given those before.
@@ -163,6 +167,15 @@ class Tensor(ABC):
         """
         for n in rows:
             new = self._update(pair[0], factors, rule, stream, np.array([n]))
+            factors = factors.replace(pair[0], new).replace(pair[1], new)
+        return factors[pair[0]].copy()
+
+    def update_ranked_tied(
+        self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows
+    ) -> Words:
+        """Do the same where components have strengths, the strongest first (ranking.py)."""
+        for n in rows:
+            new = self._update_ranked(pair[0], factors, rule, stream, np.array([n]))
             factors = factors.replace(pair[0], new).replace(pair[1], new)
         return factors[pair[0]].copy()
 
@@ -205,6 +218,28 @@ class Tensor(ABC):
     @abstractmethod
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Return a mode's factor with these rows decided anew."""
+
+    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        """Do the same where components have strengths, the strongest first (ranking.py)."""
+        raise NotImplementedError
+
+    def count_decided(self, factors: Factors, probe: int) -> Counts:
+        """Return how many cells each component decides, (2, 2, L + 1), the strongest first.
+
+        Ones and all observed cells that the component `probe` does not hold, then those that it holds, by the
+        strongest other component that holds them; last those that no other one holds.
+        """
+        raise NotImplementedError
+
+    def draw_activities(
+        self, mode: int, factors: Factors, given: Activities, stream: Stream
+    ) -> tuple[Counts, Counts]:
+        """Draw the activities of a mode's indices in place; return ones, by level, and all cells as above."""
+        raise NotImplementedError
+
+    def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
+        """Draw the activities that two modes share."""
+        raise NotImplementedError
 
     @abstractmethod
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 from typing import Self
 
+from tensorm.kernels.activities import Activities
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.factors import Factors
@@ -31,11 +32,13 @@ class Wrapped(Tensor):
         self.tensor, self.nbytes, self.lists_cells = tensor, tensor.nbytes, tensor.lists_cells
         self.shape, self.modes, self.labels = tensor.shape, tensor.modes, tensor.labels
         self.n_observed, self.n_ones, self.comparisons = tensor.n_observed, tensor.n_ones, tensor.comparisons
+        self.takes_strengths = tensor.takes_strengths
 
     def around(self, tensor: Tensor) -> Self:
         """Return the same around another tensor with the same cells."""
         twin = copy.copy(self)
         twin.tensor, twin.nbytes, twin.lists_cells = tensor, tensor.nbytes, tensor.lists_cells
+        twin.takes_strengths = tensor.takes_strengths
         return twin
 
     def with_threads(self, n_threads: int) -> Self:
@@ -48,6 +51,9 @@ class Wrapped(Tensor):
     _count, _take, _ones_at, _read_slices = map(pass_on, ("_count", "_take", "_ones_at", "_read_slices"))
     update_tied, sample_ones, hide = map(pass_on, ("update_tied", "sample_ones", "hide"))
     arrays, digest = pass_on("arrays"), pass_on("digest")
+    _update_ranked, update_ranked_tied = pass_on("_update_ranked"), pass_on("update_ranked_tied")
+    count_decided, draw_activities = pass_on("count_decided"), pass_on("draw_activities")
+    draw_tied_activities = pass_on("draw_tied_activities")
 
 
 class SymmetricTensor(Wrapped):
@@ -82,6 +88,29 @@ class SymmetricTensor(Wrapped):
             halved = rule._replace(weights=rule.weights.tempered(0.5))
             return self.tensor.update_factor(mode, tied, halved, stream, rows)
         return self.tensor.update_tied(self.pair, tied, rule, stream, rows)
+
+    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        tied, (first, second) = self._tie(factors), self.pair
+        if mode == second:
+            return tied[first].copy()
+        if mode != first:
+            halved = rule._replace(weights=rule.weights.tempered(0.5))
+            return self.tensor._update_ranked(mode, tied, halved, stream, rows)
+        return self.tensor.update_ranked_tied(self.pair, tied, rule, stream, rows)
+
+    def count_decided(self, factors: Factors, probe: int) -> Counts:
+        return self.tensor.count_decided(self._tie(factors), probe) // 2
+
+    def draw_activities(
+        self, mode: int, factors: Factors, given: Activities, stream: Stream
+    ) -> tuple[Counts, Counts]:
+        tied = self._tie(factors)
+        if mode in self.pair and given.window:
+            self.tensor.draw_tied_activities(self.pair, tied, given, stream)
+            return given.scores.room()
+        halved = given._replace(scores=given.scores.tempered(0.5))
+        ones, tot = self.tensor.draw_activities(mode, tied, halved, stream)
+        return ones // 2, tot // 2
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         # The factors of the two modes are taken as they are, so that components can be grown in one of them.

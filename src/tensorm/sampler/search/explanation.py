@@ -49,7 +49,7 @@ class Explanation:
 
     @property
     def noise(self) -> Any:
-        """The noise parameters that fit these components."""
+        """The noise parameters that fit these components, for searches."""
         model = self.target.noise
         return model.estimate(model.statistics(self.tensor, self.factors, self.confusion))
 
@@ -120,7 +120,8 @@ class Explanation:
 
     def state(self, sweep: int) -> State:
         """Return the state of a chain with these components."""
-        return State(self.factors, self.noise, self.density, sweep)
+        noise = self.target.noise.begin(self.tensor, self.factors, self.confusion)
+        return State(self.factors, noise, self.density, sweep)
 
 
 def losses(explanation: Explanation) -> Floats:

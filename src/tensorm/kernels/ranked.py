@@ -1,0 +1,344 @@
+"""Components with strengths of their own: the entries of a factor row decided from the strongest down.
+
+Components are numbered by strength, the strongest first, so that the first component that holds a cell
+decides it. For entry l only cells matter that no stronger component of the row holds; they are counted by
+their *runner-up*, the strongest weaker component of the row that holds them, or none. A zero loses
+``log((1 - q_l) / (1 - r))`` whatever the background. A one gains the difference of two scores, which depend
+on how probable the cell is without any component: on its *level*, a whole number, the sum of its indices'.
+
+Where cells differ in their levels, counts give bounds for what ones gain. They settle most entries, for the
+random number is drawn first and says how large the log-odds must be; else the ones are walked. Scores of ones
+are whole numbers in units of UNIT, so that sums do not depend on the order of the cells.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from tensorm.kernels.compiled import inlined, keep, kernel, lend, part
+from tensorm.kernels.decisions import CERTAIN, GIBBS, GREEDY, ONE, bit_of, spread_prior
+from tensorm.kernels.philox import uniform
+from tensorm.kernels.rows import (
+    CELLS,
+    FREE,
+    Table,
+    holders,
+    list_holders,
+    make_table,
+    make_workspace,
+)
+from tensorm.kernels.slices import Slice, follow, laid_cells, lay_rows, places_of
+from tensorm.kernels.vectors import (
+    LANES,
+    add,
+    both,
+    load,
+    lowest_bit,
+    popcount,
+    store,
+    total,
+    without,
+    zeros,
+)
+
+UNIT = 2.0**-26
+CLOSE = 1e-6  # log-odds this near to the bounds are worked out, whatever rounding does
+
+
+class Scores(NamedTuple):
+    """What cells say for each component, and last of all for none."""
+
+    zeros: Any  # (L + 1,) log(1 - q)
+    ones: Any  # (L + 1, levels) log of the probability of a one, in units of UNIT
+    own: Any  # (N,) levels of the rows of the factor
+    rows: Any  # (R,) levels of the rows of a slice
+    columns: Any  # (T,) levels along the packed modes
+    share: float  # of a cell that counts: one half where each is met twice
+
+
+class Ranked(NamedTuple):
+    """The cells of a slice on a workspace that no component decided so far covers."""
+
+    source: Any
+    places: Any
+    table: Table
+    workspace: Any
+    span: Any
+    scores: Scores
+    pos: Any  # (L + 1,) ones by runner-up, for the entry whose turn it is
+    tot: Any  # all cells
+    range: Any  # least and greatest level of rows and columns together
+
+
+@part
+def make_ranked(source, table, scores, span):
+    """Room for one slice after the other."""
+    places, n_groups = places_of(source, table.members), scores.zeros.shape[0]
+    pos, tot = np.zeros(n_groups, np.int64), np.zeros(n_groups, np.int64)
+    low, high = 0, 0
+    if table.members.shape[0]:
+        rows = scores.rows[table.members]
+        low, high = rows.min() + scores.columns.min(), rows.max() + scores.columns.max()
+    range = np.array([low, high])
+    return Ranked(source, places, table, make_workspace(table), span, scores, pos, tot, range)
+
+
+@inlined
+def weaker(row, mask, component, m):
+    """The components of word m that a row and a mask share and that are weaker than one."""
+    shared = row[m] & mask[m]
+    if m == component >> 6:
+        shared &= ~(((ONE << uint64(component & 63)) << ONE) - ONE)
+    return shared
+
+
+@inlined
+def count_groups(cells, row, component):
+    """Write (pos, tot) of an entry by runner-up: the weaker components of the row, and none."""
+    table, workspace, span, pos, tot = cells.table, cells.workspace, cells.span, cells.pos, cells.tot
+    width, none, some = workspace.shape[2], pos.shape[0] - 1, uint64(0)
+    for m in range(component >> 6, row.shape[0]):
+        rivals = weaker(row, row, component, m)
+        some |= rivals
+        while rivals:
+            rival = (m << 6) + lowest_bit(rivals)
+            rivals &= rivals - ONE
+            pos[rival] = tot[rival] = 0
+    ones, seen = zeros(span), zeros(span)
+    for at in range(0, width, LANES * len(span)):
+        column = load(table.columns, component * width + at, span)
+        for position in holders(table, component):
+            place = position * 3 * width + at
+            left = both(column, load(workspace, place + FREE * width, span))
+            data = load(workspace, place + CELLS * width, span)
+            if some:
+                left = count_rivals(cells, row, component, position, left, data, at)
+            ones = add(ones, popcount(both(left, data)))
+            seen = add(seen, popcount(left))
+    pos[none], tot[none] = total(ones), total(seen)
+
+
+@inlined
+def count_rivals(cells, row, component, position, left, data, at):
+    """Count the cells of a vector that weaker components of the row hold; return those that are left."""
+    table, span, pos, tot, width = cells.table, cells.span, cells.pos, cells.tot, cells.workspace.shape[2]
+    for m in range(component >> 6, row.shape[0]):
+        rivals = weaker(row, table.masks[position], component, m)
+        while rivals:
+            rival = (m << 6) + lowest_bit(rivals)
+            rivals &= rivals - ONE
+            held = both(left, load(table.columns, rival * width + at, span))
+            left = without(left, held)
+            tot[rival] += total(popcount(held))
+            pos[rival] += total(popcount(both(held, data)))
+    return left
+
+
+@inlined
+def weigh_groups(cells, row, component, low, high):
+    """(loss, most, least): what zeros cost, and what ones would gain if all were of the low or high level."""
+    pos, tot, scores, ones = cells.pos, cells.tot, cells.scores.zeros, cells.scores.ones
+    none = pos.shape[0] - 1
+    mine, at_low, at_high = scores[component], ones[component, low], ones[component, high]
+    loss, most, least = 0.0, 0.0, 0.0
+    for m in range(component >> 6, row.shape[0]):
+        rivals = weaker(row, row, component, m)
+        while rivals:
+            rival = (m << 6) + lowest_bit(rivals)
+            rivals &= rivals - ONE
+            if tot[rival]:
+                loss += (tot[rival] - pos[rival]) * (mine - scores[rival])
+                most += pos[rival] * float(at_low - ones[rival, low])
+                least += pos[rival] * float(at_high - ones[rival, high])
+    loss += (tot[none] - pos[none]) * mine
+    most += pos[none] * float(at_low - ones[none, low])
+    least += pos[none] * float(at_high - ones[none, high])
+    return loss, most * UNIT, least * UNIT
+
+
+@part
+def walk_ones(cells, row, component, own):
+    """What the ones gain by an entry, in units of UNIT, one after the other."""
+    _, _, table, workspace, _, scores, _, _, _ = cells
+    width, none = workspace.shape[2], scores.zeros.shape[0] - 1
+    gain, mine = 0, scores.ones[component]
+    for position in holders(table, component):
+        mask, level = table.masks[position], own + scores.rows[table.members[position]]
+        for w in range(width):
+            left = table.columns[component, w] & workspace[position, FREE, w] & workspace[position, CELLS, w]
+            if not left:
+                continue
+            for m in range(component >> 6, row.shape[0]):
+                rivals = weaker(row, mask, component, m)
+                while rivals and left:
+                    rival = (m << 6) + lowest_bit(rivals)
+                    rivals &= rivals - ONE
+                    held = left & table.columns[rival, w]
+                    left &= ~held
+                    other = scores.ones[rival]
+                    while held:
+                        at = level + scores.columns[(w << 6) + lowest_bit(held)]
+                        held &= held - ONE
+                        gain += mine[at] - other[at]
+            other = scores.ones[none]
+            while left:
+                at = level + scores.columns[(w << 6) + lowest_bit(left)]
+                left &= left - ONE
+                gain += mine[at] - other[at]
+    return gain
+
+
+@inlined
+def threshold(kind, active, u):
+    """The log-odds beyond which an entry becomes 1, given a uniform number (decisions.decide)."""
+    if kind == GIBBS:
+        return np.log(u) - np.log1p(-u)
+    return -np.log(u) if active else np.log(u)
+
+
+@inlined
+def decide_entry(cells, row, n, component, rule, stream):
+    """The new value of an entry."""
+    word, bit = bit_of(component)
+    active = (row[word] & bit) != 0
+    prior = rule.prior[n, component]
+    if np.isinf(prior):
+        return prior > 0
+    count_groups(cells, row, component)
+    share, own = cells.scores.share, cells.scores.own[n]
+    low, high = own + cells.range[0], own + cells.range[1]
+    loss, most, least = weigh_groups(cells, row, component, low, high)
+    fixed = prior + share * loss
+    most, least = (
+        fixed + share * most,
+        fixed + share * least,
+    )  # a one gains the more, the rarer it is by itself
+    if rule.kind == GREEDY or most < -CERTAIN - 1 or least > CERTAIN + 1:
+        limit = 0.0
+    elif most == 0 and least == 0:  # a fair coin where Metropolised flips would alternate for ever
+        return uniform(stream, n, component) < 0.5
+    else:
+        limit = threshold(rule.kind, active, uniform(stream, n, component))
+    if low < high and least <= limit + CLOSE and most >= limit - CLOSE:
+        return fixed + share * (walk_ones(cells, row, component, own) * UNIT) > limit
+    return least > limit
+
+
+@inlined
+def decide_ranked(row, n, cells, rule, stream):
+    """Lay slice n on its workspace and decide the entries of row n in place."""
+    lay_rows(cells.source, cells.workspace, n, cells.places, 2, cells.span)
+    span, table, done = cells.span, cells.table, 0
+    for component in rule.order:
+        for other in range(done, component):  # those whose turn it is not
+            word, bit = bit_of(other)
+            if row[word] & bit:
+                cover(cells.workspace, holders(table, other), table.columns[other], span)
+        done = component + 1
+        word, bit = bit_of(component)
+        if decide_entry(cells, row, n, component, rule, stream):
+            row[word] |= bit
+            cover(cells.workspace, holders(table, component), table.columns[component], span)
+        else:
+            row[word] &= ~bit
+
+
+@inlined
+def cover(workspace, positions, column, span):
+    """What a component's column covers in these rows matters to no weaker one."""
+    width = workspace.shape[2]
+    for at in range(0, width, LANES * len(span)):
+        bits = load(column, at, span)
+        for position in positions:
+            place = position * 3 * width + FREE * width + at
+            store(workspace, place, without(load(workspace, place, span), bits))
+
+
+@part
+def update_rows(factor, rows, source, masks, rule, stream):
+    """Update factor[rows] in place; rows are independent given the other modes' factors."""
+    rule = spread_prior(rule, factor.shape[0], masks.n_components)
+    table = make_table(masks, rule.order, False)
+    own = make_ranked(source, table, Scores(*rule.weights), masks.span)
+    cells = lend(own)
+    for n in rows:
+        decide_ranked(factor[n], n, cells, rule, stream)
+    keep(own)
+
+
+@part
+def update_tied(factor, rows, source, masks, tie, rule, stream):
+    """Update factor[rows] in place, row after row, where another mode shares the factor (slices.py)."""
+    rule = spread_prior(rule, factor.shape[0], masks.n_components)
+    table = make_table(masks, rule.order, True)
+    cells = make_ranked(source, table, Scores(*rule.weights), masks.span)
+    for n in rows:
+        old = factor[n].copy()
+        decide_ranked(factor[n], n, cells, rule, stream)
+        if follow(table, tie, factor, n, old) and tie.in_rows:
+            positions, firsts = list_holders(table.masks, masks.n_components)
+            table = Table(table.members, table.masks, positions, firsts, table.columns)
+            source, places, _, workspace, span, scores, pos, tot, range = cells
+            cells = Ranked(source, places, table, workspace, span, scores, pos, tot, range)
+
+
+@part
+def count_decided(counts, factor, rows, source, masks, probe):
+    """Add to counts (2, 2, L + 1) the ones and all cells that each component decides, by one of them.
+
+    counts[0] has all cells, counts[1] those that component `probe` holds, too; it decides none itself, and
+    the last column has the cells that it alone holds.
+    """
+    table, span = make_table(masks, np.arange(masks.n_components), False), masks.span
+    places, width, last = places_of(source, table.members), table.columns.shape[1], counts.shape[2] - 1
+    workspace = np.empty((places.shape[0], 2, width), np.uint64)
+    cells = Slice(np.zeros(2, np.int64), source, places, table, workspace, span, 1)
+    word, bit = bit_of(probe)
+    for n in rows:
+        cells.here[0] = n
+        lay_rows(source, workspace, n, places, 1, span)
+        probed = (factor[n, word] & bit) != 0
+        for m in range(factor.shape[1]):
+            left = factor[n, m]
+            if m == word:
+                left &= ~bit
+            while left:
+                component = (m << 6) + lowest_bit(left)
+                left &= left - ONE
+                for position in holders(table, component):
+                    inside = probed and (table.masks[position, word] & bit) != 0
+                    for at in range(0, width, LANES * len(span)):
+                        to = position * 2 * width + at
+                        free = load(workspace, to, span)
+                        held = both(free, load(table.columns, component * width + at, span))
+                        store(workspace, to, without(free, held))
+                        data = both(held, laid_cells(source, cells, position, at))
+                        counts[0, 0, component] += total(popcount(data))
+                        counts[0, 1, component] += total(popcount(held))
+                        if inside:
+                            own = load(table.columns, probe * width + at, span)
+                            counts[1, 0, component] += total(popcount(both(data, own)))
+                            counts[1, 1, component] += total(popcount(both(held, own)))
+        if probed:
+            for position in holders(table, probe):
+                for at in range(0, width, LANES * len(span)):
+                    to = position * 2 * width + at
+                    held = both(load(workspace, to, span), load(table.columns, probe * width + at, span))
+                    data = both(held, laid_cells(source, cells, position, at))
+                    counts[1, 0, last] += total(popcount(data))
+                    counts[1, 1, last] += total(popcount(held))
+
+
+@kernel
+def permute_masks(masks, order):
+    """Masks in which bit i is what bit order[i] was."""
+    new = np.zeros_like(masks)
+    for n in range(masks.shape[0]):
+        for i in range(order.shape[0]):
+            (word, bit), (to, new_bit) = bit_of(order[i]), bit_of(i)
+            if masks[n, word] & bit:
+                new[n, to] |= new_bit
+    return new

@@ -1,0 +1,323 @@
+"""Strengths, their prior and the background drawn from their conditionals, given the cells that each decides.
+
+Given all other strengths, that of a component has a density in pieces: cells that it shares with another one
+are its own only while it is the stronger. One component in each sweep, the *probe*, is drawn from all pieces;
+its cells were counted by the strongest other component that holds them. All others are drawn between their
+neighbours, which changes nobody's cells: both leave the posterior as it is. So does a common shift of all.
+Draws are by slice sampling, with numbers of their own for every parameter.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
+from tensorm.kernels.compiled import inlined, kernel, part
+from tensorm.kernels.philox import uniform
+from tensorm.kernels.ranked import UNIT
+from tensorm.kernels.slicing import draw_number, draw_step, height
+
+EDGE = 1e-12  # probabilities stay this far from 0 and 1
+LEAST = 1e-4  # spread of strengths: they differ by about a hundredth
+LEAP = 16  # steps that a level can move at once
+FAINTEST, LOUDEST = -320, 48  # the common level lies between exp(-20) and exp(3)
+SHIFT = 1.0  # log-odds by which all strengths can move at once
+PROBE, COMMON, TYPICAL, SPREAD, BACKGROUND, SCALES, FIRST = 1, 2, 3, 4, 5, 6, 40  # rows of the random numbers
+
+
+class Decided(NamedTuple):
+    """The cells that groups decide: zeros, and ones by how probable they are without any component."""
+
+    zeros: Any  # (G,)
+    firsts: Any  # the ones of group g are at firsts[g] : firsts[g + 1] of the next two
+    ones: Any
+    chances: Any
+
+
+@part
+def list_ones(zeros, ones, chances):
+    """What groups decide, from a table (G, levels) of ones; levels without any are left out."""
+    firsts, size = np.zeros(zeros.shape[0] + 1, np.int64), 0
+    counts, values = np.empty(ones.size), np.empty(ones.size)
+    for group in range(zeros.shape[0]):
+        for level in range(chances.shape[0]):
+            counts[size], values[size] = ones[group, level], chances[level]
+            size += ones[group, level] > 0
+        firsts[group + 1] = size
+    return Decided(zeros, firsts, counts[:size], values[:size])
+
+
+@inlined
+def likelihood(decided, group, q):
+    """Log-likelihood of a group's cells, decided by a strength q."""
+    zeros, firsts, ones, chances = decided
+    sum_ = zeros[group] * np.log1p(-q)
+    for i in range(firsts[group], firsts[group + 1]):
+        sum_ += ones[i] * np.log(chances[i] + (1 - chances[i]) * q)
+    return sum_
+
+
+class Prior(NamedTuple):
+    """The Beta prior of strengths, from flat (spread 1) to all alike (0)."""
+
+    typical: float  # its mode
+    spread: float
+
+    def height(self, q):
+        size = 1 / self.spread - 1
+        return size * (self.typical * np.log(q) + (1 - self.typical) * np.log1p(-q))
+
+
+class Between(NamedTuple):
+    """A strength whose component keeps its place among the others."""
+
+    decided: Decided
+    group: int
+    prior: Prior
+
+    def height(self, q):
+        return likelihood(self.decided, self.group, q) + height(self.prior, q)
+
+
+class Anywhere(NamedTuple):
+    """The strength of the probe: groups of cells are its own where it is stronger than who decides."""
+
+    decided: Decided
+    strengths: Any  # (G,) of others, and 0 for none
+    theirs: Any  # (G,) log-likelihood if the other one decides
+    prior: Prior
+
+    def height(self, q):
+        sum_ = height(self.prior, q)
+        for group in range(self.strengths.shape[0]):
+            stronger = q > self.strengths[group]
+            sum_ += likelihood(self.decided, group, q) if stronger else self.theirs[group]
+        return sum_
+
+
+class Common(NamedTuple):
+    """A shift of the log-odds of all strengths and of the typical one."""
+
+    decided: Decided
+    strengths: Any
+    prior: Prior
+
+    def height(self, shift):
+        typical = moved(self.prior.typical, shift)
+        prior, sum_ = Prior(typical, self.prior.spread), np.log(typical) + np.log1p(-typical)
+        sum_ += self.strengths.shape[0] * log_beta(prior)
+        for l in range(self.strengths.shape[0]):
+            q = moved(self.strengths[l], shift)
+            if not EDGE < q < 1 - EDGE:
+                return -np.inf
+            sum_ += likelihood(self.decided, l, q) + height(prior, q) + np.log(q) + np.log1p(-q)
+        return sum_
+
+
+class Typical(NamedTuple):
+    """The mode of the strengths' prior; it is uniform itself."""
+
+    logs: Any  # sums of log(q) and of log(1 - q)
+    number: int
+    spread: float
+
+    def height(self, typical):
+        return spread_height(self.logs, self.number, typical, self.spread)
+
+
+class Spread(NamedTuple):
+    """The logarithm of its spread, uniform, too."""
+
+    logs: Any
+    number: int
+    typical: float
+
+    def height(self, log_spread):
+        return spread_height(self.logs, self.number, self.typical, np.exp(log_spread))
+
+
+@inlined
+def spread_height(logs, count, typical, spread):
+    """Log density of strengths under their prior."""
+    size = 1 / spread - 1
+    return count * log_beta(Prior(typical, spread)) + size * (typical * logs[0] + (1 - typical) * logs[1])
+
+
+class Background(NamedTuple):
+    """The constant background, with a Beta prior."""
+
+    zeros: float
+    ones: Any  # (L + 1,) by who decides them
+    strengths: Any  # (L + 1,), the last one 0
+    prior: Any  # its two numbers
+
+    def height(self, background):
+        a, b = self.prior
+        sum_ = (self.zeros + b - 1) * np.log1p(-background) + (a - 1) * np.log(background)
+        for group in range(self.strengths.shape[0]):
+            if self.ones[group]:
+                sum_ += self.ones[group] * np.log(background + (1 - background) * self.strengths[group])
+        return sum_
+
+
+@inlined
+def moved(p, shift):
+    """The probability whose log-odds differ by so much."""
+    odds = np.exp(shift) * p / (1 - p)
+    return odds / (1 + odds)
+
+
+@inlined
+def log_beta(prior):
+    """What normalises the density of one strength."""
+    size = 1 / prior.spread - 1
+    a, b = prior.typical * size, (1 - prior.typical) * size
+    return math.lgamma(size + 2) - math.lgamma(a + 1) - math.lgamma(b + 1)
+
+
+@part
+def draw_probe(q, prior, zeros, ones, chances, probe, stream):
+    """Draw the strength of the probe; afterwards zeros[0] and ones[0] have what each decides."""
+    inside = list_ones(zeros[1], ones[1], chances)
+    theirs = np.zeros(q.shape[0])
+    for group in range(q.shape[0] - 1):
+        theirs[group] = likelihood(inside, group, q[group])
+    target = Anywhere(inside, q.copy(), theirs, prior)
+    target.strengths[probe] = 0  # it decides none of these
+    q[probe] = draw_number(target, q[probe], EDGE, 1 - EDGE, stream, PROBE)
+    for group in range(q.shape[0]):
+        if group != probe:
+            winner = group if q[group] > q[probe] else probe
+            zeros[0, winner] += zeros[1, group]
+            ones[0, winner] += ones[1, group]
+
+
+@part
+def draw_others(q, prior, decided, stream):
+    """Draw every strength between those of its neighbours."""
+    order = np.argsort(-q)  # none is last
+    for place in range(q.shape[0] - 1):
+        l = order[place]
+        high = q[order[place - 1]] if place else 1 - EDGE
+        low = max(q[order[place + 1]], EDGE)
+        if low < q[l] < high:
+            q[l] = draw_number(Between(decided, l, prior), q[l], low, high, stream, FIRST + l)
+
+
+@part
+def draw_prior(q, prior, decided, stream):
+    """Draw the mode and the spread of the strengths, and shift all of them; return the prior."""
+    L = q.shape[0] - 1
+    u = uniform(stream, COMMON, 1000)
+    shift = draw_number(
+        Common(decided, q[:L].copy(), prior), 0.0, -SHIFT * u, SHIFT * (1 - u), stream, COMMON
+    )
+    logs = np.zeros(2)
+    for l in range(L):
+        q[l] = moved(q[l], shift)
+        logs[0] += np.log(q[l])
+        logs[1] += np.log1p(-q[l])
+    typical = moved(prior.typical, shift)
+    typical = draw_number(Typical(logs, L, prior.spread), typical, EDGE, 1 - EDGE, stream, TYPICAL)
+    spread = draw_number(Spread(logs, L, typical), np.log(prior.spread), np.log(LEAST), 0.0, stream, SPREAD)
+    return Prior(typical, np.exp(spread))
+
+
+@kernel
+def draw_strengths(q, prior, tot, ones, chances, probe, stream):
+    """Draw all strengths q (L + 1), the last one 0, in place; return their prior, and what each decides.
+
+    tot (2, L + 1) and ones (2, L + 1, levels) are the groups of ranked.count_decided, in the first place
+    without the cells that the probe holds.
+    """
+    zeros, prior = np.empty(tot.shape), Prior(*prior)
+    for side in range(2):
+        for group in range(q.shape[0]):
+            zeros[side, group] = tot[side, group] - ones[side, group].sum()
+    if q.shape[0] > 1:
+        draw_probe(q, prior, zeros, ones, chances, probe, stream)
+        decided = list_ones(zeros[0], ones[0], chances)
+        draw_others(q, prior, decided, stream)
+        prior = draw_prior(q, prior, decided, stream)
+    return prior.typical, prior.spread, zeros[0], ones[0]
+
+
+@kernel
+def draw_background(background, q, zeros, ones, prior, stream):
+    """Draw a constant background."""
+    target = Background(zeros.sum(), ones[:, 0], q, prior)
+    return draw_number(target, background, EDGE, 1 - EDGE, stream, BACKGROUND)
+
+
+class Level(NamedTuple):
+    """The common level of all rates, in steps from what it is, given the strengths."""
+
+    q: Any
+    decided: Decided
+    exposure: float  # sum of the rates of all zeros
+
+    def height(self, shift):
+        _, firsts, ones, chances = self.decided
+        factor = np.exp(STEP * shift)
+        sum_ = -self.exposure * factor
+        for group in range(self.q.shape[0]):
+            for i in range(firsts[group], firsts[group + 1]):
+                chance = -np.expm1(factor * np.log1p(-chances[i]))
+                sum_ += ones[i] * np.log(chance + (1 - chance) * self.q[group])
+        return sum_
+
+
+class Scale(NamedTuple):
+    """How the level is divided between a mode's activities and the common one."""
+
+    shape: float
+    number: int
+    sum: float  # of the mode's activities
+
+    def height(self, shift):
+        return self.shape * (self.number * STEP * shift - self.sum * np.exp(STEP * shift))
+
+
+@kernel
+def draw_level(level, q, zeros, ones, chances, exposure, stream):
+    """Draw the common level, between bounds."""
+    target = Level(q, list_ones(zeros, ones, chances), exposure)
+    bounds = FAINTEST - level, LOUDEST - level
+    return level + draw_step(target, 0, bounds, LEAP, stream, BACKGROUND)
+
+
+@kernel
+def draw_scale(levels, level, shape, times, stream, row):
+    """By how much a mode's activities rise, while the level falls `times` as much and no rate changes."""
+    sum_, least, most = 0.0, HIGHEST, LOWEST
+    for n in levels:
+        sum_ += np.exp(STEP * n)
+        least, most = min(least, n), max(most, n)
+    low = max(LOWEST - least, -((LOUDEST - level) // times))
+    high = min(HIGHEST - most, (level - FAINTEST) // times)
+    return draw_step(Scale(shape, levels.shape[0], sum_), 0, (low, high), LEAP, stream, row)
+
+
+@kernel
+def draw_shape(levels, shapes, normalisers, stream, row):
+    """Draw the shape of a mode's Gamma prior from a grid."""
+    sum_ = 0.0
+    for n in levels:
+        sum_ += STEP * n - np.exp(STEP * n)
+    heights = shapes * sum_ - levels.shape[0] * normalisers
+    shares = np.cumsum(np.exp(heights - heights.max()))
+    return shapes[min(np.searchsorted(shares, uniform(stream, row, 0) * shares[-1]), shapes.shape[0] - 1)]
+
+
+@kernel
+def make_scores(q, levels, first):
+    """Scores of ones (L + 1, levels) by component and level, in units of UNIT."""
+    scores = np.empty((q.shape[0], levels), np.int64)
+    for level in range(levels):
+        chance = -np.expm1(-np.exp(STEP * (first + level)))
+        for group in range(q.shape[0]):
+            scores[group, level] = np.rint(np.log(chance + (1 - chance) * q[group]) / UNIT)
+    return scores

@@ -1,0 +1,31 @@
+"""All noise models by the settings that choose them; the estimator, the command line and files look here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorm.sampler.noise import Asymmetric, AsymmetricPlugIn, Symmetric, SymmetricPlugIn
+from tensorm.sampler.strength_models import ActivityModel, ConstantModel
+
+# By ``noise``, ``noise_update`` and, where there is a choice, ``background``; made with ``noise_prior``.
+MODELS: dict[tuple[str, ...], type[Any]] = {
+    ("symmetric", "sample"): Symmetric,
+    ("symmetric", "map"): SymmetricPlugIn,
+    ("asymmetric", "sample"): Asymmetric,
+    ("asymmetric", "map"): AsymmetricPlugIn,
+    ("strengths", "sample", "activity"): ActivityModel,
+    ("strengths", "sample", "constant"): ConstantModel,
+}
+BACKGROUNDS = ("activity", "constant")
+
+
+def list_choices(noise: str | None = None) -> list[str]:
+    """Return what the setting ``noise`` may be, or with one of these what ``noise_update`` may be."""
+    return list(
+        dict.fromkeys(names[0 if noise is None else 1] for names in MODELS if noise in (None, names[0]))
+    )
+
+
+def find_model(noise: str, update: str, background: str) -> type[Any]:
+    """Return the model of valid settings; only some have a choice of backgrounds."""
+    return MODELS.get((noise, update)) or MODELS[noise, update, background]

@@ -1,0 +1,210 @@
+"""Noise models with strengths (strengths.py): where chains start, and all parameters drawn in each sweep.
+
+Components are searched for with two rates of ones in place of strengths, the *stand-in*; a chain takes up
+strengths once its search is over. kernels/strengths.py draws from the conditionals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from scipy.special import xlog1py, xlogy
+
+from tensorm.kernels import strengths as kernel
+from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW
+from tensorm.kernels.philox import uniforms
+from tensorm.model import Confusion
+from tensorm.sampler.noise import PAPERS_RATES, Asymmetric, Rates
+from tensorm.sampler.parameters import Counts, Floats, NoiseModel, Parameters
+from tensorm.sampler.strengths import SHAPES, ActiveStrengths, ConstantStrengths, Strong
+from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Pair, Stream, Tensor, count_alone
+from tensorm.tensors.ranking import split
+
+GRID = STEP * np.arange(LOWEST, HIGHEST + 1)
+NORMALISERS = np.array([np.logaddexp.reduce(shape * (GRID - np.exp(GRID))) for shape in SHAPES])
+JUMP = 2000  # row of random numbers
+SPREAD = 0.3  # that chains start with
+INSIDE = 0.02, 0.98  # strengths that chains start with lie between
+
+
+@dataclass(frozen=True)
+class StrengthModel(NoiseModel):
+    """What models with strengths share.
+
+    Attributes
+    ----------
+    a, b : float
+        Of the Beta prior of a constant background, and of both rates while components are searched for.
+    """
+
+    a: float = 1.0
+    b: float = 1.0
+    strong: ClassVar[bool] = True
+
+    @property
+    def stand_in(self) -> NoiseModel:
+        return Asymmetric(self.a, self.b)
+
+    def update(self, statistics: Any, parameters: Any, stream: Stream) -> Any:
+        raise NotImplementedError  # redraw does it: statistics depend on parameters
+
+    def estimate(self, statistics: Confusion) -> Any:
+        return self.stand_in.estimate(statistics)
+
+    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
+        return self.stand_in.log_marginal(tp, fp, fn, tn)
+
+    def start(self, shape: Sequence[int], n_components: int) -> Any:
+        return self._make(np.full(n_components, _above(PAPERS_RATES)), PAPERS_RATES, shape)
+
+    def begin(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Any:
+        """Return strengths that fit: the rate of ones among the cells that each component decides."""
+        rates, L = self.estimate(confusion), factors.n_components
+        nobody = factors.replace(0, np.zeros_like(factors[0]))  # hides another's cells
+        ones, zeros = count_alone(tensor, nobody, factors.bits()[0])
+        share = (ones + rates.hit) / (ones + zeros + 1)
+        first = ConstantStrengths(np.clip(share, *INSIDE), 0.5, SPREAD, rates.false_alarm)
+        tally = first.tally(tensor, factors, 0)
+        decided, wrong = (counts[0] for counts in (tally.ones[..., 0], tally.zeros))
+        decided[0] += tally.ones[1].sum()  # what the strongest holds, it decides
+        wrong[0] += tally.zeros[1].sum()
+        strength = np.empty(L)
+        hit = (decided + rates.hit) / (decided + wrong + 1)
+        strength[first.order] = ((hit - rates.false_alarm) / (1 - rates.false_alarm))[:L]
+        return self._make(strength, rates, tensor.shape)
+
+    def _make(self, strength: Floats, rates: Rates, shape: Sequence[int]) -> Any:
+        """Return parameters with these strengths, all a little different, and an even background."""
+        strength = np.clip(strength, *INSIDE) * (1 - 1e-6 * np.arange(len(strength)))
+        return self._complete(strength, _above(rates), rates.false_alarm, shape)
+
+    def _complete(self, strength: Floats, typical: float, background: float, shape: Sequence[int]) -> Any:
+        raise NotImplementedError
+
+    def log_likelihood(
+        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any
+    ) -> float:
+        tally = parameters.tally(tensor, factors, 0)
+        ones, zeros = tally.ones[0].copy(), tally.zeros[0].copy()
+        ones[0] += tally.ones[1].sum(axis=0)  # what the strongest holds, it decides
+        zeros[0] += tally.zeros[1].sum()
+        log_zero, log_one = parameters.log_scores(tally)
+        return float(zeros @ log_zero + (ones * log_one).sum() - tally.exposure)
+
+    def log_prior(self, parameters: Strong, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
+        size = 1 / parameters.spread - 1
+        a, b = 1 + size * parameters.typical, 1 + size * (1 - parameters.typical)
+        return stats.beta.logpdf(parameters.strength, a, b).sum() - math.log(parameters.spread)
+
+    def widen(self, parameters: Any, extra: int, rng: np.random.Generator) -> Any:
+        size, edge = 1 / parameters.spread - 1, kernel.EDGE
+        new = rng.beta(1 + size * parameters.typical, 1 + size * (1 - parameters.typical), extra)
+        return parameters._replace(strength=np.append(parameters.strength, np.clip(new, edge, 1 - edge)))
+
+
+@dataclass(frozen=True)
+class ConstantModel(StrengthModel):
+    """Strengths with a constant background."""
+
+    parameters: ClassVar[type[Parameters]] = ConstantStrengths
+
+    def _complete(self, strength: Floats, typical: float, background: float, shape: Sequence[int]) -> Any:
+        return ConstantStrengths(strength, typical, SPREAD, background)
+
+    def redraw(
+        self, tensor: Tensor, factors: Factors, confusion: Any, parameters: ConstantStrengths, stream: Stream
+    ) -> ConstantStrengths:
+        """Draw strengths, their prior and the background from their conditionals."""
+        now, given = parameters, tuple(stream)
+        probe = int(uniforms(stream, JUMP, 1)[0] * factors.n_components)
+        counts = now.tally(tensor, factors, probe)
+        q, prior = now.ranked(), (now.typical, now.spread)
+        tot = counts.zeros + counts.ones.sum(axis=2)
+        typical, spread, zeros, ones = kernel.draw_strengths(
+            q, prior, tot, counts.ones.astype(np.float64), counts.chances, probe, given
+        )
+        b = kernel.draw_background(now.background, q, zeros, ones, (self.a, self.b), given)
+        return ConstantStrengths(_restore(q, now.order), typical, spread, b)
+
+    def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
+        b = parameters.background
+        return super().log_prior(parameters) + xlogy(self.a - 1, b) + xlog1py(self.b - 1, -b)
+
+
+@dataclass(frozen=True)
+class ActivityModel(StrengthModel):
+    """Strengths with activities."""
+
+    parameters: ClassVar[type[Parameters]] = ActiveStrengths
+
+    def _complete(self, strength: Floats, typical: float, background: float, shape: Sequence[int]) -> Any:
+        level = np.clip(round(math.log(-math.log1p(-background)) / STEP), kernel.FAINTEST, kernel.LOUDEST)
+        rate, activity = math.exp(STEP * level), np.ones(sum(shape))
+        return ActiveStrengths(strength, typical, SPREAD, rate, np.ones(len(shape)), activity)
+
+    def redraw(
+        self, tensor: Tensor, factors: Factors, confusion: Any, parameters: ActiveStrengths, stream: Stream
+    ) -> ActiveStrengths:
+        """Draw a mode's activities, all strengths, their prior, the rate, and the priors of activities."""
+        now, given, q = parameters, tuple(stream), parameters.ranked()
+        weights, levels = now.weights, split(now.levels, tensor.shape)
+        ranked, probe = weights.rank(factors), int(uniforms(stream, JUMP, 1)[0] * factors.n_components)
+        mode, window = stream.sweep % len(factors), WINDOW
+        if tensor.pair and mode in tensor.pair:  # rows took turns, so that cells are counted afterwards
+            first, second = tensor.pair
+            now.count_levels(tensor, first, ranked, (levels, weights, probe, WINDOW), stream)
+            levels[second] = levels[first].copy()
+            weights = weights._replace(levels=np.concatenate(levels))
+            mode, window = next((k for k in range(len(factors)) if k not in tensor.pair), first), 0
+        ones, tot, exposure = now.count_levels(tensor, mode, ranked, (levels, weights, probe, window), stream)
+        chances, prior = now.chances(weights), (now.typical, now.spread)
+        typical, spread, zeros, ones = kernel.draw_strengths(
+            q, prior, tot, ones.astype(np.float64), chances, probe, given
+        )
+        level = kernel.draw_level(now.level, q, zeros, ones, chances, exposure, given)
+        rate, shapes, activity = _draw_scales(levels, level, tensor.pair, given)
+        return ActiveStrengths(_restore(q, now.order), typical, spread, rate, shapes, activity)
+
+    def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
+        value = super().log_prior(parameters)
+        for mode, activity in enumerate(split(parameters.activity, shape)):
+            if not (tied and mode == tied[1]):  # shared activities count once
+                evenness = parameters.evenness[mode]
+                normaliser = NORMALISERS[np.abs(SHAPES - evenness).argmin()]
+                value += evenness * (np.log(activity) - activity).sum() - len(activity) * normaliser
+        return value
+
+
+def _draw_scales(
+    levels: list[npt.NDArray[np.int64]], level: int, pair: Pair | None, stream: Any
+) -> tuple[float, Floats, Floats]:
+    """Draw the shapes of the priors of activities, and how the level is divided; return rate and both."""
+    shapes = np.empty(len(levels))
+    for k in range(len(levels)):
+        if pair and k == pair[1]:
+            shapes[k], levels[k] = shapes[pair[0]], levels[pair[0]]
+            continue
+        times = 2 if pair and k == pair[0] else 1
+        shapes[k] = kernel.draw_shape(levels[k], SHAPES, NORMALISERS, stream, 10 + k)
+        shift = kernel.draw_scale(levels[k], level, shapes[k], times, stream, 20 + k)
+        levels[k] = levels[k] + shift
+        level -= times * shift
+    return math.exp(STEP * level), shapes, np.exp(STEP * np.concatenate(levels))
+
+
+def _restore(q: Floats, order: npt.NDArray[np.intp]) -> Floats:
+    strength = np.empty(len(order))
+    strength[order] = q[:-1]
+    return strength
+
+
+def _above(rates: Rates) -> float:
+    """Return the strength with which components have such a rate of ones."""
+    return (rates.hit - rates.false_alarm) / (1 - rates.false_alarm)

@@ -1,0 +1,267 @@
+"""Components with strengths of their own; a background that is constant or knows how active each index is.
+
+p(x = 1) = 1 - (1 - b)(1 - q), q the strength of the strongest component that holds the cell, or 0. Strengths
+have the prior Beta(1 + c t, 1 + c (1 - t)), whose typical value t and spread 1 / (1 + c) are learned: from
+flat to all alike, and then the model is that of two rates. With activities, 1 - b = exp(-rate * product of
+the activities of the cell's indices); they have Gamma priors with mean 1 whose shapes, one for each mode, are
+learned: where they are large, the background is constant. Logarithms of rate and activities lie on a grid.
+Here are the parameters; strength_models.py draws them, docs/model.md derives the conditionals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW, Activities
+from tensorm.kernels.predict import add_ranked, find_first
+from tensorm.kernels.ranked import UNIT, permute_masks
+from tensorm.kernels.strengths import FAINTEST, LEAST, LOUDEST, make_scores
+from tensorm.sampler.parameters import COMPONENT, INDEX, MODE, ONCE, Floats, Parameters
+from tensorm.tensors.bits import Bits, Words, combine
+from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Stream, Tensor
+from tensorm.tensors.ranking import Ranking, split
+
+SHAPES = 2.0 ** np.arange(-2, 9.1, 0.25)  # of the Gamma priors, all equally probable
+MARGIN = 2 * WINDOW + 2  # levels beyond those of today that scores are known for
+NOWHERE = Stream(np.uint64(0), 0, 0, 0)  # where cells are counted and nothing is drawn
+
+
+class _Constant(NamedTuple):
+    strength: Floats
+    typical: float
+    spread: float
+    background: float
+
+
+class _Active(NamedTuple):
+    strength: Floats
+    typical: float
+    spread: float
+    rate: float
+    evenness: Floats
+    activity: Floats
+
+
+class Tally(NamedTuple):
+    """Observed cells by who decides them, the strongest first and none last, and by level.
+
+    In the first place without the cells that the component `probe` holds; those come second, by the strongest
+    other component that holds them (Tensor.count_decided).
+    """
+
+    ones: npt.NDArray[np.int64]  # (2, L + 1, levels)
+    zeros: npt.NDArray[np.int64]  # (2, L + 1)
+    chances: Floats  # (levels,) of a one without components
+    exposure: float  # sum of the rates of all zeros
+
+
+class Strong(Parameters):
+    """What parameters with strengths share."""
+
+    strength: Floats
+    typical: float
+    spread: float
+
+    TITLES: ClassVar = {
+        "strength": "strength",
+        "typical": "typical strength",
+        "spread": "spread of strengths",
+        "background": "rate of ones outside",
+        "rate": "rate of ones outside",
+        "evenness": "evenness of activities",
+        "activity": "activity",
+    }
+
+    def __str__(self) -> str:
+        return f"{self.strength.min():.2f}-{self.strength.max():.2f}" if len(self.strength) else "none"
+
+    @property
+    def order(self) -> npt.NDArray[np.intp]:
+        """Components, the strongest first."""
+        return np.argsort(-self.strength, kind="stable")
+
+    def ranked(self) -> Floats:
+        """Strengths in this order, then 0 for no component."""
+        return np.append(self.strength[self.order], 0.0)
+
+    def tally(self, tensor: Tensor, factors: Factors, probe: int) -> Tally:
+        """Count the cells by who decides them."""
+        raise NotImplementedError
+
+    def rates(self, shape: Sequence[int]) -> list[Floats]:
+        """Return for each mode numbers whose products are the rates of cells without components."""
+        raise NotImplementedError
+
+    def log_scores(self, tally: Tally) -> tuple[Floats, Floats]:
+        """Return the log probability of a zero, without its rate, (L + 1,), and of a one (L + 1, levels)."""
+        q = self.ranked()
+        return np.log1p(-q), np.log(tally.chances + (1 - tally.chances) * q[:, None])
+
+    def log_ratios(
+        self, tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
+    ) -> Floats:
+        place, lost = np.argsort(self.order), []
+        for component in range(factors.n_components) if components is None else components:
+            r = int(place[component])
+            tally = self.tally(tensor, factors, r)
+            zero, one = self.log_scores(tally)
+            weaker = slice(r + 1, None)
+            fall = tally.zeros[1, weaker] @ (zero[r] - zero[weaker])
+            lost.append(fall + (tally.ones[1, weaker] * (one[r] - one[weaker])).sum())
+        return np.array(lost)
+
+    def predict(self, factors: Factors, cells: Sequence[npt.NDArray[np.intp]]) -> Floats:
+        rates = self.rates([len(masks) for masks in factors])
+        rate = math.prod(part[index] for part, index in zip(rates, cells, strict=True))
+        masks = [part[index] for part, index in zip(self._rank(factors), cells, strict=True)]
+        held = find_first(np.bitwise_and.reduce(masks), factors.n_components)
+        return 1 - np.exp(-rate) * (1 - self.ranked()[held])
+
+    def add_box(self, total: Floats, factors: Factors, where: Sequence[slice], weight: float) -> float:
+        rates = self.rates([len(masks) for masks in factors])
+        *rows, columns = (masks[span] for masks, span in zip(self._rank(factors), where, strict=True))
+        *along, across = (rate[span] for rate, span in zip(rates, where, strict=True))
+        product = np.ones(1)
+        for rate in along:
+            product = np.multiply.outer(product, rate).ravel()
+        given = product, across, 1 - self.ranked()
+        add_ranked(total, combine(rows, factors.n_components), columns, given, weight)
+        return 0.0
+
+    def _rank(self, factors: Factors) -> list[Words]:
+        return [permute_masks(masks, self.order) for masks in factors]
+
+    @classmethod
+    def find_fault(cls, fields: Mapping[str, Floats]) -> str | None:
+        for name, (low, high) in BOUNDS.items():
+            if name in fields and not np.all((fields[name] >= low) & (fields[name] <= high)):
+                return f"numbers for {cls.TITLES[name]} that do not lie between {low:.3g} and {high:.3g}"
+        return None
+
+    @classmethod
+    def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
+        outside = means["background"] if "background" in means else -math.expm1(-means["rate"])
+        typical = "" if "background" in means else "of typical indices "
+        inside = f"from {percent(min(means['strength']))} to {percent(max(means['strength']))}"
+        return (
+            f"Components make {inside} of their cells 1; without any, {percent(outside)} of the cells "
+            f"{typical}are 1."
+        )
+
+
+class ConstantStrengths(_Constant, Strong):
+    """Strengths, and one probability of ones outside all components."""
+
+    AXES: ClassVar = {"strength": COMPONENT, "typical": ONCE, "spread": ONCE, "background": ONCE}
+
+    @property
+    def weights(self) -> Ranking:
+        q, b = self.ranked(), self.background
+        ones = np.rint(np.log(b + (1 - b) * q) / UNIT).astype(np.int64)[:, None]
+        return Ranking(self.order, np.log1p(-q), ones, None, 0)
+
+    def rates(self, shape: Sequence[int]) -> list[Floats]:
+        return [np.full(shape[0], -math.log1p(-self.background)), *(np.ones(size) for size in shape[1:])]
+
+    def tally(self, tensor: Tensor, factors: Factors, probe: int) -> Tally:
+        counts = tensor.count_decided(self.weights.rank(factors), probe)
+        ones, zeros = counts[:, 0, :, None], counts[:, 1] - counts[:, 0]
+        exposure = -float(zeros.sum()) * math.log1p(-self.background)
+        return Tally(np.ascontiguousarray(ones), zeros, np.array([self.background]), exposure)
+
+
+class ActiveStrengths(_Active, Strong):
+    """Strengths, and a rate of ones outside all components that depends on the cell's indices."""
+
+    AXES: ClassVar = {
+        "strength": COMPONENT,
+        "typical": ONCE,
+        "spread": ONCE,
+        "rate": ONCE,
+        "evenness": MODE,
+        "activity": INDEX,
+    }
+
+    @property
+    def level(self) -> int:
+        """Logarithm of the rate in steps."""
+        return round(math.log(self.rate) / STEP)
+
+    @property
+    def levels(self) -> npt.NDArray[np.int64]:
+        """Logarithms of the activities in steps."""
+        return np.rint(np.log(self.activity) / STEP).astype(np.int64)
+
+    @property
+    def weights(self) -> Ranking:
+        q, levels = self.ranked(), self.levels
+        # Each mode's extremes would be narrower; all modes together need no shape.
+        first = self.level + len(self.evenness) * int(levels.min()) - MARGIN
+        last = self.level + len(self.evenness) * int(levels.max()) + MARGIN
+        scores = make_scores(q, last - first + 1, first)
+        return Ranking(self.order, np.log1p(-q), scores, levels, first - self.level)
+
+    def rates(self, shape: Sequence[int]) -> list[Floats]:
+        first, *others = split(self.activity, shape)
+        return [self.rate * first, *others]
+
+    def chances(self, weights: Ranking) -> Floats:
+        """Return the probability of a one without components by level."""
+        levels = self.level + weights.first + np.arange(weights.ones.shape[1])
+        return -np.expm1(-np.exp(STEP * levels))
+
+    def tally(self, tensor: Tensor, factors: Factors, probe: int) -> Tally:
+        weights, levels = self.weights, split(self.levels, tensor.shape)
+        ones, tot, exposure = self.count_levels(tensor, 0, weights.rank(factors), (levels, weights, probe, 0))
+        return Tally(ones, tot - ones.sum(axis=2), self.chances(weights), exposure)
+
+    def count_levels(
+        self, tensor: Tensor, mode: int, ranked: Factors, given: Any, stream: Stream = NOWHERE
+    ) -> tuple[Any, Any, float]:
+        """Draw a mode's activities in place, and count the cells by who decides them.
+
+        What is given are the levels of each mode, the weights, the probe, and the steps that an activity can
+        move at once, 0 if cells are only counted. Returns ones by level, all cells, and the sum of the rates
+        of all zeros.
+        """
+        levels, weights, probe, window = given
+        cells, low = np.ones(1, np.int64), self.level
+        for k in range(len(levels)):
+            if k != mode:
+                cells = np.convolve(cells, np.bincount(levels[k] - levels[k].min()))
+                low += int(levels[k].min())
+        rest = np.zeros(weights.ones.shape[1], np.int64)
+        rest[WINDOW : WINDOW + len(cells)] = cells
+        rates = np.exp(STEP * (low - WINDOW + np.arange(len(rest))))
+        exposures, shape = np.zeros(len(levels[mode])), float(self.evenness[mode])
+        about = Activities(weights, levels[mode], exposures, rates, rest, 0, probe, shape, window)
+        there = stream._replace(purpose=stream.purpose - 10 - mode)
+        ones, tot = tensor.draw_activities(mode, ranked, about, there)
+        return ones, tot, float(exposures @ np.exp(STEP * levels[mode])) / (2 if tensor.pair else 1)
+
+    def follow(self, before: Self | None, shape: Sequence[int]) -> Self:
+        known = self.activity[len(self.activity) - sum(shape[1:]) :]
+        new = np.ones(shape[0]) if before is None else before.activity[: shape[0]]
+        return self._replace(activity=np.append(new, known))
+
+    def redraw_slices(self, tensor: Tensor, factors: Factors, stream: Stream) -> Self:
+        weights, levels = self.weights, split(self.levels, tensor.shape)
+        self.count_levels(tensor, 0, weights.rank(factors), (levels, weights, 0, WINDOW), stream)
+        return self._replace(activity=np.exp(STEP * np.concatenate(levels)))
+
+
+BOUNDS = {  # of what a file may hold; NaN lies between no two numbers
+    "strength": (1e-13, 1 - 1e-13),
+    "typical": (1e-13, 1 - 1e-13),
+    "spread": (LEAST / 2, 1.0),
+    "background": (1e-13, 1 - 1e-13),
+    "rate": (math.exp(STEP * FAINTEST - 0.01), math.exp(STEP * LOUDEST + 0.01)),
+    "evenness": (SHAPES[0], SHAPES[-1]),
+    "activity": (math.exp(STEP * LOWEST - 0.01), math.exp(STEP * HIGHEST + 0.01)),
+}

@@ -1,0 +1,86 @@
+"""Components ranked by strength: what a noise model with strengths gives to kernels (kernels/ranked.py).
+
+Kernels want the strongest component first. Everybody else numbers components as they come, so factors are put
+in order here before a tensor sees them, and back afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.kernels.activities import WINDOW
+from tensorm.kernels.decisions import Rule
+from tensorm.kernels.ranked import permute_masks
+from tensorm.tensors.bits import Words
+from tensorm.tensors.factors import Factors
+from tensorm.tensors.layout import add_up
+
+if TYPE_CHECKING:
+    from tensorm.tensors.protocol import Rows, Stream, Tensor
+
+Ints = npt.NDArray[np.int64]
+
+
+class Ranking(NamedTuple):
+    """What cells say about an entry where components have strengths; takes the place of ``Weights``."""
+
+    order: npt.NDArray[np.intp]  # components, the strongest first
+    zeros: npt.NDArray[np.float64]  # (L + 1,) log(1 - strength) in this order, then 0 for no component
+    ones: Ints  # (L + 1, levels) scores of ones by level
+    levels: Ints | None  # of every index of every mode, mode after mode; None: all cells have the same
+    first: int  # the level that the first column of ``ones`` is for, beyond those of the indices
+    share: float = 1.0  # of a cell that counts
+
+    def tempered(self, beta: float) -> Ranking:
+        """Return weights that say so much less."""
+        return self._replace(share=beta * self.share)
+
+    def rank(self, factors: Factors) -> Factors:
+        """Return the factors with the strongest component first."""
+        return Factors(tuple(permute_masks(masks, self.order) for masks in factors), factors.n_components)
+
+    def restore(self, masks: Words) -> Words:
+        """Undo ``rank`` for one mode."""
+        back = np.empty_like(self.order)
+        back[self.order] = np.arange(len(back))
+        return permute_masks(masks, back)
+
+    def update(
+        self, tensor: Tensor, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows
+    ) -> Words:
+        """Return a mode's factor with these rows decided anew, the strongest components first."""
+        prior = rule.prior if rule.prior.shape[1] == 1 else np.ascontiguousarray(rule.prior[:, self.order])
+        turns = np.flatnonzero(np.isin(self.order, rule.order))
+        ranked = Rule(turns, rule.kind, self, prior)
+        return self.restore(tensor._update_ranked(mode, self.rank(factors), ranked, stream, rows))
+
+    def room(self) -> tuple[Ints, Ints]:
+        """Return counts of 0 (kernels/activities.py): of ones by level, and of all cells."""
+        return np.zeros((2, *self.ones.shape), np.int64), np.zeros((2, len(self.zeros)), np.int64)
+
+    def scores(self, mode: int, shape: Sequence[int], rows: Sequence[int], packed: Sequence[int]) -> Any:
+        """Return kernels.ranked.Scores, as a tuple, for slices of a mode, and the base of their levels."""
+        if self.levels is None:
+            zeros = (_nothing(int(np.prod([shape[k] for k in modes]))) for modes in ((mode,), rows, packed))
+            return (self.zeros, self.ones, *zeros, self.share), 0
+        levels = split(self.levels, shape)
+        sides = [add_up([levels[k] for k in modes]) for modes in (rows, packed)]
+        lows = [int(side.min()) for side in sides]
+        base = sum(lows) - self.first - WINDOW  # room for activities that fall (kernels/activities.py)
+        along, across = (side - low for side, low in zip(sides, lows, strict=True))
+        return (self.zeros, self.ones, levels[mode] + base, along + WINDOW, across, self.share), base
+
+
+def split(flat: npt.NDArray[Any], shape: Sequence[int]) -> list[npt.NDArray[Any]]:
+    """Return the parts of an array that belong to each mode."""
+    return np.split(flat, np.cumsum(shape)[:-1])
+
+
+@cache
+def _nothing(size: int) -> Ints:
+    return np.zeros(size, np.int64)

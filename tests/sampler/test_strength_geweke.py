@@ -1,0 +1,97 @@
+"""Geweke's joint-distribution test (test_geweke.py) for strengths, with both backgrounds and shared modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
+from tensorm.kernels.strengths import FAINTEST, LEAST, LOUDEST
+from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.state import State
+from tensorm.sampler.strength_models import GRID, ActivityModel, ConstantModel
+from tensorm.sampler.strengths import SHAPES, ActiveStrengths, ConstantStrengths
+from tensorm.sampler.sweep import Target, sweep
+from tensorm.tensors import DenseTensor, SymmetricTensor
+from tensorm.tensors.factors import Factors
+
+L, N_PRIOR, N_BATCHES = 3, 8000, 40
+Draw = tuple[list[np.ndarray], Any, tuple[float, ...]]  # factors, noise, densities
+
+
+def draw_prior(rng: np.random.Generator, model: Any, shape: tuple[int, ...], pair: Any) -> Draw:
+    typical, spread = rng.uniform(), float(LEAST ** rng.uniform())
+    size, density = 1 / spread - 1, tuple(rng.uniform(size=len(shape)))
+    q = np.clip(rng.beta(1 + typical * size, 1 + (1 - typical) * size, L), 1e-12, 1 - 1e-12)
+    factors = [rng.random((n, L)) < p for n, p in zip(shape, density, strict=True)]
+    if pair:
+        factors[pair[1]] = factors[pair[0]]
+    if isinstance(model, ConstantModel):
+        return factors, ConstantStrengths(q, typical, spread, rng.beta(model.a, model.b)), density
+    shapes, levels = rng.choice(SHAPES, len(shape)), []
+    for n, evenness in zip(shape, shapes, strict=True):
+        weights = np.exp(evenness * (GRID - np.exp(GRID) + 1))
+        levels.append(rng.choice(np.arange(LOWEST, HIGHEST + 1), n, p=weights / weights.sum()))
+    if pair:
+        levels[pair[1]], shapes[pair[1]] = levels[pair[0]], shapes[pair[0]]
+    rate = float(np.exp(STEP * rng.integers(FAINTEST, LOUDEST + 1)))
+    activity = np.exp(STEP * np.concatenate(levels))
+    return factors, ActiveStrengths(q, typical, spread, rate, shapes, activity), density
+
+
+def chances(factors: list[np.ndarray], noise: Any) -> np.ndarray:
+    shape = [len(bits) for bits in factors]
+    cells = np.indices(shape).reshape(len(shape), -1)
+    return noise.predict(Factors.from_bits(factors), cells).reshape(shape)
+
+
+def measure(factors: list[np.ndarray], noise: Any, density: tuple[float, ...]) -> list[float]:
+    q, p = noise.strength, chances(factors, noise)
+    held = np.einsum("al,bl,cl->", *(bits.astype(int) for bits in factors))
+    found = [noise.typical, np.log(noise.spread), q[0], q.max(), q.std(), q[0] > q[1], held, density[0]]
+    found += [factors[1][0, 0], q[0] * factors[0][0, 0], p.mean(), (p**2).mean(), p[0, 0, 1]]
+    if isinstance(noise, ConstantStrengths):
+        return [*found, noise.background, noise.background**2]
+    a, level = np.log(noise.activity), np.log(noise.rate)
+    return [*found, *np.log(noise.evenness[:2]), a[0], a[3] ** 2, a[-1], level, a[0] * level]
+
+
+def measure_in_turns(n_sweeps: int, model: Any, shape: tuple[int, ...], pair: Any) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    missing = rng.random(shape) < 0.2
+    if pair:
+        missing |= missing.swapaxes(*pair)
+        missing[:, range(shape[1]), range(shape[1])] = True
+    factors, noise, density = draw_prior(rng, model, shape, pair)
+    target = Target(L, model, LearnedPrior(), np.uint64(7), tied=pair)
+    state, found = State(Factors.from_bits(factors), noise, density, 0), []
+    for _ in range(n_sweeps):
+        x = rng.random(shape) < chances(state.factors.bits(), state.noise)
+        x = np.triu(x, 1) | np.triu(x, 1).swapaxes(1, 2) if pair else x
+        tensor: Any = DenseTensor(np.ma.array(x, mask=missing))
+        state, _ = sweep(SymmetricTensor(tensor, pair) if pair else tensor, state, target, 0)
+        found.append(measure(state.factors.bits(), state.noise, state.density))
+    return np.array(found, float)
+
+
+def assert_alike(n_sweeps: int, model: Any, shape: tuple[int, ...], pair: Any = None) -> None:
+    rng = np.random.default_rng(0)
+    prior = np.array([measure(*draw_prior(rng, model, shape, pair)) for _ in range(N_PRIOR)], float)
+    turns = measure_in_turns(n_sweeps, model, shape, pair)[n_sweeps // 100 :]
+    batches = turns[len(turns) % N_BATCHES :].reshape(N_BATCHES, -1, turns.shape[1]).mean(axis=1)
+    variance = batches.var(axis=0, ddof=1) / N_BATCHES + prior.var(axis=0) / N_PRIOR
+    z = (turns.mean(axis=0) - prior.mean(axis=0)) / np.sqrt(variance)
+    assert np.abs(z).max() < 4, z.round(1)
+
+
+def test_constant_background() -> None:
+    assert_alike(3000, ConstantModel(2.0, 3.0), (3, 4, 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [ConstantModel(), ActivityModel()])
+@pytest.mark.parametrize(("shape", "pair"), [((3, 4, 2), None), ((2, 4, 4), (1, 2))])
+def test_long(model: Any, shape: tuple[int, ...], pair: Any) -> None:
+    assert_alike(25_000, model, shape, pair)

@@ -1,0 +1,258 @@
+"""Models with strengths from the estimator to files, against loops where possible."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import naive
+import tensorm
+from strong_cases import Case, make_case
+from tensorm import DenseTensor, SparseTensor, TensOrMachine, select_components
+from tensorm.datasets import simulate
+from tensorm.errors import FileError, InputError
+from tensorm.estimator.plan import make_plan
+from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
+from tensorm.sampler.chains import run_chain
+from tensorm.sampler.sample import sample
+from tensorm.sampler.state import Trace
+from tensorm.sampler.strength_models import ActivityModel, ConstantModel
+from tensorm.sampler.strengths import ActiveStrengths, ConstantStrengths
+from tensorm.storage.checkpoints import Checkpoints
+from tensorm.tensors.factors import Factors
+
+L, SHAPE = 3, (9, 8, 7)
+SIM = simulate(SHAPE, rank=L, density=0.3, noise=0.1, random_state=0)
+BACKGROUNDS = ("activity", "constant")
+MODELS = {ActiveStrengths: ActivityModel(), ConstantStrengths: ConstantModel(2.0, 3.0)}
+
+
+def make_settings(background: str, **others: Any) -> dict[str, Any]:
+    given = {"noise": "strengths", "background": background, "n_chains": 2, "n_draws": 12}
+    return given | {"random_state": 0, "progress": False} | others
+
+
+def fit(background: str) -> TensOrMachine:
+    return TensOrMachine(L, **make_settings(background)).fit(SIM.observed)
+
+
+@pytest.fixture(scope="module", params=BACKGROUNDS)
+def model(request: pytest.FixtureRequest) -> TensOrMachine:
+    return fit(request.param)
+
+
+def assert_same(a: Trace, b: Trace) -> None:
+    pairs = zip((*a.factors, a.noise, a.log_posterior), (*b.factors, b.noise, b.log_posterior), strict=True)
+    for mine, other in pairs:
+        np.testing.assert_array_equal(mine, other)
+
+
+def likelihood(case: Case, factors: list[np.ndarray]) -> float:
+    return naive.strength_likelihood(
+        case.ones, case.facts, factors, case.noise.strength, case.background, lambda index: True
+    )
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("active", [False, True])
+def test_likelihoods_as_by_loops(symmetric: bool, active: bool) -> None:
+    for seed in range(20):
+        case = make_case(seed, symmetric, active)
+        factors, noise = Factors.from_bits(case.factors), case.noise
+        whole = likelihood(case, case.factors)
+        found = MODELS[type(noise)].log_likelihood(case.tensor, factors, None, noise)
+        assert found == pytest.approx(whole, rel=1e-9, abs=1e-9), f"case {seed}"
+        lost = noise.log_ratios(case.tensor, factors, case.factors[0])
+        for l, fall in enumerate(lost):
+            without = [bits & (np.arange(bits.shape[1]) != l) for bits in case.factors]
+            assert fall == pytest.approx(whole - likelihood(case, without), rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("active", [False, True])
+def test_predictions_as_by_loops(active: bool) -> None:
+    for seed in range(10):
+        case = make_case(seed, False, active)
+        wanted = np.empty(case.ones.shape)
+        for index in naive.cells(case.factors):
+            q = naive.strongest(case.factors, case.noise.strength, index)
+            wanted[index] = 1 - (1 - naive.chance(case.background, index)) * (1 - q)
+        factors, shape = Factors.from_bits(case.factors), wanted.shape
+        cells = np.indices(shape).reshape(len(shape), -1)
+        np.testing.assert_allclose(case.noise.predict(factors, cells), wanted.ravel())
+        box = np.zeros((math.prod(shape[:-1]), shape[-1]))
+        assert case.noise.add_box(box, factors, [slice(None)] * len(shape), 2.0) == 0
+        np.testing.assert_allclose(box.reshape(shape), 2 * wanted)
+
+
+def test_priors_as_densities() -> None:
+    strength = np.array([0.2, 0.7])
+    c = 1 / 0.25 - 1
+    wanted = sum(stats.beta.logpdf(q, 1 + 0.6 * c, 1 + 0.4 * c) for q in strength) - math.log(0.25)
+    constant = ConstantStrengths(strength, 0.6, 0.25, 0.1)
+    assert ConstantModel().log_prior(constant) == pytest.approx(wanted)
+    given = ConstantModel(2.0, 3.0).log_prior(constant) - wanted
+    assert given == pytest.approx(math.log(0.1) + 2 * math.log(0.9))
+    grid, shapes = STEP * np.arange(LOWEST, HIGHEST + 1), [0.5, 4.0, 4.0]
+    levels = [np.array([0, -16]), np.array([8, 3, -5]), np.array([8, 3, -5])]
+    active = ActiveStrengths(
+        strength, 0.6, 0.25, 0.1, np.array(shapes), np.exp(STEP * np.concatenate(levels))
+    )
+    for tied, modes in ((None, (0, 1, 2)), ((1, 2), (0, 1))):
+        total = wanted
+        for k in modes:
+            masses = np.exp(grid) ** shapes[k] * np.exp(-shapes[k] * np.exp(grid))
+            total += np.log(masses[levels[k] - LOWEST] / masses.sum()).sum()
+        assert ActivityModel().log_prior(active, (2, 3, 3), tied) == pytest.approx(total)
+
+
+def test_components_are_found_with_two_rates_first() -> None:
+    plan = make_plan(TensOrMachine(L, **make_settings("activity")), DenseTensor(SIM.observed))
+    kinds = [type(step.state.noise).__name__ for step in sample(DenseTensor(SIM.observed), plan, 0)]
+    first = kinds.index("ActiveStrengths")
+    assert first >= 20
+    assert set(kinds[:first]) == {"Rates"}
+    assert set(kinds[first:]) == {"ActiveStrengths"}
+    assert len(kinds) - first >= 50 + plan.n_draws
+    short = TensOrMachine(L, **make_settings("constant", burn_in=6))
+    plan = make_plan(short, DenseTensor(SIM.observed))
+    kinds = [type(step.state.noise).__name__ for step in sample(DenseTensor(SIM.observed), plan, 0)]
+    assert kinds[:4] == ["Rates"] * 3 + ["ConstantStrengths"]
+
+
+def test_planted_strengths_are_found() -> None:
+    rng = np.random.default_rng(1)
+    factors = [np.repeat(np.eye(2, dtype=bool), 9, axis=0) for _ in range(3)]
+    p = 1 - (1 - 0.05) * (1 - np.einsum("al,bl,cl,l->abc", *factors, [0.9, 0.4]))
+    model = TensOrMachine(2, **make_settings("constant", n_draws=60)).fit(rng.random(p.shape) < p)
+    table = model.strengths_.sort_values("mean")
+    assert (table["low"] < [0.4, 0.9]).all()
+    assert (table["high"] > [0.4, 0.9]).all()
+    assert (table["high"] - table["low"]).max() < 0.1
+
+
+def test_a_fit_predicts_describes_and_exports(model: TensOrMachine) -> None:
+    posterior, cells = model.posterior_, np.indices(SHAPE).reshape(3, -1)
+    wanted = np.zeros(SHAPE)
+    for trace in posterior.traces:
+        for draw in range(len(trace)):
+            p = trace.noise_at(draw).predict(trace.factors_at(draw), cells)
+            wanted += p.reshape(SHAPE) / posterior.n_draws
+    np.testing.assert_allclose(model.predict_proba(), wanted)
+    np.testing.assert_allclose(model.predict_proba(cells.T), wanted.ravel())
+    assert (model.predict() == SIM.noise_free).mean() > 0.97
+    assert "% of its cells 1." in model.describe()[0]
+    assert model.strengths_.shape == (L, 3)
+    tree = model.to_datatree(SIM.observed, log_likelihood=True)
+    assert tree["posterior/strength"].dims == ("chain", "draw", "component")
+    assert np.isfinite(tree["log_likelihood/x"]).all()
+    sums = tree["log_likelihood/x"].sum("cell")
+    np.testing.assert_allclose(sums, tree["sample_stats/log_likelihood"], rtol=1e-6)
+    assert model.diagnostics_.quantities[0].name.startswith("strength ")
+    memberships = model.transform(SIM.observed[[3, 5]])
+    np.testing.assert_allclose(memberships, model.factors_[0][[3, 5]], atol=0.35)
+    np.testing.assert_array_equal(model.transform(SIM.observed[[5]])[0], memberships[1])
+    assert len(model.top_cells(0, 3, n=4)) == 4
+    assert model.contributions_[0].log_likelihood_lost > model.contributions_[-1].log_likelihood_lost > 0
+
+
+def test_who_is_active() -> None:
+    model = fit("activity")
+    table = model.activity_
+    assert list(table.columns) == ["mode", "label", "mean", "low", "high"]
+    assert len(table) == sum(SHAPE)
+    assert "Busiest without any component: " in model.describe()[-1]
+    tree = model.to_datatree()
+    assert tree["posterior/evenness"].dims == ("chain", "draw", "mode")
+    other = TensOrMachine(L, n_chains=1, n_draws=5, progress=False).fit(SIM.observed)
+    with pytest.raises(AttributeError, match="This fit has no strength; fit with noise="):
+        _ = other.strengths_
+
+
+def test_a_fit_is_saved_loaded_and_checked(model: TensOrMachine, tmp_path: Path) -> None:
+    model.save(tmp_path / "fit.tensorm")
+    again = tensorm.load(tmp_path / "fit.tensorm")
+    for mine, other in zip(again.posterior_.chains, model.posterior_.chains, strict=True):
+        assert_same(mine, other)
+    assert again._target == model._target
+    assert type(again._target.noise) is type(model._target.noise)
+    np.testing.assert_array_equal(again.predict_proba(), model.predict_proba())
+    for column, value in ((0, 1.5), (L, np.nan), (L + 1, 2.0), (-1, -1.0), (-1, np.inf)):
+        spoiled = tensorm.load(tmp_path / "fit.tensorm")
+        spoiled.posterior_.chains[0].noise[3, column] = value
+        spoiled.save(tmp_path / "spoiled.tensorm")
+        with pytest.raises(FileError, match=r"noise holds numbers for .* that do not lie between"):
+            tensorm.load(tmp_path / "spoiled.tensorm")
+
+
+@pytest.mark.parametrize("background", BACKGROUNDS)
+def test_a_stopped_chain_goes_on_from_its_checkpoint(background: str, tmp_path: Path) -> None:
+    tensor = DenseTensor(SIM.observed)
+    plan = make_plan(TensOrMachine(L, **make_settings(background)), tensor)
+    whole = run_chain(tensor, plan, 0)
+    for sweeps in (8, 30, 40):  # in the search, in burn-in with strengths, among draws
+        left = iter(range(sweeps))
+        files = Checkpoints(tmp_path, "run", SHAPE, plan.target)
+        run_chain(tensor, plan, 0, stop=lambda left=left: next(left, None) is None, checkpoints=files)
+    resumed = run_chain(tensor, plan, 0, checkpoints=Checkpoints(tmp_path, "run", SHAPE, plan.target))
+    assert_same(resumed, whole)
+
+
+def test_a_run_in_a_folder(model: TensOrMachine, tmp_path: Path) -> None:
+    TensOrMachine(**model.get_params()).fit(SIM.observed, run_dir=tmp_path / "run")
+    (tmp_path / "run" / "fit.tensorm").unlink()
+    again = tensorm.resume(tmp_path / "run", progress=False)
+    assert_same(again.posterior_.chains[0], model.posterior_.chains[0])
+
+
+@pytest.mark.parametrize("background", BACKGROUNDS)
+def test_threads_and_storage_do_not_matter(background: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensorm.tensors.slices.WORTH_THREADS", 1)
+    settings = make_settings(background, n_chains=1, burn_in=10)
+    one = TensOrMachine(L, **settings, n_jobs=1).fit(SIM.observed)
+    many = TensOrMachine(L, **settings, n_jobs=3).fit(SparseTensor(np.argwhere(SIM.observed), SHAPE))
+    assert_same(one.posterior_.chains[0], many.posterior_.chains[0])
+
+
+@pytest.mark.parametrize("background", BACKGROUNDS)
+def test_modes_that_share_a_factor(background: str) -> None:
+    rng = np.random.default_rng(2)
+    x = np.triu(rng.random((6, 12, 12)) < 0.3, 1)
+    x[:, :5, :5] |= np.triu(rng.random((6, 5, 5)) < 0.8, 1)
+    x = (x | x.swapaxes(1, 2)).astype(float)
+    x[:, range(12), range(12)] = np.nan
+    model = TensOrMachine(2, **make_settings(background, symmetric=(1, 2))).fit(x)
+    for trace in model.posterior_.chains:
+        np.testing.assert_array_equal(trace.factors[1], trace.factors[2])
+    fields = model.posterior_.chains[0].noise_fields
+    if background == "activity":
+        np.testing.assert_array_equal(fields["activity"][:, 6:18], fields["activity"][:, 18:])
+    assert model.transform(x[:2]).shape == (2, 2)
+
+
+def test_what_cannot_have_strengths_is_refused() -> None:
+    far = SparseTensor(np.array([[0, 0, 0], [9, 9, 9]]), (100_000, 100_000, 100_000))
+    with pytest.raises(InputError, match="noise='strengths' needs cells in memory as a dense tensor; choose"):
+        TensOrMachine(L, **make_settings("activity")).fit(far)
+    with pytest.raises(InputError, match="background is 'loud'; choose 'activity' or 'constant'"):
+        TensOrMachine(L, **make_settings("loud")).fit(SIM.observed)
+    with pytest.raises(InputError, match="noise_update is 'map'; choose 'sample'"):
+        TensOrMachine(L, **make_settings("constant", noise_update="map")).fit(SIM.observed)
+
+
+def test_the_number_is_chosen_with_two_rates() -> None:
+    estimator = TensOrMachine(**make_settings("activity"))
+    found = select_components(
+        SIM.observed, estimator=estimator, candidates=[1, 2, 3, 4], random_state=0, progress=False
+    )
+    plain = TensOrMachine(**make_settings("activity", noise="asymmetric"))
+    other = select_components(
+        SIM.observed, estimator=plain, candidates=[1, 2, 3, 4], random_state=0, progress=False
+    )
+    told = "The number was chosen with two rates of ones in place of strengths."
+    assert found.reason == f"{other.reason} {told}"
+    assert found.best == other.best

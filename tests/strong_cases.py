@@ -1,0 +1,65 @@
+"""Small generated tensors with strengths, with and without activities and modes that share a factor."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from problems import make_problem
+from tensorm.kernels.activities import STEP
+from tensorm.sampler.strengths import ActiveStrengths, ConstantStrengths
+from tensorm.tensors import DenseTensor, SymmetricTensor, Tensor
+
+SIZES = {2: 7, 3: 5, 4: 4}
+
+
+class Case(NamedTuple):
+    ones: np.ndarray
+    seen: np.ndarray
+    factors: list[np.ndarray]
+    noise: Any
+    background: Any  # of naive.chance
+    pair: tuple[int, int] | None
+
+    @property
+    def tensor(self) -> Tensor:
+        tensor = DenseTensor(np.ma.array(self.ones, mask=~self.seen))
+        return tensor if self.pair is None else SymmetricTensor(tensor, self.pair)
+
+    @property
+    def facts(self) -> np.ndarray:
+        """Observed cells, each pair of mirror images once."""
+        if self.pair is None:
+            return self.seen
+        index = np.indices(self.seen.shape)
+        return self.seen & (index[self.pair[0]] < index[self.pair[1]])
+
+
+def make_case(seed: int, symmetric: bool, active: bool) -> Case:
+    rng = np.random.default_rng([seed, symmetric, active])
+    K, L = int(rng.integers(2, 5)), int(rng.integers(1, 6))
+    shape, pair = [int(n) for n in rng.integers(1, SIZES[K], size=K)], None
+    if symmetric:
+        pair = tuple(int(k) for k in sorted(rng.choice(K, 2, replace=False)))
+        shape[pair[0]] = shape[pair[1]] = max(shape[pair[0]], 2)
+    problem = make_problem(tuple(shape), L, seed, rng.choice([None, 0.3]), rng.choice([0.4, 0.7, 0.9]))
+    ones, seen, factors = problem.ones, problem.seen.copy(), [bits.copy() for bits in problem.factors]
+    if pair is not None:
+        i, j = pair
+        index = np.indices(shape)
+        ones, factors[j] = ones | ones.swapaxes(i, j), factors[i].copy()
+        seen &= seen.swapaxes(i, j) & (index[i] != index[j])
+    seen.flat[0] |= not seen.any() and pair is None
+    strength, background = rng.uniform(0.05, 0.95, L), float(rng.uniform(0.02, 0.4))
+    if not active:
+        noise: Any = ConstantStrengths(strength, 0.5, 0.3, background)
+        return Case(ones, seen, factors, noise, background, pair)
+    levels, level = [rng.integers(-30, 20, size=n) for n in shape], int(rng.integers(-40, 0))
+    if pair is not None:
+        levels[pair[1]] = levels[pair[0]]
+    activities = [np.exp(STEP * x) for x in levels]
+    noise = ActiveStrengths(
+        strength, 0.5, 0.3, float(np.exp(STEP * level)), np.ones(K), np.hstack(activities)
+    )
+    return Case(ones, seen, factors, noise, [activities[0] * noise.rate, *activities[1:]], pair)
