@@ -194,16 +194,13 @@ def test_cells_of_a_tensor_can_be_hidden() -> None:
         (lambda: train_test_mask(X, symmetric=(0, 1)), "symmetric is (0, 1), of sizes 5 and 4; give two"),
         (lambda: train_test_mask(X, symmetric=(1, 1)), "symmetric is (1, 1), of sizes 4 and 4; give two"),
         (lambda: train_test_mask(X, symmetric=(1, 9)), "symmetric is 9; choose one of 'mode 0', 'mode 1'"),
-        (
-            lambda: hold_out(X, zeros="a"),
-            "zeros is 'a'; give a number from 0 to 1,000,000, of zeros for each one.",
-        ),
+        (lambda: hold_out(X, zeros="a"), "zeros is 'a'; give 0 to 1,000,000 zeros for each one."),
         (
             lambda: hold_out(RelationalTensor(X[0])),
             "X is a RelationalTensor; use its own hold_out, or train_test_mask.",
         ),
-        (lambda: hold_out(X, zeros=-1), "zeros is -1; give a number from 0 to 1,000,000"),
-        (lambda: hold_out(X, zeros=np.inf), "zeros is inf; give a number from 0 to 1,000,000"),
+        (lambda: hold_out(X, zeros=-1), "zeros is -1; give 0 to 1,000,000 zeros"),
+        (lambda: hold_out(X, zeros=np.inf), "zeros is inf; give 0 to 1,000,000 zeros"),
         (
             lambda: hide(X, X),
             "mask has shape (5, 4, 4) and dtype float64; give Booleans of the shape of X, (5, 4, 4)",
@@ -218,7 +215,7 @@ def test_cells_of_a_tensor_can_be_hidden() -> None:
         ),
         (
             lambda: hide(scipy.sparse.csr_array(np.eye(3)), np.ones((3, 3), bool)),
-            "X is a csr_array; give an array",
+            "X is a csr_array; hide cells of an array",
         ),
     ],
 )
