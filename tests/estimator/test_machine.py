@@ -102,23 +102,35 @@ def test_predictions_follow_from_the_draws(shape: tuple[int, ...], L: int, missi
     cells = np.where(rng.random(shape) < missing, np.nan, rng.random(shape) < 0.4)
     cells.flat[0] = 1
     found = fit(cells, L, n_draws=4, burn_in=3)
-    traces = found.posterior_.traces
-    draws = [[trace.bits(k)[s] for k in range(len(shape))] for trace in traces for s in range(len(trace))]
-    noises = [model.Noise(*noise) for trace in traces for noise in trace.noise]
-    means = [np.mean([draw[k] for draw in draws], axis=0) for k in range(len(shape))]
-    for mine, mean in zip(found.factors_, means, strict=True):
+    posterior = found.posterior_
+    predictive, means = np.zeros(shape), {}
+    for trace, weight, number in zip(
+        posterior.chains, posterior.weights, posterior.explanations, strict=True
+    ):
+        draws = [[trace.bits(k)[s] for k in range(len(shape))] for s in range(len(trace))]
+        noises = [model.Noise(*noise) for noise in trace.noise]
+        alone = model.predictive(draws, noises)
+        np.testing.assert_allclose(alone, naive.predictive(draws, *zip(*noises, strict=True)))
+        predictive += weight * alone
+        mean = [np.mean([draw[k] for draw in draws], axis=0) for k in range(len(shape))]
+        means.setdefault(number, []).append((weight, mean))
+    explained = [  # chains have as many draws, so those of an explanation have equal weights
+        (
+            sum(w for w, _ in own),
+            [np.mean(parts, axis=0) for parts in zip(*(mean for _, mean in own), strict=True)],
+        )
+        for _, own in sorted(means.items())
+    ]
+    for mine, mean in zip(found.factors_, explained[0][1], strict=True):
         assert mine.shape == mean.shape
         np.testing.assert_allclose(mine, mean, rtol=0, atol=1e-12)
-
-    predictive = model.predictive(draws, noises)
-    np.testing.assert_allclose(predictive, naive.predictive(draws, *zip(*noises, strict=True)))
     np.testing.assert_allclose(found.predict_proba(), predictive, rtol=0, atol=1e-12)
     every = np.array(list(itertools.product(*map(range, shape))))
     np.testing.assert_allclose(found.predict_proba(every), predictive.ravel(), rtol=0, atol=1e-12)
     expected = {
         "predictive": predictive > 0.5,
-        "mean": model.mean_reconstruction(means) > 0.5,
-        "map": model.boolean_product([mean > 0.5 for mean in means]),
+        "mean": sum(w * model.mean_reconstruction(mean) for w, mean in explained) > 0.5,
+        "map": sum(w * model.boolean_product([m > 0.5 for m in mean]) for w, mean in explained) > 0.5,
     }
     for method, ones in expected.items():
         np.testing.assert_array_equal(found.predict(method=method), ones)
