@@ -51,13 +51,7 @@ class FrameTable:
         categories = _ordered_categories(series)
         if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
             series = series.dt.replace_time_zone(None)  # as the clock showed
-        rows = series.to_numpy()
-        for text in rows if rows.dtype == object else ():  # pandas would read texts only up to a NUL
-            if isinstance(text, str) and "\0" in text:
-                raise InputError(
-                    f"column {name!r} holds the label {text[:40]!a}, which has a NUL; remove it."
-                )
-        return factorise(name, rows, self.place, categories=categories)
+        return factorise(name, series.to_numpy(), self.place, categories=categories)
 
     def place(self, row: int) -> str:
         """Say which row it is, counted from 0."""
