@@ -35,6 +35,7 @@ from tensorm.posterior.align import factor_means, similarity
 from tensorm.sampler.state import Trace
 from tensorm.tensors import Tensor, read
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.symmetric import SymmetricTensor
 
 BEST = Path(__file__).parent / "best.json"
 HIDDEN, SINGLE = 0.2, 4  # share of the cells, and single-chain fits
@@ -106,10 +107,11 @@ def measure_chains(data: Data, settings: Settings) -> dict[str, float]:
     model, seconds = timed_fit(data.tensor, settings)
     chains = model.posterior_.chains
     found = {"seconds": seconds / len(chains), "agreement": agreement(chains)}
+    tensor = SymmetricTensor(data.tensor, data.pair) if data.pair else data.tensor
     ends = {
         "lp": [float(trace.log_posterior.mean()) for trace in chains],
         "ll": [float(trace.log_likelihood.mean()) for trace in chains],
-        "top": [rounded_fit(data.tensor, trace) for trace in chains],
+        "top": [rounded_fit(tensor, trace) for trace in chains],
     }
     for key, values in ends.items():
         found |= {

@@ -16,7 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorm.data import inputs
-from tensorm.data.checks import check_bits, check_choice, check_count, check_probability, check_tables
+from tensorm.data.checks import (
+    check_amount,
+    check_bits,
+    check_choice,
+    check_count,
+    check_probability,
+    check_tables,
+)
 from tensorm.data.inputs import observe
 from tensorm.errors import InputError
 
@@ -267,6 +274,22 @@ def test_check_count() -> None:
         with pytest.raises(InputError) as caught:
             check_count("n_components", value, 1)
         assert str(caught.value) == f"n_components is {shown}; give an integer of at least 1."
+
+
+def test_check_amount() -> None:
+    assert check_amount("effort", np.float32(0.5)) == 0.5
+    assert type(check_amount("effort", 3)) is float
+    for value, shown in [
+        (-1, "-1"),
+        (np.inf, "inf"),
+        (np.nan, "nan"),
+        (True, "True"),
+        ("3", "'3'"),
+        (None, "None"),
+    ]:
+        with pytest.raises(InputError) as caught:
+            check_amount("effort", value)
+        assert str(caught.value) == f"effort is {shown}; give a number of at least 0."
 
 
 def test_check_choice() -> None:

@@ -93,6 +93,14 @@ def test_a_long_run_is_announced(terminal: Terminal) -> None:
     assert "about 2 min for 3 chains of at least 10 sweeps" in make_forecast(n_draws=10)(6.0)
 
 
+@pytest.mark.parametrize(
+    ("effort", "init", "sweeps"), [(0.0, "data", 60), (1.0, "data", 100), (1.0, "random", 60)]
+)
+def test_the_forecast_knows_of_heating(effort: float, init: str, sweeps: int) -> None:
+    plan = Plan(Target(2, Asymmetric(), LearnedPrior(), np.uint64(0)), 10, init=init, effort=effort)
+    assert f"at least {sweeps} sweeps" in foretell(DenseTensor(np.eye(3)), plan, 1, 1, 6.0)
+
+
 def test_without_a_terminal_a_long_run_is_announced_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "tensorm"), watching(2, True, make_forecast(n_draws=10_000)) as watch:
         for chain in (1, 2, 1, 2, 2):  # the first is done already

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn, 
 
 from tensorm.errors import printable
 from tensorm.sampler.sample import WINDOW, Plan, Step, Watch
+from tensorm.sampler.search.heating import ROUND
 from tensorm.tensors import Tensor
 from tensorm.tensors.cached import memory_for_counts
 
@@ -28,7 +29,9 @@ COMPILING = "Compiling for this processor; the next run will start at once."
 
 def foretell(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: float) -> str | None:
     """Return what to expect of a run if a sweep takes this many seconds, or None if it is short."""
-    sweeps = plan.n_draws + (2 * WINDOW if plan.burn_in is None else plan.burn_in)
+    heated = isinstance(plan.init, str) and plan.init == "data" and plan.effort > 0
+    least = 2 * WINDOW + ROUND * heated  # one round, and more where that finds something
+    sweeps = plan.n_draws + (least if plan.burn_in is None else plan.burn_in)
     L, at_once = plan.target.n_components, min(n_chains, threads)
     left = seconds * sweeps * -(-n_chains // at_once)
     if left < LONG:

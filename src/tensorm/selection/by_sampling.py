@@ -133,7 +133,7 @@ def _search(
     found: list[Found] = []
     most = size
     while True:
-        more, interrupted = _search_from(tensor, replace(target, n_components=size), pool)
+        more, interrupted = _search_from(tensor, replace(target, n_components=size), pool, found)
         found, most = (more, size) if more else (found, most)
         if not found:
             raise KeyboardInterrupt
@@ -143,11 +143,15 @@ def _search(
         size = min(2 * size, limit)
 
 
-def _search_from(tensor: Tensor, target: Target, pool: ChainPool) -> tuple[list[Found], bool]:
+def _search_from(
+    tensor: Tensor, target: Target, pool: ChainPool, before: Sequence[Found]
+) -> tuple[list[Found], bool]:
+    """Let every chain begin where it ended before, if it has."""
     shared = pool.share(tensor)
 
     def work(chain: int, stop: Stop) -> Found | None:
-        make = partial(find_components, shared, target, chain, pool.watch, stop)
+        start = before[chain] if before else None
+        make = partial(find_components, shared, target, chain, pool.watch, stop, start)
         decode = partial(_decode, shape=tensor.shape, most=target.n_components)
         return pool.remember(f"chain-{target.n_components}-{chain}", make, stop, _encode, decode)
 

@@ -104,17 +104,23 @@ def worths(explanation: Explanation) -> Floats:
 
 
 def find_components(
-    tensor: Tensor, target: Target, chain: int, watch: Watch = lambda step: None, stop: Stop = lambda: False
+    tensor: Tensor,
+    target: Target,
+    chain: int,
+    watch: Watch = lambda step: None,
+    stop: Stop = lambda: False,
+    before: Found | None = None,
 ) -> Found | None:
     """Find the components that contribute, at most ``target.n_components``.
 
-    Once ``stop()``, what is there is pruned without further sweeps; None if burn-in was not over.
+    A chain that has found something before, with fewer components, begins there and returns the better of
+    both. Once ``stop()``, what is there is pruned without further sweeps; None if burn-in was not over.
     """
     rng = np.random.default_rng([int(target.seed), chain, 1])
     pruner = Pruner(tensor, target, chain, watch, stop)
-    state = pruner.burn_in()
+    state = pruner.burn_in(before)
     if state is None:
-        return None
+        return before
     state = pruner.remove_idle(state)
     in_vain = 0
     while in_vain < SEARCHES_IN_VAIN and pruner.searches < MOST_SEARCHES and not stop():
@@ -126,7 +132,8 @@ def find_components(
         in_vain = in_vain + 1 if better is None else 0
         if better is not None:
             state = pruner.remove_idle(better.state(state.sweep))
-    return pruner.summarise(pruner.remove_idle(state))
+    found = pruner.summarise(pruner.remove_idle(state))
+    return before if before and before.evidence > found.evidence else found
 
 
 class Pruner:
@@ -142,10 +149,14 @@ class Pruner:
         """Return the components of a state."""
         return Explanation(self.tensor, self.target, state.factors)
 
-    def burn_in(self) -> State | None:
+    def burn_in(self, before: Found | None) -> State | None:
         """Return the state after burn-in with all components, or None if it was stopped."""
-        plan = Plan(self.target, n_draws=0)
-        for step in sample(self.tensor, plan, self.chain, watch=self.watch, stop=self.stop):
+        plan, saved = Plan(self.target, n_draws=0), None
+        if before:
+            extra = self.target.n_components - before.factors.n_components
+            found = Explanation(self.tensor, self.target, before.factors)
+            saved = Snapshot(add_empty(found, extra).state(sweep=0))
+        for step in sample(self.tensor, plan, self.chain, saved, self.watch, self.stop):
             if step.snapshot.burnt:
                 self.first = list_stages(self.explain(step.state))
                 return step.state

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from shard_hosts import cut, shard
 from tensorm.datasets import simulate
 from tensorm.sampler.noise import Asymmetric, Symmetric
 from tensorm.sampler.prior import LearnedPrior
@@ -15,8 +16,9 @@ from tensorm.sampler.sample import BURN_IN, Plan, sample
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.heating import HOTTEST, MILDEST, PATIENCE, ROUND, ROUNDS, Heat, lowest_beta
 from tensorm.sampler.sweep import Target, sweep, update_factors
-from tensorm.tensors import DenseTensor, Tensor
+from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, Tensor
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.symmetric import SymmetricTensor
 
 TARGET = Target(6, Asymmetric(), LearnedPrior(), np.uint64(1))
 
@@ -116,3 +118,41 @@ def test_without_any_heat_left_entries_are_coins(doubtful) -> None:
     hot = update_factors(doubtful, state, replace(TARGET, flips=0), 0, 1e-9)
     ones = np.concatenate([bits.ravel() for bits in hot.bits()])
     assert abs(ones.mean() - 0.5) < 0.1
+
+
+def make_stored(kind: str) -> tuple[Tensor, Tensor, Target]:
+    """Return the same doubtful cells, stored in two ways, and what is sampled."""
+    X = simulate((24, 24), rank=10, density=0.5, noise=0.1, random_state=3).observed.astype(float)
+    target = replace(TARGET, n_components=3)
+    if kind == "sparse":
+        return DenseTensor(X), SparseTensor(np.argwhere(X == 1), X.shape), target
+    if kind == "sharded":
+        return DenseTensor(X), shard([DenseTensor(X[part]) for part in cut(len(X), 3)]), target
+    if kind == "symmetric":
+        mirrored = np.triu(X, 1) + np.triu(X, 1).T
+        np.fill_diagonal(mirrored, np.nan)
+        seen = ~np.isnan(mirrored)
+        listed = SparseTensor(np.argwhere(seen), X.shape, mirrored[seen], unlisted="missing")
+        pair = tuple(SymmetricTensor(tensor, (0, 1)) for tensor in (DenseTensor(mirrored), listed))
+        return *pair, replace(target, tied=(0, 1))
+    numbers = np.random.default_rng(0).integers(0, 4, (9, 6)).astype(float)
+    larger = (numbers[:, :, None] > numbers[:, None, :]).astype(float)
+    larger[numbers[:, :, None] == numbers[:, None, :]] = np.nan
+    return RelationalTensor(numbers, normalise=None), DenseTensor(larger), target
+
+
+@pytest.mark.parametrize("kind", ["sparse", "sharded", "symmetric", "relational"])
+def test_heated_chains_do_not_depend_on_the_storage(kind: str) -> None:
+    """Nor on a pause in the middle of a round."""
+    one, other, target = make_stored(kind)
+    plan = Plan(target, n_draws=3, effort=0.1)
+    steps, same = ([*sample(tensor, plan, 0)] for tensor in (one, other))
+    pause = next(n for n, step in enumerate(steps) if step.snapshot.memory.heat.sweeps == ROUND // 2)
+    resumed = [*sample(other, plan, 0, same[pause].snapshot)]
+    assert len(steps) == len(same) == pause + 1 + len(resumed)
+    for a, b, c in zip(steps[pause + 1 :], same[pause + 1 :], resumed, strict=True):
+        assert a.confusion == b.confusion == c.confusion
+        assert a.state.noise == b.state.noise == c.state.noise
+        for masks in zip(a.state.factors, b.state.factors, c.state.factors, strict=True):
+            np.testing.assert_array_equal(masks[0], masks[1])
+            np.testing.assert_array_equal(masks[1], masks[2])

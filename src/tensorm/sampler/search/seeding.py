@@ -26,7 +26,7 @@ from tensorm.tensors.protocol import Tensor
 
 Counts = npt.NDArray[np.int64]
 
-SEEDS = 24  # candidates grown anew at each step
+SEEDS, MORE_SEEDS = 24, 96  # candidates grown anew at each step, and where components are left over
 FEW = 8  # candidates of which any will do
 KEPT = 12  # and those kept from the step before
 ROUNDS = 3  # rounds of growing after the first
@@ -123,7 +123,11 @@ def begin(tensor: Tensor, target: Target, rng: np.random.Generator) -> Explanati
 
 
 def search(
-    explanation: Explanation, rng: np.random.Generator, purity: float, rival: Explanation | None = None
+    explanation: Explanation,
+    rng: np.random.Generator,
+    purity: float,
+    rival: Explanation | None = None,
+    seeds: int = MORE_SEEDS,
 ) -> Explanation:
     """Give each unused component what explains most of what is left.
 
@@ -133,14 +137,14 @@ def search(
     part = choose_region(explanation.tensor, rng, REPAIR, explanation)
     small = part.cut(explanation)
     cells = small.tensor.sample_ones(rng, part.n_ones)
-    found = fill(small, cells, purity, explanation.unused).polished()
+    found = fill(small, cells, purity, explanation.unused, seeds).polished()
     if rival is not None and part.drawn and found.score <= part.cut(rival).polished().score:
         return rival
     return part.spread(found, explanation)
 
 
 def fill(
-    explanation: Explanation, cells: Cells, purity: float, components: Cells | None = None
+    explanation: Explanation, cells: Cells, purity: float, components: Cells | None = None, seeds: int = SEEDS
 ) -> Explanation:
     """Give each of some components, the unused ones, what explains most of what is left."""
     kept: list[Bits] = []
@@ -148,8 +152,8 @@ def fill(
         cells = cells[~explanation.factors.covers([*cells.T])]
         if not len(cells):
             break
-        pool = CandidatePool.from_cells(explanation, cells[:SEEDS], purity)
-        cells = cells[SEEDS:]
+        pool = CandidatePool.from_cells(explanation, cells[:seeds], purity)
+        cells = cells[seeds:]
         if kept:
             older = CandidatePool(explanation, kept, purity).grow(1)
             pool = CandidatePool(
@@ -194,15 +198,16 @@ def repair(explanation: Explanation, rng: np.random.Generator, n_out: int) -> tu
 
     One removed and found anew is a swap; two found as one are merged; one found as two is split. Old and new
     components are compared after every entry took its more probable value: otherwise a sampled state would
-    lose to any that was searched for.
+    lose to any that was searched for. While components are left over, there may be more to find, and a repair
+    tries harder.
     """
     idle = losses(explanation) <= 0
-    new = explanation
+    seeds, least = MORE_SEEDS if idle.any() else SEEDS, explanation.polished().score + 1e-6
     for _ in range(TRIES):
         busy = rng.permutation(np.flatnonzero(~idle))[:n_out]
         rest = explanation.emptied([int(l) for l in (*np.flatnonzero(idle), *busy)])
-        new = search(rest, rng, rng.choice([*PURITIES, explanation.noise.purity]), explanation)
-        if new is not explanation:
+        new = search(rest, rng, rng.choice([*PURITIES, explanation.noise.purity]), explanation, seeds)
+        better = new is not explanation and new.score > least
+        if better or (new is not explanation and not idle.any()):
             break
-    better = new is not explanation and new.score > explanation.polished().score + 1e-6
     return (new, True) if better else (explanation, False)
