@@ -135,7 +135,7 @@ def test_rates_are_probabilities_a_contrast_apart(kind: type[TwoRates], confusio
         assert logit(noise.hit) - logit(noise.false_alarm) > CONTRAST * (1 - 1e-6)
         assert all(map(math.isfinite, noise.weights))
         assert min(noise.weights) > 0
-        if kind[0] == "symmetric":
+        if issubclass(kind, Symmetric):
             assert noise.weights[0] == noise.weights[1]
 
 

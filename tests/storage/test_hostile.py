@@ -264,7 +264,7 @@ FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
     "10^9 threads": (setting("n_jobs", 10**9), "n_jobs is 1000000000, more than 4096"),
     "seed of 65 bits": (said("seed", 2**64, "model"), "seed is"),
     "seed of text": (said("seed", "0", "model"), "seed is '0'"),
-    "unknown noise": (said("noise", "os", "model"), "noise is 'os', not 'symmetric' or 'asymmetric'"),
+    "unknown noise": (said("noise", "os", "model"), "noise is 'os', not 'symmetric' or 'asymm"),
     "unknown flips": (said("flips", ["gibbs"], "model"), "flips is ['gibbs']"),
     "prior nan": (numbers("model/prior_1", (0, 0), np.nan), "prior_1 holds nan in model"),
     "prior of another size": (header("model/prior_1", shape=(9, 5)), "prior_1 has shape (9, 5), not (5, 9)"),
