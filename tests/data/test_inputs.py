@@ -295,7 +295,7 @@ def test_check_amount() -> None:
 def test_check_choice() -> None:
     assert check_choice("noise", "symmetric", ("symmetric", "asymmetric")) == "symmetric"
     for value in ("sym", None, 1, np.zeros(2), ["symmetric"]):
-        with pytest.raises(InputError, match=r"^noise is .*; choose 'symmetric' or .*'strengths'\.$"):
+        with pytest.raises(InputError, match=r"^noise is .*; choose 'symmetric' or 'asymmetric'\.$"):
             check_choice("noise", value, ("symmetric", "asymmetric"))
 
 

@@ -91,7 +91,8 @@ INSIDE = {  # what the reference pages do not show (docs/api/data.md), and const
     *("update_factor", "update_tied", "counts", "confusion", "times_counted", "cached", "compact", "arrays"),
     *("from_arrays", "from_cells", "from_listed", "of_layout", "miniature", "choose_mask", "split", "tied"),
     *("split_listed", "sample_ones", "sample_slices", "ones_at", "known_keys", "listed_keys", "digest"),
-    *("digest_slices", "check_mirrored", "with_threads"),
+    *("digest_slices", "check_mirrored", "with_threads", "update_ranked_tied", "count_decided"),
+    *("draw_activities", "draw_tied_activities"),
     *("from_traces", "fingerprint", "check_tensor", "get_metadata_routing"),
     *("set_output", "set_fit_request", "set_predict_request", "set_predict_proba_request"),
     *("set_transform_request", "set_score_request", "get_params", "set_params"),  # scikit-learn's own
@@ -206,6 +207,7 @@ GOOD: dict[str, Callable[[], Any]] = {  # of required parameters
     "first": lambda: 0,
     "stop": lambda: 1,
     "q": lambda: 0.05,
+    "explanation": lambda: 0,
     "unlisted": lambda: "zero",
     "parts": lambda: [cells()[:2], cells()[2:]],
     "table": dask_table,

@@ -215,7 +215,7 @@ def test_cells_of_a_tensor_can_be_hidden() -> None:
         ),
         (
             lambda: hide(scipy.sparse.csr_array(np.eye(3)), np.ones((3, 3), bool)),
-            "X is a csr_array; hide cells of an array",
+            "X is a csr_array; give an array",
         ),
     ],
 )
