@@ -111,7 +111,8 @@ def test_a_folder_that_cannot_be_made(tmp_path) -> None:
     (tmp_path / "file").write_text("in the way")
     result = run("demo", "--out", tmp_path / "file" / "folder")
     assert result.exit_code == 2
-    assert result.stderr == f"Error: {tmp_path / 'file' / 'folder'}: Not a directory\n"
+    sentence = "cannot be used: not a directory; give another path."
+    assert result.stderr == f"Error: {tmp_path / 'file' / 'folder'} {sentence}\n"
     assert result.stdout == ""  # found out before any work was done
 
 
@@ -120,7 +121,10 @@ def test_a_folder_that_cannot_be_made(tmp_path) -> None:
     [
         (InputError("X is empty; give cells."), "Error: X is empty; give cells.\n"),
         (ClusterError("No scheduler answers."), "Error: No scheduler answers.\n"),
-        (PermissionError(errno.EACCES, "Permission denied", "/out"), "Error: /out: Permission denied\n"),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/out"),
+            "Error: /out cannot be used: permission denied; give another path.\n",
+        ),
         (OSError("The disk is gone."), "Error: The disk is gone.\n"),
         (ImportError("Plots need matplotlib."), "Error: Plots need matplotlib.\n"),
     ],

@@ -61,7 +61,9 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:  # the reader of the output is gone: click ends quietly
                 raise
-            told = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            told = str(error)
+            if error.filename and error.strerror:
+                told = f"{error.filename} cannot be used: {error.strerror.lower()}; give another path."
             raise Refusal(printable(told)) from error
 
 
