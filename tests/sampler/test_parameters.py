@@ -104,31 +104,20 @@ class Jittered(Asymmetric):
     def start(self, shape: Sequence[int], n_components: int) -> Any:
         return self._around(super().start(shape, n_components), np.zeros(n_components), np.zeros(sum(shape)))
 
-    def statistics(self, tensor: Any, factors: Factors, confusion: Any) -> Any:
-        return Counted(*confusion)._at(factors)
-
-    def update(self, statistics: Any, parameters: Jitters, stream: Any) -> Any:
-        rates = self.draw(statistics, parameters.rates, uniforms(stream, 0, 2))
+    def update(self, tensor: Any, factors: Any, confusion: Any, parameters: Jitters, stream: Any) -> Any:
+        rates = self.draw(confusion, parameters.rates, uniforms(stream, 0, 2))
         jitter = uniforms(stream, 1, len(parameters.strength))
         return self._around(rates, jitter, uniforms(stream, 2, len(parameters.activity)))
 
-    def estimate(self, statistics: Any) -> Any:
-        L, N = statistics.sizes
-        return self._around(super().estimate(statistics), np.zeros(L), np.zeros(N))
+    def estimate(self, tensor: Any, factors: Factors, confusion: Any) -> Any:
+        L, N = factors.n_components, sum(map(len, factors))
+        return self._around(self.fit(confusion), np.zeros(L), np.zeros(N))
 
     def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Any = None) -> Any:
         return super().log_prior(parameters.rates)
 
     def widen(self, parameters: Jitters, extra: int, rng: np.random.Generator) -> Jitters:
         return parameters._replace(strength=np.append(parameters.strength, rng.uniform(0.5, 1, extra)))
-
-
-class Counted(tensorm.model.Confusion):
-    """Counts that know how many components and indices there are."""
-
-    def _at(self, factors: Factors) -> Counted:
-        self.sizes = factors.n_components, sum(len(masks) for masks in factors)
-        return self
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ parameters.py says what a noise model is and how to add one; models.py lists all
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -90,12 +91,26 @@ class TwoRates(NoiseModel):
     def start(self, shape: Sequence[int], n_components: int) -> Rates:
         return PAPERS_RATES
 
-    def update(self, statistics: Confusion, parameters: Rates, stream: Stream) -> Rates:
-        return self.draw(statistics, parameters, uniforms(stream, 0, 2))
+    def update(
+        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
+    ) -> Any:
+        return self.draw(confusion, parameters, uniforms(stream, 0, 2))
 
+    def log_likelihood(
+        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any
+    ) -> float:
+        return float(parameters.log_likelihood(confusion))
+
+    def estimate(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Any:
+        return self.fit(confusion)
+
+    @abstractmethod
     def draw(self, confusion: Confusion, noise: Rates, u: Floats) -> Rates:
         """Draw the rates by two uniform numbers."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def fit(self, confusion: Confusion) -> Rates:
+        """Return the rates that fit four counts, smoothed by the prior."""
 
 
 class Symmetric(TwoRates):
@@ -107,9 +122,9 @@ class Symmetric(TwoRates):
         low = _shift(0.5, CONTRAST / 2)
         return Rates.symmetric(truncated_beta(self.a + confusion.correct, self.b + wrong, low, 1.0, u[0]))
 
-    def estimate(self, statistics: Confusion) -> Rates:
+    def fit(self, confusion: Confusion) -> Rates:
         """Return the share of cells explained, smoothed by the prior (eq. 6)."""
-        sigma = (self.a + statistics.correct) / (self.a + self.b + statistics.observed)
+        sigma = (self.a + confusion.correct) / (self.a + self.b + confusion.observed)
         return Rates.symmetric(max(sigma, _shift(0.5, CONTRAST / 2)))
 
     def log_prior(self, parameters: Noise, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
@@ -124,7 +139,7 @@ class SymmetricPlugIn(Symmetric):
 
     def draw(self, confusion: Confusion, noise: Rates, u: Floats) -> Rates:
         """Set the rate to its estimate."""
-        return self.estimate(confusion)
+        return self.fit(confusion)
 
 
 class Asymmetric(TwoRates):
@@ -138,9 +153,9 @@ class Asymmetric(TwoRates):
         high = _shift(hit, -CONTRAST)
         return Rates(hit, truncated_beta(self.a + fn, self.b + tn, 0.0, high, u[1]))
 
-    def estimate(self, statistics: Confusion) -> Rates:
+    def fit(self, confusion: Confusion) -> Rates:
         """Return the shares of ones, smoothed by the prior and kept in order."""
-        tp, fp, fn, tn = statistics
+        tp, fp, fn, tn = confusion
         false_alarm = min((self.a + fn) / (self.a + self.b + fn + tn), 1 - 2 * EDGE)
         hit = (self.a + tp) / (self.a + self.b + tp + fp)
         return Rates(min(max(hit, _shift(false_alarm, CONTRAST)), 1 - EDGE), false_alarm)
@@ -157,7 +172,7 @@ class AsymmetricPlugIn(Asymmetric):
 
     def draw(self, confusion: Confusion, noise: Rates, u: Floats) -> Rates:
         """Set both rates to their estimates."""
-        return self.estimate(confusion)
+        return self.fit(confusion)
 
 
 def truncated_beta(a: float, b: float, low: float, high: float, u: float) -> float:

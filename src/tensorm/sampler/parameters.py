@@ -31,15 +31,11 @@ from tensorm.tensors.protocol import Pair, Stream, Tensor
 
 Floats = npt.NDArray[np.float64]
 Counts = int | npt.NDArray[np.int64]
-ONCE, COMPONENT, MODE, INDEX = (
-    "once",
-    "component",
-    "mode",
-    "index",
-)  # INDEX: of all modes, one after the other
+# What a field has a number for; INDEX: those of all modes, one after the other.
+ONCE, COMPONENT, MODE, INDEX = "once", "component", "mode", "index"
 
 
-class Parameters:
+class Parameters(ABC):
     """One draw of a noise model's parameters; subclasses are NamedTuples as well.
 
     Attributes
@@ -54,35 +50,31 @@ class Parameters:
     TITLES: ClassVar[Mapping[str, str]]
 
     @property
+    @abstractmethod
     def weights(self) -> Any:
         """What kernels turn an entry's counts into log-odds with (``Rule.weights``)."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def purity(self) -> float:
         """Rate of ones in components beyond that elsewhere, as a share of what is possible; for searches."""
-        raise NotImplementedError
 
-    def log_likelihood(self, statistics: Any) -> Any:
-        """Return the log probability of the observed cells, given what the model counts of them."""
-        raise NotImplementedError
-
+    @abstractmethod
     def log_ratios(
         self, tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
     ) -> Floats:
         """Return by how much the log-likelihood falls without each component; as for ``count_alone``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def predict(self, factors: Factors, cells: Sequence[npt.NDArray[np.intp]]) -> Floats:
         """Return P(x = 1) of some cells, given as K index arrays."""
-        raise NotImplementedError
 
+    @abstractmethod
     def add_box(self, total: Floats, factors: Factors, where: Sequence[slice], weight: float) -> float:
         """Add P(x = 1) times a weight to the cells of a box, (rows of all modes but the last, columns).
 
         What all cells have in common may be left out and returned instead.
         """
-        raise NotImplementedError
 
     def follow(self, before: Self | None, shape: Sequence[int]) -> Self:
         """Return the parameters of new slices along mode 0, beside those of the draw before."""
@@ -98,14 +90,14 @@ class Parameters:
         return [(draw, 1.0) for draw in draws]
 
     @classmethod
+    @abstractmethod
     def find_fault(cls, fields: Mapping[str, Floats]) -> str | None:
         """Return what is wrong with numbers read from a file, (S,) or (S, n) for each field, or None."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
         """Return sentences for readers, from posterior means; ``percent`` writes a share as text."""
-        raise NotImplementedError
 
     @classmethod
     def split(cls, rows: Floats, n_components: int, shape: Sequence[int]) -> dict[str, Floats]:
@@ -177,41 +169,33 @@ class NoiseModel(ABC):
     def start(self, shape: Sequence[int], n_components: int) -> Any:
         """Return the parameters that a chain with random factors starts with."""
 
-    def statistics(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Any:
-        """Return what the model has to know of the cells; the confusion is counted already."""
-        return confusion
-
     @abstractmethod
-    def update(self, statistics: Any, parameters: Any, stream: Stream) -> Any:
-        """Draw new parameters from their conditional.
+    def update(
+        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
+    ) -> Any:
+        """Draw new parameters from their conditional, given all cells; their confusion is counted already.
 
         Of the stream's row 0 only the first two numbers are free; later rows are, as far as they go.
         """
 
-    def redraw(
-        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
-    ) -> Any:
-        """Draw new parameters given all cells; a model whose statistics depend on parameters overrides it."""
-        return self.update(self.statistics(tensor, factors, confusion), parameters, stream)
-
+    @abstractmethod
     def log_likelihood(
         self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any
     ) -> float:
         """Return the log probability of the observed cells."""
-        return float(parameters.log_likelihood(self.statistics(tensor, factors, confusion)))
 
     @property
     def stand_in(self) -> NoiseModel:
         """The model that takes this one's place while components are searched for."""
         return self
 
-    @abstractmethod
-    def estimate(self, statistics: Any) -> Any:
-        """Return parameters that fit, for searches: those of the stand-in, if there is one."""
+    def searching(self, parameters: Any) -> bool:
+        """Whether a chain with these parameters still has those of the stand-in."""
+        return self.stand_in != self and type(parameters) is not self.parameters
 
-    def begin(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Any:
-        """Return parameters that fit, for a chain that starts with these factors."""
-        return self.estimate(self.statistics(tensor, factors, confusion))
+    @abstractmethod
+    def estimate(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Any:
+        """Return parameters that fit these factors."""
 
     @abstractmethod
     def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:

@@ -144,9 +144,7 @@ class BurnIn:
 
     def _target_of(self, state: State) -> Target:
         """Return what the last sweep has sampled."""
-        model = self.target.noise
-        searched = model.stand_in != model and type(state.noise) is not model.parameters
-        return self._searched if searched else self.target
+        return self._searched if self.target.noise.searching(state.noise) else self.target
 
     @property
     def _limit(self) -> int | None:

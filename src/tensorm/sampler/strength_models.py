@@ -7,6 +7,7 @@ strengths once its search is over. kernels/strengths.py draws from the condition
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -49,14 +50,8 @@ class StrengthModel(NoiseModel):
     strong: ClassVar[bool] = True
 
     @property
-    def stand_in(self) -> NoiseModel:
+    def stand_in(self) -> Asymmetric:
         return Asymmetric(self.a, self.b)
-
-    def update(self, statistics: Any, parameters: Any, stream: Stream) -> Any:
-        raise NotImplementedError  # redraw does it: statistics depend on parameters
-
-    def estimate(self, statistics: Confusion) -> Any:
-        return self.stand_in.estimate(statistics)
 
     def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
         return self.stand_in.log_marginal(tp, fp, fn, tn)
@@ -64,9 +59,9 @@ class StrengthModel(NoiseModel):
     def start(self, shape: Sequence[int], n_components: int) -> Any:
         return self._make(np.full(n_components, _above(PAPERS_RATES)), PAPERS_RATES, shape)
 
-    def begin(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Any:
+    def estimate(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Any:
         """Return strengths that fit: the rate of ones among the cells that each component decides."""
-        rates, L = self.estimate(confusion), factors.n_components
+        rates, L = self.stand_in.fit(confusion), factors.n_components
         nobody = factors.replace(0, np.zeros_like(factors[0]))  # hides another's cells
         ones, zeros = count_alone(tensor, nobody, factors.bits()[0])
         share = (ones + rates.hit) / (ones + zeros + 1)
@@ -85,8 +80,9 @@ class StrengthModel(NoiseModel):
         strength = np.clip(strength, *INSIDE) * (1 - 1e-6 * np.arange(len(strength)))
         return self._complete(strength, _above(rates), rates.false_alarm, shape)
 
+    @abstractmethod
     def _complete(self, strength: Floats, typical: float, background: float, shape: Sequence[int]) -> Any:
-        raise NotImplementedError
+        """Return parameters with an even background."""
 
     def log_likelihood(
         self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any
@@ -118,7 +114,7 @@ class ConstantModel(StrengthModel):
     def _complete(self, strength: Floats, typical: float, background: float, shape: Sequence[int]) -> Any:
         return ConstantStrengths(strength, typical, SPREAD, background)
 
-    def redraw(
+    def update(
         self, tensor: Tensor, factors: Factors, confusion: Any, parameters: ConstantStrengths, stream: Stream
     ) -> ConstantStrengths:
         """Draw strengths, their prior and the background from their conditionals."""
@@ -149,7 +145,7 @@ class ActivityModel(StrengthModel):
         rate, activity = math.exp(STEP * level), np.ones(sum(shape))
         return ActiveStrengths(strength, typical, SPREAD, rate, np.ones(len(shape)), activity)
 
-    def redraw(
+    def update(
         self, tensor: Tensor, factors: Factors, confusion: Any, parameters: ActiveStrengths, stream: Stream
     ) -> ActiveStrengths:
         """Draw a mode's activities, all strengths, their prior, the rate, and the priors of activities."""

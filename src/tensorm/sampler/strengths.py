@@ -11,6 +11,7 @@ Here are the parameters; strength_models.py draws them, docs/model.md derives th
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -82,6 +83,10 @@ class Strong(Parameters):
         return f"{self.strength.min():.2f}-{self.strength.max():.2f}" if len(self.strength) else "none"
 
     @property
+    def purity(self) -> float:
+        return self.typical
+
+    @property
     def order(self) -> npt.NDArray[np.intp]:
         """Components, the strongest first."""
         return np.argsort(-self.strength, kind="stable")
@@ -90,13 +95,13 @@ class Strong(Parameters):
         """Strengths in this order, then 0 for no component."""
         return np.append(self.strength[self.order], 0.0)
 
+    @abstractmethod
     def tally(self, tensor: Tensor, factors: Factors, probe: int) -> Tally:
         """Count the cells by who decides them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rates(self, shape: Sequence[int]) -> list[Floats]:
         """Return for each mode numbers whose products are the rates of cells without components."""
-        raise NotImplementedError
 
     def log_scores(self, tally: Tally) -> tuple[Floats, Floats]:
         """Return the log probability of a zero, without its rate, (L + 1,), and of a one (L + 1, levels)."""

@@ -95,11 +95,10 @@ def start(target: Target, factors: Sequence[Bits], density: float = 0.5) -> Stat
 
 def enter(tensor: Tensor, target: Target, state: State) -> State:
     """Return a state whose noise is that of the target, and not of a stand-in."""
-    model = target.noise
-    if model.stand_in == model or type(state.noise) is model.parameters:
+    if not target.noise.searching(state.noise):
         return state
     confusion = tensor.confusion(state.factors)
-    return state._replace(noise=model.begin(tensor, state.factors, confusion))
+    return state._replace(noise=target.noise.estimate(tensor, state.factors, confusion))
 
 
 def random_factors(tensor: Tensor, target: Target, chain: int, density: float = 0.5) -> list[Bits]:
@@ -136,6 +135,6 @@ def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[Sta
         factors = state.factors
         confusion = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)
     stream = target.stream(chain, state.sweep, NOISE)
-    noise = target.noise.redraw(tensor, factors, confusion, state.noise, stream)
+    noise = target.noise.update(tensor, factors, confusion, state.noise, stream)
     density = target.prior.update(factors, uniforms(stream, 0, 2 + len(factors))[2:])
     return State(factors, noise, density, state.sweep + 1), confusion

@@ -98,7 +98,7 @@ class Checkpoints:
 def _pack(snapshot: Snapshot, model: NoiseModel) -> dict[str, Any]:
     state, memory = snapshot.state, snapshot.memory
     burn_in, settled = snapshot.burnt or (-1, False)
-    searching = model.stand_in != model and type(state.noise) is not model.parameters
+    searching = model.searching(state.noise)
     tree = {
         "n_components": state.factors.n_components,
         "sweep": state.sweep,

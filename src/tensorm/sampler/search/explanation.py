@@ -49,9 +49,8 @@ class Explanation:
 
     @property
     def noise(self) -> Any:
-        """The noise parameters that fit these components, for searches."""
-        model = self.target.noise
-        return model.estimate(model.statistics(self.tensor, self.factors, self.confusion))
+        """The noise parameters that fit these components."""
+        return self.target.noise.estimate(self.tensor, self.factors, self.confusion)
 
     @property
     def density(self) -> tuple[float, ...]:
@@ -120,8 +119,7 @@ class Explanation:
 
     def state(self, sweep: int) -> State:
         """Return the state of a chain with these components."""
-        noise = self.target.noise.begin(self.tensor, self.factors, self.confusion)
-        return State(self.factors, noise, self.density, sweep)
+        return State(self.factors, self.noise, self.density, sweep)
 
 
 def losses(explanation: Explanation) -> Floats:
