@@ -16,6 +16,7 @@ from tensorm import InputError, TensOrMachine, datasets, load, resume, select_co
 from tensorm.kernels.philox import uniforms
 from tensorm.model import boolean_product
 from tensorm.sampler.noise import Asymmetric, Rates
+from tensorm.sampler.parameters import count_alone
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, log_posterior
@@ -23,7 +24,7 @@ from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, SparseTensor, 
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.pick import pick_storage
-from tensorm.tensors.protocol import Tensor, count_alone
+from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.symmetric import SymmetricTensor
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorm.sampler.parameters import Parameters
+from tensorm.sampler.parameters import Parameters, count_alone
 from tensorm.tensors.bits import pack
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Tensor, count_alone
+from tensorm.tensors.protocol import Tensor
 
 
 class Contribution(NamedTuple):

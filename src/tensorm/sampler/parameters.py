@@ -211,3 +211,23 @@ class NoiseModel(ABC):
     def widen(self, parameters: Any, extra: int, rng: np.random.Generator) -> Any:
         """Return the parameters with so many more components, drawn from their prior."""
         return parameters
+
+
+def count_alone(
+    tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return for each component the ones and the zeros that it alone covers.
+
+    Parameters
+    ----------
+    tensor, factors, components
+        As for ``Tensor.counts``.
+    members : Boolean array (N_0, components)
+        The components' columns of mode 0; the factors say what other components cover.
+    """
+    rows = np.flatnonzero(members.any(axis=1))
+    pos, tot = (
+        np.where(members[rows], counts, 0).sum(axis=0) // tensor.times_counted(0)
+        for counts in tensor.counts(0, factors, components, rows)
+    )
+    return pos, tot - pos

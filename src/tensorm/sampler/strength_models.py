@@ -22,10 +22,10 @@ from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW
 from tensorm.kernels.philox import uniforms
 from tensorm.model import Confusion
 from tensorm.sampler.noise import PAPERS_RATES, Asymmetric, Rates
-from tensorm.sampler.parameters import Counts, Floats, NoiseModel, Parameters
+from tensorm.sampler.parameters import Counts, Floats, NoiseModel, Parameters, count_alone
 from tensorm.sampler.strengths import SHAPES, ActiveStrengths, ConstantStrengths, Strong
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Pair, Stream, Tensor, count_alone
+from tensorm.tensors.protocol import Pair, Stream, Tensor
 from tensorm.tensors.ranking import split
 
 GRID = STEP * np.arange(LOWEST, HIGHEST + 1)

@@ -19,10 +19,11 @@ from tensorm.tensors.bits import Bits, Words, pack, words_for
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
 from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import Rows, Tensor, every
+from tensorm.tensors.ranked import RankedSlices
 from tensorm.tensors.slices import SlicedTensor, View
 
 
-class DenseTensor(SlicedTensor):
+class DenseTensor(RankedSlices):
     """Observations held as bits, one per cell.
 
     Parameters
@@ -46,8 +47,7 @@ class DenseTensor(SlicedTensor):
     """
 
     ESSENTIAL = "ones"
-    _kernels = kernels
-    _ranked_kernels, takes_strengths = ranked_kernels, True
+    _kernels, _ranked_kernels = kernels, ranked_kernels
     _views: list[View]
 
     def __init__(self, X: Any) -> None:

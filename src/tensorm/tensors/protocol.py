@@ -34,15 +34,15 @@ from tensorm.data.checks import check_count, check_parts, check_range
 from tensorm.data.coordinates import key_of
 from tensorm.data.inputs import Labels
 from tensorm.errors import InputError
-from tensorm.kernels.activities import Activities
 from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule, Weights
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.choosing import choose_mask
+from tensorm.tensors.digests import DIGEST, digest_arrays
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.memory import check_fits
 
-__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "Weights", "count_alone"]
+__all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "Weights"]
 
 Counts = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]  # numbers of some rows of a factor, each once
@@ -51,7 +51,6 @@ Pair = tuple[int, int]  # two modes, the smaller one first
 
 MISSING = -1  # in the array that ``read_cells`` returns
 MOST_COMPARED = 2**34  # cells that are compared with their mirror images
-DIGEST = 16  # bytes
 
 
 class Stream(NamedTuple):
@@ -106,7 +105,7 @@ class Tensor(ABC):
     comparisons : bool
         Whether cells are comparisons, which depend on each other.
     takes_strengths : bool
-        Whether components can have strengths of their own, by the verbs that say so.
+        Whether components can have strengths of their own: it has the verbs of ``RankedTensor`` (ranked.py).
     """
 
     shape: tuple[int, ...]
@@ -170,15 +169,6 @@ class Tensor(ABC):
             factors = factors.replace(pair[0], new).replace(pair[1], new)
         return factors[pair[0]].copy()
 
-    def update_ranked_tied(
-        self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows
-    ) -> Words:
-        """Do the same where components have strengths, the strongest first (ranking.py)."""
-        for n in rows:
-            new = self._update_ranked(pair[0], factors, rule, stream, np.array([n]))
-            factors = factors.replace(pair[0], new).replace(pair[1], new)
-        return factors[pair[0]].copy()
-
     def counts(
         self, mode: int, factors: Factors, components: Sequence[int] | None = None, rows: Rows | None = None
     ) -> tuple[Counts, Counts]:
@@ -218,28 +208,6 @@ class Tensor(ABC):
     @abstractmethod
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Return a mode's factor with these rows decided anew."""
-
-    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        """Do the same where components have strengths, the strongest first (ranking.py)."""
-        raise NotImplementedError
-
-    def count_decided(self, factors: Factors, probe: int) -> Counts:
-        """Return how many cells each component decides, (2, 2, L + 1), the strongest first.
-
-        Ones and all observed cells that the component `probe` does not hold, then those that it holds, by the
-        strongest other component that holds them; last those that no other one holds.
-        """
-        raise NotImplementedError
-
-    def draw_activities(
-        self, mode: int, factors: Factors, given: Activities, stream: Stream
-    ) -> tuple[Counts, Counts]:
-        """Draw the activities of a mode's indices in place; return ones, by level, and all cells as above."""
-        raise NotImplementedError
-
-    def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
-        """Draw the activities that two modes share."""
-        raise NotImplementedError
 
     @abstractmethod
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
@@ -426,31 +394,3 @@ def pass_on(verb: str) -> Any:
 def every(size: int) -> Rows:
     """Return the numbers of all rows, the same array each time."""
     return np.arange(size)
-
-
-def digest_arrays(*arrays: npt.NDArray[Any]) -> bytes:
-    """Return a digest of some arrays of one dimension, all of eight bytes a number."""
-    state = blake2b(digest_size=DIGEST)
-    for array in arrays:
-        state.update(len(array).to_bytes(8, "little") + array.astype("<i8", copy=False).tobytes())
-    return state.digest()
-
-
-def count_alone(
-    tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
-) -> tuple[Counts, Counts]:
-    """Return for each component the ones and the zeros that it alone covers.
-
-    Parameters
-    ----------
-    tensor, factors, components
-        As for ``Tensor.counts``.
-    members : Boolean array (N_0, components)
-        The components' columns of mode 0; the factors say what other components cover.
-    """
-    rows = np.flatnonzero(members.any(axis=1))
-    pos, tot = (
-        np.where(members[rows], counts, 0).sum(axis=0) // tensor.times_counted(0)
-        for counts in tensor.counts(0, factors, components, rows)
-    )
-    return pos, tot - pos

@@ -21,7 +21,8 @@ from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import add_up
 
 if TYPE_CHECKING:
-    from tensorm.tensors.protocol import Rows, Stream, Tensor
+    from tensorm.tensors.protocol import Rows, Stream
+    from tensorm.tensors.ranked import RankedTensor
 
 Ints = npt.NDArray[np.int64]
 
@@ -51,7 +52,7 @@ class Ranking(NamedTuple):
         return permute_masks(masks, back)
 
     def update(
-        self, tensor: Tensor, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows
+        self, tensor: RankedTensor, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows
     ) -> Words:
         """Return a mode's factor with these rows decided anew, the strongest components first."""
         prior = rule.prior if rule.prior.shape[1] == 1 else np.ascontiguousarray(rule.prior[:, self.order])

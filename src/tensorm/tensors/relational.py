@@ -17,9 +17,10 @@ from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, unpack, words_for
 from tensorm.tensors.choosing import check_share
 from tensorm.tensors.dense import DenseTensor
+from tensorm.tensors.digests import digest_arrays
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, make_layout
-from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, digest_arrays
+from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows
 from tensorm.tensors.ranks import Index, RankTable, Scale, absent_rank, fit_scale, rank_matrix, read_numbers
 from tensorm.tensors.slices import SlicedTensor, View
 

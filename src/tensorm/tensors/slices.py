@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.kernels.activities import Activities, RankedKernels
 from tensorm.kernels.slices import Kernels
 from tensorm.model import Confusion
 from tensorm.tensors import cached
@@ -35,7 +34,6 @@ class SlicedTensor(Tensor):
     """Verbs that need no more than a view of each mode's slices, which a subclass offers."""
 
     _kernels: ClassVar[Kernels]  # those that read such a view
-    _ranked_kernels: ClassVar[RankedKernels]  # those for components with strengths, if it has any
 
     if TYPE_CHECKING:
 
@@ -49,13 +47,13 @@ class SlicedTensor(Tensor):
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor = self._views[mode], factors[mode].copy()
-        given = _slices(view, factors), tuple(rule), tuple(stream)
+        given = read_by(view, factors), tuple(rule), tuple(stream)
         self._share(factors, rows, lambda _, some: self._kernels.update_rows(factor, some, *given))
         return factor
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor, tie = self._views[pair[0]], factors[pair[0]].copy(), self._tie(pair, factors)
-        self._kernels.update_tied(factor, rows, _slices(view, factors), tie, tuple(rule), tuple(stream))
+        self._kernels.update_tied(factor, rows, read_by(view, factors), tie, tuple(rule), tuple(stream))
         return factor
 
     def _tie(self, pair: Pair, factors: Factors) -> tuple[Any, ...]:
@@ -66,68 +64,10 @@ class SlicedTensor(Tensor):
         inner = math.prod(self.shape[k] for k in side[side.index(other) + 1 :])
         return in_rows, inner, combine([factors[k] for k in side if k != other], factors.n_components)
 
-    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        view, factor = self._views[mode], factors[mode].copy()
-        given = _slices(view, factors), self._score(mode, rule), tuple(stream)
-        self._share(factors, rows, lambda _, some: self._ranked_kernels.update_rows(factor, some, *given))
-        return factor
-
-    def update_ranked_tied(
-        self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows
-    ) -> Words:
-        view, factor = self._views[pair[0]], factors[pair[0]].copy()
-        given = _slices(view, factors), self._tie(pair, factors), self._score(pair[0], rule)
-        self._ranked_kernels.update_tied(factor, rows, *given, tuple(stream))
-        return factor
-
-    def _score(self, mode: int, rule: Rule) -> tuple[Any, ...]:
-        """Return a rule as kernels want it, with the levels of a mode's slices."""
-        view = self._views[mode]
-        scores, _ = rule.weights.scores(mode, self.shape, view.rows, view.packed)
-        return rule.order, rule.kind, scores, rule.prior
-
-    def count_decided(self, factors: Factors, probe: int) -> Counts:
-        view, rows = self._views[0], every(self.shape[0])
-        given, groups = (_slices(view, factors), probe), factors.n_components + 1
-
-        def count(_: slice, some: Rows) -> Counts:
-            counts = np.zeros((2, 2, groups), np.int64)
-            self._ranked_kernels.count_decided(counts, factors[0], some, *given)
-            return counts
-
-        counts = np.sum(self._share(factors, rows, count), axis=0)
-        counts[0, :, -1] = (self.n_ones, self.n_observed) - counts[0].sum(axis=1)
-        counts[0] -= counts[1]
-        return counts
-
-    def draw_activities(
-        self, mode: int, factors: Factors, given: Activities, stream: Stream
-    ) -> tuple[Counts, Counts]:
-        ready, rows = self._ready(mode, factors, given), every(self.shape[mode])
-
-        def count(_: slice, some: Rows) -> tuple[Counts, Counts]:
-            counts = given.scores.room()
-            self._ranked_kernels.draw_activities(counts, factors[mode], some, *ready, tuple(stream))
-            return counts
-
-        ones, tot = zip(*self._share(factors, rows, count), strict=True)
-        return sum(ones), sum(tot)
-
-    def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
-        slices, ready = self._ready(pair[0], factors, given._replace(rest=given.rest.copy()))
-        counts, rows, tied = given.scores.room(), every(self.shape[pair[0]]), self._tie(pair, factors)
-        self._ranked_kernels.draw_tied(counts, factors[pair[0]], rows, (*slices, tied), ready, tuple(stream))
-
-    def _ready(self, mode: int, factors: Factors, given: Activities) -> tuple[Any, ...]:
-        """Return what kernels draw activities from."""
-        view = self._views[mode]
-        scores, base = given.scores.scores(mode, self.shape, view.rows, view.packed)
-        return _slices(view, factors), tuple(given._replace(scores=scores, base=base))
-
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         view, factor = self._views[mode], factors[mode]
         counts = np.empty((2, len(rows), len(components)), np.int64)
-        given, count = (_slices(view, factors), components), self._kernels.count_entries
+        given, count = (read_by(view, factors), components), self._kernels.count_entries
         self._share(factors, rows, lambda at, some: count(tuple(counts[:, at]), factor, some, *given))
         return counts
 
@@ -161,7 +101,7 @@ class SlicedTensor(Tensor):
     def _cover(self, factors: Factors, counts: Counts) -> list[tuple[int, int]]:
         """Count the ones and the observed cells that components cover, by slices of mode 0 and in shares."""
         view, rows = self._views[0], every(self.shape[0])
-        given, count = _slices(view, factors), self._kernels.count_covered
+        given, count = read_by(view, factors), self._kernels.count_covered
         return self._share(factors, rows, lambda _, some: count(counts, factors[0], some, given))
 
     def _share(self, factors: Factors, rows: Rows, work: Callable[[slice, Rows], Any]) -> list[Any]:
@@ -171,7 +111,7 @@ class SlicedTensor(Tensor):
         return share_rows(lambda i, j: work(slice(i, j), rows[i:j]), len(rows), n_threads)
 
 
-def _slices(view: View, factors: Factors) -> tuple[Any, ...]:
+def read_by(view: View, factors: Factors) -> tuple[Any, ...]:
     """Return what a kernel reads, and the components of rows and columns (kernels/rows.py)."""
     row_masks = combine([factors[k] for k in view.rows], factors.n_components)
     column_masks = combine([factors[k] for k in view.packed], factors.n_components)

@@ -20,6 +20,7 @@ from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.choosing import draw_share, draw_zeros, give_back_listed
 from tensorm.tensors.dense import ReadTensor
+from tensorm.tensors.digests import digest_arrays
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import (
@@ -30,7 +31,6 @@ from tensorm.tensors.protocol import (
     Rows,
     Rule,
     Stream,
-    digest_arrays,
     every,
 )
 from tensorm.tensors.threads import share_rows

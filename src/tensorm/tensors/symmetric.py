@@ -9,7 +9,7 @@ as for the other modes, each pair counts twice and is halved.
 from __future__ import annotations
 
 import copy
-from typing import Self
+from typing import Any, Self
 
 from tensorm.kernels.activities import Activities
 from tensorm.model import Confusion
@@ -27,6 +27,7 @@ class Wrapped(Tensor):
     """
 
     nbytes: int
+    tensor: Any  # Tensor, or RankedTensor if it takes strengths
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor, self.nbytes, self.lists_cells = tensor, tensor.nbytes, tensor.lists_cells
@@ -80,23 +81,22 @@ class SymmetricTensor(Wrapped):
         self.pair = pair
         self.n_observed, self.n_ones = tensor.n_observed // 2, tensor.n_ones // 2
 
-    def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        tied, (first, second) = self._tie(factors), self.pair
-        if mode == second:
-            return tied[first].copy()
-        if mode != first:
-            halved = rule._replace(weights=rule.weights.tempered(0.5))
-            return self.tensor.update_factor(mode, tied, halved, stream, rows)
-        return self.tensor.update_tied(self.pair, tied, rule, stream, rows)
+    def _update(self, *given: Any) -> Words:
+        return self._decide((self.tensor._update, self.tensor.update_tied), *given)
 
-    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        tied, (first, second) = self._tie(factors), self.pair
+    def _update_ranked(self, *given: Any) -> Words:
+        return self._decide((self.tensor._update_ranked, self.tensor.update_ranked_tied), *given)
+
+    def _decide(
+        self, verbs: tuple[Any, Any], mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows
+    ) -> Words:
+        """Return a mode's factor with these rows decided anew by verbs of the tensor inside."""
+        (update, update_tied), tied, (first, second) = verbs, self._tie(factors), self.pair
         if mode == second:
             return tied[first].copy()
-        if mode != first:
-            halved = rule._replace(weights=rule.weights.tempered(0.5))
-            return self.tensor._update_ranked(mode, tied, halved, stream, rows)
-        return self.tensor.update_ranked_tied(self.pair, tied, rule, stream, rows)
+        if mode != first:  # where each pair counts twice
+            return update(mode, tied, rule._replace(weights=rule.weights.tempered(0.5)), stream, rows)
+        return update_tied(self.pair, tied, rule, stream, rows)
 
     def count_decided(self, factors: Factors, probe: int) -> Counts:
         return self.tensor.count_decided(self._tie(factors), probe) // 2

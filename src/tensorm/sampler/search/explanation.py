@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.model import Confusion
+from tensorm.sampler.parameters import count_alone
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.bits import Bits, Words, unpack
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import GREEDY, Rule, Tensor, count_alone
+from tensorm.tensors.protocol import GREEDY, Rule, Tensor
 
 Floats = npt.NDArray[np.float64]
 Cells = npt.NDArray[np.intp]
