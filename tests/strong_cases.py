@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from problems import make_problem
+from makers import dense
+from problems import Problem, make_problem
 from tensorm.kernels.activities import STEP
 from tensorm.sampler.strengths import ActiveStrengths, ConstantStrengths
-from tensorm.tensors import DenseTensor, SymmetricTensor, Tensor
+from tensorm.tensors import SymmetricTensor, Tensor
 
 SIZES = {2: 7, 3: 5, 4: 4}
 
@@ -24,7 +26,11 @@ class Case(NamedTuple):
 
     @property
     def tensor(self) -> Tensor:
-        tensor = DenseTensor(np.ma.array(self.ones, mask=~self.seen))
+        return self.store(dense)
+
+    def store(self, kind: Callable[[Problem], Tensor]) -> Tensor:
+        """The cells in a kind of tensor (makers.py)."""
+        tensor = kind(Problem(self.ones, self.seen, self.factors))
         return tensor if self.pair is None else SymmetricTensor(tensor, self.pair)
 
     @property

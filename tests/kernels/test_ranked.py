@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import naive
+from makers import dense, listed, sparse
+from problems import Problem
 from strong_cases import Case, make_case
 from tensorm.kernels.philox import uniforms
-from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream
+from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 
+Store = Callable[[Problem], Tensor]
+STORES = [dense, sparse, listed]
 KINDS = {"gibbs": GIBBS, "metropolis": METROPOLIS, "greedy": GREEDY}
 
 
@@ -31,10 +37,11 @@ def naive_update(case: Case, mode: int, kind: str, prior: np.ndarray, stream: St
     return factors[mode]
 
 
+@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("active", [False, True])
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_updates_as_by_loops(symmetric: bool, active: bool, kind: str) -> None:
+def test_updates_as_by_loops(symmetric: bool, active: bool, kind: str, store: Store) -> None:
     for seed in range(25):
         case = make_case(seed, symmetric, active)
         rng = np.random.default_rng(seed)
@@ -44,13 +51,14 @@ def test_updates_as_by_loops(symmetric: bool, active: bool, kind: str) -> None:
         prior = rng.normal(size=case.factors[mode].shape)
         stream = Stream(np.uint64(seed), 0, 1, mode)
         rule = Rule(np.arange(prior.shape[1]), KINDS[kind], case.noise.weights, prior)
-        new = case.tensor.update_factor(mode, Factors.from_bits(case.factors), rule, stream)
+        new = case.store(store).update_factor(mode, Factors.from_bits(case.factors), rule, stream)
         wanted = naive_update(case, mode, kind, prior, stream)
         np.testing.assert_array_equal(unpack(new, prior.shape[1]), wanted, err_msg=f"case {seed}")
 
 
+@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_cells_by_who_decides_them(symmetric: bool) -> None:
+def test_cells_by_who_decides_them(symmetric: bool, store: Store) -> None:
     for seed in range(20):
         case = make_case(seed, symmetric, False)
         order = np.argsort(-case.noise.strength)
@@ -64,5 +72,5 @@ def test_cells_by_who_decides_them(symmetric: bool) -> None:
                 others = [l for l in held if l != probe]
                 wanted[int(probe in held), 1, others[0] if others else L] += 1
                 wanted[int(probe in held), 0, others[0] if others else L] += case.ones[index]
-        counts = case.tensor.count_decided(Factors.from_bits(ranked), probe)
+        counts = case.store(store).count_decided(Factors.from_bits(ranked), probe)
         np.testing.assert_array_equal(counts, wanted, err_msg=f"case {seed}")

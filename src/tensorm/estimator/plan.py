@@ -79,15 +79,12 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
 
 def choose_storage(tensor: Tensor, model: NoiseModel, n_components: int = 10) -> Tensor:
     """Return the same cells in the quickest storage that the noise model can do with, or raise."""
-    if model.strong and tensor.takes_strengths:
-        return tensor
     picked = pick_storage(tensor, n_components)
-    if not model.strong or picked.takes_strengths:
-        return picked
-    raise InputError(
-        "noise='strengths' needs cells in memory as a dense tensor; choose noise='asymmetric' for sparse, "
-        "relational and cluster tensors."
-    )
+    if model.strong and not picked.takes_strengths:
+        raise InputError(
+            "noise='strengths' does not work for comparisons; choose noise='asymmetric' for relational tensors."
+        )
+    return picked
 
 
 def _refuse_columns(name: str, value: Any) -> None:

@@ -61,16 +61,21 @@ def make_bins(n_groups, n_levels):
 @inlined
 def fill(bins, first, word, level, levels, start):
     """Count the ones of a word, whose cells have these levels, in bins from `first` on."""
-    counts, used, size, seen = bins
     while word:
         at = level + levels[start + lowest_bit(word)]
         word &= word - ONE
-        seen[at] -= 1
-        at += first
-        if counts[at] == 0:
-            used[size[0]] = at
-            size[0] += 1
-        counts[at] += 1
+        bins.seen[at] -= 1
+        put(bins, first + at)
+
+
+@inlined
+def put(bins, at):
+    """Count a one."""
+    counts, used, size, _ = bins
+    if counts[at] == 0:
+        used[size[0]] = at
+        size[0] += 1
+    counts[at] += 1
 
 
 @part
@@ -177,23 +182,34 @@ class Count(NamedTuple):
 def make_count(source, masks, n_groups, n_levels):
     """Room for one slice after the other."""
     table, bins = make_table(masks, EVERY, True), make_bins(n_groups, n_levels)
-    listed = Ones(np.empty_like(bins.used), np.empty_like(bins.used), np.zeros(1, np.int64))
-    return Count(bins, listed, places_of(source, table.members), table, make_workspace(table))
+    return Count(bins, make_list(bins), places_of(source, table.members), table, make_workspace(table))
+
+
+@part
+def make_list(bins):
+    """Room for the ones in the bins."""
+    return Ones(np.empty_like(bins.used), np.empty_like(bins.used), np.zeros(1, np.int64))
 
 
 @part
 def draw_activity(counts, row, n, source, count, given, span, stream):
     """Draw the activity of index n and count the cells of its slice."""
     (ones, tot), scores, (bins, listed, places, table, workspace) = counts, Scores(*given.scores), count
-    n_groups, n_levels = tot.shape[1], scores.ones.shape[1]
     lay_rows(source, workspace, n, places, 2, span)
     bins.seen[:] = given.rest
     sort_slice(bins, tot, row, table, workspace, scores, given.probe)
-    exposure = 0.0
+    draw_sorted(ones, n, bins, listed, (scores.ones, scores.share), given, stream)
+
+
+@part
+def draw_sorted(ones, n, bins, listed, scores, given, stream):
+    """Draw the activity of index n, whose cells lie in the bins, and count its ones."""
+    (by_group, share), exposure = scores, 0.0
+    n_groups, n_levels = by_group.shape
     for level in range(n_levels):
         exposure += bins.seen[level] * given.rates[level]
     list_ones(listed, bins, given, n_groups, n_levels)
-    target = Activity(listed, scores.ones.reshape(-1), exposure, scores.share, given.shape)
+    target = Activity(listed, by_group.reshape(-1), exposure, share, given.shape)
     given.levels[n] = draw_step(target, given.levels[n], (LOWEST, HIGHEST), given.window, stream, n)
     given.exposures[n] = exposure
     empty_bins(bins, ones, given.base + given.levels[n], n_groups, n_levels)

@@ -77,11 +77,34 @@ class Ranking(NamedTuple):
         return (self.zeros, self.ones, levels[mode] + base, along + WINDOW, across, self.share), base
 
 
+    def listed_scores(self, mode: int, shape: Sequence[int]) -> Any:
+        """Return the same for listed cells, with levels of all indices in place of rows and columns."""
+        others = [k for k in range(len(shape)) if k != mode]
+        if self.levels is None:
+            own, stacked = _nothing(shape[mode]), _nothing(sum(shape), np.int16)
+            return (self.zeros, self.ones, own, stacked, stacked[:0], self.share), 0
+        levels = split(self.levels, shape)
+        lows = [int(level.min()) if k in others else 0 for k, level in enumerate(levels)]
+        base = sum(lows) - self.first - WINDOW
+        lows[others[0]] -= WINDOW
+        pairs = zip(levels, lows, strict=True)
+        stacked = np.concatenate([level - low for level, low in pairs]).astype(np.int16)
+        return (self.zeros, self.ones, levels[mode] + base, stacked, stacked[:0], self.share), base
+
+
 def split(flat: npt.NDArray[Any], shape: Sequence[int]) -> list[npt.NDArray[Any]]:
     """Return the parts of an array that belong to each mode."""
     return np.split(flat, np.cumsum(shape)[:-1])
 
 
+def count_tuples(levels: Sequence[Ints]) -> Ints:
+    """Return how many index tuples of some modes have which level, none of which is below 0."""
+    counts = np.ones(1, np.int64)
+    for part in levels:
+        counts = np.convolve(counts, np.bincount(part))
+    return counts
+
+
 @cache
-def _nothing(size: int) -> Ints:
-    return np.zeros(size, np.int64)
+def _nothing(size: int, kind: type = np.int64) -> npt.NDArray[Any]:
+    return np.zeros(size, kind)

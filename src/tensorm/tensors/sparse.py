@@ -19,7 +19,6 @@ from tensorm.kernels.sparse import Listed
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.choosing import draw_share, draw_zeros, give_back_listed
-from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.digests import digest_arrays
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.memory import check_fits
@@ -33,6 +32,7 @@ from tensorm.tensors.protocol import (
     Stream,
     every,
 )
+from tensorm.tensors.sparse_ranked import RankedLists
 from tensorm.tensors.threads import share_rows
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ NO_WEIGHTS = np.zeros(0, np.int64)
 MOST_UNPACKED = 2**34  # cells of a tensor that are handed out one by one
 
 
-class SparseTensor(ReadTensor):
+class SparseTensor(RankedLists):
     """Observations given by a list of cells; memory and time grow with the list and the modes' lengths alone.
 
     Parameters

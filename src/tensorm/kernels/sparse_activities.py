@@ -1,0 +1,74 @@
+"""Activities of indices in sparse tensors (activities.py): listed cells are walked, all others are known.
+
+How many cells of a slice have which level, listed or not, is given; what listed cells take from it is left.
+"""
+
+from __future__ import annotations
+
+from tensorm.kernels.activities import Activities, draw_sorted, make_bins, make_list, put
+from tensorm.kernels.compiled import kernel, part
+from tensorm.kernels.ranked import Scores
+from tensorm.kernels.sparse import Listing
+from tensorm.kernels.sparse_ranked import add_levels, find_decider
+
+
+@part
+def sort_listed(bins, tot, row, n, listing, levels, probe):
+    """Count the listed cells of slice n as activities.sort_slice does; tot as sparse_ranked.count_decided."""
+    n_groups, n_levels, implied = tot.shape[1], bins.seen.shape[0], listing.implied
+    firsts, cells = listing.ones
+    for at in range(firsts[n], firsts[n + 1]):
+        group, inside = find_decider(listing.stack, cells, at, row, probe)
+        level = add_levels(levels, cells, at)
+        tot[inside, group] += not implied
+        bins.seen[level] -= implied
+        group = n_groups - 1 if group < 0 else group
+        put(bins, (inside * n_groups + group) * n_levels + level)
+    firsts, cells = listing.others
+    sign = -1 if implied else 1
+    for at in range(firsts[n], firsts[n + 1]):
+        group, inside = find_decider(listing.stack, cells, at, row, probe)
+        tot[inside, group] += sign
+        bins.seen[add_levels(levels, cells, at)] += sign
+
+
+@part
+def draw_activity(counts, row, n, listing, room, given, stream):
+    """Draw the activity of index n and count the cells of its slice."""
+    (ones, tot), (bins, listed), scores = counts, room, Scores(*given.scores)
+    if listing.implied:
+        bins.seen[:] = given.rest
+    else:
+        bins.seen[:] = 0
+    sort_listed(bins, tot, row, n, listing, scores.rows, given.probe)
+    draw_sorted(ones, n, bins, listed, (scores.ones, scores.share), given, stream)
+
+
+@kernel
+def draw_activities(counts, factor, rows, listing, given, stream):
+    """Draw the activities of some indices and count their slices' cells (activities.draw_activities)."""
+    listing, given = Listing(*listing), Activities(*given)
+    bins = make_bins(counts[1].shape[1], counts[0].shape[2])
+    room = bins, make_list(bins)
+    for n in rows:
+        draw_activity(counts, factor[n], n, listing, room, given, stream)
+
+
+@kernel
+def draw_tied(counts, factor, rows, listing, tie, given, stream):
+    """Do the same where another mode has the same activities: it follows row after row.
+
+    `tie` has the first row of that mode in the stack, and how many index tuples of all modes beside the two
+    have which level.
+    """
+    listing, given, (first, beside) = Listing(*listing), Activities(*given), tie
+    bins = make_bins(counts[1].shape[1], counts[0].shape[2])
+    room, levels = (bins, make_list(bins)), Scores(*given.scores).rows
+    for n in rows:
+        old = given.levels[n]
+        draw_activity(counts, factor[n], n, listing, room, given, stream)
+        shift, level = given.levels[n] - old, levels[first + n]
+        levels[first + n] += shift
+        for i in range(beside.shape[0]):
+            given.rest[level + i] -= beside[i]
+            given.rest[level + i + shift] += beside[i]

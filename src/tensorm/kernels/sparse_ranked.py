@@ -1,0 +1,335 @@
+"""Sparse tensors whose components have strengths, the strongest first (ranked.py, rivals.py).
+
+Of what a listed cell shares with its row only the first two components matter. The cell depends on the first
+one, whose runner-up is the second; and on every stronger component that its other indices share, whose
+runner-up is the first. Cells that are not listed are counted by the masks that index tuples share, once for
+each mask of a row that is met, as with two rates (sparse.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from tensorm.kernels import vectors as v
+from tensorm.kernels.compiled import inlined, keep, kernel, lend, part
+from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, bit_of, spread_prior
+from tensorm.kernels.groups import Groups, add, clear, find, is_empty, make_groups
+from tensorm.kernels.ranked import Scores
+from tensorm.kernels.rivals import decide_known, find_places
+from tensorm.kernels.sparse import REMEMBERED, Listing, add_tuples, longest
+
+ONES, CELLS, TOTAL, USED = 0, 1, 2, 3  # what the workspace knows of itself
+OFTEN = 4  # components, and none, that a row is expected to be in
+
+
+class Workspace(NamedTuple):
+    """Where a slice is worked on: what its cells share, and what they count for, given the row's mask."""
+
+    masks: Any  # (room, M) shared masks of the ones, then of other listed cells, those that hold a component
+    levels: Any  # (room,) of these cells, without the row's own
+    scores: Any  # (levels, L + 1) of ones
+    zeros: Any  # ((L + 1) L,) for the row's mask, as in rivals.py
+    gain: Any  # (L,) the same
+    places: Any  # (L + 1,) of runners-up
+    groups: Groups  # row masks met so far
+    firsts: Any  # where the zeros of each begin in the next, were no cell listed
+    totals: Any
+    here: Any  # ones and listed cells in use, the place of the totals, and how many of these are in use
+    implied: bool  # whether unlisted cells count, as zeros
+    tuples: Any  # as in the listing
+
+
+@part
+def make_workspace(rows, listing, scores, remembered):
+    """An empty workspace, with room for the largest of some slices and the totals of so many rows."""
+    n_words, L = listing.stack.shape[1], listing.n_components
+    room = longest(listing.ones[0], rows) + longest(listing.others[0], rows)
+    masks, levels = np.empty((room, n_words), np.uint64), np.empty(room, np.int64)
+    zeros, gain, places = np.empty((L + 1) * L, np.int64), np.zeros(L, np.int64), np.empty(L + 1, np.int64)
+    known = max(16, min(4 * remembered, REMEMBERED // (OFTEN * L))) if listing.implied else 1
+    groups, firsts = make_groups(known, n_words), np.zeros(known, np.int64)
+    totals = np.empty(max(known * OFTEN * L, zeros.shape[0]), np.int64)
+    totals[: zeros.shape[0]] = 0  # where nothing is implied
+    here, by_level, implied, tuples = np.zeros(4, np.int64), scores.ones.T.copy(), listing.implied, listing.tuples
+    return Workspace(
+        masks, levels, by_level, zeros, gain, places, groups, firsts, totals, here, implied, tuples
+    )
+
+
+@inlined
+def lay_slice(workspace, listing, n, levels):
+    """Find what the listed cells of slice n share."""
+    size = share(workspace, 0, listing.ones, n, listing.stack, levels)
+    workspace.here[ONES] = size
+    workspace.here[CELLS] = share(workspace, size, listing.others, n, listing.stack, levels)
+
+
+@inlined
+def share(workspace, count, listed, n, stack, levels):
+    """Write masks and levels of the cells of slice n that hold a component; return where they end."""
+    (firsts, cells), masks = listed, workspace.masks
+    for at in range(firsts[n], firsts[n + 1]):
+        some = uint64(0)
+        for m in range(masks.shape[1]):
+            shared = stack[cells[at, 0], m]
+            for k in range(1, cells.shape[1]):
+                shared &= stack[cells[at, k], m]
+            masks[count, m] = shared
+            some |= shared
+        if some:
+            workspace.levels[count] = add_levels(levels, cells, at)
+            count += 1
+    return count
+
+
+@inlined
+def add_levels(levels, cells, at):
+    """The level of a cell, without that of its row."""
+    level = 0
+    for k in range(cells.shape[1]):
+        level += levels[cells[at, k]]
+    return level
+
+
+@inlined
+def first_two(masks, i, row, none):
+    """The two strongest components that mask i and the row have in common; none where there are not so many."""
+    first = none
+    for m in range(masks.shape[1]):
+        common = masks[i, m] & row[m]
+        if common and first == none:
+            first = (m << 6) + v.lowest_bit(common)
+            common &= common - ONE
+        if common:
+            return first, (m << 6) + v.lowest_bit(common)
+    return first, none
+
+
+@inlined
+def stronger(masks, i, component, m):
+    """The components of word m of a mask that are stronger than one."""
+    word, bit = bit_of(component)
+    return masks[i, m] & (bit - ONE) if m == word else masks[i, m]
+
+
+@inlined
+def add_cell(zeros, masks, i, weight, row, places):
+    """Count a cell, or so many alike, for each component that it depends on, by runner-up."""
+    L = places.shape[0] - 1
+    first, second = first_two(masks, i, row, L)
+    at = places[first] * L
+    for m in range(min((first >> 6) + 1, masks.shape[1])):
+        left = stronger(masks, i, first, m)
+        while left:
+            zeros[at + (m << 6) + v.lowest_bit(left)] += weight
+            left &= left - ONE
+    if first < L:
+        zeros[places[second] * L + first] += weight
+
+
+@inlined
+def add_gain(gain, masks, i, row, scores):
+    """Add what a one gains by each component that it depends on, given its scores by component."""
+    L = gain.shape[0]
+    first, second = first_two(masks, i, row, L)
+    for m in range(min((first >> 6) + 1, masks.shape[1])):
+        left = stronger(masks, i, first, m)
+        while left:
+            component = (m << 6) + v.lowest_bit(left)
+            gain[component] += scores[component] - scores[first]
+            left &= left - ONE
+    if first < L:
+        gain[first] += scores[first] - scores[second]
+
+
+@inlined
+def tally(workspace, row, own):
+    """Count the cells of the slice, given its row and its own level."""
+    size = recall(workspace, row)
+    masks, levels, scores, zeros, gain, places, _, _, totals, here, implied, _ = workspace
+    for i in range(size):
+        zeros[i] = totals[here[TOTAL] + i]
+    gain[:] = 0
+    for i in range(here[ONES]):
+        add_gain(gain, masks, i, row, scores[own + levels[i]])
+    for i in range(0 if implied else here[ONES], here[CELLS]):
+        add_cell(zeros, masks, i, -1 if implied else 1, row, places)
+
+
+@inlined
+def recall(workspace, row):
+    """Find the totals of a row's mask, which are worked out if it is new; return how many there are."""
+    _, _, _, _, gain, places, groups, firsts, totals, here, implied, (masks, weights) = workspace
+    size = find_places(places, row) * gain.shape[0]
+    if not implied:
+        return size
+    number, new = find(groups, row)
+    if number < 0 or (new and here[USED] + size > totals.shape[0]):
+        clear(groups)
+        number, new = find(groups, row)
+        here[USED] = 0
+    if new:
+        firsts[number] = here[USED]
+        here[USED] += size
+        block = totals[firsts[number] : here[USED]]
+        block[:] = 0
+        for i in range(masks.shape[0]):
+            add_cell(block, masks, i, weights[i], row, places)
+    here[TOTAL] = firsts[number]
+    return size
+
+
+@part
+def leave_idle(rows, factor, workspace, listing, scores, rule, stream):
+    """The rows without those that have no listed cell, are in no component and will join none (sparse.py)."""
+    blank, open_to, n_open = np.zeros(factor.shape[1], np.uint64), np.empty_like(rule.order), 0
+    size = recall(workspace, blank)
+    first = workspace.here[TOTAL]
+    known = workspace.totals[first : first + size].copy(), np.zeros(size, np.int64)
+    likely = 0.0 if rule.kind == GREEDY else -CERTAIN - 1
+    for component in rule.order:
+        loss = known[0][component] * scores.zeros[component]
+        open_to[n_open] = component
+        n_open += rule.prior[0, component] + scores.share * loss > likely
+    busy, n_busy, firsts, other_firsts = np.empty_like(rows), 0, listing.ones[0], listing.others[0]
+    for n in rows:
+        joins = firsts[n + 1] > firsts[n] or other_firsts[n + 1] > other_firsts[n] or not is_empty(factor[n])
+        for component in open_to[:n_open]:
+            joins = joins or decide_known(blank, n, component, known, scores, rule, stream)
+        busy[n_busy] = n
+        n_busy += joins
+    return busy[:n_busy]
+
+
+@inlined
+def decide_row(row, n, workspace, listing, scores, rule, stream):
+    """Lay slice n on the workspace and decide the entries of its row in place."""
+    lay_slice(workspace, listing, n, scores.rows)
+    tally(workspace, row, scores.own[n])
+    known = workspace.zeros, workspace.gain
+    for component in rule.order:
+        word, bit = bit_of(component)
+        if decide_known(row, n, component, known, scores, rule, stream) != ((row[word] & bit) != 0):
+            row[word] ^= bit
+            tally(workspace, row, scores.own[n])
+
+
+@kernel
+def update_rows(factor, rows, listing, same_prior, rule, stream):
+    """Update some rows of a factor in place; they are independent given the other modes' factors.
+
+    `same_prior` says that all rows have the same prior.
+    """
+    listing, factor = Listing(*lend(listing)), lend(factor)
+    rule = spread_prior(lend(rule), factor.shape[0], listing.n_components)
+    scores = Scores(*rule.weights)
+    own = make_workspace(rows, listing, scores, rows.shape[0])
+    workspace = lend(own)
+    if same_prior:
+        rows = leave_idle(rows, factor, workspace, listing, scores, rule, stream)
+    for n in rows:
+        decide_row(factor[n], n, workspace, listing, scores, rule, stream)
+    keep(own)
+
+
+@part
+def update_row(row, n, workspace, listing, scores, rule, stream):
+    """Update row n in place; a function of its own where the workspace is bound anew between rows."""
+    decide_row(row, n, workspace, listing, scores, rule, stream)
+
+
+@kernel
+def update_tied(factor, rows, listing, tie, rule, stream):
+    """Update some rows of a factor in place, row after row, where another mode shares the factor (sparse.py)."""
+    listing, (first, rest) = Listing(*listing), tie
+    rule = spread_prior(rule, factor.shape[0], listing.n_components)
+    scores, tuples = Scores(*rule.weights), make_groups(64, factor.shape[1])
+    for mask, weight in zip(*listing.tuples):
+        tuples = add(tuples, mask, weight)
+    workspace = make_workspace(rows, listing, scores, 16)
+    for n in rows:
+        old = listing.stack[first + n].copy()
+        update_row(factor[n], n, workspace, listing, scores, rule, stream)
+        listing.stack[first + n] = factor[n]
+        if listing.implied and np.any(old != factor[n]):
+            tuples = add_tuples(add_tuples(tuples, old, rest, -1), factor[n], rest, 1)
+            workspace = with_tuples(workspace, tuples)
+
+
+@part
+def with_tuples(workspace, tuples):
+    """The workspace for other tuples, with no totals remembered."""
+    masks, levels, scores, zeros, gain, places, groups, firsts, totals, here, implied, _ = workspace
+    clear(groups)
+    here[USED] = 0
+    listed = tuples.masks[: tuples.size[0]], tuples.weights[: tuples.size[0]]
+    return Workspace(
+        masks, levels, scores, zeros, gain, places, groups, firsts, totals, here, implied, listed
+    )
+
+
+@kernel
+def count_rivals(counts, factor, rows, listing, scores):
+    """Write gain and zeros of the entries of some rows (rivals.py), one row's after the other."""
+    listing, factor, scores = Listing(*lend(listing)), lend(factor), Scores(*lend(scores))
+    own = make_workspace(rows, listing, scores, rows.shape[0])
+    workspace, (gain, zeros), at = lend(own), counts, 0
+    for i in range(rows.shape[0]):
+        lay_slice(workspace, listing, rows[i], scores.rows)
+        tally(workspace, factor[rows[i]], scores.own[rows[i]])
+        gain[i] = workspace.gain
+        size = (workspace.places.max() + 1) * listing.n_components
+        zeros[at : at + size] = workspace.zeros[:size]
+        at += size
+    keep(own)
+
+
+@inlined
+def find_decider(stack, cells, at, row, probe):
+    """(the strongest component but the probe that holds a cell, whether the probe does): ranked.count_decided."""
+    found, inside, (word, bit) = -1, 0, bit_of(probe)
+    for m in range(row.shape[0]):
+        shared = row[m]
+        for k in range(cells.shape[1]):
+            shared &= stack[cells[at, k], m]
+        if m == word and shared & bit:
+            inside = 1
+            shared &= ~bit
+        if shared and found < 0:
+            found = (m << 6) + v.lowest_bit(shared)
+    return found, inside
+
+
+@kernel
+def count_decided(counts, factor, rows, listing, probe):
+    """Add to counts (2, 2, L + 1) of ranked.count_decided the listed ones and cells; none is -1.
+
+    Where unlisted cells count, missing ones are taken away instead.
+    """
+    listing, factor = Listing(*lend(listing)), lend(factor)
+    sign = -1 if listing.implied else 1
+    for n in rows:
+        row = factor[n]
+        if is_empty(row):
+            continue
+        firsts, cells = listing.ones
+        for at in range(firsts[n], firsts[n + 1]):
+            group, inside = find_decider(listing.stack, cells, at, row, probe)
+            counts[inside, 0, group] += 1
+            counts[inside, 1, group] += not listing.implied
+        firsts, cells = listing.others
+        for at in range(firsts[n], firsts[n + 1]):
+            group, inside = find_decider(listing.stack, cells, at, row, probe)
+            counts[inside, 1, group] += sign
+
+
+@kernel
+def count_tuples(counts, masks, weights, probe):
+    """Add to counts (2, L + 1) the cells of index tuples that share masks, by who decides them."""
+    cells = np.empty((1, 0), np.uint32)
+    for i in range(masks.shape[0]):
+        group, inside = find_decider(masks, cells, 0, masks[i], probe)
+        counts[inside, group] += weights[i]

@@ -1,0 +1,105 @@
+"""Sparse tensors whose components have strengths of their own, with the strongest first (ranking.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.kernels import sparse_activities, sparse_ranked
+from tensorm.kernels.activities import Activities
+from tensorm.kernels.groups import group_tuples
+from tensorm.kernels.ranked import Scores
+from tensorm.tensors.bits import Words
+from tensorm.tensors.dense import ReadTensor
+from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, every
+from tensorm.tensors.ranking import count_tuples, split
+
+T = TypeVar("T")
+NOBODY = (-1,)  # modes to leave out
+
+
+class RankedLists(ReadTensor):
+    """The verbs of ``RankedTensor`` for tensors that list cells."""
+
+    takes_strengths = True
+    _edges: npt.NDArray[np.int64]
+
+    if TYPE_CHECKING:
+
+        def _listing(self, mode: int, factors: Factors) -> tuple[Any, ...]:
+            """What a kernel needs to read the slices of a mode."""
+
+        def _share(self, mode: int, rows: Rows, work: Callable[[Rows], T]) -> list[T]:
+            """Call ``work`` on shares of the rows."""
+
+    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        factor = factors[mode].copy()
+        given = self._listing(mode, factors), len(rule.prior) == 1, self._score(mode, rule), tuple(stream)
+        self._share(mode, rows, lambda some: sparse_ranked.update_rows(factor, some, *given))
+        return factor
+
+    def update_ranked_tied(
+        self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows
+    ) -> Words:
+        (mode, other), factor = pair, factors[pair[0]].copy()
+        tie = self._edges[other], group_tuples(np.concatenate(factors.masks), self._edges, pair)
+        given = self._listing(mode, factors), tie, self._score(mode, rule)
+        sparse_ranked.update_tied(factor, rows, *given, tuple(stream))
+        return factor
+
+    def _score(self, mode: int, rule: Rule) -> tuple[Any, ...]:
+        """Return a rule as kernels want it, with the levels of all indices."""
+        return rule.order, rule.kind, rule.weights.listed_scores(mode, self.shape)[0], rule.prior
+
+    def count_decided(self, factors: Factors, probe: int) -> Counts:
+        mode = int(np.argmin(self.shape))
+        given = factors[mode], self._listing(mode, factors), probe
+
+        def count(some: Rows) -> Counts:
+            counts = np.zeros((2, 2, factors.n_components + 1), np.int64)
+            sparse_ranked.count_decided(counts, given[0], some, *given[1:])
+            return counts
+
+        counts = np.sum(self._share(mode, every(self.shape[mode]), count), axis=0)
+        self._complete(counts[:, 1], factors, probe)
+        counts[0, 0, -1] += self.n_ones - counts[:, 0].sum()
+        return counts
+
+    def _complete(self, tot: Counts, factors: Factors, probe: int) -> None:
+        """Add unlisted cells to those that are listed, in place, and cells that no component holds."""
+        if not self.lists_observed:
+            tuples = group_tuples(np.concatenate(factors.masks), self._edges, NOBODY)
+            sparse_ranked.count_tuples(tot, *tuples, probe)
+        tot[0, -1] += self.n_observed - tot.sum()
+
+    def draw_activities(
+        self, mode: int, factors: Factors, given: Activities, stream: Stream
+    ) -> tuple[Counts, Counts]:
+        ready = self._ready(mode, factors, given)
+
+        def count(some: Rows) -> tuple[Counts, Counts]:
+            counts = given.scores.room()
+            sparse_activities.draw_activities(counts, factors[mode], some, *ready, tuple(stream))
+            return counts
+
+        shares = self._share(mode, every(self.shape[mode]), count)
+        ones, tot = (np.sum(counts, axis=0) for counts in zip(*shares, strict=True))
+        self._complete(tot, factors, given.probe)
+        return ones, tot
+
+    def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
+        listing, ready = self._ready(pair[0], factors, given._replace(rest=given.rest.copy()))
+        levels = split(Scores(*ready[0]).rows, self.shape)
+        beside = count_tuples([level for k, level in enumerate(levels) if k not in pair])
+        counts, rows, tie = given.scores.room(), every(self.shape[pair[0]]), (self._edges[pair[1]], beside)
+        more = factors[pair[0]], rows, listing, tie, ready, tuple(stream)
+        sparse_activities.draw_tied(counts, *more)
+
+    def _ready(self, mode: int, factors: Factors, given: Activities) -> tuple[Any, ...]:
+        """Return what kernels draw activities from."""
+        scores, base = given.scores.listed_scores(mode, self.shape)
+        return self._listing(mode, factors), tuple(given._replace(scores=scores, base=base))
