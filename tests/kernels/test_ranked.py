@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import naive
-from makers import dense, listed, sparse
+from makers import dense, listed, sharded, sparse
 from problems import Problem
 from strong_cases import Case, make_case
 from tensorm.kernels.philox import uniforms
@@ -17,7 +17,7 @@ from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 
 Store = Callable[[Problem], Tensor]
-STORES = [dense, sparse, listed]
+STORES = [dense, sparse, listed, sharded]
 KINDS = {"gibbs": GIBBS, "metropolis": METROPOLIS, "greedy": GREEDY}
 
 
@@ -42,6 +42,8 @@ def naive_update(case: Case, mode: int, kind: str, prior: np.ndarray, stream: St
 @pytest.mark.parametrize("active", [False, True])
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_updates_as_by_loops(symmetric: bool, active: bool, kind: str, store: Store) -> None:
+    if symmetric and store is sharded:
+        pytest.skip("modes of shards cannot share a factor")
     for seed in range(25):
         case = make_case(seed, symmetric, active)
         rng = np.random.default_rng(seed)
@@ -59,6 +61,8 @@ def test_updates_as_by_loops(symmetric: bool, active: bool, kind: str, store: St
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_cells_by_who_decides_them(symmetric: bool, store: Store) -> None:
+    if symmetric and store is sharded:
+        pytest.skip("modes of shards cannot share a factor")
     for seed in range(20):
         case = make_case(seed, symmetric, False)
         order = np.argsort(-case.noise.strength)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from scipy import stats
 
 import naive
 import tensorm
+from makers import dense, listed, sparse
+from problems import Problem
 from strong_cases import Case, make_case
 from tensorm import DenseTensor, SparseTensor, TensOrMachine, select_components
 from tensorm.datasets import simulate
@@ -24,6 +27,7 @@ from tensorm.sampler.state import Trace
 from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 from tensorm.sampler.strengths import ActiveStrengths, ConstantStrengths
 from tensorm.storage.checkpoints import Checkpoints
+from tensorm.tensors import Tensor
 from tensorm.tensors.factors import Factors
 
 L, SHAPE = 3, (9, 8, 7)
@@ -58,16 +62,19 @@ def likelihood(case: Case, factors: list[np.ndarray]) -> float:
     )
 
 
+@pytest.mark.parametrize("store", [dense, sparse, listed])
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("active", [False, True])
-def test_likelihoods_as_by_loops(symmetric: bool, active: bool) -> None:
+def test_likelihoods_as_by_loops(
+    symmetric: bool, active: bool, store: Callable[[Problem], Tensor]
+) -> None:
     for seed in range(20):
         case = make_case(seed, symmetric, active)
-        factors, noise = Factors.from_bits(case.factors), case.noise
+        factors, noise, tensor = Factors.from_bits(case.factors), case.noise, case.store(store)
         whole = likelihood(case, case.factors)
-        found = MODELS[type(noise)].log_likelihood(case.tensor, factors, None, noise)
+        found = MODELS[type(noise)].log_likelihood(tensor, factors, None, noise)
         assert found == pytest.approx(whole, rel=1e-9, abs=1e-9), f"case {seed}"
-        lost = noise.log_ratios(case.tensor, factors, case.factors[0])
+        lost = noise.log_ratios(tensor, factors, case.factors[0])
         for l, fall in enumerate(lost):
             without = [bits & (np.arange(bits.shape[1]) != l) for bits in case.factors]
             assert fall == pytest.approx(whole - likelihood(case, without), rel=1e-7, abs=1e-7)

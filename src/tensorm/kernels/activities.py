@@ -65,17 +65,17 @@ def fill(bins, first, word, level, levels, start):
         at = level + levels[start + lowest_bit(word)]
         word &= word - ONE
         bins.seen[at] -= 1
-        put(bins, first + at)
+        put(bins, first + at, 1)
 
 
 @inlined
-def put(bins, at):
-    """Count a one."""
+def put(bins, at, number):
+    """Count so many ones."""
     counts, used, size, _ = bins
     if counts[at] == 0:
         used[size[0]] = at
         size[0] += 1
-    counts[at] += 1
+    counts[at] += number
 
 
 @part

@@ -12,6 +12,7 @@ from tensorm.kernels.activities import make_ranked_kernels
 from tensorm.kernels.compiled import inlined, kernel
 from tensorm.kernels.decisions import ONE
 from tensorm.kernels.slices import make_kernels, seen_at
+from tensorm.kernels.sorted import make_part_kernels
 
 NEAR = 2**20  # words that stay in a processor's caches, and so need not be asked for in advance
 
@@ -64,7 +65,7 @@ def cells_at(source, n, place, at, span):
 
 
 kernels = make_kernels(Packed)
-ranked_kernels = make_ranked_kernels(Packed)
+ranked_kernels, part_kernels = make_ranked_kernels(Packed), make_part_kernels(Packed)
 
 
 @kernel

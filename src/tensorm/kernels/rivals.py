@@ -10,10 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorm.kernels.compiled import inlined
+from tensorm.kernels.compiled import inlined, part
 from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, bit_of
 from tensorm.kernels.philox import uniform
-from tensorm.kernels.ranked import UNIT, threshold, weaker
+from tensorm.kernels.ranked import (
+    UNIT,
+    Scores,
+    count_groups,
+    cover,
+    make_ranked,
+    threshold,
+    walk_ones,
+    weaker,
+)
+from tensorm.kernels.rows import holders, make_table
+from tensorm.kernels.slices import lay_rows
 from tensorm.kernels.vectors import count_bits, lowest_bit
 
 
@@ -60,3 +71,29 @@ def decide_known(row, n, component, known, scores, rule, stream):
     if odds == 0:
         return u < 0.5
     return odds > threshold(rule.kind, (row[word] & bit) != 0, u)
+
+
+@part
+def count_rows(counts, factor, rows, source, masks, scores):
+    """Write gain (rows, L) and zeros of the entries of some rows, one row's after the other; zeros are 0."""
+    L, (gain, zeros), scores = masks.n_components, counts, Scores(*scores)
+    table = make_table(masks, np.arange(L), False)
+    cells, places, at = make_ranked(source, table, scores, masks.span), np.empty(L + 1, np.int64), 0
+    for i in range(rows.shape[0]):
+        n = rows[i]
+        row, size = factor[n], find_places(places, factor[n])
+        lay_rows(source, cells.workspace, n, cells.places, 2, masks.span)
+        for component in range(L):
+            count_groups(cells, row, component)
+            gain[i, component] = walk_ones(cells, row, component, scores.own[n])
+            zeros[at + component] = cells.tot[L] - cells.pos[L]
+            for m in range(component >> 6, row.shape[0]):
+                rivals = weaker(row, row, component, m)
+                while rivals:
+                    rival = (m << 6) + lowest_bit(rivals)
+                    rivals &= rivals - ONE
+                    zeros[at + places[rival] * L + component] = cells.tot[rival] - cells.pos[rival]
+            word, bit = bit_of(component)
+            if row[word] & bit:
+                cover(cells.workspace, holders(table, component), table.columns[component], masks.span)
+        at += size * L

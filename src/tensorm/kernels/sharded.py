@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.kernels import vectors as v
-from tensorm.kernels.compiled import kernel, lend
+from tensorm.kernels.compiled import inlined, kernel, lend
 from tensorm.kernels.decisions import ONE, bit_of, decide_row, spread_prior
+from tensorm.kernels.ranked import Scores
+from tensorm.kernels.rivals import decide_known, find_places
 
 
 class Counted(NamedTuple):
@@ -33,11 +35,18 @@ class Counted(NamedTuple):
         sign = 1 if row[word] & bit else -1
         self.gained[0] += sign * self.pos[turn - self.first]
         self.gained[1] += sign * self.tot[turn - self.first]
-        for later in range(turn + 1, stop):
-            word, bit = bit_of(self.order[later])
-            if self.company[component, word] & bit:
-                return later
-        return stop
+        return find_open(self.order, turn + 1, stop, self.company[component])
+
+
+@inlined
+def find_open(order, turn, stop, company):
+    """The first turn whose component is among some, or `stop`."""
+    while turn < stop:
+        word, bit = bit_of(order[turn])
+        if company[word] & bit:
+            break
+        turn += 1
+    return turn
 
 
 @kernel
@@ -70,3 +79,25 @@ def decide_rows(factor, turns, rows, known, rule, stream):
         cells = Counted(counts[0, i], counts[1, i], first, rule.order, company, lend(gained))
         turns[i] = decide_row(factor[rows[i]], rows[i], turns[i], cells, rule, stream)
     return gained[0], gained[1]
+
+
+@kernel
+def decide_ranked(factor, turns, rows, known, rule, stream):
+    """Do the same where components have strengths: `known` has gain, zeros (rivals.py) and the company."""
+    gain, zeros, company = lend(known)
+    rule = spread_prior(lend(rule), factor.shape[0], company.shape[0])
+    scores, n_turns, at = Scores(*rule.weights), rule.order.shape[0], 0
+    places = np.empty(company.shape[0] + 1, np.int64)
+    for i in range(rows.shape[0]):
+        row, turn, stop = factor[rows[i]], turns[i], n_turns
+        size = find_places(places, row) * company.shape[0]
+        mine = zeros[at : at + size], gain[i]
+        while turn < stop:
+            component = rule.order[turn]
+            word, bit = bit_of(component)
+            turn += 1
+            if decide_known(row, rows[i], component, mine, scores, rule, stream) != ((row[word] & bit) != 0):
+                row[word] ^= bit
+                stop = find_open(rule.order, turn, stop, company[component])
+        turns[i] = stop
+        at += size

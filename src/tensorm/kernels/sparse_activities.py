@@ -23,7 +23,7 @@ def sort_listed(bins, tot, row, n, listing, levels, probe):
         tot[inside, group] += not implied
         bins.seen[level] -= implied
         group = n_groups - 1 if group < 0 else group
-        put(bins, (inside * n_groups + group) * n_levels + level)
+        put(bins, (inside * n_groups + group) * n_levels + level, 1)
     firsts, cells = listing.others
     sign = -1 if implied else 1
     for at in range(firsts[n], firsts[n + 1]):

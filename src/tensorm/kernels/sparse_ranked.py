@@ -147,7 +147,7 @@ def add_gain(gain, masks, i, row, scores):
 
 @inlined
 def tally(workspace, row, own):
-    """Count the cells of the slice, given its row and its own level."""
+    """Count the cells of the slice, given its row and its own level; return how many zeros are counted apart."""
     size = recall(workspace, row)
     masks, levels, scores, zeros, gain, places, _, _, totals, here, implied, _ = workspace
     for i in range(size):
@@ -157,6 +157,7 @@ def tally(workspace, row, own):
         add_gain(gain, masks, i, row, scores[own + levels[i]])
     for i in range(0 if implied else here[ONES], here[CELLS]):
         add_cell(zeros, masks, i, -1 if implied else 1, row, places)
+    return size
 
 
 @inlined
@@ -279,9 +280,8 @@ def count_rivals(counts, factor, rows, listing, scores):
     workspace, (gain, zeros), at = lend(own), counts, 0
     for i in range(rows.shape[0]):
         lay_slice(workspace, listing, rows[i], scores.rows)
-        tally(workspace, factor[rows[i]], scores.own[rows[i]])
+        size = tally(workspace, factor[rows[i]], scores.own[rows[i]])
         gain[i] = workspace.gain
-        size = (workspace.places.max() + 1) * listing.n_components
         zeros[at : at + size] = workspace.zeros[:size]
         at += size
     keep(own)

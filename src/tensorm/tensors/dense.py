@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tensorm.data.checks import check_mask
 from tensorm.data.inputs import Observations, observe
 from tensorm.errors import InputError
-from tensorm.kernels.dense import Packed, kernels, ranked_kernels
+from tensorm.kernels.dense import Packed, kernels, part_kernels, ranked_kernels
 from tensorm.tensors.bits import Bits, Words, pack, words_for
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
 from tensorm.tensors.memory import check_fits
@@ -47,7 +47,7 @@ class DenseTensor(RankedSlices):
     """
 
     ESSENTIAL = "ones"
-    _kernels, _ranked_kernels = kernels, ranked_kernels
+    _kernels, _ranked_kernels, _part_kernels = kernels, ranked_kernels, part_kernels
     _views: list[View]
 
     def __init__(self, X: Any) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from tensorm.kernels.activities import Activities, RankedKernels
+from tensorm.kernels.sorted import PartKernels
 from tensorm.tensors.bits import Words
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, every
+from tensorm.tensors.ranking import Ranking, count_tuples, join_rivals, room_for_rivals
 from tensorm.tensors.slices import SlicedTensor, read_by
+
+
+Rivals = tuple[Counts, Counts]  # gain (rows, L), and zeros
 
 
 class RankedTensor(Protocol):
@@ -39,11 +44,27 @@ class RankedTensor(Protocol):
     def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
         """Draw the activities that two modes share."""
 
+    def count_rivals(self, mode: int, factors: Factors, weights: Ranking, rows: Rows) -> Rivals:
+        """Return what entries are decided from elsewhere, row after row (kernels/rivals.py)."""
+
+    def sort_cells(self, mode: int, factors: Factors, weights: Ranking, probe: int) -> Sorted:
+        """Return what activities are drawn from elsewhere (kernels/sorted.py)."""
+
+
+class Sorted(NamedTuple):
+    """The cells of a mode's slices in a part of a tensor by level."""
+
+    tot: Counts  # as of count_decided
+    rest: Counts  # how many cells of a slice have which level, but for those that count only where listed
+    base: int  # of the levels
+    lists: tuple[Counts, ...]  # kernels.sorted.Lists
+
 
 class RankedSlices(SlicedTensor):
     """These verbs for tensors that offer a view of each mode's slices."""
 
     _ranked_kernels: ClassVar[RankedKernels]  # those that read such a view
+    _part_kernels: ClassVar[PartKernels]
     takes_strengths = True
 
     def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
@@ -103,3 +124,22 @@ class RankedSlices(SlicedTensor):
         view = self._views[mode]
         scores, base = given.scores.scores(mode, self.shape, view.rows, view.packed)
         return read_by(view, factors), tuple(given._replace(scores=scores, base=base))
+
+    def count_rivals(self, mode: int, factors: Factors, weights: Ranking, rows: Rows) -> Rivals:
+        view = self._views[mode]
+        scores, _ = weights.scores(mode, self.shape, view.rows, view.packed)
+        given = read_by(view, factors), scores
+
+        def count(_: slice, some: Rows) -> Rivals:
+            counts = room_for_rivals(mode, factors, some)
+            self._part_kernels.count_rivals(counts, factors[mode], some, *given)
+            return counts
+
+        return join_rivals(self._share(factors, rows, count))
+
+    def sort_cells(self, mode: int, factors: Factors, weights: Ranking, probe: int) -> Sorted:
+        view, tot = self._views[mode], np.zeros((2, len(weights.zeros)), np.int64)
+        scores, base = weights.scores(mode, self.shape, view.rows, view.packed)
+        given = factors[mode], read_by(view, factors), scores, probe
+        lists = self._part_kernels.sort_cells(tot, *given)
+        return Sorted(tot, count_tuples(scores[3:5]), base, tuple(lists))

@@ -60,6 +60,13 @@ class Ranking(NamedTuple):
         ranked = Rule(turns, rule.kind, self, prior)
         return self.restore(tensor._update_ranked(mode, self.rank(factors), ranked, stream, rows))
 
+    def cut(self, rows: slice, size: int) -> Ranking:
+        """Return the weights for some slices of mode 0, which has so many, with components in their order."""
+        order = np.arange(len(self.order))
+        if self.levels is None:
+            return self._replace(order=order)
+        return self._replace(order=order, levels=np.append(self.levels[:size][rows], self.levels[size:]))
+
     def room(self) -> tuple[Ints, Ints]:
         """Return counts of 0 (kernels/activities.py): of ones by level, and of all cells."""
         return np.zeros((2, *self.ones.shape), np.int64), np.zeros((2, len(self.zeros)), np.int64)
@@ -95,6 +102,18 @@ class Ranking(NamedTuple):
 def split(flat: npt.NDArray[Any], shape: Sequence[int]) -> list[npt.NDArray[Any]]:
     """Return the parts of an array that belong to each mode."""
     return np.split(flat, np.cumsum(shape)[:-1])
+
+
+def room_for_rivals(mode: int, factors: Factors, rows: Rows) -> tuple[Ints, Ints]:
+    """Return counts of 0 (kernels/rivals.py) for some rows: what ones gain, and zeros by runner-up."""
+    L, members = factors.n_components, int(np.bitwise_count(factors[mode][rows]).sum(dtype=np.int64))
+    return np.zeros((len(rows), L), np.int64), np.zeros((len(rows) + members) * L, np.int64)
+
+
+def join_rivals(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    """Return the counts of rows that were shared out."""
+    gain, zeros = (np.concatenate(counts) for counts in zip(*parts, strict=True))
+    return gain, zeros
 
 
 def count_tuples(levels: Sequence[Ints]) -> Ints:

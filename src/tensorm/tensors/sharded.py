@@ -15,7 +15,7 @@ import threading
 from collections.abc import Sequence
 from functools import reduce
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,9 @@ from tensorm.errors import InputError
 from tensorm.kernels.sharded import decide_rows, find_company
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
-from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor, every, pass_on
+from tensorm.tensors.sharded_ranked import RankedShard, RankedShards, ShardHost, some_rows
 
 Bytes = npt.NDArray[np.uint8]
 Planes = tuple[Bytes, Bytes | None]  # ones and, if any cell is missing, observed cells, eight to a byte
@@ -45,9 +45,10 @@ class Facts(NamedTuple):
     nbytes: int
     mirrored: Pair | None
     comparisons: bool
+    takes_strengths: bool
 
 
-class Shard:
+class Shard(RankedShard):
     """Some slices of mode 0, held by any kind of tensor; its methods send little and return little."""
 
     def __init__(self, tensor: Tensor) -> None:
@@ -81,15 +82,7 @@ class Shard:
         return np.packbits(ones), None if observed.all() else np.packbits(observed)
 
 
-class ShardHost(Protocol):
-    """Shards in the order of their slices, in this process or elsewhere."""
-
-    def ask(self, verb: str, calls: Sequence[tuple[Any, ...] | None]) -> list[Any]:
-        """Call a method of every shard, side by side; one whose arguments are None is left out."""
-        ...
-
-
-class ShardedTensor(ReadTensor):
+class ShardedTensor(RankedShards):
     """Observations in several places, each holding consecutive slices of mode 0.
 
     Parameters
@@ -137,6 +130,7 @@ class ShardedTensor(ReadTensor):
             sum(getattr(fact, name) for fact in facts) for name in ("n_ones", "n_observed", "nbytes")
         )
         self.n_shards, self.comparisons = len(facts), first.comparisons
+        self.takes_strengths = all(fact.takes_strengths for fact in facts)
         self._mirrored = first.mirrored if all(fact.mirrored == first.mirrored for fact in facts) else None
         self._last = threading.local()  # the last factors of each chain whose confusion is known
 
@@ -147,12 +141,16 @@ class ShardedTensor(ReadTensor):
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         if mode:
             return self._update_here(mode, factors, rule, stream, rows)
-        # Mode 0: each shard decides its own rows, with the random numbers that they have in the whole.
+        return self._update_there(factors, [rule] * self.n_shards, stream, rows)
+
+    def _update_there(self, factors: Factors, rules: Sequence[Rule], stream: Stream, rows: Rows) -> Words:
+        """Mode 0: each shard decides its own rows, with the random numbers that they have in the whole."""
         places, calls = self._split(rows, self._edges), []
-        for at, own, start in zip(places, self._split_factors(factors), self._edges, strict=False):
+        parts = zip(places, self._split_factors(factors), self._edges, rules, strict=False)
+        for at, own, start, rule in parts:
             prior = rule.prior[start : start + len(own[0])] if len(rule.prior) > 1 else rule.prior
             there = stream._replace(first=stream.first + int(start))
-            calls.append((own, rule._replace(prior=prior), there, _some(rows[at] - start, len(own[0]))))
+            calls.append((own, rule._replace(prior=prior), there, some_rows(rows[at] - start, len(own[0]))))
         factor = factors[0].copy()
         for at, _, new in self._ask("update", places, calls):
             factor[rows[at]] = new
@@ -220,7 +218,7 @@ class ShardedTensor(ReadTensor):
         if mode == 0:
             places, starts = self._split(rows, self._edges), self._edges
         calls = [
-            (mode, own, chosen, _some(rows[at] - start, len(own[mode])), confused)
+            (mode, own, chosen, some_rows(rows[at] - start, len(own[mode])), confused)
             for at, own, start in zip(places, self._split_factors(factors), starts, strict=False)
         ]
         counts = np.zeros((2, len(rows), len(chosen)), np.int64)
@@ -260,11 +258,6 @@ class ShardedTensor(ReadTensor):
     def _split_factors(self, factors: Factors) -> list[Factors]:
         """Return for each shard the factors, with its own rows of mode 0."""
         return [factors.replace(0, own) for own in np.split(factors[0], self._edges[1:-1])]
-
-
-def _some(rows: Rows, size: int) -> Rows | None:
-    """Return None for all rows in their order, which need not be listed."""
-    return None if len(rows) == size and np.array_equal(rows, np.arange(size)) else rows
 
 
 def _total(confusions: Sequence[Confusion]) -> Confusion:

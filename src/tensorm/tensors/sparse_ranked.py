@@ -12,11 +12,13 @@ from tensorm.kernels import sparse_activities, sparse_ranked
 from tensorm.kernels.activities import Activities
 from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.ranked import Scores
+from tensorm.kernels.sorted import sort_lists
 from tensorm.tensors.bits import Words
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, every
-from tensorm.tensors.ranking import count_tuples, split
+from tensorm.tensors.ranked import Rivals, Sorted
+from tensorm.tensors.ranking import Ranking, count_tuples, join_rivals, room_for_rivals, split
 
 T = TypeVar("T")
 NOBODY = (-1,)  # modes to leave out
@@ -103,3 +105,21 @@ class RankedLists(ReadTensor):
         """Return what kernels draw activities from."""
         scores, base = given.scores.listed_scores(mode, self.shape)
         return self._listing(mode, factors), tuple(given._replace(scores=scores, base=base))
+
+    def count_rivals(self, mode: int, factors: Factors, weights: Ranking, rows: Rows) -> Rivals:
+        given = self._listing(mode, factors), weights.listed_scores(mode, self.shape)[0]
+
+        def count(some: Rows) -> Rivals:
+            counts = room_for_rivals(mode, factors, some)
+            sparse_ranked.count_rivals(counts, factors[mode], some, *given)
+            return counts
+
+        return join_rivals(self._share(mode, rows, count))
+
+    def sort_cells(self, mode: int, factors: Factors, weights: Ranking, probe: int) -> Sorted:
+        tot, (scores, base) = np.zeros((2, len(weights.zeros)), np.int64), weights.listed_scores(mode, self.shape)
+        lists = sort_lists(tot, factors[mode], self._listing(mode, factors), scores, probe)
+        self._complete(tot, factors, probe)
+        levels = split(Scores(*scores).rows, self.shape)
+        rest = count_tuples([level for k, level in enumerate(levels) if k != mode])
+        return Sorted(tot, rest[:0] if self.lists_observed else rest, base, tuple(lists))
