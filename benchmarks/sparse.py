@@ -1,7 +1,7 @@
 """What sparse tensors cost, what is found in them, and where dense ones take over.
 
     python -m benchmarks.sparse                # everything but the largest: some ten minutes
-    python -m benchmarks.sparse levels found   # only some of: levels, found, caida, crossing, links, rivals
+    python -m benchmarks.sparse levels found   # only some of: levels, strengths, found, crossing, links, ...
     python -m benchmarks.sparse caida          # 10^8 ones: needs 8 GB and a few minutes
 
 Planted tensors have 20 blocks of ones, and 1% of the ones anywhere. Figures go to benchmarks/out/sparse.json.
@@ -24,12 +24,13 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.sweep import machine, show
 from tensorm import DenseTensor, SparseTensor, TensOrMachine, baselines
-from tensorm.model import Noise, boolean_product
-from tensorm.sampler.noise import Asymmetric
+from tensorm.model import boolean_product
+from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import BurnIn
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.strength_models import ActivityModel, ConstantModel
+from tensorm.sampler.sweep import Target, enter, sweep
 from tensorm.tensors import pick_storage
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
@@ -71,7 +72,7 @@ def make_model(n_components: int) -> Target:
 
 def start_at(factors: Sequence[np.ndarray], false_alarm: float) -> State:
     density = tuple(max(float(factor.mean()), 1e-9) for factor in factors)
-    return State(Factors.from_bits(factors), Noise(0.95, false_alarm), density, 0)
+    return State(Factors.from_bits(factors), Rates(0.95, false_alarm), density, 0)
 
 
 def time_sweeps(tensor: Any, state: State, n_components: int, rounds: int = 5) -> float:
@@ -124,6 +125,43 @@ def measure_levels() -> list[dict[str, Any]]:
                 f"{row['mb_held']:.0f}",
                 f"{row['gb_peak']:.2f}",
             ]
+            for row in rows
+        ],
+    )
+    return rows
+
+
+def measure_strengths() -> list[dict[str, Any]]:
+    """Sweeps with strengths beside those with two rates, from the same factors, in turns."""
+    shape, L = (30_000, 30_000, 100), 12
+    cells, planted = plant(shape, 10**6, noise=0.3)
+    tensor, factors = build(cells, shape), [factor[:, :L] for factor in planted]
+    models = {
+        "two rates": Asymmetric(),
+        "strengths": ConstantModel(),
+        "strengths, activities": ActivityModel(),
+    }
+    rows = []
+    for n_threads in (1, THREADS):
+        stored, times = tensor.with_threads(n_threads), {name: [] for name in models}
+        states = {name: start_at(factors, 1e-6) for name in models}
+        for _ in range(12):
+            for name, model in models.items():
+                target = Target(L, model, LearnedPrior(), np.uint64(0))
+                state = enter(stored, target, states[name])
+                started = time.perf_counter()
+                states[name], _ = sweep(stored, state, target, 0)
+                times[name].append(time.perf_counter() - started)
+        best = {name: min(seconds[1:]) for name, seconds in times.items()}
+        rows += [
+            {"threads": n_threads, "model": name, "sweep": seconds, "over": seconds / best["two rates"]}
+            for name, seconds in best.items()
+        ]
+    show(
+        f"30,000 x 30,000 x 100 with {tensor.n_ones:,} ones, 12 components",
+        ("noise", "threads", "sweep ms", "over two rates"),
+        [
+            [row["model"], str(row["threads"]), f"{1e3 * row['sweep']:.1f}", f"{row['over']:.2f}"]
             for row in rows
         ],
     )
@@ -348,6 +386,7 @@ def observed_array(tensor: SparseTensor) -> np.ndarray:
 
 PARTS: dict[str, Callable[[], Any]] = {
     "levels": measure_levels,
+    "strengths": measure_strengths,
     "found": measure_found,
     "crossing": measure_crossing,
     "links": measure_links,

@@ -151,19 +151,19 @@ def list_ones(ones, bins, given, n_groups, n_levels):
     ones.size[0] = bins.size[0]
     for i in range(bins.size[0]):
         at = bins.used[i]
-        group, rest = at // n_levels, at % n_levels
-        if group >= n_groups:  # the probe's, unless a stronger one decides
-            group = min(group - n_groups, given.probe)
-        ones.counts[i], ones.places[i] = bins.counts[at], group * n_levels + rest + given.base
+        ones.counts[i], ones.places[i] = bins.counts[at], at + given.base
+        if at >= n_groups * n_levels:  # the probe's, unless a stronger one decides
+            group = at // n_levels
+            ones.places[i] -= (group - min(group - n_groups, given.probe)) * n_levels
 
 
 @part
-def empty_bins(bins, counts, shift, n_groups, n_levels):
+def empty_bins(bins, counts, shift):
     """Add the ones to counts (2, L + 1, levels), their levels raised by so much."""
+    flat = counts.reshape(-1)
     for i in range(bins.size[0]):
         at = bins.used[i]
-        group, rest = at // n_levels, at % n_levels
-        counts[group // n_groups, group % n_groups, rest + shift] += bins.counts[at]
+        flat[at + shift] += bins.counts[at]
         bins.counts[at] = 0
     bins.size[0] = 0
 
@@ -206,13 +206,13 @@ def draw_sorted(ones, n, bins, listed, scores, given, stream):
     """Draw the activity of index n, whose cells lie in the bins, and count its ones."""
     (by_group, share), exposure = scores, 0.0
     n_groups, n_levels = by_group.shape
-    for level in range(n_levels):
+    for level in range(given.rest.shape[0]):  # beyond it, there are no cells
         exposure += bins.seen[level] * given.rates[level]
     list_ones(listed, bins, given, n_groups, n_levels)
     target = Activity(listed, by_group.reshape(-1), exposure, share, given.shape)
     given.levels[n] = draw_step(target, given.levels[n], (LOWEST, HIGHEST), given.window, stream, n)
     given.exposures[n] = exposure
-    empty_bins(bins, ones, given.base + given.levels[n], n_groups, n_levels)
+    empty_bins(bins, ones, given.base + given.levels[n])
 
 
 @part

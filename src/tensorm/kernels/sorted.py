@@ -94,7 +94,7 @@ def draw_from_lists(ones, lists, given, stream):
     bins = make_bins(ones.shape[1], ones.shape[2])
     room, n_bins = make_list(bins), bins.counts.shape[0]
     for n in range(firsts.shape[1] - 1):
-        bins.seen[:] = given.rest
+        bins.seen[: given.rest.shape[0]] = given.rest
         for of in range(firsts.shape[0]):
             for i in range(firsts[of, n], firsts[of, n + 1]):
                 if places[i] < n_bins:

@@ -6,7 +6,7 @@ How many cells of a slice have which level, listed or not, is given; what listed
 from __future__ import annotations
 
 from tensorm.kernels.activities import Activities, draw_sorted, make_bins, make_list, put
-from tensorm.kernels.compiled import kernel, part
+from tensorm.kernels.compiled import keep, kernel, lend, part
 from tensorm.kernels.ranked import Scores
 from tensorm.kernels.sparse import Listing
 from tensorm.kernels.sparse_ranked import add_levels, find_decider
@@ -36,10 +36,8 @@ def sort_listed(bins, tot, row, n, listing, levels, probe):
 def draw_activity(counts, row, n, listing, room, given, stream):
     """Draw the activity of index n and count the cells of its slice."""
     (ones, tot), (bins, listed), scores = counts, room, Scores(*given.scores)
-    if listing.implied:
-        bins.seen[:] = given.rest
-    else:
-        bins.seen[:] = 0
+    for level in range(given.rest.shape[0]):
+        bins.seen[level] = given.rest[level] if listing.implied else 0
     sort_listed(bins, tot, row, n, listing, scores.rows, given.probe)
     draw_sorted(ones, n, bins, listed, (scores.ones, scores.share), given, stream)
 
@@ -47,11 +45,13 @@ def draw_activity(counts, row, n, listing, room, given, stream):
 @kernel
 def draw_activities(counts, factor, rows, listing, given, stream):
     """Draw the activities of some indices and count their slices' cells (activities.draw_activities)."""
-    listing, given = Listing(*listing), Activities(*given)
+    listing, given, factor = Listing(*lend(listing)), Activities(*lend(given)), lend(factor)
     bins = make_bins(counts[1].shape[1], counts[0].shape[2])
-    room = bins, make_list(bins)
+    own, counts = (bins, make_list(bins)), lend(counts)
+    room = lend(own)
     for n in rows:
         draw_activity(counts, factor[n], n, listing, room, given, stream)
+    keep(own)
 
 
 @kernel

@@ -131,31 +131,35 @@ def add_cell(zeros, masks, i, weight, row, places):
 
 
 @inlined
-def add_gain(gain, masks, i, row, scores):
-    """Add what a one gains by each component that it depends on, given its scores by component."""
+def add_one(workspace, i, row, scores, weight):
+    """Add what a one gains by each component that it depends on, given its scores, and so many zeros."""
+    masks, zeros, gain, places = workspace.masks, workspace.zeros, workspace.gain, workspace.places
     L = gain.shape[0]
     first, second = first_two(masks, i, row, L)
+    at, other = places[first] * L, scores[first]
     for m in range(min((first >> 6) + 1, masks.shape[1])):
         left = stronger(masks, i, first, m)
         while left:
             component = (m << 6) + v.lowest_bit(left)
-            gain[component] += scores[component] - scores[first]
+            gain[component] += scores[component] - other
+            zeros[at + component] += weight
             left &= left - ONE
     if first < L:
-        gain[first] += scores[first] - scores[second]
+        gain[first] += other - scores[second]
+        zeros[places[second] * L + first] += weight
 
 
 @inlined
 def tally(workspace, row, own):
-    """Count the cells of the slice, given its row and its own level; return how many zeros are counted apart."""
+    """Count the cells of the slice, given its row and its own level; return how many counts there are."""
     size = recall(workspace, row)
     masks, levels, scores, zeros, gain, places, _, _, totals, here, implied, _ = workspace
     for i in range(size):
         zeros[i] = totals[here[TOTAL] + i]
     gain[:] = 0
     for i in range(here[ONES]):
-        add_gain(gain, masks, i, row, scores[own + levels[i]])
-    for i in range(0 if implied else here[ONES], here[CELLS]):
+        add_one(workspace, i, row, scores[own + levels[i]], -1 if implied else 0)
+    for i in range(here[ONES], here[CELLS]):
         add_cell(zeros, masks, i, -1 if implied else 1, row, places)
     return size
 
@@ -183,32 +187,40 @@ def recall(workspace, row):
     return size
 
 
+class Idle(NamedTuple):
+    """What rows without any component are decided from where no listed cell holds one, all of them alike."""
+
+    zeros: Any
+    gain: Any
+    order: Any  # components that such a row may join, as far as odds can tell
+
+
 @part
-def leave_idle(rows, factor, workspace, listing, scores, rule, stream):
-    """The rows without those that have no listed cell, are in no component and will join none (sparse.py)."""
-    blank, open_to, n_open = np.zeros(factor.shape[1], np.uint64), np.empty_like(rule.order), 0
-    size = recall(workspace, blank)
-    first = workspace.here[TOTAL]
-    known = workspace.totals[first : first + size].copy(), np.zeros(size, np.int64)
+def make_idle(workspace, scores, rule):
+    """What all these rows share, if they have the same prior."""
+    size, open_to, n_open = recall(workspace, np.zeros(workspace.masks.shape[1], np.uint64)), rule.order.copy(), 0
+    zeros, gain = workspace.totals[workspace.here[TOTAL] :][:size].copy(), np.zeros(size, np.int64)
     likely = 0.0 if rule.kind == GREEDY else -CERTAIN - 1
     for component in rule.order:
-        loss = known[0][component] * scores.zeros[component]
         open_to[n_open] = component
-        n_open += rule.prior[0, component] + scores.share * loss > likely
-    busy, n_busy, firsts, other_firsts = np.empty_like(rows), 0, listing.ones[0], listing.others[0]
-    for n in rows:
-        joins = firsts[n + 1] > firsts[n] or other_firsts[n + 1] > other_firsts[n] or not is_empty(factor[n])
-        for component in open_to[:n_open]:
-            joins = joins or decide_known(blank, n, component, known, scores, rule, stream)
-        busy[n_busy] = n
-        n_busy += joins
-    return busy[:n_busy]
+        n_open += rule.prior[0, component] + scores.share * (zeros[component] * scores.zeros[component]) > likely
+    return Idle(zeros, gain, open_to[:n_open])
 
 
 @inlined
-def decide_row(row, n, workspace, listing, scores, rule, stream):
-    """Lay slice n on the workspace and decide the entries of its row in place."""
-    lay_slice(workspace, listing, n, scores.rows)
+def stays_idle(row, n, workspace, idle, scores, rule, stream):
+    """Whether a row without any component joins none; in a large mode that is what most rows do."""
+    if workspace.here[CELLS] or not is_empty(row):
+        return False
+    for component in idle.order:
+        if decide_known(row, n, component, (idle.zeros, idle.gain), scores, rule, stream):
+            return False
+    return True
+
+
+@inlined
+def decide_row(row, n, workspace, scores, rule, stream):
+    """Decide the entries of row n in place, whose slice lies on the workspace."""
     tally(workspace, row, scores.own[n])
     known = workspace.zeros, workspace.gain
     for component in rule.order:
@@ -227,19 +239,21 @@ def update_rows(factor, rows, listing, same_prior, rule, stream):
     listing, factor = Listing(*lend(listing)), lend(factor)
     rule = spread_prior(lend(rule), factor.shape[0], listing.n_components)
     scores = Scores(*rule.weights)
-    own = make_workspace(rows, listing, scores, rows.shape[0])
-    workspace = lend(own)
-    if same_prior:
-        rows = leave_idle(rows, factor, workspace, listing, scores, rule, stream)
+    made = make_workspace(rows, listing, scores, rows.shape[0])
+    own = made, make_idle(made, scores, rule)
+    workspace, idle = lend(own)
     for n in rows:
-        decide_row(factor[n], n, workspace, listing, scores, rule, stream)
+        lay_slice(workspace, listing, n, scores.rows)
+        if not (same_prior and stays_idle(factor[n], n, workspace, idle, scores, rule, stream)):
+            decide_row(factor[n], n, workspace, scores, rule, stream)
     keep(own)
 
 
 @part
 def update_row(row, n, workspace, listing, scores, rule, stream):
     """Update row n in place; a function of its own where the workspace is bound anew between rows."""
-    decide_row(row, n, workspace, listing, scores, rule, stream)
+    lay_slice(workspace, listing, n, scores.rows)
+    decide_row(row, n, workspace, scores, rule, stream)
 
 
 @kernel
@@ -293,6 +307,8 @@ def find_decider(stack, cells, at, row, probe):
     found, inside, (word, bit) = -1, 0, bit_of(probe)
     for m in range(row.shape[0]):
         shared = row[m]
+        if not shared:
+            continue
         for k in range(cells.shape[1]):
             shared &= stack[cells[at, k], m]
         if m == word and shared & bit:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.kernels import sparse_activities, sparse_ranked
-from tensorm.kernels.activities import Activities
+from tensorm.kernels.activities import WINDOW, Activities
 from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.ranked import Scores
 from tensorm.kernels.sorted import sort_lists
@@ -104,7 +104,8 @@ class RankedLists(ReadTensor):
     def _ready(self, mode: int, factors: Factors, given: Activities) -> tuple[Any, ...]:
         """Return what kernels draw activities from."""
         scores, base = given.scores.listed_scores(mode, self.shape)
-        return self._listing(mode, factors), tuple(given._replace(scores=scores, base=base))
+        rest = given.rest[: np.flatnonzero(given.rest)[-1] + 1 + WINDOW]  # if tied, levels can rise
+        return self._listing(mode, factors), tuple(given._replace(scores=scores, base=base, rest=rest))
 
     def count_rivals(self, mode: int, factors: Factors, weights: Ranking, rows: Rows) -> Rivals:
         given = self._listing(mode, factors), weights.listed_scores(mode, self.shape)[0]
