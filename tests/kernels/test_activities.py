@@ -1,4 +1,4 @@
-"""Activities: what they are drawn from against loops over cells, and the same bits for all kinds of storage."""
+"""Activities: what they are drawn from against loops over cells, the same bits for all kinds of storage."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from scipy import stats
 
 import naive
 import tensorm
-from makers import dense, listed, sparse
+from makers import dense, listed, mirror, sharded, sparse
 from problems import Problem
 from strong_cases import Case, make_case
-from tensorm import DenseTensor, SparseTensor, TensOrMachine, select_components
+from tensorm import DenseTensor, RelationalTensor, SparseTensor, TensOrMachine, select_components
 from tensorm.datasets import simulate
 from tensorm.errors import FileError, InputError
 from tensorm.estimator.plan import make_plan
@@ -65,9 +65,7 @@ def likelihood(case: Case, factors: list[np.ndarray]) -> float:
 @pytest.mark.parametrize("store", [dense, sparse, listed])
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("active", [False, True])
-def test_likelihoods_as_by_loops(
-    symmetric: bool, active: bool, store: Callable[[Problem], Tensor]
-) -> None:
+def test_likelihoods_as_by_loops(symmetric: bool, active: bool, store: Callable[[Problem], Tensor]) -> None:
     for seed in range(20):
         case = make_case(seed, symmetric, active)
         factors, noise, tensor = Factors.from_bits(case.factors), case.noise, case.store(store)
@@ -218,12 +216,26 @@ def test_a_run_in_a_folder(model: TensOrMachine, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("background", BACKGROUNDS)
-def test_threads_and_storage_do_not_matter(background: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_do_not_matter(background: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tensorm.tensors.slices.WORTH_THREADS", 1)
     settings = make_settings(background, n_chains=1, burn_in=10)
     one = TensOrMachine(L, **settings, n_jobs=1).fit(SIM.observed)
     many = TensOrMachine(L, **settings, n_jobs=3).fit(SparseTensor(np.argwhere(SIM.observed), SHAPE))
     assert_same(one.posterior_.chains[0], many.posterior_.chains[0])
+
+
+@pytest.mark.parametrize("kind", ["sparse", "listed", "sharded", "symmetric"])
+@pytest.mark.parametrize("background", BACKGROUNDS)
+def test_chains_do_not_depend_on_the_storage(background: str, kind: str) -> None:
+    seen = np.random.default_rng(0).random(SHAPE) < 0.9
+    problem, pair = Problem(SIM.observed.astype(bool), seen, []), None
+    if kind == "symmetric":
+        problem = mirror(Problem(problem.ones, seen, [np.ones((2, L), bool)]))
+        pair = problem.pair
+    store = {"sparse": sparse, "listed": listed, "sharded": sharded, "symmetric": sparse}[kind]
+    one, other = (make(problem).tied(pair) for make in (dense, store))
+    plan = make_plan(TensOrMachine(L, **make_settings(background, burn_in=8)), one)
+    assert_same(run_chain(one, plan, 0), run_chain(other, plan, 0))
 
 
 @pytest.mark.parametrize("background", BACKGROUNDS)
@@ -243,9 +255,9 @@ def test_modes_that_share_a_factor(background: str) -> None:
 
 
 def test_what_cannot_have_strengths_is_refused() -> None:
-    far = SparseTensor(np.array([[0, 0, 0], [9, 9, 9]]), (100_000, 100_000, 100_000))
-    with pytest.raises(InputError, match="noise='strengths' needs cells in memory as a dense tensor; choose"):
-        TensOrMachine(L, **make_settings("activity")).fit(far)
+    ranks = RelationalTensor(np.random.default_rng(0).random((6, 5)))
+    with pytest.raises(InputError, match="noise='strengths' does not work for comparisons; choose"):
+        TensOrMachine(L, **make_settings("activity")).fit(ranks)
     with pytest.raises(InputError, match="background is 'loud'; choose 'activity' or 'constant'"):
         TensOrMachine(L, **make_settings("loud")).fit(SIM.observed)
     with pytest.raises(InputError, match="noise_update is 'map'; choose 'sample'"):

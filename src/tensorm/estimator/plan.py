@@ -82,7 +82,8 @@ def choose_storage(tensor: Tensor, model: NoiseModel, n_components: int = 10) ->
     picked = pick_storage(tensor, n_components)
     if model.strong and not picked.takes_strengths:
         raise InputError(
-            "noise='strengths' does not work for comparisons; choose noise='asymmetric' for relational tensors."
+            "noise='strengths' does not work for comparisons; choose noise='asymmetric' for a relational "
+            "tensor."
         )
     return picked
 

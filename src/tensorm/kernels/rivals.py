@@ -1,9 +1,9 @@
 """Entries decided from counts by runner-up that were made beforehand, where components have strengths.
 
-Of a row it is known what ones gain by each of its entries (*gain*), and the zeros that depend on each, by their
-runner-up (*zeros*; ranked.py explains both). Only components of the row, and none, can be runners-up: zeros
-has L numbers for none, then L for the weakest of them, and so on. A runner-up's *place* depends on weaker ones
-only, so it stays the same while the entries of stronger components are decided.
+Of a row it is known what ones gain by each of its entries (*gain*), and the zeros that depend on each, by
+their runner-up (*zeros*; ranked.py explains both). Only components of the row, and none, can be runners-up:
+zeros has L numbers for none, then L for the weakest of them, and so on. A runner-up's *place* depends on
+weaker ones only, so it stays the same while the entries of stronger components are decided.
 """
 
 from __future__ import annotations

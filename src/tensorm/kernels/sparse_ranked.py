@@ -53,7 +53,12 @@ def make_workspace(rows, listing, scores, remembered):
     groups, firsts = make_groups(known, n_words), np.zeros(known, np.int64)
     totals = np.empty(max(known * OFTEN * L, zeros.shape[0]), np.int64)
     totals[: zeros.shape[0]] = 0  # where nothing is implied
-    here, by_level, implied, tuples = np.zeros(4, np.int64), scores.ones.T.copy(), listing.implied, listing.tuples
+    here, by_level, implied, tuples = (
+        np.zeros(4, np.int64),
+        scores.ones.T.copy(),
+        listing.implied,
+        listing.tuples,
+    )
     return Workspace(
         masks, levels, by_level, zeros, gain, places, groups, firsts, totals, here, implied, tuples
     )
@@ -96,7 +101,7 @@ def add_levels(levels, cells, at):
 
 @inlined
 def first_two(masks, i, row, none):
-    """The two strongest components that mask i and the row have in common; none where there are not so many."""
+    """The two strongest components that mask i and the row have in common; none where there are fewer."""
     first = none
     for m in range(masks.shape[1]):
         common = masks[i, m] & row[m]
@@ -198,12 +203,18 @@ class Idle(NamedTuple):
 @part
 def make_idle(workspace, scores, rule):
     """What all these rows share, if they have the same prior."""
-    size, open_to, n_open = recall(workspace, np.zeros(workspace.masks.shape[1], np.uint64)), rule.order.copy(), 0
+    size, open_to, n_open = (
+        recall(workspace, np.zeros(workspace.masks.shape[1], np.uint64)),
+        rule.order.copy(),
+        0,
+    )
     zeros, gain = workspace.totals[workspace.here[TOTAL] :][:size].copy(), np.zeros(size, np.int64)
     likely = 0.0 if rule.kind == GREEDY else -CERTAIN - 1
     for component in rule.order:
         open_to[n_open] = component
-        n_open += rule.prior[0, component] + scores.share * (zeros[component] * scores.zeros[component]) > likely
+        n_open += (
+            rule.prior[0, component] + scores.share * (zeros[component] * scores.zeros[component]) > likely
+        )
     return Idle(zeros, gain, open_to[:n_open])
 
 
@@ -258,7 +269,7 @@ def update_row(row, n, workspace, listing, scores, rule, stream):
 
 @kernel
 def update_tied(factor, rows, listing, tie, rule, stream):
-    """Update some rows of a factor in place, row after row, where another mode shares the factor (sparse.py)."""
+    """Update some rows in place, row after row, where another mode shares the factor (sparse.py)."""
     listing, (first, rest) = Listing(*listing), tie
     rule = spread_prior(rule, factor.shape[0], listing.n_components)
     scores, tuples = Scores(*rule.weights), make_groups(64, factor.shape[1])
@@ -303,7 +314,7 @@ def count_rivals(counts, factor, rows, listing, scores):
 
 @inlined
 def find_decider(stack, cells, at, row, probe):
-    """(the strongest component but the probe that holds a cell, whether the probe does): ranked.count_decided."""
+    """(the strongest component but the probe that holds a cell, whether the probe holds it)."""
     found, inside, (word, bit) = -1, 0, bit_of(probe)
     for m in range(row.shape[0]):
         shared = row[m]

@@ -14,7 +14,6 @@ from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, every
 from tensorm.tensors.ranking import Ranking, count_tuples, join_rivals, room_for_rivals
 from tensorm.tensors.slices import SlicedTensor, read_by
 
-
 Rivals = tuple[Counts, Counts]  # gain (rows, L), and zeros
 
 
@@ -58,6 +57,12 @@ class Sorted(NamedTuple):
     rest: Counts  # how many cells of a slice have which level, but for those that count only where listed
     base: int  # of the levels
     lists: tuple[Counts, ...]  # kernels.sorted.Lists
+
+
+def trim(lists: tuple[Counts, ...]) -> tuple[Counts, ...]:
+    """Return lists without room for more."""
+    firsts, places, counts = lists
+    return firsts, places[: firsts[-1]], counts[: firsts[-1]]
 
 
 class RankedSlices(SlicedTensor):
@@ -142,4 +147,4 @@ class RankedSlices(SlicedTensor):
         scores, base = weights.scores(mode, self.shape, view.rows, view.packed)
         given = factors[mode], read_by(view, factors), scores, probe
         lists = self._part_kernels.sort_cells(tot, *given)
-        return Sorted(tot, count_tuples(scores[3:5]), base, tuple(lists))
+        return Sorted(tot, count_tuples(scores[3:5]), base, trim(lists))

@@ -83,7 +83,6 @@ class Ranking(NamedTuple):
         along, across = (side - low for side, low in zip(sides, lows, strict=True))
         return (self.zeros, self.ones, levels[mode] + base, along + WINDOW, across, self.share), base
 
-
     def listed_scores(self, mode: int, shape: Sequence[int]) -> Any:
         """Return the same for listed cells, with levels of all indices in place of rows and columns."""
         others = [k for k in range(len(shape)) if k != mode]

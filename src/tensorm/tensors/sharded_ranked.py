@@ -22,7 +22,7 @@ from tensorm.tensors.bits import Words
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, every, pass_on
-from tensorm.tensors.ranked import RankedTensor, Rivals, Sorted
+from tensorm.tensors.ranked import Rivals, Sorted
 from tensorm.tensors.ranking import Ranking
 
 
@@ -42,12 +42,17 @@ class RankedShard:
 
     def count_rivals(self, mode: int, factors: Factors, weights: Ranking, rows: Rows | None) -> Rivals:
         """Return gain and zeros of the entries of some rows."""
-        return self.tensor.count_rivals(mode, factors, weights, every(len(factors[mode])) if rows is None else rows)
+        return self.tensor.count_rivals(
+            mode, factors, weights, every(len(factors[mode])) if rows is None else rows
+        )
 
     def draw_activities(self, factors: Factors, given: Activities, stream: Stream) -> tuple[Counts, ...]:
         """Return ones and all cells of the slices of mode 0, and the levels and exposures that are new."""
-        counts = self.tensor.draw_activities(0, factors, given, stream)
-        return *counts, given.levels, given.exposures
+        own = given._replace(
+            levels=given.levels.copy(), exposures=given.exposures.copy()
+        )  # which are written
+        counts = self.tensor.draw_activities(0, factors, own, stream)
+        return *counts, own.levels, own.exposures
 
 
 class RankedShards(ReadTensor):
@@ -91,7 +96,7 @@ class RankedShards(ReadTensor):
 
     def count_decided(self, factors: Factors, probe: int) -> Counts:
         calls = [(own, probe) for own in self._split_factors(factors)]
-        return sum(self._host.ask("count_decided", calls))
+        return np.sum(self._host.ask("count_decided", calls), axis=0)
 
     def draw_activities(
         self, mode: int, factors: Factors, given: Activities, stream: Stream
@@ -100,14 +105,20 @@ class RankedShards(ReadTensor):
         if mode:
             calls = [(mode, here, cut, given.probe) for here, cut in zip(own, cuts, strict=True)]
             return self._draw_here(mode, self._host.ask("sort_cells", calls), given, stream)
-        calls, ends = [], [*pairwise(self._edges)]
-        for here, cut, (start, stop) in zip(own, cuts, ends, strict=True):
+        return self._draw_there(own, cuts, given, stream)
+
+    def _draw_there(
+        self, own: Sequence[Factors], cuts: Sequence[Ranking], given: Activities, stream: Stream
+    ) -> tuple[Counts, Counts]:
+        """Let each shard draw the activities of its rows of mode 0."""
+        calls = []
+        for here, cut, (start, stop) in zip(own, cuts, pairwise(self._edges), strict=True):
             levels, exposures = given.levels[start:stop], given.exposures[start:stop]
             there = given._replace(scores=cut, levels=levels, exposures=exposures)
             calls.append((here, there, stream._replace(first=stream.first + int(start))))
         ones, tot, levels, exposures = zip(*self._host.ask("draw_activities", calls), strict=True)
         given.levels[:], given.exposures[:] = np.concatenate(levels), np.concatenate(exposures)
-        return sum(ones), sum(tot)
+        return np.sum(ones, axis=0), np.sum(tot, axis=0)
 
     def _draw_here(
         self, mode: int, parts: Sequence[Sorted], given: Activities, stream: Stream
@@ -126,7 +137,7 @@ class RankedShards(ReadTensor):
         ones, _ = given.scores.room()
         found = np.stack(stacked), *map(np.concatenate, joined)
         draw_from_lists(ones, found, tuple(ready), tuple(stream))
-        return ones, sum(part.tot for part in parts)
+        return ones, np.sum([part.tot for part in parts], axis=0)
 
 
 def some_rows(rows: Rows, size: int) -> Rows | None:

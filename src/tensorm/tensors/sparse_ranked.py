@@ -17,7 +17,7 @@ from tensorm.tensors.bits import Words
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, every
-from tensorm.tensors.ranked import Rivals, Sorted
+from tensorm.tensors.ranked import Rivals, Sorted, trim
 from tensorm.tensors.ranking import Ranking, count_tuples, join_rivals, room_for_rivals, split
 
 T = TypeVar("T")
@@ -118,9 +118,12 @@ class RankedLists(ReadTensor):
         return join_rivals(self._share(mode, rows, count))
 
     def sort_cells(self, mode: int, factors: Factors, weights: Ranking, probe: int) -> Sorted:
-        tot, (scores, base) = np.zeros((2, len(weights.zeros)), np.int64), weights.listed_scores(mode, self.shape)
+        tot, (scores, base) = (
+            np.zeros((2, len(weights.zeros)), np.int64),
+            weights.listed_scores(mode, self.shape),
+        )
         lists = sort_lists(tot, factors[mode], self._listing(mode, factors), scores, probe)
         self._complete(tot, factors, probe)
         levels = split(Scores(*scores).rows, self.shape)
         rest = count_tuples([level for k, level in enumerate(levels) if k != mode])
-        return Sorted(tot, rest[:0] if self.lists_observed else rest, base, tuple(lists))
+        return Sorted(tot, rest[:0] if self.lists_observed else rest, base, trim(lists))

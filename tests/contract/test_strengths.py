@@ -1,0 +1,102 @@
+"""Components with strengths: the same bits for every kind of tensor as for a dense one.
+
+tests/kernels compares dense tensors with loops over cells.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from makers import Kind, dense
+from problems import Problem, make_problem
+from tensorm.kernels.activities import STEP, WINDOW
+from tensorm.sampler.strengths import ActiveStrengths, ConstantStrengths
+from tensorm.tensors import METROPOLIS, Rule, Stream, SymmetricTensor, Tensor, slices, sparse
+from tensorm.tensors.ranking import split
+
+CASES = [
+    ((7, 1, 5), 3, 0.7),
+    ((3, 70, 4), 4, 0.5),
+    ((70, 9), 5, 0.4),
+    ((3, 4, 2), 65, 0.3),
+    ((3, 4), 130, 0.2),
+]
+
+
+def make_noise(problem: Problem, active: bool) -> Any:
+    rng, L = problem.rng, problem.L
+    strength = rng.uniform(0.05, 0.95, L)
+    if not active:
+        return ConstantStrengths(strength, 0.5, 0.3, 0.1)
+    levels = [rng.integers(-30, 20, size=n) for n in problem.ones.shape]
+    if problem.pair is not None:
+        levels[problem.pair[1]] = levels[problem.pair[0]]
+    activity = np.exp(STEP * np.concatenate(levels))
+    return ActiveStrengths(strength, 0.5, 0.3, 0.1, np.ones(problem.ones.ndim), activity)
+
+
+def answer(tensor: Tensor, problem: Problem, noise: Any) -> list[np.ndarray]:
+    """What a tensor says to every question that strengths ask."""
+    found, factors, weights = [], problem.masks, noise.weights
+    for mode, size in enumerate(tensor.shape):
+        prior = np.random.default_rng(mode).normal(size=(size, problem.L))
+        for given in (prior, prior[:1]):
+            # What cells say is softened: else most entries would be certain, whatever a few cells say.
+            rule = Rule(np.arange(problem.L), METROPOLIS, weights.tempered(0.1), given)
+            stream = Stream(np.uint64(5), 0, 1, mode)
+            found.append(tensor.update_factor(mode, factors, rule, stream))
+            some = np.arange(size)[::2]
+            found.append(tensor.update_factor(mode, factors, rule, stream, some))
+        if isinstance(noise, ActiveStrengths) and not (problem.pair and mode == problem.pair[1]):
+            levels, stream = split(noise.levels, tensor.shape), Stream(np.uint64(7), 0, 3, 210)
+            drawn = levels, weights, mode % problem.L, WINDOW
+            found += [*noise.count_levels(tensor, mode, weights.rank(factors), drawn, stream), *levels]
+    return [*found, tensor.count_decided(weights.rank(factors), problem.L - 1)]
+
+
+def store(kind: Kind, problem: Problem) -> tuple[Tensor, Tensor, Problem]:
+    """The tensor, a dense one with the same cells, and the problem that both have."""
+    tensor, problem = kind.store(problem)
+    if not tensor.takes_strengths:
+        assert tensor.comparisons
+        pytest.skip("comparisons have no strengths")
+    one = dense(problem)
+    return tensor, one if problem.pair is None else SymmetricTensor(one, problem.pair), problem
+
+
+def compare(tensor: Tensor, one: Tensor, problem: Problem, active: bool) -> None:
+    noise = make_noise(problem, active)
+    wanted = answer(one, problem, noise)
+    for mine, other in zip(answer(tensor, problem, noise), wanted, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    assert any((wanted[0] != problem.masks[0]).ravel())
+
+
+@pytest.mark.parametrize("active", [False, True])
+@pytest.mark.parametrize("missing", [None, 0.3])
+@pytest.mark.parametrize(("shape", "L", "density"), CASES)
+def test_the_same_bits_as_dense(
+    kind: Kind, shape: tuple[int, ...], L: int, density: float, missing: float | None, active: bool
+) -> None:
+    tensor, one, problem = store(kind, make_problem(shape, L, 5, missing, density))
+    compare(tensor, one, problem, active)
+
+
+@pytest.mark.parametrize("active", [False, True])
+def test_any_number_of_threads(kind: Kind, active: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (slices, sparse):
+        monkeypatch.setattr(module, "WORTH_THREADS", 0)
+    tensor, one, problem = store(kind, make_problem((9, 8, 7), 5, 3, 0.1, 0.5))
+    compare(tensor.with_threads(3), one, problem, active)
+
+
+def test_rows_without_cells(kind: Kind) -> None:
+    """In a sparse tensor they are not looked at one by one."""
+    problem = make_problem((40, 6, 5), 3, 1, None, 0.5)
+    ones, factors = problem.ones.copy(), [factor.copy() for factor in problem.factors]
+    ones[5:], factors[0][9:] = False, False
+    tensor, one, problem = store(kind, problem._replace(ones=ones, factors=factors))
+    compare(tensor, one, problem, False)
