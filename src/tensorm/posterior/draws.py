@@ -79,19 +79,22 @@ class Posterior:
         object.__setattr__(self, "explanations", self.explanations or (0,) * len(self.chains))
 
     @classmethod
-    def from_traces(cls, traces: Sequence[Trace], tensor: Tensor) -> Posterior:
-        """Weigh the chains, align their components, and put the one that explains most first."""
+    def from_traces(cls, traces: Sequence[Trace], tensor: Tensor, exchangeable: bool = True) -> Posterior:
+        """Weigh the chains, align their components, and put the one that explains most first.
+
+        Components that are not exchangeable keep their places: a prior of its own says which one it is.
+        """
         means = [factor_means(trace) for trace in traces]
         numbers = group_chains(traces, means)
         weights = weigh_chains(tensor, traces, numbers)
         heaviest = np.argsort(-np.bincount(numbers, weights), kind="stable")
         explanations = tuple(int(number) for number in np.argsort(heaviest)[numbers])
         lead, draw = most_probable(traces, explanations)
-        best = traces[lead]
-        order = strongest_first(tensor, best.factors_at(draw), best.noise_at(draw))
-        aligned = align(traces, means, lead)
-        chains = tuple(trace.reorder(order) for trace in aligned)
-        found = contributions(tensor, chains[lead].factors_at(draw), best.noise_at(draw))
+        chains = tuple(traces)
+        if exchangeable:
+            order = strongest_first(tensor, chains[lead].factors_at(draw), chains[lead].noise_at(draw))
+            chains = tuple(trace.reorder(order) for trace in align(traces, means, lead))
+        found = contributions(tensor, chains[lead].factors_at(draw), chains[lead].noise_at(draw))
         given = tensor.shape, tensor.modes, tensor.labels
         return cls(chains, *given, tuple(weights.tolist()), explanations, found)
 

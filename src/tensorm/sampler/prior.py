@@ -2,8 +2,8 @@
 
 Both say the log-odds of entries (``log_odds``), draw new densities given the factors and a uniform number per
 mode (``update``), and know the probability of a factor with densities integrated out (``log_probability``;
-for searches ``log_marginal``), which entries are fixed (``allow``), and what applies to a part of the tensor
-(``at``).
+for searches ``log_marginal``), which entries are fixed (``allow``), whether components may change places
+(``exchangeable``), and what applies to a part of the tensor (``at``).
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ class FixedPrior(NamedTuple):
     """Given probabilities; 0 and 1 fix an entry."""
 
     tables: tuple[Floats, ...]  # log-odds (N_k or 1, L or 1) for each mode
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether all components have the same prior, so that their order means nothing."""
+        return all(bool((table == table[:, :1]).all()) for table in self.tables)
 
     @classmethod
     def from_probabilities(cls, probabilities: Sequence[npt.ArrayLike]) -> FixedPrior:
@@ -83,6 +88,11 @@ class LearnedPrior(NamedTuple):
 
     a: float = 1.0
     b: float = 1.0
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether all components have the same prior: they do."""
+        return True
 
     def log_odds(self, mode: int, density: Sequence[float]) -> Floats:
         """Return the one number for all entries of the mode."""

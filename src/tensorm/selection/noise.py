@@ -1,0 +1,84 @@
+"""Which noise model: strengths where they predict hidden cells clearly better than two rates do.
+
+A fifth of the cells is hidden. One chain searches the rest for components with two rates, without heating,
+and is then sampled on with either model, so that only the noise differs. Strengths are chosen if they make
+the hidden cells at least 1,000 times as probable, and the mean rises by more than ERRORS standard errors.
+Where the noise is that of two rates they hardly ever do; with real data they nearly always do
+(docs/decisions/0021-noise-by-hidden-cells.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorm.errors import InputError
+from tensorm.posterior.align import NEGLIGIBLE
+from tensorm.sampler.sample import Plan, Snapshot, Watch, sample
+from tensorm.sampler.state import State
+from tensorm.sampler.sweep import Target
+from tensorm.selection.validation import Floats, Split, predict_held_out, split_cells
+from tensorm.tensors.protocol import Tensor
+
+HIDDEN = 0.2  # share of the cells
+N_DRAWS = 50
+ERRORS = 1.5
+MOST_ONES = 2**22  # beyond, strengths would take long: their time goes with the ones
+N_COMPONENTS = 10  # where their number is yet to be chosen
+TRYING = "noise"
+
+
+class NoiseChoice(NamedTuple):
+    """Whether components get strengths, and a sentence that says why."""
+
+    strong: bool
+    reason: str
+
+    @classmethod
+    def decode(cls, form: Any) -> NoiseChoice:
+        """Return a choice that was kept as a list; raises ValueError if it is none."""
+        strong, reason = form
+        if type(strong) is not bool or type(reason) is not str:
+            raise ValueError("no choice")
+        return cls(strong, reason)
+
+
+def two_rates(target: Target) -> Target:
+    """Return a target with two rates in place of strengths, or with the noise that it has."""
+    return replace(target, noise=target.noise.stand_in)
+
+
+def choose_noise(tensor: Tensor, target: Target, watch: Watch = lambda step: None) -> NoiseChoice:
+    """Choose between the noise model of a target, which has strengths, and its stand-in of two rates."""
+    if not tensor.takes_strengths:
+        return NoiseChoice(False, "Two rates of ones: strengths are not available for this kind of tensor.")
+    if tensor.n_ones > MOST_ONES:
+        few = f"strengths are tried for up to {MOST_ONES:,} ones"
+        return NoiseChoice(False, f"Two rates of ones: {few}, and here are {tensor.n_ones:,}.")
+    try:
+        split = split_cells(tensor, HIDDEN, None, np.random.default_rng([int(target.seed), 4]))
+    except InputError:
+        return NoiseChoice(False, "Two rates of ones: there are too few cells to hide any.")
+    gains = _try_both(split, target, lambda step: watch(step._replace(phase=TRYING)))
+    gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
+    told = f"the log probability of a hidden cell {'rises' if gain > 0 else 'falls'} by {abs(gain):.4f}"
+    if gains.sum() > NEGLIGIBLE and gain > ERRORS * error:
+        return NoiseChoice(True, f"Strengths in place of two rates: with them, {told} ± {error:.4f}.")
+    return NoiseChoice(False, f"Two rates of ones are enough: with strengths, {told} ± {error:.4f}.")
+
+
+def _try_both(split: Split, target: Target, watch: Watch) -> Floats:
+    """Return by how much the log probability of each hidden cell rises with strengths."""
+    state: State | None = None
+    chances = []
+    for mine in (two_rates(target), target):
+        # The second chain goes on from the first one's components and is not repaired.
+        plan = Plan(mine, 0, init="data" if state is None else "random")
+        for step in sample(split.train, plan, 0, None if state is None else Snapshot(state), watch):
+            state = step.state
+        assert state is not None
+        p = predict_held_out(split, state, mine, 0, watch, lambda: False, N_DRAWS)
+        chances.append(np.log(np.clip(np.where(split.ones, p, 1 - p), 1e-12, 1)))
+    return chances[1] - chances[0]
