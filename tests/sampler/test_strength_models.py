@@ -18,6 +18,7 @@ from tensorm.datasets import simulate
 from tensorm.errors import FileError, InputError
 from tensorm.estimator.plan import make_plan
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
+from tensorm.posterior.draws import most_probable
 from tensorm.sampler.chains import run_chain
 from tensorm.sampler.sample import sample
 from tensorm.sampler.state import Trace
@@ -71,6 +72,12 @@ def test_likelihoods_as_by_loops(symmetric: bool, active: bool) -> None:
         for l, fall in enumerate(lost):
             without = [bits & (np.arange(bits.shape[1]) != l) for bits in case.factors]
             assert fall == pytest.approx(whole - likelihood(case, without), rel=1e-7, abs=1e-7)
+        hidden = factors.replace(0, np.zeros_like(factors[0]))  # none covers another's cells
+        nobody = likelihood(case, [np.zeros_like(bits) for bits in case.factors])
+        apart = noise.log_ratios(case.tensor, hidden, case.factors[0])
+        for l, fall in enumerate(apart):
+            alone = [bits & (np.arange(bits.shape[1]) == l) for bits in case.factors]
+            assert fall == pytest.approx(likelihood(case, alone) - nobody, rel=1e-7, abs=1e-7)
 
 
 @pytest.mark.parametrize("active", [False, True])
@@ -87,6 +94,15 @@ def test_predictions_as_by_loops(active: bool) -> None:
         box = np.zeros((math.prod(shape[:-1]), shape[-1]))
         assert case.noise.add_box(box, factors, [slice(None)] * len(shape), 2.0) == 0
         np.testing.assert_allclose(box.reshape(shape), 2 * wanted)
+
+
+def test_contributions_with_the_strengths_of_the_same_components(model: TensOrMachine) -> None:
+    posterior, tensor = model.posterior_, DenseTensor(SIM.observed)
+    lead, draw = most_probable(posterior.chains, posterior.explanations)
+    trace = posterior.chains[lead]
+    lost = trace.noise_at(draw).log_ratios(tensor, trace.factors_at(draw), posterior.best_factors[0])
+    np.testing.assert_allclose([row.log_likelihood_lost for row in model.contributions_], lost)
+    assert (np.diff(lost) <= 0).all()
 
 
 def test_priors_as_densities() -> None:
@@ -159,6 +175,28 @@ def test_a_fit_predicts_describes_and_exports(model: TensOrMachine) -> None:
     top = model.top_cells(0, 3, n=4)
     np.testing.assert_allclose(top.probabilities, -np.sort(-wanted[3], axis=None)[:4])
     assert model.contributions_[0].log_likelihood_lost > model.contributions_[-1].log_likelihood_lost > 0
+
+
+def test_pictures_and_page_of_strengths_and_activities(model: TensOrMachine, tmp_path: Path) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    table = model.strengths_
+    ax = model.plot("strengths")
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], table["mean"])
+    ends = [path.vertices[:, 0] for path in ax.collections[0].get_paths()]
+    np.testing.assert_allclose(ends, table[["low", "high"]])
+    model.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert f"<td>{table['mean'][0]:.0%}</td>" in page
+    active = "activity" in model.noise_
+    assert ("by activity" in page) == active
+    if active:
+        figure, most = model.plot("activity"), model.activity_.groupby("mode")["mean"].max()
+        for ax in figure.axes:
+            assert ax.lines[1].get_xdata()[0] == pytest.approx(most[ax.get_title()])
+    else:
+        with pytest.raises(InputError, match="no activity"):
+            model.plot("activity")
+    pyplot.close("all")
 
 
 def test_who_is_active() -> None:
