@@ -24,6 +24,7 @@ from tensorm.sampler.sample import sample
 from tensorm.sampler.state import Trace
 from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 from tensorm.sampler.strengths import ActiveStrengths, ConstantStrengths
+from tensorm.selection.trials import LADDER
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.tensors.factors import Factors
 
@@ -283,7 +284,25 @@ def test_what_cannot_have_strengths_is_refused() -> None:
         TensOrMachine(L, **make_settings("constant", noise_update="map")).fit(SIM.observed)
 
 
-def test_the_number_is_chosen_with_two_rates() -> None:
+def test_the_number_is_chosen_by_hidden_cells(tmp_path: Path) -> None:
+    rng, factors = np.random.default_rng(1), [np.repeat(np.eye(3, dtype=bool), 4, axis=0) for _ in range(3)]
+    p = 1 - (1 - 0.03) * (1 - np.einsum("al,bl,cl,l->abc", *factors, [0.95, 0.6, 0.4]))
+    cells, settings = rng.random(p.shape) < p, make_settings("constant")
+    model = TensOrMachine("auto", **settings).fit(cells, run_dir=tmp_path)
+    assert model.n_components_ == model.selection_.best == 3
+    assert model.selection_.method == "cv"
+    tried = [row.n_components for row in model.selection_.candidates]
+    assert tried[:4] == [1, 2, 3, 4]
+    assert len(tried) < len(LADDER)  # it ends where more predict no better
+    assert tensorm.resume(tmp_path).selection_.reason == model.selection_.reason
+    estimator = TensOrMachine(**settings)
+    given = {"estimator": estimator, "candidates": [1, 3], "random_state": 0, "progress": False}
+    found = select_components(cells, "cv", n_repeats=2, **given)
+    assert found.best == 3
+    assert "two rates" not in found.reason
+
+
+def test_other_ways_choose_with_two_rates() -> None:
     estimator = TensOrMachine(**make_settings("activity"))
     found = select_components(
         SIM.observed, estimator=estimator, candidates=[1, 2, 3, 4], random_state=0, progress=False

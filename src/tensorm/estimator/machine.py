@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from tensorm.selection import Selection, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
 from tensorm.selection.noise import N_COMPONENTS as TRIAL
 from tensorm.selection.noise import NoiseChoice, choose_noise, two_rates
+from tensorm.selection.trials import N_SPLITS, choose_with_strengths
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.storage.fit import Fit, write_fit
 from tensorm.storage.owner import name_stop, owning
@@ -32,7 +33,6 @@ from tensorm.storage.trials import Store
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.threads import count_threads
 
-STAND_IN = "The number was chosen with two rates of ones in place of strengths."
 CHOICE = "choice"  # folder inside that of a run: what chains found while the number was chosen
 
 
@@ -46,7 +46,8 @@ class TensOrMachine(FittedModel):
     Parameters
     ----------
     n_components : int or "auto", default 5
-        Number of components L. "auto" chooses the most probable number, like ``select_components``.
+        Number of components L. "auto" chooses the most probable number, like ``select_components``; with
+        strengths the fewest that predict hidden cells about as well as any.
     n_chains : int, default 4
         Number of independent chains; their components are matched afterwards.
     n_draws : int, default 250
@@ -72,7 +73,7 @@ class TensOrMachine(FittedModel):
         Two rates of ones, inside and outside the components; the paper's single error rate; or a strength for
         each component, the probability that it makes a cell 1, where the strongest one that holds a cell
         decides. Strengths need cells in memory as a dense tensor. Their components are searched for with two
-        rates, and so is their number with "auto". ``noise="auto"`` takes strengths if they predict hidden
+        rates. ``noise="auto"`` takes strengths if they predict hidden
         cells clearly better than two rates do, and ``noise_choice_`` says why.
     background : "activity" or "constant", default "activity"
         For ``noise="strengths"``: ones without any component come at a rate that is the product of an
@@ -262,14 +263,16 @@ class TensOrMachine(FittedModel):
         return pool._replace(memo=Store(folder / CHOICE, {"run": digest_run(folder)}))
 
     def _choose(self, tensor: Tensor, target: Target, folder: Path | None) -> Selection:
-        """Take the most probable number of components; a folder keeps what chains have found."""
+        """Choose the number of components; a folder keeps what chains have found."""
         with announcing_compilation(self.progress):
-            warm_up(tensor, two_rates(target))
-        with watching(N_CHAINS, self.progress) as watch:
-            pool = self._pool(N_CHAINS, watch, folder)
-            selection = choose_with_stand_in(
-                tensor, target, lambda cells, target: choose_by_posterior(cells, target, pool)
-            )
+            warm_up(tensor, target)
+        n_chains = N_SPLITS if target.noise.strong else N_CHAINS
+        with watching(n_chains, self.progress) as watch:
+            pool = self._pool(n_chains, watch, folder)
+            if target.noise.strong:
+                selection = choose_with_strengths(tensor, target, pool)
+            else:
+                selection = choose_by_posterior(tensor, target, pool)
         if folder is None:
             warn_if_stopped(selection, stacklevel=5)
         elif not selection.complete:  # what is done is in the folder
@@ -285,16 +288,6 @@ class TensOrMachine(FittedModel):
         self.n_components_ = posterior.n_components
         self.n_features_in_ = posterior.shape[1]
         self._target = target
-
-
-def choose_with_stand_in(
-    tensor: Tensor, target: Target, choose: Callable[[Tensor, Target], Selection]
-) -> Selection:
-    """Choose the number of components, with the noise model's stand-in if it has one, and say so."""
-    selection = choose(tensor, two_rates(target))
-    if target.noise.stand_in == target.noise:
-        return selection
-    return replace(selection, reason=f"{selection.reason} {STAND_IN}")
 
 
 def warn_if_stopped(selection: Selection, stacklevel: int) -> None:

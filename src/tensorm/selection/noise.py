@@ -71,14 +71,20 @@ def choose_noise(tensor: Tensor, target: Target, watch: Watch = lambda step: Non
 
 def _try_both(split: Split, target: Target, watch: Watch) -> Floats:
     """Return by how much the log probability of each hidden cell rises with strengths."""
-    state: State | None = None
-    chances = []
-    for mine in (two_rates(target), target):
-        # The second chain goes on from the first one's components and is not repaired.
-        plan = Plan(mine, 0, init="data" if state is None else "random")
-        for step in sample(split.train, plan, 0, None if state is None else Snapshot(state), watch):
-            state = step.state
-        assert state is not None
-        p = predict_held_out(split, state, mine, 0, watch, lambda: False, N_DRAWS)
-        chances.append(np.log(np.clip(np.where(split.ones, p, 1 - p), 1e-12, 1)))
-    return chances[1] - chances[0]
+    start = _burn_in(split, Plan(two_rates(target), 0), None, watch)
+    # Two rates get as many more sweeps as strengths need, so that nobody gains by having searched longer.
+    strong = _burn_in(split, Plan(target, 0, init="random"), start, watch)
+    plain = _burn_in(split, Plan(two_rates(target), 0, strong.sweep, "random"), start, watch)
+    return _predict(split, strong, target, watch) - _predict(split, plain, two_rates(target), watch)
+
+
+def _burn_in(split: Split, plan: Plan, start: State | None, watch: Watch) -> State:
+    """Return the state of a chain after burn-in; one that has a start is not repaired."""
+    *_, last = sample(split.train, plan, 0, None if start is None else Snapshot(start), watch)
+    return last.state
+
+
+def _predict(split: Split, state: State, target: Target, watch: Watch) -> Floats:
+    """Return the log probability of each hidden cell, by the draws that follow a state."""
+    p = predict_held_out(split, state, target, 0, watch, lambda: False, N_DRAWS)
+    return np.log(np.clip(np.where(split.ones, p, 1 - p), 1e-12, 1))
