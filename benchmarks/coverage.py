@@ -2,7 +2,7 @@
 
     python -m benchmarks.coverage                 # 60 tensors, some minutes
 
-Tensors are simulated from the model with strengths: three components whose strengths lie between .2 and .9,
+Tensors are simulated from the model with strengths: four components whose strengths lie between .2 and .9,
 and people who are active without any component, some ten times as much as others. Prints how often intervals
 hold the truth, with the standard error over tensors, and how many planted members were found.
 """
@@ -18,8 +18,8 @@ from joblib import Parallel, delayed
 from tensorm import TensOrMachine
 from tensorm.posterior.align import match
 
-SHAPE, L = (14, 20, 20), 3
-STRENGTHS, EVENNESS, RATE, DENSITY = (0.2, 0.9), 2.0, 0.08, 0.35
+SHAPE, L = (20, 24, 24), 4
+STRENGTHS, EVENNESS, RATE, DENSITY = (0.2, 0.9), 2.0, 0.08, 0.4
 
 
 class Truth(NamedTuple):
@@ -45,7 +45,7 @@ def simulate(number: int) -> Truth:
 def measure(number: int) -> dict[str, np.ndarray]:
     """Fit one tensor; return which intervals hold the truth, and which members are right."""
     truth = simulate(number)
-    settings = {"noise": "strengths", "random_state": number, "n_jobs": 1, "progress": False}
+    settings = {"noise": "strengths", "random_state": number, "n_chains": 2, "n_jobs": 1, "progress": False}
     model = TensOrMachine(L, **settings).fit(truth.cells)
     order = match([factor.astype(float) for factor in truth.factors], model.factors_)
     found, table = model.strengths_.iloc[order], model.activity_

@@ -26,7 +26,9 @@ from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 from tensorm.sampler.strengths import ActiveStrengths, ConstantStrengths
 from tensorm.selection.trials import LADDER
 from tensorm.storage.checkpoints import Checkpoints
+from tensorm.tensors import SymmetricTensor
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Stream
 
 L, SHAPE = 3, (9, 8, 7)
 SIM = simulate(SHAPE, rank=L, density=0.3, noise=0.1, random_state=0)
@@ -272,6 +274,18 @@ def test_modes_that_share_a_factor(background: str) -> None:
     if background == "activity":
         np.testing.assert_array_equal(fields["activity"][:, 6:18], fields["activity"][:, 18:])
     assert model.transform(x[:2]).shape == (2, 2)
+
+
+def test_shared_activities_may_move_far_at_once() -> None:
+    x = np.full((200, 200, 2), np.nan)  # nearly all are drawn from the prior, and two modes move together
+    x[0, 1] = x[1, 0] = 1
+    tensor, factors = SymmetricTensor(DenseTensor(x), (0, 1)), Factors.empty(x.shape, 1)
+    start = ActivityModel().start(x.shape, 1)
+    for seed in range(4):
+        stream = Stream(np.uint64(seed), 0, 0, 250)
+        levels = ActivityModel().update(tensor, factors, None, start, stream).levels
+        np.testing.assert_array_equal(levels[:200], levels[200:400])
+        assert np.ptp(levels) > 38
 
 
 def test_what_cannot_have_strengths_is_refused() -> None:
