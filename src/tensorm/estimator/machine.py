@@ -83,7 +83,7 @@ class TensOrMachine(FittedModel):
         then the draws are not from the posterior).
     factor_prior : "learned", float or list of arrays (N_k, L), default "learned"
         Probability that an entry is 1: a density learned for each mode, one number, or one for each entry,
-        where 0 and 1 fix the entry. Components with different priors keep the order of the columns.
+        where 0 and 1 fix the entry.
     noise_prior : (float, float), default (1.0, 1.0)
         The two parameters of the Beta prior of each rate; with strengths, of a constant background, and of
         both rates while components are searched for.
@@ -226,12 +226,12 @@ class TensOrMachine(FittedModel):
         forecast = partial(foretell, tensor, plan, self.n_chains, threads)
         with watching(self.n_chains, self.progress, forecast) as watch:
             traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
-        exchangeable = plan.target.prior.exchangeable
-        posterior = Posterior.from_traces(traces, tensor.with_threads(threads), exchangeable)
-        self._keep(posterior, plan.target)
+        posterior = Posterior.from_traces(traces, tensor.with_threads(threads))
+        target = replace(plan.target, prior=plan.target.prior.reorder(posterior.order))
+        self._keep(posterior, target)
         self.storage_ = tensor.storage
         if folder is not None and len(traces) == self.n_chains and not interrupted:
-            fit = Fit(self.get_params(deep=False), plan.target, posterior)
+            fit = Fit(self.get_params(deep=False), target, posterior)
             write_fit(folder / FIT, fit, run)
         _warn(traces, self.n_chains, interrupted)
         return self

@@ -63,6 +63,8 @@ class Posterior:
         (align.group_chains). 0 is the one with most weight. By default all chains have the same.
     contributions : tuple of Contribution
         What each component contributes to the most probable draw, strongest first.
+    order : tuple of int
+        Which component of the chain with that draw each one was while it was sampled. Not saved to a file.
     """
 
     chains: tuple[Trace, ...]
@@ -72,6 +74,7 @@ class Posterior:
     weights: tuple[float, ...] = ()
     explanations: tuple[int, ...] = ()
     contributions: tuple[Contribution, ...] = ()
+    order: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         drawn = sum(map(len, self.chains))
@@ -79,24 +82,20 @@ class Posterior:
         object.__setattr__(self, "explanations", self.explanations or (0,) * len(self.chains))
 
     @classmethod
-    def from_traces(cls, traces: Sequence[Trace], tensor: Tensor, exchangeable: bool = True) -> Posterior:
-        """Weigh the chains, align their components, and put the one that explains most first.
-
-        Components that are not exchangeable keep their places: a prior of its own says which one it is.
-        """
+    def from_traces(cls, traces: Sequence[Trace], tensor: Tensor) -> Posterior:
+        """Weigh the chains, align their components, and put the one that explains most first."""
         means = [factor_means(trace) for trace in traces]
         numbers = group_chains(traces, means)
         weights = weigh_chains(tensor, traces, numbers)
         heaviest = np.argsort(-np.bincount(numbers, weights), kind="stable")
         explanations = tuple(int(number) for number in np.argsort(heaviest)[numbers])
         lead, draw = most_probable(traces, explanations)
-        chains = tuple(traces)
-        if exchangeable:
-            order = strongest_first(tensor, chains[lead].factors_at(draw), chains[lead].noise_at(draw))
-            chains = tuple(trace.reorder(order) for trace in align(traces, means, lead))
+        best = traces[lead]
+        order = strongest_first(tensor, best.factors_at(draw), best.noise_at(draw))
+        chains = tuple(trace.reorder(order) for trace in align(traces, means, lead))
         found = contributions(tensor, chains[lead].factors_at(draw), chains[lead].noise_at(draw))
         given = tensor.shape, tensor.modes, tensor.labels
-        return cls(chains, *given, tuple(weights.tolist()), explanations, found)
+        return cls(chains, *given, tuple(weights.tolist()), explanations, found, tuple(order))
 
     def __repr__(self) -> str:
         draws = f"{self.n_draws} draws from {len(self.chains)} chains"

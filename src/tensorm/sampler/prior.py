@@ -2,8 +2,8 @@
 
 Both say the log-odds of entries (``log_odds``), draw new densities given the factors and a uniform number per
 mode (``update``), and know the probability of a factor with densities integrated out (``log_probability``;
-for searches ``log_marginal``), which entries are fixed (``allow``), whether components may change places
-(``exchangeable``), and what applies to a part of the tensor (``at``).
+for searches ``log_marginal``), which entries are fixed (``allow``), and what applies to a part of the tensor
+(``at``) or to components in another order (``reorder``).
 """
 
 from __future__ import annotations
@@ -29,11 +29,6 @@ class FixedPrior(NamedTuple):
     """Given probabilities; 0 and 1 fix an entry."""
 
     tables: tuple[Floats, ...]  # log-odds (N_k or 1, L or 1) for each mode
-
-    @property
-    def exchangeable(self) -> bool:
-        """Whether all components have the same prior, so that their order means nothing."""
-        return all(bool((table == table[:, :1]).all()) for table in self.tables)
 
     @classmethod
     def from_probabilities(cls, probabilities: Sequence[npt.ArrayLike]) -> FixedPrior:
@@ -82,17 +77,17 @@ class FixedPrior(NamedTuple):
         pairs = zip(self.tables, part, strict=True)
         return FixedPrior(tuple(table if len(table) == 1 else table[index] for table, index in pairs))
 
+    def reorder(self, order: Sequence[int]) -> FixedPrior:
+        """Return the prior of the components in another order."""
+        tables = (table if table.shape[1] == 1 else table[:, list(order)] for table in self.tables)
+        return FixedPrior(tuple(np.ascontiguousarray(table) for table in tables))
+
 
 class LearnedPrior(NamedTuple):
     """Every mode's entries share a density under a Beta(a, b) prior."""
 
     a: float = 1.0
     b: float = 1.0
-
-    @property
-    def exchangeable(self) -> bool:
-        """Whether all components have the same prior: they do."""
-        return True
 
     def log_odds(self, mode: int, density: Sequence[float]) -> Floats:
         """Return the one number for all entries of the mode."""
@@ -120,6 +115,10 @@ class LearnedPrior(NamedTuple):
         return column
 
     def at(self, part: Sequence[npt.NDArray[np.intp]]) -> LearnedPrior:
+        """Return the same prior."""
+        return self
+
+    def reorder(self, order: Sequence[int]) -> LearnedPrior:
         """Return the same prior."""
         return self
 
