@@ -9,11 +9,16 @@ import numpy as np
 
 from makers import dense
 from problems import Problem, make_problem
-from tensorm.kernels.activities import STEP
-from tensorm.sampler.strengths import ActiveStrengths, ConstantStrengths
-from tensorm.tensors import SymmetricTensor, Tensor
+from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
+from tensorm.kernels.strengths import FAINTEST, LEAST, LOUDEST
+from tensorm.sampler.strength_models import GRID, ConstantModel
+from tensorm.sampler.strengths import SHAPES, ActiveStrengths, ConstantStrengths
+from tensorm.tensors import DenseTensor, SymmetricTensor, Tensor
+from tensorm.tensors.factors import Factors
 
 SIZES = {2: 7, 3: 5, 4: 4}
+N_DRAWN = 3  # components that are drawn from the prior
+Draw = tuple[list[np.ndarray], Any, tuple[float, ...]]  # factors, noise, densities
 
 
 class Case(NamedTuple):
@@ -69,3 +74,31 @@ def make_case(seed: int, symmetric: bool, active: bool) -> Case:
         strength, 0.5, 0.3, float(np.exp(STEP * level)), np.ones(K), np.hstack(activities)
     )
     return Case(ones, seen, factors, noise, [activities[0] * noise.rate, *activities[1:]], pair)
+
+
+def draw_prior(rng: np.random.Generator, model: Any, shape: tuple[int, ...], pair: Any) -> Draw:
+    """Draw factors, noise and densities from the prior."""
+    typical, spread = rng.uniform(), float(LEAST ** rng.uniform())
+    size, density = 1 / spread - 1, tuple(rng.uniform(size=len(shape)))
+    q = np.clip(rng.beta(1 + typical * size, 1 + (1 - typical) * size, N_DRAWN), 1e-12, 1 - 1e-12)
+    factors = [rng.random((n, N_DRAWN)) < p for n, p in zip(shape, density, strict=True)]
+    if pair:
+        factors[pair[1]] = factors[pair[0]]
+    if isinstance(model, ConstantModel):
+        return factors, ConstantStrengths(q, typical, spread, rng.beta(model.a, model.b)), density
+    shapes, levels = rng.choice(SHAPES, len(shape)), []
+    for n, evenness in zip(shape, shapes, strict=True):
+        weights = np.exp(evenness * (GRID - np.exp(GRID) + 1))
+        levels.append(rng.choice(np.arange(LOWEST, HIGHEST + 1), n, p=weights / weights.sum()))
+    if pair:
+        levels[pair[1]], shapes[pair[1]] = levels[pair[0]], shapes[pair[0]]
+    rate = float(np.exp(STEP * rng.integers(FAINTEST, LOUDEST + 1)))
+    activity = np.exp(STEP * np.concatenate(levels))
+    return factors, ActiveStrengths(q, typical, spread, rate, shapes, activity), density
+
+
+def chances(factors: list[np.ndarray], noise: Any) -> np.ndarray:
+    """The probability of a one in each cell."""
+    shape = [len(bits) for bits in factors]
+    cells = np.indices(shape).reshape(len(shape), -1)
+    return noise.predict(Factors.from_bits(factors), cells).reshape(shape)

@@ -57,12 +57,12 @@ def test_a_picture_of_each_kind() -> None:
         "reconstruction": {"X": np.zeros((4, 5, 3)), "at": {first: 0}},
         "slice": {"at": {first: 0}},
     }
-    assert set(options) == set(PLOTS)
+    assert {*options, "activity", "strengths"} == set(PLOTS)  # those two need strengths
     for kind, given in options.items():
         drawn = model.plot(kind, **given)
         assert drawn.get_figure() is not None
     assert len(model.plot().axes) == 4  # three modes and a colour bar
-    with pytest.raises(InputError, match="kind is 'traces'; choose 'associations' or"):
+    with pytest.raises(InputError, match="kind is 'traces'; choose 'activity'"):
         model.plot("traces")
     pyplot.close("all")
 

@@ -12,6 +12,8 @@ import pytest
 
 import naive
 import posteriors
+from tensorm import TensOrMachine
+from tensorm.datasets import simulate
 from tensorm.errors import InputError
 from tensorm.posterior.draws import METHODS, Posterior, check_room
 from tensorm.sampler import noise as noise_module
@@ -162,6 +164,20 @@ def test_draws_that_do_not_fit_are_refused_with_numbers() -> None:
         start = f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}: these draws take "
         assert str(caught.value).startswith(start)
         assert str(caught.value).endswith(" GB; reduce one of the three.")
+
+
+def test_priors_of_their_own_follow_the_components() -> None:
+    """New slices get the prior of the component that they are placed in, wherever it stood."""
+    sim = simulate((12, 10, 8), rank=2, density=0.4, noise=0.05, random_state=1)
+    tables = [np.full((size, 2), 0.5) for size in sim.observed.shape]
+    tables[0][:11, 1] = 0  # only the last index can be in component 1
+    chains = {"n_chains": 2, "n_draws": 20, "random_state": 0, "progress": False}
+    unknown = np.full((1, 10, 8), np.nan)
+    for columns in ([0, 1], [1, 0]):
+        prior = [table[:, columns] for table in tables]
+        model = TensOrMachine(2, factor_prior=prior, **chains).fit(sim.observed)
+        (narrow,) = np.flatnonzero((model.factors_[0][:11] == 0).all(axis=0))
+        assert model.transform(unknown)[0, narrow] < 0.2 < model.transform(unknown)[0, 1 - narrow]
 
 
 def test_from_traces_orders_all_chains_alike() -> None:

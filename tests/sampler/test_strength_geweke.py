@@ -7,44 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
-from tensorm.kernels.strengths import FAINTEST, LEAST, LOUDEST
+from strong_cases import N_DRAWN as L
+from strong_cases import chances, draw_prior
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
-from tensorm.sampler.strength_models import GRID, ActivityModel, ConstantModel
-from tensorm.sampler.strengths import SHAPES, ActiveStrengths, ConstantStrengths
+from tensorm.sampler.strength_models import ActivityModel, ConstantModel
+from tensorm.sampler.strengths import ConstantStrengths
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import DenseTensor, SymmetricTensor
 from tensorm.tensors.factors import Factors
 
-L, N_PRIOR, N_BATCHES = 3, 8000, 40
-Draw = tuple[list[np.ndarray], Any, tuple[float, ...]]  # factors, noise, densities
-
-
-def draw_prior(rng: np.random.Generator, model: Any, shape: tuple[int, ...], pair: Any) -> Draw:
-    typical, spread = rng.uniform(), float(LEAST ** rng.uniform())
-    size, density = 1 / spread - 1, tuple(rng.uniform(size=len(shape)))
-    q = np.clip(rng.beta(1 + typical * size, 1 + (1 - typical) * size, L), 1e-12, 1 - 1e-12)
-    factors = [rng.random((n, L)) < p for n, p in zip(shape, density, strict=True)]
-    if pair:
-        factors[pair[1]] = factors[pair[0]]
-    if isinstance(model, ConstantModel):
-        return factors, ConstantStrengths(q, typical, spread, rng.beta(model.a, model.b)), density
-    shapes, levels = rng.choice(SHAPES, len(shape)), []
-    for n, evenness in zip(shape, shapes, strict=True):
-        weights = np.exp(evenness * (GRID - np.exp(GRID) + 1))
-        levels.append(rng.choice(np.arange(LOWEST, HIGHEST + 1), n, p=weights / weights.sum()))
-    if pair:
-        levels[pair[1]], shapes[pair[1]] = levels[pair[0]], shapes[pair[0]]
-    rate = float(np.exp(STEP * rng.integers(FAINTEST, LOUDEST + 1)))
-    activity = np.exp(STEP * np.concatenate(levels))
-    return factors, ActiveStrengths(q, typical, spread, rate, shapes, activity), density
-
-
-def chances(factors: list[np.ndarray], noise: Any) -> np.ndarray:
-    shape = [len(bits) for bits in factors]
-    cells = np.indices(shape).reshape(len(shape), -1)
-    return noise.predict(Factors.from_bits(factors), cells).reshape(shape)
+N_PRIOR, N_BATCHES = 8000, 40
 
 
 def measure(factors: list[np.ndarray], noise: Any, density: tuple[float, ...]) -> list[float]:

@@ -21,14 +21,17 @@ from tensorm.datasets import simulate
 from tensorm.errors import FileError, InputError
 from tensorm.estimator.plan import make_plan
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
+from tensorm.posterior.draws import most_probable
 from tensorm.sampler.chains import run_chain
 from tensorm.sampler.sample import sample
 from tensorm.sampler.state import Trace
 from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 from tensorm.sampler.strengths import ActiveStrengths, ConstantStrengths
+from tensorm.selection.trials import LADDER
 from tensorm.storage.checkpoints import Checkpoints
-from tensorm.tensors import Tensor
+from tensorm.tensors import SymmetricTensor, Tensor
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Stream
 
 L, SHAPE = 3, (9, 8, 7)
 SIM = simulate(SHAPE, rank=L, density=0.3, noise=0.1, random_state=0)
@@ -76,6 +79,12 @@ def test_likelihoods_as_by_loops(symmetric: bool, active: bool, store: Callable[
         for l, fall in enumerate(lost):
             without = [bits & (np.arange(bits.shape[1]) != l) for bits in case.factors]
             assert fall == pytest.approx(whole - likelihood(case, without), rel=1e-7, abs=1e-7)
+        hidden = factors.replace(0, np.zeros_like(factors[0]))  # none covers another's cells
+        nobody = likelihood(case, [np.zeros_like(bits) for bits in case.factors])
+        apart = noise.log_ratios(case.tensor, hidden, case.factors[0])
+        for l, fall in enumerate(apart):
+            alone = [bits & (np.arange(bits.shape[1]) == l) for bits in case.factors]
+            assert fall == pytest.approx(likelihood(case, alone) - nobody, rel=1e-7, abs=1e-7)
 
 
 @pytest.mark.parametrize("active", [False, True])
@@ -92,6 +101,15 @@ def test_predictions_as_by_loops(active: bool) -> None:
         box = np.zeros((math.prod(shape[:-1]), shape[-1]))
         assert case.noise.add_box(box, factors, [slice(None)] * len(shape), 2.0) == 0
         np.testing.assert_allclose(box.reshape(shape), 2 * wanted)
+
+
+def test_contributions_with_the_strengths_of_the_same_components(model: TensOrMachine) -> None:
+    posterior, tensor = model.posterior_, DenseTensor(SIM.observed)
+    lead, draw = most_probable(posterior.chains, posterior.explanations)
+    trace = posterior.chains[lead]
+    lost = trace.noise_at(draw).log_ratios(tensor, trace.factors_at(draw), posterior.best_factors[0])
+    np.testing.assert_allclose([row.log_likelihood_lost for row in model.contributions_], lost)
+    assert (np.diff(lost) <= 0).all()
 
 
 def test_priors_as_densities() -> None:
@@ -164,6 +182,28 @@ def test_a_fit_predicts_describes_and_exports(model: TensOrMachine) -> None:
     top = model.top_cells(0, 3, n=4)
     np.testing.assert_allclose(top.probabilities, -np.sort(-wanted[3], axis=None)[:4])
     assert model.contributions_[0].log_likelihood_lost > model.contributions_[-1].log_likelihood_lost > 0
+
+
+def test_pictures_and_page_of_strengths_and_activities(model: TensOrMachine, tmp_path: Path) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    table = model.strengths_
+    ax = model.plot("strengths")
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], table["mean"])
+    ends = [path.vertices[:, 0] for path in ax.collections[0].get_paths()]
+    np.testing.assert_allclose(ends, table[["low", "high"]])
+    model.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert f"<td>{table['mean'][0]:.0%}</td>" in page
+    active = "activity" in model.noise_
+    assert ("by activity" in page) == active
+    if active:
+        figure, most = model.plot("activity"), model.activity_.groupby("mode")["mean"].max()
+        for ax in figure.axes:
+            assert ax.lines[1].get_xdata()[0] == pytest.approx(most[ax.get_title()])
+    else:
+        with pytest.raises(InputError, match="no activity"):
+            model.plot("activity")
+    pyplot.close("all")
 
 
 def test_who_is_active() -> None:
@@ -254,6 +294,18 @@ def test_modes_that_share_a_factor(background: str) -> None:
     assert model.transform(x[:2]).shape == (2, 2)
 
 
+def test_shared_activities_may_move_far_at_once() -> None:
+    x = np.full((200, 200, 2), np.nan)  # nearly all are drawn from the prior, and two modes move together
+    x[0, 1] = x[1, 0] = 1
+    tensor, factors = SymmetricTensor(DenseTensor(x), (0, 1)), Factors.empty(x.shape, 1)
+    start = ActivityModel().start(x.shape, 1)
+    for seed in range(4):
+        stream = Stream(np.uint64(seed), 0, 0, 250)
+        levels = ActivityModel().update(tensor, factors, None, start, stream).levels
+        np.testing.assert_array_equal(levels[:200], levels[200:400])
+        assert np.ptp(levels) > 38
+
+
 def test_what_cannot_have_strengths_is_refused() -> None:
     ranks = RelationalTensor(np.random.default_rng(0).random((6, 5)))
     with pytest.raises(InputError, match="noise='strengths' does not work for comparisons; choose"):
@@ -264,7 +316,25 @@ def test_what_cannot_have_strengths_is_refused() -> None:
         TensOrMachine(L, **make_settings("constant", noise_update="map")).fit(SIM.observed)
 
 
-def test_the_number_is_chosen_with_two_rates() -> None:
+def test_the_number_is_chosen_by_hidden_cells(tmp_path: Path) -> None:
+    rng, factors = np.random.default_rng(1), [np.repeat(np.eye(3, dtype=bool), 4, axis=0) for _ in range(3)]
+    p = 1 - (1 - 0.03) * (1 - np.einsum("al,bl,cl,l->abc", *factors, [0.95, 0.6, 0.4]))
+    cells, settings = rng.random(p.shape) < p, make_settings("constant")
+    model = TensOrMachine("auto", **settings).fit(cells, run_dir=tmp_path)
+    assert model.n_components_ == model.selection_.best == 3
+    assert model.selection_.method == "cv"
+    tried = [row.n_components for row in model.selection_.candidates]
+    assert tried[:4] == [1, 2, 3, 4]
+    assert len(tried) < len(LADDER)  # it ends where more predict no better
+    assert tensorm.resume(tmp_path).selection_.reason == model.selection_.reason
+    estimator = TensOrMachine(**settings)
+    given = {"estimator": estimator, "candidates": [1, 3], "random_state": 0, "progress": False}
+    found = select_components(cells, "cv", n_repeats=2, **given)
+    assert found.best == 3
+    assert "two rates" not in found.reason
+
+
+def test_other_ways_choose_with_two_rates() -> None:
     estimator = TensOrMachine(**make_settings("activity"))
     found = select_components(
         SIM.observed, estimator=estimator, candidates=[1, 2, 3, 4], random_state=0, progress=False

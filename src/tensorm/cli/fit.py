@@ -20,6 +20,7 @@ from tensorm.data.files import ARRAYS
 from tensorm.data.text import kind_of
 from tensorm.estimator.load import resume
 from tensorm.estimator.machine import TensOrMachine
+from tensorm.estimator.plan import AUTO
 from tensorm.posterior.modes import read_modes
 from tensorm.report.describe import MOST
 from tensorm.report.metadata import groups_of, share_metadata
@@ -64,9 +65,10 @@ def components(value: str) -> int | str:
 @click.option("--draws", type=options.COUNT, default=250, help="Draws per chain.")
 @click.option(
     "--noise",
-    type=click.Choice(list_choices()),
+    type=click.Choice([*list_choices(), AUTO]),
     default="asymmetric",
-    help="Two rates of ones, inside and outside the components, one error rate, or a strength for each.",
+    help="Two rates of ones, inside and outside the components, one error rate, a strength for each, or what "
+    "predicts hidden cells better.",
 )
 @click.option(
     "--background",

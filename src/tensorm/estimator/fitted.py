@@ -49,6 +49,7 @@ class FittedModel(TransformerMixin, BaseEstimator):
     symmetric: tuple[str | int, str | int] | None
     n_jobs: int | None
     posterior_: Posterior
+    noise_choice_: str
     _target: Target
 
     def predict_proba(self, indices: npt.ArrayLike | None = None) -> Floats:
@@ -220,7 +221,11 @@ class FittedModel(TransformerMixin, BaseEstimator):
 
     def summary(self) -> None:
         """Print how the chains compare, how well they have mixed, and what to conclude."""
-        print(self.diagnostics_)
+        print("\n".join([str(self.diagnostics_), *self._noise_choice()]))
+
+    def _noise_choice(self) -> list[str]:
+        """Return the sentence on the noise model, if the cells chose it in this fit."""
+        return [self.noise_choice_] if hasattr(self, "noise_choice_") else []
 
     def describe(self, groups: Groups | None = None, most: int | None = None) -> Sentences:
         """Describe what was found in sentences.
@@ -238,10 +243,10 @@ class FittedModel(TransformerMixin, BaseEstimator):
         -------
         list of str
             One text per component, strongest first, then one each about components not described, found by
-            too few chains, and empty, those about what some chains see differently, and one about the noise.
-            Prints as one text.
+            too few chains, and empty, those about what some chains see differently, and one about the noise;
+            with ``noise="auto"`` also why it was chosen. Prints as one text.
         """
-        return describe(self._fitted, groups, most)
+        return Sentences([*describe(self._fitted, groups, most), *self._noise_choice()])
 
     def members(self, threshold: float = MEMBER) -> pd.DataFrame:
         """Return a table with a row for each member of each component in each mode.
@@ -268,7 +273,8 @@ class FittedModel(TransformerMixin, BaseEstimator):
             "factors": the memberships of all modes; "factor": of one mode; "component": the members of one
             component; "members": the same in one mode; "contributions": what each component explains;
             "slice": predicted or observed cells; "reconstruction": both; "associations": components and
-            metadata.
+            metadata; "strengths" and "activity": how strong components are, and how active each index is
+            without any, with ``noise="strengths"``.
         **options
             Passed to the function of ``tensorm.report.plots`` with that name, such as ``groups``.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
-from tensorm.estimator.plan import choose_storage, make_plan, make_tensor
+from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
 from tensorm.sampler.sample import Plan
 from tensorm.selection import Selection
 from tensorm.storage.files import as_path, quote
@@ -103,7 +103,7 @@ def _open(folder: Path, given: Tensor | None) -> tuple[TensOrMachine, Tensor, Pl
     tensor = make_tensor(run.tensor, model.symmetric)
     plan = make_plan(model, tensor)
     if plan.target.noise.strong:
-        tensor = choose_storage(tensor, plan.target.noise)
+        tensor = choose_storage(tensor, plan.target.noise, optional=model.noise == AUTO)
     return model, tensor, replace(plan, target=replace(plan.target, seed=np.uint64(run.seed)))
 
 

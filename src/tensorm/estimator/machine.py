@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,20 +17,22 @@ from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
 from tensorm.estimator.progress import announcing_compilation, foretell, say, watching
 from tensorm.posterior.draws import Posterior, check_room
 from tensorm.sampler.chains import ChainPool, run_chains, warm_up
-from tensorm.sampler.sample import Plan
+from tensorm.sampler.sample import Plan, Watch
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
 from tensorm.selection import Selection, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
+from tensorm.selection.noise import N_COMPONENTS as TRIAL
+from tensorm.selection.noise import NoiseChoice, choose_noise, two_rates
+from tensorm.selection.trials import N_SPLITS, choose_with_strengths
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.storage.fit import Fit, write_fit
 from tensorm.storage.owner import name_stop, owning
 from tensorm.storage.run import FIT, Run, check_folder, digest_run, start_run
 from tensorm.storage.trials import Store
-from tensorm.tensors import Tensor
+from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.threads import count_threads
 
-STAND_IN = "The number was chosen with two rates of ones in place of strengths."
 CHOICE = "choice"  # folder inside that of a run: what chains found while the number was chosen
 
 
@@ -44,7 +46,8 @@ class TensOrMachine(FittedModel):
     Parameters
     ----------
     n_components : int or "auto", default 5
-        Number of components L. "auto" chooses the most probable number, like ``select_components``.
+        Number of components L. "auto" chooses the most probable number, like ``select_components``; with
+        strengths the fewest that predict hidden cells about as well as any.
     n_chains : int, default 4
         Number of independent chains; their components are matched afterwards.
     n_draws : int, default 250
@@ -66,11 +69,12 @@ class TensOrMachine(FittedModel):
         that start from the data are heated and cooled again: at most 24 rounds of 60 sweeps, 8 in vain, times
         ``effort``. One round is enough where the data leave no doubt. 0 is none; 10 takes up to ten times as
         long.
-    noise : "asymmetric", "symmetric" or "strengths", default "asymmetric"
+    noise : "asymmetric", "symmetric", "strengths" or "auto", default "asymmetric"
         Two rates of ones, inside and outside the components; the paper's single error rate; or a strength for
         each component, the probability that it makes a cell 1, where the strongest one that holds a cell
         decides. Strengths need cells in memory as a dense tensor. Their components are searched for with two
-        rates, and so is their number with "auto".
+        rates. ``noise="auto"`` takes strengths if they predict hidden
+        cells clearly better than two rates do, and ``noise_choice_`` says why.
     background : "activity" or "constant", default "activity"
         For ``noise="strengths"``: ones without any component come at a rate that is the product of an
         activity of each index, such as how much a person meets anybody, or all with one probability.
@@ -122,6 +126,8 @@ class TensOrMachine(FittedModel):
         Number of components L.
     selection_ : Selection
         With ``n_components="auto"``: how their number was chosen. Not saved to a file.
+    noise_choice_ : str
+        With ``noise="auto"``: which noise model was chosen, and why. Not saved to a file.
     storage_ : str
         "dense" or "sparse": how the cells were stored while sampling, whichever is faster. The draws are the
         same. Not saved to a file.
@@ -187,11 +193,13 @@ class TensOrMachine(FittedModel):
         plan = make_plan(self, given)
         auto = self.n_components == AUTO
         target = plan.target
-        tensor = choose_storage(given, target.noise, *([] if auto else [target.n_components]))
+        number = TRIAL if auto else target.n_components
+        tensor = choose_storage(given, target.noise, number, optional=self.noise == AUTO)
         if given.lists_cells or tensor.lists_cells:
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
             say(f"Cells are stored as a {tensor.storage} tensor: {ones}.", self.progress)
-        self.__dict__.pop("selection_", None)
+        for name in ("selection_", "noise_choice_"):
+            self.__dict__.pop(name, None)
         if run_dir is None:
             return self._run(tensor, plan)
         with owning(check_folder(run_dir)) as folder:
@@ -203,6 +211,8 @@ class TensOrMachine(FittedModel):
 
         Whatever the folder already holds is not done again.
         """
+        if self.noise == AUTO:
+            tensor, plan = self._choose_noise(tensor, plan, folder)
         if self.n_components == AUTO:
             known = None if folder is None else Selection.read(folder)
             self.selection_ = known or self._choose(tensor, plan.target, folder)
@@ -217,25 +227,52 @@ class TensOrMachine(FittedModel):
         with watching(self.n_chains, self.progress, forecast) as watch:
             traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
         posterior = Posterior.from_traces(traces, tensor.with_threads(threads))
-        self._keep(posterior, plan.target)
+        target = replace(plan.target, prior=plan.target.prior.reorder(posterior.order))
+        self._keep(posterior, target)
         self.storage_ = tensor.storage
         if folder is not None and len(traces) == self.n_chains and not interrupted:
-            fit = Fit(self.get_params(deep=False), plan.target, posterior)
+            fit = Fit(self.get_params(deep=False), target, posterior)
             write_fit(folder / FIT, fit, run)
         _warn(traces, self.n_chains, interrupted)
         return self
 
+    def _choose_noise(self, tensor: Tensor, plan: Plan, folder: Path | None) -> tuple[Tensor, Plan]:
+        """Let the cells choose between strengths and two rates; a folder keeps what they chose."""
+        target, auto = plan.target, self.n_components == AUTO
+        trial = replace(target, n_components=TRIAL) if auto else target
+        with watching(1, self.progress) as watch:
+            pool = self._pool(1, watch, folder)
+
+            def make() -> NoiseChoice:
+                with announcing_compilation(self.progress):
+                    warm_up(tensor, trial if tensor.takes_strengths else two_rates(trial))
+                return choose_noise(pool.share(tensor), trial, watch)
+
+            choice = pool.remember("noise", make, lambda: False, list, NoiseChoice.decode)
+        assert choice is not None  # it is never stopped
+        self.noise_choice_ = choice.reason
+        if choice.strong:
+            return tensor, plan
+        return pick_storage(tensor), replace(plan, target=two_rates(target))
+
+    def _pool(self, n_chains: int, watch: Watch, folder: Path | None) -> ChainPool:
+        """Return how chains are run that choose; a folder keeps what they find."""
+        pool = ChainPool(n_chains, count_threads(self.n_jobs), watch)
+        if folder is None:
+            return pool
+        return pool._replace(memo=Store(folder / CHOICE, {"run": digest_run(folder)}))
+
     def _choose(self, tensor: Tensor, target: Target, folder: Path | None) -> Selection:
-        """Take the most probable number of components; a folder keeps what chains have found."""
+        """Choose the number of components; a folder keeps what chains have found."""
         with announcing_compilation(self.progress):
-            warm_up(tensor, replace(target, noise=target.noise.stand_in))
-        with watching(N_CHAINS, self.progress) as watch:
-            pool = ChainPool(N_CHAINS, count_threads(self.n_jobs), watch)
-            if folder is not None:
-                pool = pool._replace(memo=Store(folder / CHOICE, {"run": digest_run(folder)}))
-            selection = choose_with_stand_in(
-                tensor, target, lambda cells, target: choose_by_posterior(cells, target, pool)
-            )
+            warm_up(tensor, target)
+        n_chains = N_SPLITS if target.noise.strong else N_CHAINS
+        with watching(n_chains, self.progress) as watch:
+            pool = self._pool(n_chains, watch, folder)
+            if target.noise.strong:
+                selection = choose_with_strengths(tensor, target, pool)
+            else:
+                selection = choose_by_posterior(tensor, target, pool)
         if folder is None:
             warn_if_stopped(selection, stacklevel=5)
         elif not selection.complete:  # what is done is in the folder
@@ -251,16 +288,6 @@ class TensOrMachine(FittedModel):
         self.n_components_ = posterior.n_components
         self.n_features_in_ = posterior.shape[1]
         self._target = target
-
-
-def choose_with_stand_in(
-    tensor: Tensor, target: Target, choose: Callable[[Tensor, Target], Selection]
-) -> Selection:
-    """Choose the number of components, with the noise model's stand-in if it has one, and say so."""
-    selection = choose(tensor, replace(target, noise=target.noise.stand_in))
-    if target.noise.stand_in == target.noise:
-        return selection
-    return replace(selection, reason=f"{selection.reason} {STAND_IN}")
 
 
 def warn_if_stopped(selection: Selection, stacklevel: int) -> None:

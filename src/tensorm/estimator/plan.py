@@ -30,7 +30,7 @@ from tensorm.tensors.holdout import check_symmetric
 if TYPE_CHECKING:
     from tensorm.estimator.machine import TensOrMachine
 
-AUTO = "auto"
+AUTO, STRENGTHS = "auto", "strengths"
 
 
 def make_tensor(X: Any, symmetric: Any) -> Tensor:
@@ -49,7 +49,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     else:
         L = check_count("n_components", given, 1, ", or 'auto'")
     n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
-    noise = check_choice("noise", settings.noise, list_choices())
+    noise = check_choice("noise", settings.noise, (*list_choices(), AUTO))
+    noise = STRENGTHS if noise == AUTO else noise  # until the fit has chosen
     update = check_choice("noise_update", settings.noise_update, list_choices(noise))
     model = find_model(noise, update, check_choice("background", settings.background, BACKGROUNDS))
     check_choice("flips", settings.flips, tuple(FLIPS))
@@ -77,10 +78,12 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     return Plan(target, n_draws, sweeps, init, effort)
 
 
-def choose_storage(tensor: Tensor, model: NoiseModel, n_components: int = 10) -> Tensor:
-    """Return the same cells in the quickest storage that the noise model can do with, or raise."""
+def choose_storage(
+    tensor: Tensor, model: NoiseModel, n_components: int = 10, optional: bool = False
+) -> Tensor:
+    """Return the same cells in the quickest storage that the noise model, unless optional, can do with."""
     picked = pick_storage(tensor, n_components)
-    if model.strong and not picked.takes_strengths:
+    if model.strong and not (optional or picked.takes_strengths):
         raise InputError(
             "noise='strengths' does not work for comparisons; choose noise='asymmetric' for a relational "
             "tensor."

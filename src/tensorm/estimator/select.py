@@ -13,21 +13,23 @@ from sklearn.base import clone
 
 from tensorm.data.checks import check_choice, check_count, check_number, short
 from tensorm.errors import InputError
-from tensorm.estimator.machine import TensOrMachine, choose_with_stand_in, warn_if_stopped
-from tensorm.estimator.plan import make_plan, make_tensor
+from tensorm.estimator.machine import TensOrMachine, warn_if_stopped
+from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
 from tensorm.estimator.progress import watching
 from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sweep import Target
 from tensorm.selection import Selection, choose_by_occam, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
+from tensorm.selection.noise import two_rates
 from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choose_by_validation
 from tensorm.storage.files import make_folder
 from tensorm.storage.owner import owning
 from tensorm.storage.trials import Store, read_seed
-from tensorm.tensors import Tensor, pick_storage
+from tensorm.tensors import Tensor
 from tensorm.tensors.holdout import check_symmetric
 from tensorm.tensors.threads import count_threads
 
+STAND_IN = "The number was chosen with two rates of ones in place of strengths."
 METHODS = ("posterior", "occam", "cv", "mdl")
 N_SPLITS = 5
 MOST_REPEATS = 1000
@@ -68,7 +70,8 @@ def select_components(
         "cv" and "mdl" try up to twelve numbers around the one that Occam's razor finds.
     estimator : TensOrMachine, optional
         Sets the noise model, priors, flips and symmetric modes; the defaults if left out. Its numbers of
-        components and of draws are not used. In place of strengths the number is chosen with two rates.
+        components and of draws are not used. "cv" knows strengths; the other ways choose with two rates in
+        their place, as all do with ``noise="auto"``.
     n_repeats : int, optional
         Splits of the cells for "cv", 5 by default; chains for all others, 2 by default.
     scoring : "log_likelihood" or "accuracy", default "log_likelihood"
@@ -112,7 +115,7 @@ def select_components(
     if not isinstance(estimator, TensOrMachine | None):
         raise InputError(f"estimator is {short(estimator)}; give a TensOrMachine, or leave it out.")
     settings = TensOrMachine() if estimator is None else clone(estimator)
-    tensor = pick_storage(make_tensor(X, settings.symmetric))
+    tensor = make_tensor(X, settings.symmetric)
     numbers = check_candidates(candidates, tensor)
     repeats = N_SPLITS if method == "cv" else N_CHAINS
     repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1, most=MOST_REPEATS)
@@ -121,6 +124,8 @@ def select_components(
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
     settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
     target = make_plan(settings, tensor).target
+    target = two_rates(target) if settings.noise == AUTO else target
+    tensor = choose_storage(tensor, target.noise, optional=method != "cv")
     owned = nullcontext() if run_dir is None else owning(make_folder(run_dir))
     with owned, watching(repeats, bool(progress)) as watch:
         pool = ChainPool(repeats, count_threads(settings.n_jobs), watch)
@@ -139,9 +144,7 @@ def select_components(
                 "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other
             }
             pool = pool._replace(memo=Store(run_dir, depends_on))
-        selection = choose_with_stand_in(
-            tensor, target, lambda cells, target: _choose(cells, target, pool, method, numbers, holdout)
-        )
+        selection = _choose(tensor, target, pool, method, numbers, holdout)
     if run_dir is not None and not selection.complete:  # what is done is in the folder
         raise KeyboardInterrupt
     warn_if_stopped(selection, stacklevel=3)
@@ -151,18 +154,21 @@ def select_components(
 def _choose(
     tensor: Tensor, target: Target, pool: ChainPool, method: str, numbers: list[int] | None, holdout: Holdout
 ) -> Selection:
-    if method == "posterior":
-        return choose_by_posterior(tensor, target, pool, numbers)
-    if method == "occam":
-        return choose_by_occam(tensor, target, pool, numbers)
-    if numbers is None:
-        first = choose_by_occam(tensor, target, pool._replace(n_chains=1))
+    """Choose with two rates in place of strengths, and say so, where a method does not know strengths."""
+    plain = two_rates(target)
+    if numbers is None and method in ("cv", "mdl"):
+        first = choose_by_occam(tensor, plain, pool._replace(n_chains=1))
         if not first.complete:
             return first
         numbers = _around(first.best)
+    if method == "cv":
+        return choose_by_validation(tensor, target, pool, numbers or [], holdout)
     if method == "mdl":
-        return choose_by_description(tensor, target, pool, numbers)
-    return choose_by_validation(tensor, target, pool, numbers, holdout)
+        selection = choose_by_description(tensor, plain, pool, numbers or [])
+    else:
+        choose = choose_by_posterior if method == "posterior" else choose_by_occam
+        selection = choose(tensor, plain, pool, numbers)
+    return replace(selection, reason=f"{selection.reason} {STAND_IN}") if target.noise.strong else selection
 
 
 def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:

@@ -63,6 +63,8 @@ class Posterior:
         (align.group_chains). 0 is the one with most weight. By default all chains have the same.
     contributions : tuple of Contribution
         What each component contributes to the most probable draw, strongest first.
+    order : tuple of int
+        Which component of the chain with that draw each one was while it was sampled. Not saved to a file.
     """
 
     chains: tuple[Trace, ...]
@@ -72,6 +74,7 @@ class Posterior:
     weights: tuple[float, ...] = ()
     explanations: tuple[int, ...] = ()
     contributions: tuple[Contribution, ...] = ()
+    order: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         drawn = sum(map(len, self.chains))
@@ -89,11 +92,10 @@ class Posterior:
         lead, draw = most_probable(traces, explanations)
         best = traces[lead]
         order = strongest_first(tensor, best.factors_at(draw), best.noise_at(draw))
-        aligned = align(traces, means, lead)
-        chains = tuple(trace.reorder(order) for trace in aligned)
-        found = contributions(tensor, chains[lead].factors_at(draw), best.noise_at(draw))
+        chains = tuple(trace.reorder(order) for trace in align(traces, means, lead))
+        found = contributions(tensor, chains[lead].factors_at(draw), chains[lead].noise_at(draw))
         given = tensor.shape, tensor.modes, tensor.labels
-        return cls(chains, *given, tuple(weights.tolist()), explanations, found)
+        return cls(chains, *given, tuple(weights.tolist()), explanations, found, tuple(order))
 
     def __repr__(self) -> str:
         draws = f"{self.n_draws} draws from {len(self.chains)} chains"

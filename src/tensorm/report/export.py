@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INTERVAL = 0.05, 0.95  # quantiles
+NEEDED = {  # settings that give a fit such a parameter
+    "strength": 'noise="strengths"',
+    "activity": 'noise="strengths", background="activity"',
+}
 
 
 def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFrame:
@@ -36,17 +40,12 @@ def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFram
 
 def list_strengths(posterior: Posterior) -> pd.DataFrame:
     """Return the strength of each component as a table."""
-    table = need("pandas", "Tables", "pandas").DataFrame(
-        _summarise(posterior, "strength", 'noise="strengths"')
-    )
-    return table.rename_axis("component")
+    return _tabulate(posterior, "strength").rename_axis("component")
 
 
 def list_activities(posterior: Posterior) -> pd.DataFrame:
     """Return the activity of each index of each mode as a table, the most active first."""
-    table = need("pandas", "Tables", "pandas").DataFrame(
-        _summarise(posterior, "activity", 'noise="strengths", background="activity"')
-    )
+    table = _tabulate(posterior, "activity")
     labels = [
         label
         for names, size in zip(posterior.labels, posterior.shape, strict=True)
@@ -57,10 +56,18 @@ def list_activities(posterior: Posterior) -> pd.DataFrame:
     return table.sort_values(["mode", "mean"], ascending=[True, False], kind="stable", ignore_index=True)
 
 
-def _summarise(posterior: Posterior, field: str, settings: str) -> dict[str, Any]:
+def _tabulate(posterior: Posterior, field: str) -> pd.DataFrame:
+    """Return a noise parameter as a table; a fit without it has no such attribute."""
+    try:
+        return need("pandas", "Tables", "pandas").DataFrame(summarise_parameter(posterior, field))
+    except InputError as error:
+        raise AttributeError(str(error)) from None
+
+
+def summarise_parameter(posterior: Posterior, field: str) -> dict[str, Any]:
     """Return posterior mean and 90% interval of a noise parameter with many numbers."""
     if field not in posterior.noise:
-        raise AttributeError(f"This fit has no {field}; fit with {settings}.")
+        raise InputError(f"This fit has no {field}; fit with {NEEDED[field]}.")
     draws = np.concatenate([trace.noise_fields[field] for trace in posterior.traces])
     low, high = np.quantile(draws, INTERVAL, axis=0)
     return {"mean": draws.mean(axis=0), "low": low, "high": high}

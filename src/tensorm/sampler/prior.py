@@ -3,7 +3,7 @@
 Both say the log-odds of entries (``log_odds``), draw new densities given the factors and a uniform number per
 mode (``update``), and know the probability of a factor with densities integrated out (``log_probability``;
 for searches ``log_marginal``), which entries are fixed (``allow``), and what applies to a part of the tensor
-(``at``).
+(``at``) or to components in another order (``reorder``).
 """
 
 from __future__ import annotations
@@ -77,6 +77,11 @@ class FixedPrior(NamedTuple):
         pairs = zip(self.tables, part, strict=True)
         return FixedPrior(tuple(table if len(table) == 1 else table[index] for table, index in pairs))
 
+    def reorder(self, order: Sequence[int]) -> FixedPrior:
+        """Return the prior of the components in another order."""
+        tables = (table if table.shape[1] == 1 else table[:, list(order)] for table in self.tables)
+        return FixedPrior(tuple(np.ascontiguousarray(table) for table in tables))
+
 
 class LearnedPrior(NamedTuple):
     """Every mode's entries share a density under a Beta(a, b) prior."""
@@ -110,6 +115,10 @@ class LearnedPrior(NamedTuple):
         return column
 
     def at(self, part: Sequence[npt.NDArray[np.intp]]) -> LearnedPrior:
+        """Return the same prior."""
+        return self
+
+    def reorder(self, order: Sequence[int]) -> LearnedPrior:
         """Return the same prior."""
         return self
 

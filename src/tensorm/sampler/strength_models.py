@@ -157,7 +157,7 @@ class ActivityModel(StrengthModel):
             first, second = tensor.pair
             now.count_levels(tensor, first, ranked, (levels, weights, probe, WINDOW), stream)
             levels[second] = levels[first].copy()
-            weights = weights._replace(levels=np.concatenate(levels))
+            weights = now._replace(activity=np.exp(STEP * np.concatenate(levels))).weights  # with more room
             mode, window = next((k for k in range(len(factors)) if k not in tensor.pair), first), 0
         ones, tot, exposure = now.count_levels(tensor, mode, ranked, (levels, weights, probe, window), stream)
         chances, prior = now.chances(weights), (now.typical, now.spread)

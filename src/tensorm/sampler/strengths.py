@@ -23,7 +23,7 @@ from tensorm.kernels.predict import add_ranked, find_first
 from tensorm.kernels.ranked import UNIT, permute_masks
 from tensorm.kernels.strengths import FAINTEST, LEAST, LOUDEST, make_scores
 from tensorm.sampler.parameters import COMPONENT, INDEX, MODE, ONCE, Floats, Parameters
-from tensorm.tensors.bits import Bits, Words, combine
+from tensorm.tensors.bits import Bits, Words, combine, pack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Stream, Tensor
 from tensorm.tensors.ranked import RankedTensor
@@ -112,10 +112,12 @@ class Strong(Parameters):
     def log_ratios(
         self, tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
     ) -> Floats:
-        place, lost = np.argsort(self.order), []
-        for component in range(factors.n_components) if components is None else components:
-            r = int(place[component])
-            tally = self.tally(tensor, factors, r)
+        place, lost, bits = np.argsort(self.order), [], factors.bits()[0]
+        chosen = range(factors.n_components) if components is None else components
+        for component, column in zip(chosen, members.T, strict=True):
+            r, own = int(place[component]), bits.copy()
+            own[:, component] = column
+            tally = self.tally(tensor, factors.replace(0, pack(own)), r)
             zero, one = self.log_scores(tally)
             weaker = slice(r + 1, None)
             fall = tally.zeros[1, weaker] @ (zero[r] - zero[weaker])

@@ -19,6 +19,7 @@ from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.selection.by_sampling import STOPPED
 from tensorm.selection.description import describe_length
+from tensorm.selection.noise import HIDDEN, two_rates
 from tensorm.selection.occam import add_empty, to_factors, to_members
 from tensorm.selection.validation import (
     Split,
@@ -32,6 +33,9 @@ from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 DESCRIBED = 10  # sweeps after burn-in, of which the shortest description counts
+LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # numbers that are tried with strengths
+N_SPLITS = 3  # repeats with strengths
+IN_VAIN = 2  # of them in a row that predict no better, after which a repeat ends
 NAMES = {"log_likelihood": "log-likelihood per held-out cell", "accuracy": "accuracy on held-out cells"}
 Measures = dict[str, float]
 Measure = Callable[[State, Target, int, Watch, Stop], Measures]  # (state after burn-in, target, repeat, ...)
@@ -46,11 +50,17 @@ class Holdout(NamedTuple):
 
 
 def choose_by_validation(
-    tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int], holdout: Holdout
+    tensor: Tensor,
+    target: Target,
+    pool: ChainPool,
+    candidates: Sequence[int],
+    holdout: Holdout,
+    patience: int | None = None,
 ) -> Selection:
     """Take the fewest components whose predictions of hidden cells are within one error of the best.
 
-    After Ctrl-C, of the candidates that all repeats that began have tried.
+    Of the candidates that all repeats have tried: fewer after Ctrl-C, or if one ended because so many
+    candidates in a row, the patience, had predicted no better.
     """
 
     @cache
@@ -62,7 +72,13 @@ def choose_by_validation(
         p = predict_held_out(split(repeat), state, target, repeat, watch, stop)
         return score_held_out(split(repeat).ones, p)
 
-    rows, complete = _try_all(lambda repeat: split(repeat).train, target, pool, candidates, measure, "cv")
+    def enough(found: list[Measures]) -> bool:
+        best = max(range(len(found)), key=lambda i: found[i][holdout.scoring])
+        return patience is not None and len(found) - 1 - best >= patience
+
+    rows, complete = _try_all(
+        lambda repeat: split(repeat).train, target, pool, candidates, measure, "cv", enough
+    )
     candidates = candidates[: len(rows[0])]
     scores = np.array([[found[holdout.scoring] for found in row] for row in rows])
     errors = standard_errors(scores, holdout.test_size)
@@ -84,6 +100,14 @@ def choose_by_validation(
     return Selection(
         "cv", chosen, reason, _table(rows, candidates, holdout.scoring), together, name, complete
     )
+
+
+def choose_with_strengths(tensor: Tensor, target: Target, pool: ChainPool) -> Selection:
+    """Choose by validation along the LADDER, for noise whose evidence has no closed form."""
+    most = max(tensor.n_ones, 1)
+    numbers = [number for number in LADDER if number <= most]
+    holdout = Holdout(HIDDEN, tensor.pair, "log_likelihood")
+    return choose_by_validation(tensor, target, pool, numbers, holdout, IN_VAIN)
 
 
 def choose_by_description(
@@ -126,8 +150,9 @@ def _try_all(
     candidates: Sequence[int],
     measure: Measure,
     method: str,
+    enough: Callable[[list[Measures]], bool] = lambda found: False,
 ) -> tuple[list[list[Measures]], bool]:
-    """Fit every candidate in every repeat, one after the other along the candidates.
+    """Fit every candidate in every repeat, one after the other along the candidates until there are enough.
 
     Returns for each repeat what was measured with the first candidates, and whether none was left out.
     """
@@ -143,6 +168,8 @@ def _try_all(
                 break
             members = form["members"]
             found.append(form["measures"])
+            if enough(found):
+                break
         return found or None
 
     def fit(repeat: int, L: int, members: Any, stop: Stop) -> Any:
@@ -184,12 +211,12 @@ def burn_in_from(
     """Return the state of a chain after burn-in, or where it was at ``stop()``.
 
     It starts from the components of a fit with fewer, if there is one, and others found in the data, or
-    from the data alone if that is better.
+    from the data alone if that is better. All are searched for with two rates if the noise has strengths.
     """
-    rng = np.random.default_rng([int(target.seed), chain, target.n_components])
-    explanation = begin(tensor, target, rng)
+    rng, searched = np.random.default_rng([int(target.seed), chain, target.n_components]), two_rates(target)
+    explanation = begin(tensor, searched, rng)
     if before is not None:
-        fewer = Explanation(tensor, target, before)
+        fewer = Explanation(tensor, searched, before)
         wider = add_empty(fewer, target.n_components - before.n_components)
         grown = (search(wider, rng, purity) for purity in PURITIES)
         explanation = max((explanation, *grown), key=lambda one: one.score)

@@ -21,11 +21,13 @@ from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, read_modes
 from tensorm.report.associations import Associations, associate
 from tensorm.report.describe import count_rest, describe_components, describe_noise, pick_clear
+from tensorm.report.export import summarise_parameter
 from tensorm.report.metadata import Column, Metadata, groups_of, read_metadata
 from tensorm.report.page.cells import component_cells, slice_cells
 from tensorm.report.page.charts import HEIGHT, WIDTH, chart_selection, chart_traces
 from tensorm.report.selection import Selection
 from tensorm.storage.files import as_path, replace_file
+from tensorm.tensors.ranking import split
 
 UNITS = 10_000  # of a probability in the data that the script reads
 NO_RECIPE = ("progress", "n_jobs")  # the draws do not depend on them
@@ -65,7 +67,11 @@ def render_report(
     if not isinstance(selection, Selection | None):
         raise InputError(f"selection is {short(selection)}; give what select_components returned.")
     tensor = None if X is None else posterior.check_tensor(X)
-    modes, columns = read_modes(posterior), read_metadata(posterior, metadata)
+    modes = read_modes(posterior)
+    columns = [
+        [*known, *busy]
+        for known, busy in zip(read_metadata(posterior, metadata), _rate(posterior), strict=True)
+    ]
     components = describe_components(posterior, groups_of(posterior, metadata))
     shown, rest = pick_clear(components)
     slices = slice_cells(posterior, tensor)
@@ -90,6 +96,8 @@ def render_report(
             modes=modes,
             columns=columns,
             components=components,
+            strengths=_list_strengths(posterior),
+            busy="activity" in posterior.noise,
             shown=shown,
             rest=rest,
             rest_count=count_rest(rest),
@@ -110,6 +118,21 @@ def render_report(
             height=HEIGHT,
         )
     )
+
+
+def _rate(posterior: Posterior) -> list[list[Column]]:
+    """Return for each mode how active its indices are without any component, if the noise has activities."""
+    if "activity" not in posterior.noise:
+        return [[] for _ in posterior.shape]
+    parts = split(np.array(posterior.noise["activity"]), posterior.shape)
+    return [[Column("activity", np.array([f"{rate:.2g}" for rate in part]), part)] for part in parts]
+
+
+def _list_strengths(posterior: Posterior) -> list[tuple[float, float, float]]:
+    """Return mean and 90% interval of each component's strength, if it has one."""
+    if "strength" not in posterior.noise:
+        return []
+    return list(zip(*summarise_parameter(posterior, "strength").values(), strict=True))
 
 
 def _template() -> Any:

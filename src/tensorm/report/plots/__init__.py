@@ -16,8 +16,10 @@ from tensorm.report.plots.components import (
     plot_members,
 )
 from tensorm.report.plots.heatmaps import plot_factor, plot_factors, plot_reconstruction, plot_slice
+from tensorm.report.plots.noise import plot_activity, plot_strengths
 
 __all__ = [
+    "plot_activity",
     "plot_associations",
     "plot_component",
     "plot_contributions",
@@ -26,5 +28,6 @@ __all__ = [
     "plot_members",
     "plot_reconstruction",
     "plot_slice",
+    "plot_strengths",
 ]
 PLOTS = {name.removeprefix("plot_"): globals()[name] for name in __all__}  # for ``TensOrMachine.plot``
