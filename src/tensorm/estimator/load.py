@@ -102,7 +102,7 @@ def _open(folder: Path, given: Tensor | None) -> tuple[TensOrMachine, Tensor, Pl
     _check_counts(model, folder / RUN)
     tensor = make_tensor(run.tensor, model.symmetric)
     plan = make_plan(model, tensor)
-    if plan.target.noise.strong:
+    if plan.target.noise.strong or plan.target.noise.compares:
         tensor = choose_storage(tensor, plan.target.noise)
     return model, tensor, replace(plan, target=replace(plan.target, seed=np.uint64(run.seed)))
 

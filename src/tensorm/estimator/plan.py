@@ -79,6 +79,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
 
 def choose_storage(tensor: Tensor, model: NoiseModel, n_components: int = 10) -> Tensor:
     """Return the same cells in the quickest storage that the noise model can do with, or raise."""
+    if model.compares:
+        return tensor.compared()
     if model.strong and tensor.takes_strengths:
         return tensor
     picked = pick_storage(tensor, n_components)

@@ -160,10 +160,13 @@ class NoiseModel(ABC):
         The class of its parameters.
     strong : bool
         Whether tensors must take strengths (Tensor.takes_strengths).
+    compares : bool
+        Whether cells are comparisons that count once (Tensor.compared).
     """
 
     parameters: ClassVar[type[Parameters]]
     strong: ClassVar[bool] = False
+    compares: ClassVar[bool] = False
 
     @abstractmethod
     def start(self, shape: Sequence[int], n_components: int) -> Any:

@@ -360,6 +360,13 @@ class Tensor(ABC):
 
         return self if pair is None else SymmetricTensor(self, pair)
 
+    def compared(self) -> Tensor:
+        """Return the same cells as comparisons that count once (compared.py), or raise if they are none."""
+        raise InputError(
+            "noise='comparisons' needs cells that compare attributes; give a RelationalTensor, or choose "
+            "another noise."
+        )
+
     def check_mirrored(self, pair: Pair) -> None:
         """Raise unless two modes can share a factor: cells are mirrored, and the diagonal is missing."""
         i, j = pair

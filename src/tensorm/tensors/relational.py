@@ -20,7 +20,7 @@ from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.digests import digest_arrays
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, make_layout
-from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows
+from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, Tensor
 from tensorm.tensors.ranks import Index, RankTable, Scale, absent_rank, fit_scale, rank_matrix, read_numbers
 from tensorm.tensors.slices import SlicedTensor, View
 
@@ -238,6 +238,11 @@ class RelationalTensor(SlicedTensor):
         ones, zeros = test.listed_keys()
         keys = np.sort(np.concatenate([ones, zeros]))
         return HeldOut(train, np.stack(np.unravel_index(keys, self.shape), axis=1), np.isin(keys, ones))
+
+    def compared(self) -> Tensor:
+        from tensorm.tensors.compared import ComparedTensor  # which has a relational tensor inside
+
+        return ComparedTensor(self)
 
     def hide(self, mask: Bits) -> DenseTensor:
         raise InputError("X is a RelationalTensor, which stores no cells to hide; use its hold_out instead.")
