@@ -326,7 +326,7 @@ def matrix() -> np.ndarray:
     return values
 
 
-SETTINGS = {"n_components": 3, "n_chains": 2, "n_draws": 8, "random_state": 0, "progress": False}
+SETTINGS = {"noise": "asymmetric", "n_components": 3, "n_chains": 2, "n_draws": 8, "random_state": 0, "progress": False}
 
 
 def same_draws(a: TensOrMachine, b: TensOrMachine) -> None:

@@ -65,8 +65,8 @@ def components(value: str) -> int | str:
 @click.option(
     "--noise",
     type=click.Choice(list_choices()),
-    default="asymmetric",
-    help="Two rates of ones, inside and outside the components, one error rate, or a strength for each.",
+    help="Two rates of ones, inside and outside the components (the default), one error rate, a strength for "
+    "each, or comparisons that count once (the default with --relational).",
 )
 @click.option(
     "--background",

@@ -66,11 +66,13 @@ class TensOrMachine(FittedModel):
         that start from the data are heated and cooled again: at most 24 rounds of 60 sweeps, 8 in vain, times
         ``effort``. One round is enough where the data leave no doubt. 0 is none; 10 takes up to ten times as
         long.
-    noise : "asymmetric", "symmetric" or "strengths", default "asymmetric"
+    noise : "asymmetric", "symmetric", "strengths", "comparisons" or None, default None
         Two rates of ones, inside and outside the components; the paper's single error rate; or a strength for
         each component, the probability that it makes a cell 1, where the strongest one that holds a cell
         decides. Strengths need cells in memory as a dense tensor. Their components are searched for with two
-        rates, and so is their number with "auto".
+        rates, and so is their number with "auto". "comparisons" is for a ``RelationalTensor``: each pair of
+        attributes counts once, and is open where no component says which one is higher, or components
+        contradict each other. None is "comparisons" for a ``RelationalTensor``, otherwise "asymmetric".
     background : "activity" or "constant", default "activity"
         For ``noise="strengths"``: ones without any component come at a rate that is the product of an
         activity of each index, such as how much a person meets anybody, or all with one probability.
@@ -106,7 +108,8 @@ class TensOrMachine(FittedModel):
         Posterior means: "hit", the rate of ones where the product is 1; "false_alarm", where it is 0;
         "explained", the share of the observed cells that equal the product. With strengths, these and the
         background in place of the rates: "strength", its "typical" value and "spread", and "background", or
-        "rate", "activity" and its "evenness" in each mode (docs/model.md).
+        "rate", "activity" and its "evenness" in each mode (docs/model.md). With comparisons "agreement", the
+        share of comparisons that are as the components say, and "explained", where open ones count half.
     strengths_, activity_ : pandas.DataFrame
         With ``noise="strengths"``: posterior means and 90% intervals of the strength of each component, and
         of the activity of each index.
@@ -144,7 +147,7 @@ class TensOrMachine(FittedModel):
     burn_in: int | Literal["auto"] = "auto"
     init: Any = "data"
     effort: float = 1.0
-    noise: str = "asymmetric"
+    noise: str | None = None
     background: str = "activity"
     noise_update: str = "sample"
     factor_prior: Any = "learned"

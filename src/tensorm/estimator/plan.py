@@ -49,7 +49,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     else:
         L = check_count("n_components", given, 1, ", or 'auto'")
     n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
-    noise = check_choice("noise", settings.noise, list_choices())
+    noise = tensor.default_noise if settings.noise is None else settings.noise
+    check_choice("noise", noise, list_choices())
     update = check_choice("noise_update", settings.noise_update, list_choices(noise))
     model = find_model(noise, update, check_choice("background", settings.background, BACKGROUNDS))
     check_choice("flips", settings.flips, tuple(FLIPS))

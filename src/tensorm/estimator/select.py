@@ -14,7 +14,7 @@ from sklearn.base import clone
 from tensorm.data.checks import check_choice, check_count, check_number, short
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine, choose_with_stand_in, warn_if_stopped
-from tensorm.estimator.plan import make_plan, make_tensor
+from tensorm.estimator.plan import choose_storage, make_plan, make_tensor
 from tensorm.estimator.progress import watching
 from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sweep import Target
@@ -24,7 +24,7 @@ from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choo
 from tensorm.storage.files import make_folder
 from tensorm.storage.owner import owning
 from tensorm.storage.trials import Store, read_seed
-from tensorm.tensors import Tensor, pick_storage
+from tensorm.tensors import Tensor
 from tensorm.tensors.holdout import check_symmetric
 from tensorm.tensors.threads import count_threads
 
@@ -112,7 +112,7 @@ def select_components(
     if not isinstance(estimator, TensOrMachine | None):
         raise InputError(f"estimator is {short(estimator)}; give a TensOrMachine, or leave it out.")
     settings = TensOrMachine() if estimator is None else clone(estimator)
-    tensor = pick_storage(make_tensor(X, settings.symmetric))
+    tensor = make_tensor(X, settings.symmetric)
     numbers = check_candidates(candidates, tensor)
     repeats = N_SPLITS if method == "cv" else N_CHAINS
     repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1, most=MOST_REPEATS)
@@ -121,6 +121,7 @@ def select_components(
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
     settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
     target = make_plan(settings, tensor).target
+    tensor = choose_storage(tensor, target.noise.stand_in)
     owned = nullcontext() if run_dir is None else owning(make_folder(run_dir))
     with owned, watching(repeats, bool(progress)) as watch:
         pool = ChainPool(repeats, count_threads(settings.n_jobs), watch)

@@ -40,6 +40,7 @@ class Agreement(_Agreement, Parameters):
 
     AXES: ClassVar = {"agreement": ONCE}
     TITLES: ClassVar = {"agreement": "share of comparisons as components say"}
+    pair: ClassVar = (1, 2)
 
     def __str__(self) -> str:
         return f"{self.agreement:.2f}"
@@ -79,6 +80,15 @@ class Agreement(_Agreement, Parameters):
     def merge(cls, draws: Sequence[Agreement]) -> list[tuple[Agreement, float]]:
         mean = float(np.mean([draw.agreement for draw in draws]))
         return [(cls(mean), float(len(draws)))]  # probabilities are linear in it
+
+    @classmethod
+    def certain(cls) -> Agreement:
+        return cls(1.0)
+
+    @classmethod
+    def rebuild(cls, means: Sequence[Floats], unite: Callable[[Sequence[Floats]], Floats]) -> Floats:
+        objects, above, below = means
+        return 0.5 + (unite(means) - unite([objects, below, above])) / 2
 
     @classmethod
     def find_fault(cls, fields: Mapping[str, Floats]) -> str | None:
@@ -125,6 +135,15 @@ class Comparisons(NoiseModel):
         a, b = self.a + np.maximum(tp, 0), self.b + np.maximum(fp, 0)
         above = np.maximum(betaincc(a, b, LOWEST), TINY)
         return betaln(a, b) + np.log(above) - _count_silent(tp, fp, fn, tn) * math.log(2)
+
+
+class ComparisonsPlugIn(Comparisons):
+    """The agreement set to its estimate, as in eq. 6: not a Gibbs step."""
+
+    def update(
+        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
+    ) -> Agreement:
+        return self.estimate(tensor, factors, confusion)
 
 
 def _count_silent(tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Any:

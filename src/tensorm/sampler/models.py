@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorm.sampler.comparisons import Comparisons
+from tensorm.sampler.comparisons import Comparisons, ComparisonsPlugIn
 from tensorm.sampler.noise import Asymmetric, AsymmetricPlugIn, Symmetric, SymmetricPlugIn
 from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 
@@ -15,6 +15,7 @@ MODELS: dict[tuple[str, ...], type[Any]] = {
     ("asymmetric", "sample"): Asymmetric,
     ("asymmetric", "map"): AsymmetricPlugIn,
     ("comparisons", "sample"): Comparisons,
+    ("comparisons", "map"): ComparisonsPlugIn,
     ("strengths", "sample", "activity"): ActivityModel,
     ("strengths", "sample", "constant"): ConstantModel,
 }

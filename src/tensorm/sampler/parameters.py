@@ -44,10 +44,13 @@ class Parameters(ABC):
         For each field whether there is one number (ONCE), or one for each COMPONENT, MODE or INDEX.
     TITLES : mapping
         For each field its name in sentences and tables.
+    pair : (int, int) or None
+        Two modes that can be exchanged: what is said of a cell depends on its mirror image, too.
     """
 
     AXES: ClassVar[Mapping[str, str]]
     TITLES: ClassVar[Mapping[str, str]]
+    pair: ClassVar[Pair | None] = None
 
     @property
     @abstractmethod
@@ -88,6 +91,16 @@ class Parameters(ABC):
     def merge(cls, draws: Sequence[Self]) -> list[tuple[Self, float]]:
         """Return parameters and weights that predict what these draws do together, all with equal factors."""
         return [(draw, 1.0) for draw in draws]
+
+    @classmethod
+    def certain(cls) -> Parameters | None:
+        """Return parameters without noise; None: a cell is what the Boolean product says."""
+        return None
+
+    @classmethod
+    def rebuild(cls, means: Sequence[Floats], unite: Callable[[Sequence[Floats]], Floats]) -> Floats:
+        """Return P(x = 1) of cells without noise from means of the factors; ``unite`` says where any is 1."""
+        return unite(means)
 
     @classmethod
     @abstractmethod

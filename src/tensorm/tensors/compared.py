@@ -17,7 +17,7 @@ from tensorm.kernels import compared as kernels
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Words
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, every
+from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, Rule, Stream, every
 from tensorm.tensors.slices import View, read_by
 from tensorm.tensors.symmetric import Wrapped
 
@@ -90,6 +90,10 @@ class ComparedTensor(Wrapped):
         if mode == OBJECT:
             return [read_by(view, factors), masks]
         return [read_by(view, factors), (masks, mirrored[mode], self._places[mode - 1])]
+
+    def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
+        held: HeldOut = self.tensor.split(share, rng)
+        return held._replace(train=ComparedTensor(held.train))
 
     def _take(self, indices: Any) -> ComparedTensor:
         return ComparedTensor(self.tensor._take(indices))

@@ -104,6 +104,8 @@ class Tensor(ABC):
         Two modes that can be exchanged: a cell tells what its mirror image is, so both are held out together.
     comparisons : bool
         Whether cells are comparisons, which depend on each other.
+    default_noise : str
+        The noise model that fits use if none is given.
     takes_strengths : bool
         Whether components can have strengths of their own: it has the verbs of ``RankedTensor`` (ranked.py).
     """
@@ -117,6 +119,7 @@ class Tensor(ABC):
     lists_observed = False
     pair: Pair | None = None
     comparisons = False
+    default_noise = "asymmetric"
     takes_strengths = False
     _n_threads = 1
     _facts: tuple[str, ...] = ("n_observed", "n_ones")  # that its text shows, beside the shape

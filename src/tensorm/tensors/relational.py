@@ -78,6 +78,7 @@ class RelationalTensor(SlicedTensor):
 
     ESSENTIAL = "ranks"
     comparisons = True
+    default_noise = "comparisons"
     _facts = ("n_observed",)
     _kernels = kernels
 
