@@ -33,7 +33,9 @@ def make_case(seed: int) -> tuple[ComparedTensor, np.ndarray, np.ndarray, list[n
     return tensor.compared(), ones, observed, factors
 
 
-def odds(ones: np.ndarray, observed: np.ndarray, factors: list[np.ndarray], mode: int, n: int, l: int) -> float:
+def odds(
+    ones: np.ndarray, observed: np.ndarray, factors: list[np.ndarray], mode: int, n: int, l: int
+) -> float:
     both = (naive.with_entry(factors, mode, n, l, entry) for entry in (True, False))
     on, off = (naive.comparison_likelihood(ones, observed, some, Q) for some in both)
     return on - off
@@ -65,7 +67,9 @@ def test_rows_of_attributes_take_turns(mode: int, kind: int) -> None:
         tensor, ones, observed, factors = make_case(seed)
         L = factors[0].shape[1]
         stream = Stream(np.uint64(seed), 1, 2, mode)
-        new = tensor.update_factor(mode, Factors.from_bits(factors), rule._replace(order=np.arange(L)), stream)
+        new = tensor.update_factor(
+            mode, Factors.from_bits(factors), rule._replace(order=np.arange(L)), stream
+        )
         now = [factor.copy() for factor in factors]
         for n in range(len(now[mode])):
             u = uniforms(stream, n, L)
@@ -103,7 +107,9 @@ def test_many_attributes_and_components(L: int, monkeypatch: pytest.MonkeyPatch)
             assert WEIGHTS.log_ratio(l, *counts[:, n, l]) == pytest.approx(expected, abs=1e-7)
         rule = Rule(rng.permutation(L), GIBBS, WEIGHTS, np.zeros((1, 1)))
         stream = Stream(np.uint64(3), 0, 0, mode)
-        updated = [some.update_factor(mode, packed, rule, stream) for some in (tensor, tensor.with_threads(2))]
+        updated = [
+            some.update_factor(mode, packed, rule, stream) for some in (tensor, tensor.with_threads(2))
+        ]
         np.testing.assert_array_equal(*updated)
 
 

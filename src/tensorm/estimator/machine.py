@@ -31,6 +31,7 @@ from tensorm.tensors import Tensor
 from tensorm.tensors.threads import count_threads
 
 STAND_IN = "The number was chosen with two rates of ones in place of strengths."
+FEWER = "The number was chosen with comparisons that count as many facts as an object has attributes."
 CHOICE = "choice"  # folder inside that of a run: what chains found while the number was chosen
 
 
@@ -231,7 +232,7 @@ class TensOrMachine(FittedModel):
     def _choose(self, tensor: Tensor, target: Target, folder: Path | None) -> Selection:
         """Take the most probable number of components; a folder keeps what chains have found."""
         with announcing_compilation(self.progress):
-            warm_up(tensor, replace(target, noise=target.noise.stand_in))
+            warm_up(tensor, replace(target, noise=target.noise.counting(tensor)))
         with watching(N_CHAINS, self.progress) as watch:
             pool = ChainPool(N_CHAINS, count_threads(self.n_jobs), watch)
             if folder is not None:
@@ -260,10 +261,11 @@ def choose_with_stand_in(
     tensor: Tensor, target: Target, choose: Callable[[Tensor, Target], Selection]
 ) -> Selection:
     """Choose the number of components, with the noise model's stand-in if it has one, and say so."""
-    selection = choose(tensor, replace(target, noise=target.noise.stand_in))
-    if target.noise.stand_in == target.noise:
+    noise = target.noise.counting(tensor)
+    selection = choose(tensor, replace(target, noise=noise))
+    if noise == target.noise:
         return selection
-    return replace(selection, reason=f"{selection.reason} {STAND_IN}")
+    return replace(selection, reason=f"{selection.reason} {FEWER if noise.compares else STAND_IN}")
 
 
 def warn_if_stopped(selection: Selection, stacklevel: int) -> None:

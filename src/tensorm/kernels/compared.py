@@ -18,8 +18,17 @@ from tensorm.kernels import vectors as v
 from tensorm.kernels.compiled import inlined, keep, kernel, lend, part
 from tensorm.kernels.decisions import ONE, bit_of, count, decide_row, spread_prior
 from tensorm.kernels.relational import Ranks
-from tensorm.kernels.rows import CELLS, FREE, SINGLE, Masks, cover_rows, holders, list_holders, make_table
-from tensorm.kernels.rows import transpose_masks
+from tensorm.kernels.rows import (
+    CELLS,
+    FREE,
+    SINGLE,
+    Masks,
+    cover_rows,
+    holders,
+    list_holders,
+    make_table,
+    transpose_masks,
+)
 from tensorm.kernels.slices import Slice, lay_rows, lay_slice, make_slice, uncover_rows
 
 

@@ -204,7 +204,7 @@ class Posterior:
         """
         indices, pair = check_parts(indices, self.shape), self._kind.pair
         if pair is not None and not np.array_equal(*(indices[k] for k in pair)):
-            raise InputError("Comparisons need the same attributes on both sides; give the same indices twice.")
+            raise InputError("Comparisons need the same attributes on both sides; give them twice.")
         chains = tuple(trace.take(indices) for trace in self.chains)
         labels = tuple(
             None if names is None else names[index] for names, index in zip(self.labels, indices, strict=True)

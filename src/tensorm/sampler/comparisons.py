@@ -35,12 +35,18 @@ class _Agreement(NamedTuple):
     agreement: float
 
 
+class _Weighed(NamedTuple):
+    agreement: float
+    share: float
+
+
 class Agreement(_Agreement, Parameters):
     """How often what components say is so."""
 
     AXES: ClassVar = {"agreement": ONCE}
     TITLES: ClassVar = {"agreement": "share of comparisons as components say"}
     pair: ClassVar = (1, 2)
+    share = 1.0  # of a fact that a pair counts as
 
     def __str__(self) -> str:
         return f"{self.agreement:.2f}"
@@ -52,7 +58,7 @@ class Agreement(_Agreement, Parameters):
 
     @property
     def weights(self) -> Weights:
-        return Weights(*self.rates.weights)
+        return Weights(*self.rates.weights).tempered(self.share)
 
     @property
     def purity(self) -> float:
@@ -61,7 +67,8 @@ class Agreement(_Agreement, Parameters):
     def log_ratios(
         self, tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
     ) -> Floats:
-        return np.asarray(self.rates.log_ratio(*count_alone(tensor, factors, members, components)))
+        ratios = self.rates.log_ratio(*count_alone(tensor, factors, members, components))
+        return np.asarray(self.share * ratios)
 
     def predict(self, factors: Factors, cells: Sequence[npt.NDArray[np.intp]]) -> Floats:
         objects, above, below = cells
@@ -100,6 +107,13 @@ class Agreement(_Agreement, Parameters):
         return f"Of the comparisons that components make, {percent(means['agreement'])} are so."
 
 
+class WeighedAgreement(_Weighed, Agreement):  # type: ignore[misc]  # two NamedTuples
+    """The same where a pair counts as less than one fact."""
+
+    AXES: ClassVar = {"agreement": ONCE, "share": ONCE}
+    TITLES: ClassVar = {**Agreement.TITLES, "share": "share of a fact that a pair counts as"}
+
+
 @dataclass(frozen=True)
 class Comparisons(NoiseModel):
     """One agreement for all components, under a Beta(a, b) prior above one half."""
@@ -110,31 +124,59 @@ class Comparisons(NoiseModel):
     compares: ClassVar[bool] = True
 
     def start(self, shape: Sequence[int], n_components: int) -> Agreement:
-        return Agreement(PAPERS_RATES.hit)
+        return self._make(PAPERS_RATES.hit)
 
     def update(
         self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
     ) -> Agreement:
-        a, b = self.a + confusion.tp, self.b + confusion.fp
-        return Agreement(truncated_beta(a, b, LOWEST, 1.0, uniforms(stream, 0, 1)[0]))
+        a, b = self._shapes(confusion.tp, confusion.fp)
+        return self._make(truncated_beta(a, b, LOWEST, 1.0, uniforms(stream, 0, 1)[0]))
 
     def log_likelihood(
         self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Agreement
     ) -> float:
         q, (tp, fp, _, _) = parameters.agreement, confusion
-        return float(xlogy(tp, q) + xlog1py(fp, -q) - _count_silent(*confusion) * math.log(2))
+        said = xlogy(tp, q) + xlog1py(fp, -q)
+        return float(parameters.share * (said - _count_silent(*confusion) * math.log(2)))
 
     def estimate(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Agreement:
-        share = (self.a + confusion.tp) / (self.a + self.b + confusion.tp + confusion.fp)
-        return Agreement(min(max(share, LOWEST), 1 - EDGE))
+        a, b = self._shapes(confusion.tp, confusion.fp)
+        return self._make(min(max(a / (a + b), LOWEST), 1 - EDGE))
 
     def log_prior(self, parameters: Agreement, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         return xlogy(self.a - 1, parameters.agreement) + xlog1py(self.b - 1, -parameters.agreement)
 
     def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
-        a, b = self.a + np.maximum(tp, 0), self.b + np.maximum(fp, 0)
-        above = np.maximum(betaincc(a, b, LOWEST), TINY)
-        return betaln(a, b) + np.log(above) - _count_silent(tp, fp, fn, tn) * math.log(2)
+        a, b = self._shapes(np.maximum(tp, 0), np.maximum(fp, 0))
+        above, share = np.maximum(betaincc(a, b, LOWEST), TINY), self._make(0.5).share
+        return betaln(a, b) + np.log(above) - share * _count_silent(tp, fp, fn, tn) * math.log(2)
+
+    def counting(self, tensor: Tensor) -> WeighedComparisons:
+        """Return the model with which the number of components is chosen.
+
+        An object's ranking of A attributes has A - 1 degrees of freedom, and A (A - 1) / 2 pairs. As a
+        separate fact each, these pay for a component for every single object, even if values are noise.
+        """
+        return WeighedComparisons(self.a, self.b, 4 / max(4, *tensor.shape[1:]))
+
+    def _make(self, agreement: float) -> Agreement:
+        return Agreement(agreement)
+
+    def _shapes(self, right: Any, wrong: Any) -> tuple[Any, Any]:
+        """Return the parameters of the conditional Beta of the agreement."""
+        share = self._make(0.5).share
+        return self.a + share * right, self.b + share * wrong
+
+
+@dataclass(frozen=True)
+class WeighedComparisons(Comparisons):
+    """The same where a pair counts as less than one fact; only to choose the number of components."""
+
+    share: float = 1.0
+    parameters: ClassVar[type[Parameters]] = WeighedAgreement
+
+    def _make(self, agreement: float) -> WeighedAgreement:
+        return WeighedAgreement(agreement, self.share)
 
 
 class ComparisonsPlugIn(Comparisons):

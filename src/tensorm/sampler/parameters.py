@@ -205,6 +205,10 @@ class NoiseModel(ABC):
         """The model that takes this one's place while components are searched for."""
         return self
 
+    def counting(self, tensor: Tensor) -> NoiseModel:
+        """Return the model that takes this one's place while the number of components is chosen."""
+        return self.stand_in
+
     def searching(self, parameters: Any) -> bool:
         """Whether a chain with these parameters still has those of the stand-in."""
         return self.stand_in != self and type(parameters) is not self.parameters

@@ -36,6 +36,7 @@ class ComparedTensor(Wrapped):
 
     def __init__(self, tensor: Any) -> None:
         super().__init__(tensor)
+        self.comparisons = False  # that count as two facts each
         # Where each attribute above is among those below, and the other way round.
         self._places = tensor._left.find(tensor._right), tensor._right.find(tensor._left)
 

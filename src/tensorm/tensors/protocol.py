@@ -103,7 +103,7 @@ class Tensor(ABC):
     mirrored : (int, int) or None
         Two modes that can be exchanged: a cell tells what its mirror image is, so both are held out together.
     comparisons : bool
-        Whether cells are comparisons, which depend on each other.
+        Whether cells are comparisons, which depend on each other, and each counts as two facts.
     default_noise : str
         The noise model that fits use if none is given.
     takes_strengths : bool
