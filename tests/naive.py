@@ -293,3 +293,19 @@ def strength_odds(
             )
         )
     return values[0] - values[1]
+
+
+def comparison_likelihood(
+    ones: np.ndarray, observed: np.ndarray | None, factors: Sequence[np.ndarray], agreement: float
+) -> float:
+    """Cells (o, a, b) that are the opposite of (o, b, a): each pair counts once.
+
+    One half where components say both a above b and b above a, or neither.
+    """
+    total = 0.0
+    for o, a, b in cells(factors):
+        if a < b and seen(observed, (o, a, b)):
+            up, down = value(factors, (o, a, b)), value(factors, (o, b, a))
+            p = 0.5 if up == down else agreement if up else 1 - agreement
+            total += math.log(p if ones[o, a, b] else 1 - p)
+    return total

@@ -13,7 +13,7 @@ from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
 from tensorm.kernels.strengths import FAINTEST, LEAST, LOUDEST
 from tensorm.sampler.strength_models import GRID, ConstantModel
 from tensorm.sampler.strengths import SHAPES, ActiveStrengths, ConstantStrengths
-from tensorm.tensors import DenseTensor, SymmetricTensor, Tensor
+from tensorm.tensors import SymmetricTensor, Tensor
 from tensorm.tensors.factors import Factors
 
 SIZES = {2: 7, 3: 5, 4: 4}

@@ -17,8 +17,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from tensorm import InputError, TensOrMachine, datasets, load
+from tensorm import InputError, RelationalTensor, TensOrMachine, datasets, load
 from tensorm.cli import main
+from tensorm.storage.run import open_run
 
 
 def run(*arguments: object):
@@ -333,3 +334,17 @@ def test_every_command_has_help() -> None:
     for name, command in main.commands.items():
         assert isinstance(command, click.Command)
         assert run(name, "--help").exit_code == 0
+
+
+@pytest.mark.parametrize("normalise", ["zscore", "rank", "none"])
+def test_numbers_at_the_floor_are_not_compared(tmp_path, normalise: str) -> None:
+    values = np.random.default_rng(0).permutation(96).reshape(12, 8)[:, :4] + 1.0
+    values[:, :2] = 0
+    table, out = tmp_path / "counts.csv", tmp_path / "run"
+    pd.DataFrame(values, columns=list("abcd")).to_csv(table, index_label="patient")
+    settings = f"--normalise {normalise} --floor 0 --components 1 --chains 1 --draws 2 --burn-in 2".split()
+    result = run("fit", table, "--relational", *settings, "--out", out)
+    assert result.exit_code == 0, result.output
+    cells = open_run(out, TensOrMachine._get_param_names(), None).tensor
+    scale = None if normalise == "none" else normalise
+    assert cells.n_observed == RelationalTensor(values[:, 2:], normalise=scale).n_observed

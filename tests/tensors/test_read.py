@@ -209,6 +209,9 @@ def test_wide_tables_in_memory() -> None:
         relational = tensorm.read(table, relational=True)
         assert isinstance(relational, RelationalTensor)
         assert relational.labels[1].tolist() == ["a", "b", "c"]
+    counts = pd.DataFrame({"a": [0.0, 0.0, 3.0], "b": [0.0, 5.0, 2.0], "c": [1.0, 2.0, 2.5]})
+    for options, observed in (({}, 18), ({"normalise": "none"}, 16), ({"normalise": "none", "floor": 0}, 8)):
+        assert tensorm.read(counts, relational=True, **options).n_observed == observed
 
 
 @pytest.mark.parametrize("labels", [["p", "q"], [7, 9], None])
@@ -326,6 +329,10 @@ def test_fit_says_which_call_reads_a_long_table() -> None:
         ({"modes": "ab"}, "modes is 'ab'; give a list of columns"),
         ({"unlisted": "one"}, "unlisted is 'one'; choose"),
         ({"threshold": NAN}, "threshold is nan; give a number"),
+        ({"floor": 0}, "floor needs relational"),
+        ({"normalise": "rank"}, "normalise needs relational"),
+        ({"relational": True, "normalise": "log"}, "normalise is 'log'; choose"),
+        ({"relational": True, "floor": NAN}, "floor is nan; give a number"),
         ({"relational": True, "threshold": 1}, "relational compares numbers as they are"),
         ({"wide": True, "value": "a"}, "The table is a wide table, so value does not apply"),
         ({"value": "b", "modes": ["a", "b"]}, "value is 'b', which is a mode"),

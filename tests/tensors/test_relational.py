@@ -326,7 +326,14 @@ def matrix() -> np.ndarray:
     return values
 
 
-SETTINGS = {"n_components": 3, "n_chains": 2, "n_draws": 8, "random_state": 0, "progress": False}
+SETTINGS = {
+    "noise": "asymmetric",
+    "n_components": 3,
+    "n_chains": 2,
+    "n_draws": 8,
+    "random_state": 0,
+    "progress": False,
+}
 
 
 def same_draws(a: TensOrMachine, b: TensOrMachine) -> None:
@@ -399,3 +406,26 @@ def test_masks_of_relational_tensors_are_mirrored(matrix: np.ndarray) -> None:
 def test_memory_is_that_of_the_ranks() -> None:
     tensor = RelationalTensor(np.random.default_rng(0).random((200, 640)))
     assert tensor.nbytes < 3.5 * 200 * 640
+
+
+@pytest.mark.parametrize("normalise", ["zscore", "rank", None])
+def test_values_at_the_floor_are_not_compared(normalise: str | None) -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.lognormal(size=(40, 6)) + 1
+    matrix[:, :2] = 0  # measured in nobody
+    matrix[:15, 2] = 0
+    tensor = RelationalTensor(matrix, normalise=normalise, floor=0)
+    cells = cells_of(tensor)
+    assert np.isnan(cells[:, :2]).all()
+    assert np.isnan(cells[:, :, :2]).all()
+    assert np.isnan(cells[:15, 2]).all()
+    assert not np.isnan(cells[15:, 2, 3:]).any()
+    gaps = np.where(matrix == 0, np.nan, matrix)
+    np.testing.assert_array_equal(cells, cells_of(RelationalTensor(gaps, normalise=normalise)))
+    new = cells_of(tensor.new_objects(matrix[:20]))
+    np.testing.assert_array_equal(new, cells[:20])
+    whole = RelationalTensor(matrix, normalise=normalise)
+    assert whole.n_observed > tensor.n_observed
+    for wrong in ("0", np.nan, np.inf):
+        with pytest.raises(InputError, match=r"floor is .*; give a number"):
+            RelationalTensor(matrix, floor=wrong)  # type: ignore[arg-type]

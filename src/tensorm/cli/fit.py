@@ -66,9 +66,9 @@ def components(value: str) -> int | str:
 @click.option(
     "--noise",
     type=click.Choice([*list_choices(), AUTO]),
-    default="asymmetric",
-    help="Two rates of ones, inside and outside the components, one error rate, a strength for each, or what "
-    "predicts hidden cells better.",
+    help="Two rates of ones, inside and outside the components (the default), one error rate, a strength for "
+    "each, comparisons that count once (the default with --relational), or two rates or strengths, whichever "
+    "predict hidden cells better.",
 )
 @click.option(
     "--background",

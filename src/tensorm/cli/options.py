@@ -90,6 +90,17 @@ def about_cells(command: F) -> F:
             is_flag=True,
             help="Compare the numbers of a wide table or matrix: which of two columns is higher in each row.",
         ),
+        click.option(
+            "--normalise",
+            type=click.Choice(["zscore", "rank", "none"]),
+            default="zscore",
+            help="With --relational: compare z-scores, places among all rows, or the numbers themselves.",
+        ),
+        click.option(
+            "--floor",
+            type=float,
+            help="With --relational: numbers up to this are not compared, such as 0 for counts.",
+        ),
         click.option("--missing", type=names, help="Values that mean missing, such as -1,unknown."),
         click.option("--threshold", type=float, help="Numbers of at least this are 1, all others 0."),
         click.option(

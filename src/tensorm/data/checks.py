@@ -6,6 +6,7 @@ import math
 import numbers
 import operator
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import NoneType
 from typing import Any
@@ -93,6 +94,15 @@ def check_number(name: str, value: Any) -> float:
     if not isinstance(number, float):
         raise InputError(f"{name} is an array of shape {number.shape}; give one number between 0 and 1.")
     return number
+
+
+def check_real(name: str, value: Any) -> float | None:
+    """Return a number that may be left out, or raise unless it is finite."""
+    if value is None:
+        return None
+    if not isinstance(value, (int, float, np.number)) or not abs(value) <= sys.float_info.max:
+        raise InputError(f"{name} is {short(value)}; give a number.")
+    return float(value)
 
 
 def check_amount(name: str, value: Any) -> float:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorm.data.checks import check_choice, check_flag, check_mapping, check_text, short
+from tensorm.data.checks import check_choice, check_flag, check_mapping, check_real, check_text, short
 from tensorm.errors import InputError
 
 MOST_NAMES = 10_000  # of columns, or of words for missing cells
@@ -29,6 +28,8 @@ class Options(NamedTuple):
     undirected: bool = False
     wide: bool = False
     relational: bool = False
+    normalise: str | None = "zscore"
+    floor: float | None = None
     missing: Any = ()
     threshold: float | None = None
     order: Mapping[str, Sequence[Any]] | None = None
@@ -62,10 +63,13 @@ class Options(NamedTuple):
         for name in ("bins", "origin"):
             if getattr(self, name) is not None and self.time is None:
                 raise InputError(f"{name} needs time, the column of times.")
-        if self.threshold is not None:
-            real = isinstance(self.threshold, (int, float, np.number))
-            if not real or not abs(self.threshold) <= sys.float_info.max:
-                raise InputError(f"threshold is {short(self.threshold)}; give a number.")
+        for name in ("threshold", "floor"):
+            check_real(name, getattr(self, name))
+        if self.normalise is not None:
+            check_choice("normalise", self.normalise, ("zscore", "rank", "none"))
+        for name in ("normalise", "floor"):
+            if getattr(self, name) != self._field_defaults[name] and not self.relational:
+                raise InputError(f"{name} needs relational, that is, numbers to compare.")
         if self.threshold is not None and self.relational:
             raise InputError("relational compares numbers as they are; leave threshold out.")
         modes = None if self.modes is None else [str(name) for name in self.modes]

@@ -179,8 +179,9 @@ class FittedModel(TransformerMixin, BaseEstimator):
         if len(tensor.shape) != len(shape) or tensor.shape[1:] != shape[1:]:
             wanted = f"(any, {', '.join(map(str, shape[1:]))})"
             raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
-        if kind == "membership" and self._target.noise.strong:
-            tensor = choose_storage(tensor, self._target.noise)
+        noise = self._target.noise
+        if kind == "membership" and (noise.strong or noise.compares):
+            tensor = choose_storage(tensor, noise)
         threaded = tensor.with_threads(count_threads(self.n_jobs))
         if kind == "strength":
             return share_shown(threaded, posterior)

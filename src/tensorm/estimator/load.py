@@ -102,8 +102,9 @@ def _open(folder: Path, given: Tensor | None) -> tuple[TensOrMachine, Tensor, Pl
     _check_counts(model, folder / RUN)
     tensor = make_tensor(run.tensor, model.symmetric)
     plan = make_plan(model, tensor)
-    if plan.target.noise.strong:
-        tensor = choose_storage(tensor, plan.target.noise, optional=model.noise == AUTO)
+    noise = plan.target.noise
+    if noise.strong or noise.compares:
+        tensor = choose_storage(tensor, noise, optional=model.noise == AUTO)
     return model, tensor, replace(plan, target=replace(plan.target, seed=np.uint64(run.seed)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,8 @@ from tensorm.storage.trials import Store
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.threads import count_threads
 
+STAND_IN = "The number was chosen with two rates of ones in place of strengths."
+FEWER = "The number was chosen with comparisons that count as many facts as an object has attributes."
 CHOICE = "choice"  # folder inside that of a run: what chains found while the number was chosen
 
 
@@ -69,12 +71,14 @@ class TensOrMachine(FittedModel):
         that start from the data are heated and cooled again: at most 24 rounds of 60 sweeps, 8 in vain, times
         ``effort``. One round is enough where the data leave no doubt. 0 is none; 10 takes up to ten times as
         long.
-    noise : "asymmetric", "symmetric", "strengths" or "auto", default "asymmetric"
+    noise : "asymmetric", "symmetric", "strengths", "comparisons", "auto" or None, default None
         Two rates of ones, inside and outside the components; the paper's single error rate; or a strength for
         each component, the probability that it makes a cell 1, where the strongest one that holds a cell
-        decides. Strengths need cells in memory as a dense tensor. Their components are searched for with two
-        rates. ``noise="auto"`` takes strengths if they predict hidden
-        cells clearly better than two rates do, and ``noise_choice_`` says why.
+        decides. Components with strengths are searched for with two rates. "comparisons" is for a
+        ``RelationalTensor``: each pair of attributes counts once, and is open where no component says which
+        one is higher, or components contradict each other. "auto" takes strengths if they predict hidden
+        cells clearly better than two rates do, and ``noise_choice_`` says why. None is "comparisons" for a
+        ``RelationalTensor``, otherwise "asymmetric".
     background : "activity" or "constant", default "activity"
         For ``noise="strengths"``: ones without any component come at a rate that is the product of an
         activity of each index, such as how much a person meets anybody, or all with one probability.
@@ -110,7 +114,8 @@ class TensOrMachine(FittedModel):
         Posterior means: "hit", the rate of ones where the product is 1; "false_alarm", where it is 0;
         "explained", the share of the observed cells that equal the product. With strengths, these and the
         background in place of the rates: "strength", its "typical" value and "spread", and "background", or
-        "rate", "activity" and its "evenness" in each mode (docs/model.md).
+        "rate", "activity" and its "evenness" in each mode (docs/model.md). With comparisons "agreement", the
+        share of comparisons that are as the components say, and "explained", where open ones count half.
     strengths_, activity_ : pandas.DataFrame
         With ``noise="strengths"``: posterior means and 90% intervals of the strength of each component, and
         of the activity of each index.
@@ -150,7 +155,7 @@ class TensOrMachine(FittedModel):
     burn_in: int | Literal["auto"] = "auto"
     init: Any = "data"
     effort: float = 1.0
-    noise: str = "asymmetric"
+    noise: str | None = None
     background: str = "activity"
     noise_update: str = "sample"
     factor_prior: Any = "learned"
@@ -272,7 +277,9 @@ class TensOrMachine(FittedModel):
             if target.noise.strong:
                 selection = choose_with_strengths(tensor, target, pool)
             else:
-                selection = choose_by_posterior(tensor, target, pool)
+                selection = count_with_stand_in(
+                    tensor, target, lambda cells, target: choose_by_posterior(cells, target, pool)
+                )
         if folder is None:
             warn_if_stopped(selection, stacklevel=5)
         elif not selection.complete:  # what is done is in the folder
@@ -288,6 +295,17 @@ class TensOrMachine(FittedModel):
         self.n_components_ = posterior.n_components
         self.n_features_in_ = posterior.shape[1]
         self._target = target
+
+
+def count_with_stand_in(
+    tensor: Tensor, target: Target, choose: Callable[[Tensor, Target], Selection]
+) -> Selection:
+    """Choose the number of components, with the noise model's stand-in if it has one, and say so."""
+    noise = target.noise.counting(tensor)
+    selection = choose(tensor, replace(target, noise=noise))
+    if noise == target.noise:
+        return selection
+    return replace(selection, reason=f"{selection.reason} {FEWER if noise.compares else STAND_IN}")
 
 
 def warn_if_stopped(selection: Selection, stacklevel: int) -> None:

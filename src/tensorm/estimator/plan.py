@@ -49,7 +49,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     else:
         L = check_count("n_components", given, 1, ", or 'auto'")
     n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
-    noise = check_choice("noise", settings.noise, (*list_choices(), AUTO))
+    noise = tensor.default_noise if settings.noise is None else settings.noise
+    check_choice("noise", noise, (*list_choices(), AUTO))
     noise = STRENGTHS if noise == AUTO else noise  # until the fit has chosen
     update = check_choice("noise_update", settings.noise_update, list_choices(noise))
     model = find_model(noise, update, check_choice("background", settings.background, BACKGROUNDS))
@@ -82,6 +83,8 @@ def choose_storage(
     tensor: Tensor, model: NoiseModel, n_components: int = 10, optional: bool = False
 ) -> Tensor:
     """Return the same cells in the quickest storage that the noise model, unless optional, can do with."""
+    if model.compares:
+        return tensor.compared()
     picked = pick_storage(tensor, n_components)
     if model.strong and not (optional or picked.takes_strengths):
         raise InputError(

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from tensorm.data.checks import check_choice, check_count, check_number, short
 from tensorm.errors import InputError
-from tensorm.estimator.machine import TensOrMachine, warn_if_stopped
+from tensorm.estimator.machine import TensOrMachine, count_with_stand_in, warn_if_stopped
 from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
 from tensorm.estimator.progress import watching
 from tensorm.sampler.chains import ChainPool
@@ -29,7 +29,6 @@ from tensorm.tensors import Tensor
 from tensorm.tensors.holdout import check_symmetric
 from tensorm.tensors.threads import count_threads
 
-STAND_IN = "The number was chosen with two rates of ones in place of strengths."
 METHODS = ("posterior", "occam", "cv", "mdl")
 N_SPLITS = 5
 MOST_REPEATS = 1000
@@ -154,21 +153,23 @@ def select_components(
 def _choose(
     tensor: Tensor, target: Target, pool: ChainPool, method: str, numbers: list[int] | None, holdout: Holdout
 ) -> Selection:
-    """Choose with two rates in place of strengths, and say so, where a method does not know strengths."""
-    plain = two_rates(target)
-    if numbers is None and method in ("cv", "mdl"):
-        first = choose_by_occam(tensor, plain, pool._replace(n_chains=1))
-        if not first.complete:
-            return first
-        numbers = _around(first.best)
-    if method == "cv":
-        return choose_by_validation(tensor, target, pool, numbers or [], holdout)
-    if method == "mdl":
-        selection = choose_by_description(tensor, plain, pool, numbers or [])
-    else:
-        choose = choose_by_posterior if method == "posterior" else choose_by_occam
-        selection = choose(tensor, plain, pool, numbers)
-    return replace(selection, reason=f"{selection.reason} {STAND_IN}") if target.noise.strong else selection
+    if method == "cv" and numbers is not None:
+        return choose_by_validation(tensor, target, pool, numbers, holdout)
+    if method == "posterior":
+        return count_with_stand_in(
+            tensor, target, lambda X, plain: choose_by_posterior(X, plain, pool, numbers)
+        )
+    if method == "occam":
+        return count_with_stand_in(tensor, target, lambda X, plain: choose_by_occam(X, plain, pool, numbers))
+    if numbers is None:
+        one = pool._replace(n_chains=1)
+        first = count_with_stand_in(tensor, target, lambda X, plain: choose_by_occam(X, plain, one))
+        return (
+            _choose(tensor, target, pool, method, _around(first.best), holdout) if first.complete else first
+        )
+    return count_with_stand_in(
+        tensor, target, lambda X, plain: choose_by_description(X, plain, pool, numbers)
+    )
 
 
 def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:

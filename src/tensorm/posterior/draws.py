@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -180,9 +180,17 @@ class Posterior:
                 yield trace.factors_at(draw), noise, weight
         elif method == "map":
             for weight, means in self.explained_by:
-                yield Factors.from_bits([mean > 0.5 for mean in means]), CERTAIN, weight
+                yield Factors.from_bits([mean > 0.5 for mean in means]), self._certain, weight
         else:
-            yield Factors.from_bits(self.best_factors), CERTAIN, 1.0
+            yield Factors.from_bits(self.best_factors), self._certain, 1.0
+
+    @property
+    def _kind(self) -> type[Parameters]:
+        return self.chains[0].kind
+
+    @property
+    def _certain(self) -> Parameters:
+        return self._kind.certain() or CERTAIN
 
     def check_tensor(self, X: Any, name: str = "X") -> Tensor:
         """Return X as a tensor, or raise unless it has the shape of the fit."""
@@ -196,7 +204,9 @@ class Posterior:
 
         Contributions are dropped: they refer to all cells.
         """
-        indices = check_parts(indices, self.shape)
+        indices, pair = check_parts(indices, self.shape), self._kind.pair
+        if pair is not None and not np.array_equal(*(indices[k] for k in pair)):
+            raise InputError("Comparisons need the same attributes on both sides; give them twice.")
         chains = tuple(trace.take(indices) for trace in self.chains)
         labels = tuple(
             None if names is None else names[index] for names, index in zip(self.labels, indices, strict=True)
@@ -206,7 +216,7 @@ class Posterior:
 
     def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
         if check_choice("method", method, METHODS) == "mean":
-            return np.sum([w * unite_box(means, where) for w, means in self.explained_by], axis=0)
+            return self._unite(lambda means: unite_box(means, where))
         return average_box(self._weighted(method), where, self.shape)
 
     def predict_block(self, first: int, stop: int, method: str = "predictive") -> Floats:
@@ -243,11 +253,24 @@ class Posterior:
         if len({len(index) for index in indices}) > 1:
             raise InputError(f"indices have lengths {[*map(len, indices)]}; make them equally long.")
         if check_choice("method", method, METHODS) == "mean":
-            return np.sum([w * unite_cells(means, indices) for w, means in self.explained_by], axis=0)
+            return self._unite(lambda means: unite_cells(means, indices))
         total = np.zeros(len(indices[0]))
         for factors, noise, weight in self._weighted(method):
             total += weight * noise.predict(factors, indices)
         return total
+
+    def _unite(self, unite: Callable[[Sequence[Floats]], Floats]) -> Floats:
+        return np.sum([w * self._kind.rebuild(means, unite) for w, means in self.explained_by], axis=0)
+
+    def predict_part(self, indices: Sequence[npt.NDArray[np.intp]]) -> Floats:
+        """Return P(x = 1) of all cells with these indices along each mode."""
+        if self._kind.pair is None:
+            return self.take(indices).predict_all()
+        some, inner = list(indices), [np.arange(len(index)) for index in indices]
+        both = np.union1d(*(some[k] for k in self._kind.pair))
+        for k in self._kind.pair:
+            some[k], inner[k] = both, np.searchsorted(both, indices[k])
+        return self.take(some).predict_all()[np.ix_(*inner)]
 
     def predict_all(self, method: str = "predictive") -> Floats:
         """Return P(x = 1) of every cell at once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorm.sampler.comparisons import Comparisons, ComparisonsPlugIn
 from tensorm.sampler.noise import Asymmetric, AsymmetricPlugIn, Symmetric, SymmetricPlugIn
 from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 
@@ -13,6 +14,8 @@ MODELS: dict[tuple[str, ...], type[Any]] = {
     ("symmetric", "map"): SymmetricPlugIn,
     ("asymmetric", "sample"): Asymmetric,
     ("asymmetric", "map"): AsymmetricPlugIn,
+    ("comparisons", "sample"): Comparisons,
+    ("comparisons", "map"): ComparisonsPlugIn,
     ("strengths", "sample", "activity"): ActivityModel,
     ("strengths", "sample", "constant"): ConstantModel,
 }

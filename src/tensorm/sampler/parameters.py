@@ -44,10 +44,13 @@ class Parameters(ABC):
         For each field whether there is one number (ONCE), or one for each COMPONENT, MODE or INDEX.
     TITLES : mapping
         For each field its name in sentences and tables.
+    pair : (int, int) or None
+        Two modes that can be exchanged: what is said of a cell depends on its mirror image, too.
     """
 
     AXES: ClassVar[Mapping[str, str]]
     TITLES: ClassVar[Mapping[str, str]]
+    pair: ClassVar[Pair | None] = None
 
     @property
     @abstractmethod
@@ -88,6 +91,16 @@ class Parameters(ABC):
     def merge(cls, draws: Sequence[Self]) -> list[tuple[Self, float]]:
         """Return parameters and weights that predict what these draws do together, all with equal factors."""
         return [(draw, 1.0) for draw in draws]
+
+    @classmethod
+    def certain(cls) -> Parameters | None:
+        """Return parameters without noise; None: a cell is what the Boolean product says."""
+        return None
+
+    @classmethod
+    def rebuild(cls, means: Sequence[Floats], unite: Callable[[Sequence[Floats]], Floats]) -> Floats:
+        """Return P(x = 1) of cells without noise from means of the factors; ``unite`` says where any is 1."""
+        return unite(means)
 
     @classmethod
     @abstractmethod
@@ -160,10 +173,13 @@ class NoiseModel(ABC):
         The class of its parameters.
     strong : bool
         Whether tensors must take strengths (Tensor.takes_strengths).
+    compares : bool
+        Whether cells are comparisons that count once (Tensor.compared).
     """
 
     parameters: ClassVar[type[Parameters]]
     strong: ClassVar[bool] = False
+    compares: ClassVar[bool] = False
 
     @abstractmethod
     def start(self, shape: Sequence[int], n_components: int) -> Any:
@@ -188,6 +204,10 @@ class NoiseModel(ABC):
     def stand_in(self) -> NoiseModel:
         """The model that takes this one's place while components are searched for."""
         return self
+
+    def counting(self, tensor: Tensor) -> NoiseModel:
+        """Return the model that takes this one's place while the number of components is chosen."""
+        return self.stand_in
 
     def searching(self, parameters: Any) -> bool:
         """Whether a chain with these parameters still has those of the stand-in."""

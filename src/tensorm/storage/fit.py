@@ -173,7 +173,7 @@ def _read_contributions(tree: Stored, n_components: int, n_cells: int) -> tuple[
     for name, dtype in COLUMNS.items():
         column = tree.array(name, dtype, (n_components,))
         counts = dtype == "i8"
-        if not np.isfinite(column).all() or (counts and not 0 <= column.min() <= column.max() <= n_cells):
+        if not np.isfinite(column).all() or (counts and np.abs(column).max() > n_cells):
             raise tree.refuse(f"{name} holds impossible numbers")
         columns.append(column.tolist())
     return tuple(Contribution(*row) for row in zip(range(n_components), *columns, strict=True))

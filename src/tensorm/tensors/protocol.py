@@ -103,7 +103,9 @@ class Tensor(ABC):
     mirrored : (int, int) or None
         Two modes that can be exchanged: a cell tells what its mirror image is, so both are held out together.
     comparisons : bool
-        Whether cells are comparisons, which depend on each other.
+        Whether cells are comparisons, which depend on each other, and each counts as two facts.
+    default_noise : str
+        The noise model that fits use if none is given.
     takes_strengths : bool
         Whether components can have strengths of their own: it has the verbs of ``RankedTensor`` (ranked.py).
     """
@@ -117,6 +119,7 @@ class Tensor(ABC):
     lists_observed = False
     pair: Pair | None = None
     comparisons = False
+    default_noise = "asymmetric"
     takes_strengths = False
     _n_threads = 1
     _facts: tuple[str, ...] = ("n_observed", "n_ones")  # that its text shows, beside the shape
@@ -359,6 +362,13 @@ class Tensor(ABC):
         from tensorm.tensors.symmetric import SymmetricTensor  # which is itself a tensor
 
         return self if pair is None else SymmetricTensor(self, pair)
+
+    def compared(self) -> Tensor:
+        """Return the same cells as comparisons that count once (compared.py), or raise if they are none."""
+        raise InputError(
+            "noise='comparisons' needs cells that compare attributes; give a RelationalTensor, or choose "
+            "another noise."
+        )
 
     def check_mirrored(self, pair: Pair) -> None:
         """Raise unless two modes can share a factor: cells are mirrored, and the diagonal is missing."""

@@ -151,6 +151,14 @@ def read_numbers(given: Any) -> Matrix:
     return matrix
 
 
+def leave_out(matrix: Matrix, floor: float | None) -> Matrix:
+    """Return a matrix in which values at or below a floor, if there is one, are missing."""
+    if floor is None:
+        return matrix
+    low = matrix.values <= floor
+    return matrix._replace(mask=low if matrix.mask is None else low | matrix.mask)
+
+
 def _rank(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], Bits]:
     """Return the ranks of each row, and which of them occur once."""
     order = np.argsort(values, axis=1)

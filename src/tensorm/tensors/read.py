@@ -35,6 +35,8 @@ def read(
     undirected: bool = False,
     wide: bool = False,
     relational: bool = False,
+    normalise: str | None = "zscore",
+    floor: float | None = None,
     missing: Any = (),
     threshold: float | None = None,
     order: Mapping[str, Sequence[Any]] | None = None,
@@ -80,6 +82,10 @@ def read(
     relational : bool, default False
         Whether a wide table or a matrix holds numbers to be compared with each other, as in
         ``RelationalTensor``.
+    normalise : "zscore", "rank", "none" or None, default "zscore"
+    floor : float, optional
+        With ``relational``: how the columns are made comparable, and the value at or below which numbers are
+        not compared, as in ``RelationalTensor``.
     missing : str, number or sequence of them, optional
         Values that stand for missing cells, besides empty fields, NaN, "NA" and "null".
     threshold : float, optional
@@ -112,8 +118,8 @@ def read(
     (2, 3, 3)
     """
     options = Options(
-        modes, value, unlisted, time, bins, origin, pair, undirected, wide, relational, missing, threshold,
-        order, indices, header,
+        modes, value, unlisted, time, bins, origin, pair, undirected, wide, relational, normalise, floor,
+        missing, threshold, order, indices, header,
     )  # fmt: skip
     return _read(source, options.check(), client)[0]
 
@@ -135,16 +141,19 @@ def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Contents 
         return _read_distributed(source, options, client), None
     try:
         found = read_cells(source, options)
-        return _hold(found.cells), found
+        return _hold(found.cells, options), found
     except MemoryError as error:
         title = source if isinstance(source, (str, os.PathLike)) else "X"
         raise InputError(f"{title} takes more memory than there is; give a part of it.") from error
 
 
-def _hold(cells: ListedCells | Observations) -> Tensor:
+def _hold(cells: ListedCells | Observations, options: Options) -> Tensor:
     if isinstance(cells, ListedCells):
         return SparseTensor.from_listed(cells)
-    return RelationalTensor(cells) if isinstance(cells, Matrix) else DenseTensor(cells)
+    if not isinstance(cells, Matrix):
+        return DenseTensor(cells)
+    scale = None if options.normalise == "none" else options.normalise
+    return RelationalTensor(cells, normalise=scale, floor=options.floor)
 
 
 def is_distributed(source: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import check_choice, check_generator
+from tensorm.data.checks import check_choice, check_generator, check_real
 from tensorm.data.inputs import Matrix, check_names
 from tensorm.errors import InputError
 from tensorm.kernels.relational import Held, Ranks, count_pairs, kernels, read_slices
@@ -20,8 +20,17 @@ from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.digests import digest_arrays
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, make_layout
-from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows
-from tensorm.tensors.ranks import Index, RankTable, Scale, absent_rank, fit_scale, rank_matrix, read_numbers
+from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, Tensor
+from tensorm.tensors.ranks import (
+    Index,
+    RankTable,
+    Scale,
+    absent_rank,
+    fit_scale,
+    leave_out,
+    rank_matrix,
+    read_numbers,
+)
 from tensorm.tensors.slices import SlicedTensor, View
 
 Keys = npt.NDArray[np.uint16]
@@ -59,6 +68,10 @@ class RelationalTensor(SlicedTensor):
         standard deviations (0 for an attribute that is the same for all objects; to 12 decimals, so that
         rounding errors are ties), the share of objects with a lower value (those with the same count half),
         or not at all.
+    floor : float, optional
+        Values at or below it are not compared with any other, and do not count for the scale: as if they were
+        missing. Give 0 where zero means that nothing was measured, as in counts with many zeros. By default
+        all values are compared; then zeros of two attributes are ties only if their scaled values are equal.
     ties : "missing"
         Cells of equal values are not observed.
     modes : three names, optional
@@ -78,7 +91,9 @@ class RelationalTensor(SlicedTensor):
 
     ESSENTIAL = "ranks"
     comparisons = True
+    default_noise = "comparisons"
     _facts = ("n_observed",)
+    _floor: float | None = None
     _kernels = kernels
 
     def __init__(
@@ -86,6 +101,7 @@ class RelationalTensor(SlicedTensor):
         matrix: Any,
         *,
         normalise: str | None = "zscore",
+        floor: float | None = None,
         ties: str = "missing",
         modes: Sequence[str] | None = None,
         labels: Sequence[npt.ArrayLike | None] | None = None,
@@ -93,7 +109,8 @@ class RelationalTensor(SlicedTensor):
         check_choice("ties", ties, ("missing",))
         if normalise is not None:
             check_choice("normalise", normalise, ("zscore", "rank"))
-        given = read_numbers(matrix)
+        self._floor = check_real("floor", floor)
+        given = leave_out(read_numbers(matrix), self._floor)
         self._set_up(given, fit_scale(normalise, given))
         if modes is not None:
             self.modes, _ = check_names(self.shape, modes, None)
@@ -156,7 +173,7 @@ class RelationalTensor(SlicedTensor):
         new = type(self).__new__(type(self))
         new._left, new._right, new._part = left, right, part
         new.shape = (*left.alone.shape, right.alone.shape[1])
-        for name in ("_gaps", "_scale", "_n_threads", "_spans", "modes", "labels"):
+        for name in ("_gaps", "_scale", "_floor", "_n_threads", "_spans", "modes", "labels"):
             setattr(new, name, getattr(self, name))
         return new
 
@@ -187,9 +204,9 @@ class RelationalTensor(SlicedTensor):
         matrix : array-like
             Objects by attributes, as for this tensor.
         """
-        given = read_numbers(matrix)
         if self._scale is None:
             raise InputError("This tensor is a part of another; call new_objects of the whole one.")
+        given = leave_out(read_numbers(matrix), self._floor)
         if given.values.shape[1] != self.shape[1]:
             raise InputError(f"matrix has {given.values.shape[1]} attributes; give {self.shape[1]}.")
         known, new = self.labels[1], given.labels[1]
@@ -197,6 +214,7 @@ class RelationalTensor(SlicedTensor):
             raise InputError("matrix has different attributes, or a different order; give the same.")
         tensor = type(self).__new__(type(self))
         tensor._set_up(given, self._scale)
+        tensor._floor = self._floor
         tensor.modes, tensor.labels = self.modes, (given.labels[0], *self.labels[1:])
         return tensor
 
@@ -238,6 +256,11 @@ class RelationalTensor(SlicedTensor):
         ones, zeros = test.listed_keys()
         keys = np.sort(np.concatenate([ones, zeros]))
         return HeldOut(train, np.stack(np.unravel_index(keys, self.shape), axis=1), np.isin(keys, ones))
+
+    def compared(self) -> Tensor:
+        from tensorm.tensors.compared import ComparedTensor  # which has a relational tensor inside
+
+        return ComparedTensor(self)
 
     def hide(self, mask: Bits) -> DenseTensor:
         raise InputError("X is a RelationalTensor, which stores no cells to hide; use its hold_out instead.")

@@ -53,7 +53,7 @@ def slice_cells(posterior: Posterior, tensor: Tensor | None) -> Slices:
     orders = [np.argsort(mode.strongest(), kind="stable") for mode in modes]
     indices = [np.sort(thin(order, most[k])) for k, order in enumerate(orders)]
     place = [*others, rows, columns]
-    predicted = np.rint(100 * posterior.take(indices).predict_all()).astype(int).transpose(place)
+    predicted = np.rint(100 * posterior.predict_part(indices)).astype(int).transpose(place)
     data = None if tensor is None else tensor.read_cells(indices).transpose(place)
     where = list(np.ndindex(*(len(indices[k]) for k in others)))
     return Slices(
@@ -81,7 +81,7 @@ def component_cells(posterior: Posterior, tensor: Tensor | None, component: int)
         return None
     indices = [thin(index, BLOCK_SIDE if k in (rows, columns) else room) for k, index in enumerate(members)]
     if tensor is None:
-        shares = posterior.take(indices).predict_all().mean(axis=tuple(others))
+        shares = posterior.predict_part(indices).mean(axis=tuple(others))
     else:
         cells = tensor.read_cells(indices)
         seen = (cells != MISSING).sum(axis=tuple(others))

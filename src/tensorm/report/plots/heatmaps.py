@@ -211,7 +211,7 @@ def plot_slice(
         np.arange(N) if k not in fixed else np.array([fixed[k]]) for k, N in enumerate(posterior.shape)
     ]
     if X is None:
-        cells = np.ma.array(posterior.take(indices).predict_all())
+        cells = np.ma.array(posterior.predict_part(indices))
     else:
         cells = np.ma.masked_equal(posterior.check_tensor(X).read_cells(indices), MISSING)
     ax = new_axes(ax)

@@ -54,7 +54,7 @@ class CandidatePool:
         order = sorted(range(len(columns)), key=lambda mode: len(columns[mode]), reverse=True)
         for mode in order:
             pos, tot = pool.count(mode)
-            rates = (pos + pool._noise.false_alarm) / (tot + 1)
+            rates = (pos + pool._noise.false_alarm) / (np.maximum(tot, 0) + 1)  # counts may be negative
             members = pos > 0 if mode == order[0] else split(rates)
             members[cells[:, mode], numbers] = True
             pool.columns[mode] = members

@@ -1,0 +1,193 @@
+"""The noise model of comparisons: how often what components say about a pair is so.
+
+In a relational tensor, x[o, a, b] and x[o, b, a] are one fact. A component that covers (o, a, b) says that a
+is above b in o. Where components say one thing, P(x = 1) is the agreement q, or 1 - q for the mirror image;
+where they contradict each other, or none says anything, it is one half. The tensor counts each pair once
+(tensors/compared.py), and so this is the model of two rates in which the rate outside is one half.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincc, betaln, xlog1py, xlogy
+
+from tensorm.kernels.decisions import Weights
+from tensorm.kernels.philox import uniforms
+from tensorm.kernels.predict import add_product
+from tensorm.model import Confusion, Noise
+from tensorm.sampler.noise import CONTRAST, EDGE, PAPERS_RATES, truncated_beta
+from tensorm.sampler.parameters import ONCE, Counts, Floats, NoiseModel, Parameters, count_alone
+from tensorm.tensors.bits import Bits, combine
+from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Pair, Stream, Tensor
+
+LOWEST = 1 / (1 + math.exp(-CONTRAST))  # agreement: as a component that says nothing would alternate for ever
+TINY = 1e-300
+
+
+class _Agreement(NamedTuple):
+    agreement: float
+
+
+class _Weighed(NamedTuple):
+    agreement: float
+    share: float
+
+
+class Agreement(_Agreement, Parameters):
+    """How often what components say is so."""
+
+    AXES: ClassVar = {"agreement": ONCE}
+    TITLES: ClassVar = {"agreement": "share of comparisons as components say"}
+    pair: ClassVar = (1, 2)
+    share = 1.0  # of a fact that a pair counts as
+
+    def __str__(self) -> str:
+        return f"{self.agreement:.2f}"
+
+    @property
+    def rates(self) -> Noise:
+        """The same as rates of ones inside and outside."""
+        return Noise(self.agreement, 0.5)
+
+    @property
+    def weights(self) -> Weights:
+        return Weights(*self.rates.weights).tempered(self.share)
+
+    @property
+    def purity(self) -> float:
+        return self.rates.purity
+
+    def log_ratios(
+        self, tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
+    ) -> Floats:
+        ratios = self.rates.log_ratio(*count_alone(tensor, factors, members, components))
+        return np.asarray(self.share * ratios)
+
+    def predict(self, factors: Factors, cells: Sequence[npt.NDArray[np.intp]]) -> Floats:
+        objects, above, below = cells
+        said = factors.covers(cells).astype(np.float64) - factors.covers([objects, below, above])
+        return 0.5 + (self.agreement - 0.5) * said
+
+    def add_box(self, total: Floats, factors: Factors, where: Sequence[slice], weight: float) -> float:
+        objects, above, below = factors
+        excess = weight * (self.agreement - 0.5)
+        for masks, share in (((objects, above, below), excess), ((objects, below, above), -excess)):
+            *rows, columns = (part[span] for part, span in zip(masks, where, strict=True))
+            add_product(total, combine(rows, factors.n_components), columns, share)
+        return weight * 0.5
+
+    @classmethod
+    def merge(cls, draws: Sequence[Agreement]) -> list[tuple[Agreement, float]]:
+        mean = float(np.mean([draw.agreement for draw in draws]))
+        return [(cls(mean), float(len(draws)))]  # probabilities are linear in it
+
+    @classmethod
+    def certain(cls) -> Agreement:
+        return cls(1.0)
+
+    @classmethod
+    def rebuild(cls, means: Sequence[Floats], unite: Callable[[Sequence[Floats]], Floats]) -> Floats:
+        objects, above, below = means
+        return 0.5 + (unite(means) - unite([objects, below, above])) / 2
+
+    @classmethod
+    def find_fault(cls, fields: Mapping[str, Floats]) -> str | None:
+        right = np.all((fields["agreement"] > 0.5) & (fields["agreement"] < 1))
+        return None if right else "shares of comparisons that do not lie between one half and 1"
+
+    @classmethod
+    def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
+        return f"Of the comparisons that components make, {percent(means['agreement'])} are so."
+
+
+class WeighedAgreement(_Weighed, Agreement):  # type: ignore[misc]  # two NamedTuples
+    """The same where a pair counts as less than one fact."""
+
+    AXES: ClassVar = {"agreement": ONCE, "share": ONCE}
+    TITLES: ClassVar = {**Agreement.TITLES, "share": "share of a fact that a pair counts as"}
+
+
+@dataclass(frozen=True)
+class Comparisons(NoiseModel):
+    """One agreement for all components, under a Beta(a, b) prior above one half."""
+
+    a: float = 1.0
+    b: float = 1.0
+    parameters: ClassVar[type[Parameters]] = Agreement
+    compares: ClassVar[bool] = True
+
+    def start(self, shape: Sequence[int], n_components: int) -> Agreement:
+        return self._make(PAPERS_RATES.hit)
+
+    def update(
+        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
+    ) -> Agreement:
+        a, b = self._shapes(confusion.tp, confusion.fp)
+        return self._make(truncated_beta(a, b, LOWEST, 1.0, uniforms(stream, 0, 1)[0]))
+
+    def log_likelihood(
+        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Agreement
+    ) -> float:
+        q, (tp, fp, _, _) = parameters.agreement, confusion
+        said = xlogy(tp, q) + xlog1py(fp, -q)
+        return float(parameters.share * (said - _count_silent(*confusion) * math.log(2)))
+
+    def estimate(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Agreement:
+        a, b = self._shapes(confusion.tp, confusion.fp)
+        return self._make(min(max(a / (a + b), LOWEST), 1 - EDGE))
+
+    def log_prior(self, parameters: Agreement, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
+        return xlogy(self.a - 1, parameters.agreement) + xlog1py(self.b - 1, -parameters.agreement)
+
+    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
+        a, b = self._shapes(np.maximum(tp, 0), np.maximum(fp, 0))
+        above, share = np.maximum(betaincc(a, b, LOWEST), TINY), self._make(0.5).share
+        return betaln(a, b) + np.log(above) - share * _count_silent(tp, fp, fn, tn) * math.log(2)
+
+    def counting(self, tensor: Tensor) -> WeighedComparisons:
+        """Return the model with which the number of components is chosen.
+
+        An object's ranking of A attributes has A - 1 degrees of freedom, and A (A - 1) / 2 pairs. As a
+        separate fact each, these pay for a component for every single object, even if values are noise.
+        """
+        return WeighedComparisons(self.a, self.b, 4 / max(4, *tensor.shape[1:]))
+
+    def _make(self, agreement: float) -> Agreement:
+        return Agreement(agreement)
+
+    def _shapes(self, right: Any, wrong: Any) -> tuple[Any, Any]:
+        """Return the parameters of the conditional Beta of the agreement."""
+        share = self._make(0.5).share
+        return self.a + share * right, self.b + share * wrong
+
+
+@dataclass(frozen=True)
+class WeighedComparisons(Comparisons):
+    """The same where a pair counts as less than one fact; only to choose the number of components."""
+
+    share: float = 1.0
+    parameters: ClassVar[type[Parameters]] = WeighedAgreement
+
+    def _make(self, agreement: float) -> WeighedAgreement:
+        return WeighedAgreement(agreement, self.share)
+
+
+class ComparisonsPlugIn(Comparisons):
+    """The agreement set to its estimate, as in eq. 6: not a Gibbs step."""
+
+    def update(
+        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
+    ) -> Agreement:
+        return self.estimate(tensor, factors, confusion)
+
+
+def _count_silent(tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Any:
+    """Return the number of pairs that nothing is said about; both of their cells are counted."""
+    return (np.add(fn, tn) - tp - fp) / 2

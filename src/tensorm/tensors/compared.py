@@ -1,0 +1,100 @@
+"""Comparisons that count once: a relational tensor in which a cell and its mirror image are one observation.
+
+A component that covers (o, a, b) says that a is above b in o. Where others say the opposite, the pair is
+contested and the model as silent as where nobody says anything. Counts and confusion are those of the plain
+tensor less contested pairs, of which each has a one and a zero. They are all that an agreement of what is
+said and what is so depends on (sampler/comparisons.py). What decides an entry are still (pos, tot), but both
+may be negative: an entry that only contests what others say takes ones and zeros away.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorm.kernels import compared as kernels
+from tensorm.model import Confusion
+from tensorm.tensors.bits import Words
+from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, Rule, Stream, every
+from tensorm.tensors.slices import View, read_by
+from tensorm.tensors.symmetric import Wrapped
+
+OBJECT, ABOVE, BELOW = 0, 1, 2  # the modes of a relational tensor
+NOT_THERE = -1
+
+
+class ComparedTensor(Wrapped):
+    """A relational tensor, or a part of one, whose pairs count once.
+
+    Parameters
+    ----------
+    tensor : RelationalTensor
+        A pair counts once if both of its cells are here; attributes are not repeated.
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        super().__init__(tensor)
+        self.comparisons = False  # that count as two facts each
+        # Where each attribute above is among those below, and the other way round.
+        self._places = tensor._left.find(tensor._right), tensor._right.find(tensor._left)
+
+    def compared(self) -> ComparedTensor:
+        return self
+
+    def mirror(self, factors: Factors) -> Factors:
+        """Return the factors whose product is the mirror image of that of other factors."""
+        above, below = (
+            np.where(places[:, None] == NOT_THERE, np.uint64(0), factors[other][places])
+            for places, other in zip(self._places, (BELOW, ABOVE), strict=True)
+        )
+        return Factors((factors[OBJECT], above, below), factors.n_components)
+
+    def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        (view, *given), factor = self._read(mode, factors), factors[mode].copy()
+        given += [tuple(rule), tuple(stream)]
+        if mode == OBJECT:
+            self.tensor._share(
+                factors, rows, lambda _, some: kernels.update_objects(factor, some, view, *given)
+            )
+        else:
+            kernels.update_attributes(factor, rows, view, *given)
+        return factor
+
+    def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
+        view, mirrored = self._read(mode, factors)
+        counts = np.empty((2, len(rows), len(components)), np.int64)
+        count = kernels.count_objects if mode == OBJECT else kernels.count_attributes
+        self.tensor._share(
+            factors,
+            rows,
+            lambda at, some: count(tuple(counts[:, at]), factors[mode], some, view, mirrored, components),
+        )
+        return counts
+
+    def _confusion(self, factors: Factors) -> Confusion:
+        view, mirrored = self._read(OBJECT, factors)
+        found = self.tensor._share(
+            factors,
+            every(self.shape[0]),
+            lambda _, some: kernels.count_said(factors[OBJECT], some, view, mirrored),
+        )
+        ones, said, contested = (sum(part) for part in zip(*found, strict=True))
+        return self.tensor._confuse([(ones - contested // 2, said - contested)])
+
+    def _read(self, mode: int, factors: Factors) -> list[Any]:
+        """Return what kernels read the slices of a mode from, and their mirror images."""
+        view: View = self.tensor._views[mode]
+        mirrored = self.mirror(factors)
+        masks = read_by(view, mirrored)[1]
+        if mode == OBJECT:
+            return [read_by(view, factors), masks]
+        return [read_by(view, factors), (masks, mirrored[mode], self._places[mode - 1])]
+
+    def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
+        held: HeldOut = self.tensor.split(share, rng)
+        return held._replace(train=ComparedTensor(held.train))
+
+    def _take(self, indices: Any) -> ComparedTensor:
+        return ComparedTensor(self.tensor._take(indices))

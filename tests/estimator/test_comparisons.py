@@ -1,0 +1,127 @@
+"""Fits of comparisons that count once: the way from values to sentences, files and pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import tensorm
+from tensorm import InputError, RelationalTensor, TensOrMachine
+from tensorm.datasets import simulate
+
+SETTINGS = {"n_components": 2, "n_chains": 2, "n_draws": 30, "random_state": 0, "progress": False}
+
+
+def plant(seed: int = 0, size: int = 24) -> np.ndarray:
+    """Values in which eight objects have three attributes up, and eight others four down."""
+    values = np.random.default_rng(seed).normal(size=(size, 12))
+    values[:8, :3] += 3
+    values[8:16, 8:] -= 3
+    return values
+
+
+@pytest.fixture(scope="module")
+def held() -> tuple[RelationalTensor, RelationalTensor]:
+    return RelationalTensor(plant(), normalise=None).hold_out(0.2)
+
+
+@pytest.fixture(scope="module")
+def model(held: tuple[RelationalTensor, RelationalTensor]) -> TensOrMachine:
+    return TensOrMachine(**SETTINGS).fit(held[0])
+
+
+def test_comparisons_are_the_default_of_relational_tensors(model: TensOrMachine) -> None:
+    assert set(model.noise_) == {"agreement", "explained"}
+    assert 0.85 < model.noise_["agreement"] < 1
+    assert 0.5 < model.noise_["explained"] < 1
+
+
+def test_members_are_found(model: TensOrMachine) -> None:
+    found = [np.stack([factor[:, l] > 0.5 for l in range(2)]) for factor in model.factors_]
+    up = int(np.argmax(found[1][:, 0] & ~found[1][:, 5]))
+    assert found[0][up, :8].all()
+    np.testing.assert_array_equal(np.flatnonzero(found[1][up] & ~found[2][up]), [0, 1, 2])
+    down = 1 - up
+    assert found[0][down, 8:16].all()
+    np.testing.assert_array_equal(np.flatnonzero(found[2][down] & ~found[1][down]), [8, 9, 10, 11])
+
+
+def test_held_out_pairs_are_predicted(
+    model: TensOrMachine, held: tuple[RelationalTensor, RelationalTensor]
+) -> None:
+    old = TensOrMachine(noise="asymmetric", **SETTINGS).fit(held[0])
+    scores = model.scores(held[1])
+    assert scores.baseline == 0.5
+    assert scores.model.log_loss < old.scores(held[1]).model.log_loss
+    assert scores.model.log_loss < scores.constant.log_loss
+
+
+@pytest.mark.parametrize("method", ["predictive", "mean", "map", "best"])
+def test_mirror_images_are_opposites(model: TensOrMachine, method: str) -> None:
+    p = model.posterior_.predict_all(method)
+    np.testing.assert_allclose(p + p.swapaxes(1, 2), 1)
+    cells = np.argwhere(p != 0.5)[:50]
+    np.testing.assert_allclose(model.posterior_.predict_cells([*cells.T], method), p[tuple(cells.T)])
+    part = [np.array([1, 9]), np.array([0, 9, 3]), np.array([8, 1])]
+    np.testing.assert_allclose(model.posterior_.predict_part(part), model.predict_proba()[np.ix_(*part)])
+    with pytest.raises(InputError, match="the same attributes on both sides"):
+        model.posterior_.take(part)
+
+
+def test_new_objects_get_memberships(
+    model: TensOrMachine, held: tuple[RelationalTensor, RelationalTensor]
+) -> None:
+    new = model.transform(RelationalTensor(plant(seed=1), normalise=None))
+    known = model.factors_[0] > 0.5
+    assert ((new > 0.5) == known)[:16].mean() > 0.9
+    assert model.transform(held[0], kind="strength").shape == (24, 2)
+
+
+def test_a_fit_in_a_folder_can_be_resumed_and_loaded(
+    held: tuple[RelationalTensor, RelationalTensor], tmp_path: Path
+) -> None:
+    model = TensOrMachine(**SETTINGS).fit(held[0], run_dir=tmp_path / "run")
+    (tmp_path / "run" / "fit.tensorm").unlink()
+    (tmp_path / "run" / "chain-1.tensorm").unlink(missing_ok=True)
+    again = tensorm.resume(tmp_path / "run", progress=False)
+    again.save(tmp_path / "fit.tensorm")
+    loaded = tensorm.load(tmp_path / "fit.tensorm")
+    for other in (again, loaded):
+        np.testing.assert_array_equal(other.factors_[1], model.factors_[1])
+        assert other.noise_ == model.noise_
+        assert other.contributions_ == model.contributions_
+    assert loaded.transform(held[0]).shape == (24, 2)
+    assert loaded.to_datatree(held[1])["posterior"]["agreement"].shape == (2, 30)
+
+
+def test_it_is_told_and_drawn(
+    model: TensOrMachine, held: tuple[RelationalTensor, RelationalTensor], tmp_path: Path
+) -> None:
+    texts = model.describe()
+    assert texts[-1].startswith("Of the comparisons that components make, ")
+    model.report(tmp_path / "page.html", held[0])
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+    model.plot("slice", at={"object": 0})
+    plt.close("all")
+    assert [c.log_likelihood_lost > 0 for c in model.contributions_] == [True, True]
+
+
+def test_the_old_models_are_still_there(held: tuple[RelationalTensor, RelationalTensor]) -> None:
+    for noise in ("asymmetric", "symmetric"):
+        old = TensOrMachine(noise=noise, **SETTINGS).fit(held[0])
+        assert "hit" in old.noise_
+
+
+def test_other_tensors_keep_theirs() -> None:
+    X = simulate((6, 5, 4), rank=1, density=0.3, noise=0.1, random_state=0).observed
+    assert "hit" in TensOrMachine(**SETTINGS).fit(X).noise_
+    with pytest.raises(InputError, match="noise='comparisons' needs cells that compare attributes"):
+        TensOrMachine(noise="comparisons", **SETTINGS).fit(X)
+
+
+def test_the_planted_number_is_found() -> None:
+    selection = tensorm.select_components(RelationalTensor(plant(size=40), normalise=None), progress=False)
+    assert selection.best == 2
