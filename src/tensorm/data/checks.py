@@ -43,6 +43,13 @@ def check_count(name: str, value: Any, minimum: int, otherwise: str = "", most: 
     return count
 
 
+def is_list(value: Any) -> bool:
+    """Whether this is a sequence with a length: no text, and no array without a dimension."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
 def check_flag(name: str, value: Any) -> bool:
     """Return ``value`` as a bool, or raise unless it is one."""
     if not isinstance(value, (bool, np.bool_)):
@@ -96,13 +103,13 @@ def check_number(name: str, value: Any) -> float:
 
 
 def check_amount(name: str, value: Any) -> float:
-    """Return ``value`` as a float, or raise unless it is a finite number of at least 0."""
+    """Return ``value`` as a float, or raise unless it is a number of at least 0, at most MOST_ROUNDS."""
     try:
         amount = math.nan if isinstance(value, (str, bool, np.bool_)) else float(value)
     except (TypeError, ValueError, OverflowError):
         amount = math.nan
-    if not 0 <= amount < math.inf:
-        raise InputError(f"{name} is {short(value)}; give a number of at least 0.")
+    if not 0 <= amount <= MOST_ROUNDS:
+        raise InputError(f"{name} is {short(value)}; give a number from 0 to {MOST_ROUNDS:,}.")
     return amount
 
 
@@ -138,7 +145,7 @@ def check_tables(
     A probability may stand for a whole array.
     """
     K = len(shape)
-    if isinstance(arrays, str) or not isinstance(arrays, (Sequence, np.ndarray)):
+    if not is_list(arrays):
         raise InputError(f"{name} is {short(arrays)}; give a list of {K} arrays, one per mode.")
     if len(arrays) != K:
         raise InputError(f"{name} has length {len(arrays)}; give {K} arrays, one per mode.")
@@ -177,7 +184,7 @@ def check_indices(indices: Any, shape: Sequence[int]) -> tuple[npt.NDArray[np.in
 def check_parts(indices: Any, shape: Sequence[int]) -> list[npt.NDArray[np.intp]]:
     """Return an array of indices for each mode, or raise unless there is one and the mode has them all."""
     K = len(shape)
-    if not isinstance(indices, (list, tuple, np.ndarray)) or len(indices) != K:
+    if not is_list(indices) or len(indices) != K:
         raise InputError(f"indices is {short(indices)}; give {K} arrays of integers, one for each mode.")
     return [check_range(f"indices for mode {k}", index, shape[k]) for k, index in enumerate(indices)]
 

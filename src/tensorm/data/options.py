@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorm.data.checks import check_choice, check_flag, check_mapping, check_text, short
+from tensorm.data.checks import check_choice, check_flag, check_mapping, check_text, is_list, short
 from tensorm.errors import InputError
 
 MOST_NAMES = 10_000  # of columns, or of words for missing cells
@@ -40,7 +40,7 @@ class Options(NamedTuple):
         check_choice("unlisted", self.unlisted, ("zero", "missing"))
         for name in ("modes", "pair"):
             given = getattr(self, name)
-            if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray, NoneType)):
+            if given is not None and not is_list(given):
                 raise InputError(f"{name} is {short(given)}; give a list of columns.")
             if given is not None and len(given) > MOST_NAMES:
                 raise InputError(f"{name} has {len(given)} entries; give a list of columns.")

@@ -14,6 +14,7 @@ from tensorm.data.checks import (
     check_bits,
     check_choice,
     check_count,
+    check_flag,
     check_probability,
     check_tables,
 )
@@ -52,6 +53,7 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     noise = check_choice("noise", settings.noise, list_choices())
     update = check_choice("noise_update", settings.noise_update, list_choices(noise))
     model = find_model(noise, update, check_choice("background", settings.background, BACKGROUNDS))
+    check_flag("progress", settings.progress)
     check_choice("flips", settings.flips, tuple(FLIPS))
     check_choice("order", settings.order, ("random", "fixed"))
     check_observed(tensor)
