@@ -45,6 +45,7 @@ CANARY = "canary"
 LONGEST = 600  # characters of one sentence, paths included
 TESTS = Path(__file__).parents[1]
 OPENED = 0x20  # inotify's IN_OPEN
+PLAIN = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}  # others reserve gigabytes
 PROGRAMS = ("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork")
 
 
@@ -87,7 +88,7 @@ def _start(function: str, outside: Path, complaints: Any, times: int = 1) -> Any
         stdout=subprocess.PIPE,
         stderr=complaints,  # a pipe might fill up
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
+        env=os.environ | PLAIN | {"PYTHONPATH": os.pathsep.join(paths)},
     )
     if child.stdout.readline() != "ready\n":
         child.communicate()

@@ -236,8 +236,9 @@ def check_generator(random_state: Any) -> np.random.Generator:
 
 def check_labels(title: str, texts: Collection[str]) -> None:
     """Raise if labels cannot be kept: an array gives each of them as much room as the longest has."""
-    longest = max(texts, key=len, default="")
-    room = max(LEAST_ROOM, WASTE * sum(map(len, texts)))
+    longest, room = max(texts, key=len, default=""), LEAST_ROOM
+    if len(longest) * len(texts) > room:  # else there is room enough; a text may be there many times
+        room = max(room, WASTE * sum(map(len, set(texts))))
     if len(longest) > LONGEST_LABEL or len(longest) * len(texts) > room:
         problem = f"a label of {len(longest):,} characters, {longest[:20]!r}..., which is too long"
         raise InputError(f"{title} holds {problem}; give at most {min(LONGEST_LABEL, room // len(texts)):,}.")
@@ -266,6 +267,8 @@ def as_array(name: str, value: Any) -> npt.NDArray[Any]:
         if isinstance(value, (list, tuple)):
             raise InputError(f"{name} has lists of different lengths; make them equally long.") from error
         array = np.empty((), object)
+    except MemoryError as error:
+        raise InputError(f"{name} takes more memory than there is; give less.") from error
     return array
 
 

@@ -133,7 +133,7 @@ def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
     draws = read_trace(file.tree("draws"), shape, target) if file.has("draws") else None
     n_draws = 0 if draws is None else len(draws)
     if n_draws != (0 if burn_in < 0 else sweep - burn_in):
-        raise file.refuse(f"there are {n_draws:,} draws after {sweep:,} sweeps, {max(burn_in, 0):,} of burn-in")
+        raise file.refuse(f"there are {n_draws:,} draws after {sweep:,} sweeps, with burn-in {burn_in:,}")
     return Snapshot(
         State(Factors(masks, L), current.from_row(noise, L, shape), tuple(density.tolist()), sweep),
         _read_memory(file, shape, L),
