@@ -228,7 +228,7 @@ def check_generator(random_state: Any) -> np.random.Generator:
     try:
         if np.size(random_state) < MOST_ROUNDS:  # numpy would read any array as a seed
             return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, MemoryError):
         pass
     wanted = "a non-negative integer, a numpy Generator or None"
     raise InputError(f"random_state is {short(random_state)}; give {wanted}.")

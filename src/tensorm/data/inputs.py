@@ -243,6 +243,8 @@ def check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) ->
             array = np.asarray(coords)
         except ValueError as error:
             raise InputError(f"{name} has rows of different lengths; {wanted}.") from error
+        except MemoryError as error:
+            raise InputError(f"{name} takes more memory than there is; {wanted}.") from error
         if not array.size:
             return [np.zeros(0, np.int64)] * K
         if array.ndim != 2 or array.shape[1] != K:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -53,8 +53,10 @@ class Options(NamedTuple):
         if not isinstance(self.bins, (str, int, NoneType)):
             raise InputError(f"bins is {short(self.bins)}; give a length such as '1h', or a number.")
         check_mapping("order", self.order, "a dict of modes and lists of labels")
-        if np.size(self.missing) > MOST_NAMES:
-            raise InputError(f"missing has {np.size(self.missing):,} values; give at most {MOST_NAMES:,}.")
+        several = is_list(self.missing) or isinstance(self.missing, (set, frozenset))
+        words = self.missing if several else [self.missing]
+        if len(words) > MOST_NAMES:
+            raise InputError(f"missing has {len(words):,} values; give at most {MOST_NAMES:,}.")
         if self.pair is not None and len(self.pair) != 2:
             raise InputError(f"pair is {', '.join(map(str, self.pair))}; give two modes.")
         if self.undirected and self.pair is None:
@@ -71,8 +73,6 @@ class Options(NamedTuple):
         modes = None if self.modes is None else [str(name) for name in self.modes]
         if modes is not None and self.time is not None and self.time not in modes:
             modes.insert(0, self.time)
-        words = self.missing if isinstance(self.missing, Iterable) else [self.missing]
-        words = [words] if isinstance(words, str) else words
         return self._replace(
             missing=frozenset(str(word).strip().lower() for word in words),
             order=self.order or None,

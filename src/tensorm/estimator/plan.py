@@ -17,7 +17,9 @@ from tensorm.data.checks import (
     check_flag,
     check_probability,
     check_tables,
+    is_list,
 )
+from tensorm.data.coordinates import MOST_MODES
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_room
 from tensorm.sampler.models import BACKGROUNDS, find_model, list_choices
@@ -94,8 +96,8 @@ def choose_storage(tensor: Tensor, model: NoiseModel, n_components: int = 10) ->
 
 def _refuse_columns(name: str, value: Any) -> None:
     """Raise if a setting depends on the number of components, which is to be chosen."""
-    parts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    if any(np.ndim(part) for part in parts):
+    parts = value[: MOST_MODES + 1] if is_list(value) else [value]
+    if any(map(is_list, parts)):
         raise InputError(f"{name} has a column per component, but n_components is 'auto'; give a number.")
 
 
