@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
-import mmap
 import os
 import zlib
 from collections.abc import Iterator, Sequence
@@ -25,6 +25,7 @@ CODECS = {
 }  # fmt: skip
 KINDS = "biufUSMmT"
 STREAMS = {"gzip", "zlib"}  # codecs that do not say how much they hold
+METADATA = {".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json"}
 FRAME = b"\x28\xb5\x2f\xfd"  # begins what zstd has packed
 MOST_CHUNKS = 10**4  # that need not be in the store
 LEAST_ROOM, EXPANSION = 2**26, 100  # bytes of texts that any chunk may hold, or times its size
@@ -51,7 +52,7 @@ def read_zarr(path: Path, value: str | None) -> Any:
 
 def read_slices(path: Any, start: int | None = None, stop: int | None = None) -> Any:
     """Return some slices of mode 0 of an array."""
-    array = open_array(path)
+    array = open_array(path) if start is None else _open(path)  # a part is of an array that was opened before
     with reading(path, "a zarr array", "zarr.save_array"):
         if not array.ndim:
             return np.asarray(array[...])
@@ -62,6 +63,14 @@ def read_slices(path: Any, start: int | None = None, stop: int | None = None) ->
 
 def open_array(path: Any) -> Any:
     """Return an array that can be read safely, from a folder or an address."""
+    array = _open(path)
+    if "://" not in str(path):
+        with reading(path, "a zarr array", "zarr.save_array"):
+            _check_packed(Path(path), array)
+    return array
+
+
+def _open(path: Any) -> Any:
     if not isinstance(path, (str, os.PathLike)):
         raise InputError(f"path is {short(path)}; give a folder or an address.")
     zarr = need("zarr", "Zarr arrays", "'zarr>=3'")
@@ -70,28 +79,33 @@ def open_array(path: Any) -> Any:
         limits = weigh_folder(Path(path)) if local else (math.inf, math.inf)
         array = zarr.open_array(path, mode="r")
         _check(path, array, *limits)
-        if local:
-            _check_packed(Path(path), array)
         return array
 
 
 def _check_packed(path: Path, array: Any) -> None:
     """Raise if a chunk unpacks to more than the array can hold: kilobytes of zstd may be gigabytes."""
-    names = {*_list_codecs(array)}
-    holds = 2**16 + 8 * math.prod(array.chunks) * max(1, array.dtype.itemsize // 8)
-    texts = array.dtype.kind in "OT"
-    for file in (file for file in path.rglob("*") if file.is_file()):
-        with file.open("rb") as opened:
-            size = os.fstat(opened.fileno()).st_size
-            content = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-            most = max(LEAST_ROOM, EXPANSION * size) if texts else holds
-            at = content.find(FRAME)
-            while at == 0 or (at > 0 and array.shards):  # a shard has many chunks
-                if _count_unpacked(content[at : at + 18]) > most:
-                    raise _bomb(path)
-                at = content.find(FRAME, at + 4)
-            if names & STREAMS and len(zlib.decompressobj(47).decompress(content, most + 1)) > most:
-                raise _bomb(path)
+    names, texts = {*_list_codecs(array)}, array.dtype.kind in "OT"
+    holds = 2**16 + math.prod(array.chunks) * max(8, array.dtype.itemsize)  # filters may widen numbers
+    for file in (file for file in path.rglob("*") if file.is_file() and file.name not in METADATA):
+        most = max(LEAST_ROOM, EXPANSION * file.stat().st_size) if texts else holds
+        if any(size > most for size in _list_sizes(file, names, most, bool(array.shards))):
+            problem = "a chunk unpacks to more than its array holds"
+            raise FileError(f"{path} cannot be read: {problem}; write it again, with zstd.")
+
+
+def _list_sizes(file: Path, names: set[str], most: int, shards: bool) -> Iterator[int]:
+    """Yield the sizes of what is packed in a file, as far as that can be more than is stored."""
+    with file.open("rb") as opened:
+        content = opened.read(-1 if shards or "zlib" in names else 18)
+    at = content.find(FRAME)
+    while at == 0 or (at > 0 and shards):  # a shard has many chunks
+        yield _count_unpacked(content[at : at + 18])
+        at = content.find(FRAME, at + 4)
+    if "gzip" in names:
+        with gzip.open(file) as packed:
+            yield len(packed.read(most + 1))
+    if "zlib" in names:
+        yield len(zlib.decompressobj().decompress(content, most + 1))
 
 
 def _count_unpacked(head: bytes) -> int:
@@ -100,10 +114,6 @@ def _count_unpacked(head: bytes) -> int:
     start = 6 - single + (0, 1, 2, 4)[head[4] & 3]
     width = (single, 2, 4, 8)[kind]
     return int.from_bytes(head[start : start + width], "little") + 256 * (kind == 1) if width else 2**64
-
-
-def _bomb(path: Path) -> FileError:
-    return FileError(f"{path} cannot be read: a chunk unpacks to more than its array holds; write it again.")
 
 
 def _is_group(path: Path) -> bool:
