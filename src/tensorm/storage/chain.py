@@ -152,8 +152,11 @@ def check_density(tree: Stored, density: Floats) -> None:
 
 def check_tied(tree: Stored, factors: Sequence[npt.NDArray[Any]], target: Target) -> None:
     """Raise if modes that share a factor have different ones."""
-    if target.tied and not np.array_equal(*(factors[mode] for mode in target.tied)):
-        raise tree.refuse(f"modes {target.tied[0]} and {target.tied[1]} do not share a factor")
+    if target.tied is None:
+        return
+    first, second = target.tied
+    if not np.array_equal(factors[first], factors[second]):
+        raise tree.refuse(f"modes {first} and {second} do not share a factor")
 
 
 def _check_draws(tree: Stored, trace: Trace) -> None:
