@@ -281,6 +281,7 @@ def test_check_amount() -> None:
     assert type(check_amount("effort", 3)) is float
     for value, shown in [
         (-1, "-1"),
+        (1e308, "1e+308"),
         (np.inf, "inf"),
         (np.nan, "nan"),
         (True, "True"),
@@ -289,7 +290,7 @@ def test_check_amount() -> None:
     ]:
         with pytest.raises(InputError) as caught:
             check_amount("effort", value)
-        assert str(caught.value) == f"effort is {shown}; give a number of at least 0."
+        assert str(caught.value) == f"effort is {shown}; give a number from 0 to 1,000,000."
 
 
 def test_check_choice() -> None:

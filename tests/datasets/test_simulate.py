@@ -104,9 +104,9 @@ def test_large_tensors_need_little_beside_themselves() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"shape": (5,)}, "shape is (5,); give the sizes of at least 2 modes, as in (20, 20, 20)."),
-        ({"shape": 5}, "shape is 5; give the sizes of at least 2 modes, as in (20, 20, 20)."),
-        ({"shape": "2020"}, "shape is '2020'; give the sizes of at least 2 modes, as in (20, 20, 20)."),
+        ({"shape": (5,)}, "shape is (5,); give the sizes of 2 to 32 modes, as in (20, 20, 20)."),
+        ({"shape": 5}, "shape is 5; give the sizes of 2 to 32 modes, as in (20, 20, 20)."),
+        ({"shape": "2020"}, "shape is '2020'; give the sizes of 2 to 32 modes, as in (20, 20, 20)."),
         ({"shape": (5, 0)}, "shape[1] is 0; give an integer of at least 1."),
         ({"shape": (5, 2.5)}, "shape[1] is 2.5; give an integer of at least 1."),
         ({"rank": 0}, "rank is 0; give an integer of at least 1."),

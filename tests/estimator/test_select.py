@@ -172,7 +172,7 @@ def test_trials_are_remembered(method: str, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"candidates": []}, "candidates is empty; give increasing numbers"),
+        ({"candidates": []}, "candidates has 0 numbers; give increasing numbers"),
         ({"candidates": [3, 2]}, "candidates has 2 after 3; give increasing"),
         ({"candidates": [2, 2]}, "candidates has 2 after 2"),
         ({"candidates": [0, 1]}, r"candidates\[0\] is 0; give an integer of at least 1"),

@@ -45,6 +45,7 @@ matplotlib.pyplot.switch_backend("Agg")  # its first import looks for fonts, wit
 platform.processor()  # a cluster asks for this and that, which starts a program and opens a socket at first
 distributed.utils.get_ip()
 QUICK: dict[str, Any] = {"n_components": 2, "n_chains": 1, "n_draws": 4, "burn_in": 2, "random_state": 0}
+STRONG = QUICK | {"noise": "strengths"}
 BAD: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "nan": lambda: float("nan"),
@@ -70,6 +71,11 @@ BAD: dict[str, Callable[[], Any]] = {
     "object": object,
     "function": lambda: len,
     "folder": lambda: Path(tempfile.mkdtemp(dir=folder())),
+    "range(10**12)": lambda: range(10**12),
+    "endless": itertools.count,
+    "[1] * 100": lambda: [1] * 100,
+    "[[1], [2, 3]]": lambda: [[1], [2, 3]],
+    "flat array": lambda: np.array(5),
     "small array": lambda: np.zeros((3, 1, 2)),
     "array of objects": lambda: np.array([None, "a", object()], object),
     "huge array": lambda: np.broadcast_to(np.int8(0), (10**6,) * 3),
@@ -86,7 +92,7 @@ TEXTS = {
     "long": "x" * 300,
     "mode=nix": "i=nix.csv",
 }
-SENSELESS = {"self", "y", "progress"}  # of no consequence
+SENSELESS = {"self", "y"}  # of no consequence
 INSIDE = {  # what the reference pages do not show (docs/api/data.md), and constructors of results
     *("update_factor", "update_tied", "counts", "confusion", "times_counted", "cached", "compact", "arrays"),
     *("from_arrays", "from_cells", "from_listed", "of_layout", "miniature", "choose_mask", "split", "tied"),
@@ -97,6 +103,14 @@ INSIDE = {  # what the reference pages do not show (docs/api/data.md), and const
     *("set_output", "set_fit_request", "set_predict_request", "set_predict_proba_request"),
     *("set_transform_request", "set_score_request", "get_params", "set_params"),  # scikit-learn's own
     *("count", "index"),  # of tuples
+}
+
+
+MORE = {  # parameters that a signature does not name
+    "DaskTensor.from_array": ("modes", "labels", "timeout"),
+    "DaskTensor.from_zarr": ("modes", "labels", "timeout"),
+    "DaskTensor.from_table": ("labels", "timeout"),
+    "TensOrMachine.plot": ("groups", "order"),
 }
 
 
@@ -120,6 +134,11 @@ def cells() -> Any:
 @cache
 def model() -> tensorm.TensOrMachine:
     return tensorm.TensOrMachine(**QUICK, progress=False).fit(cells())
+
+
+@cache
+def strong() -> tensorm.TensOrMachine:
+    return tensorm.TensOrMachine(**STRONG, progress=False).fit(cells())
 
 
 @cache
@@ -224,6 +243,7 @@ def list_cases() -> list[Case]:
 def _cases(door: str, call: Callable[..., Any], wrong: dict[str, Callable[[], Any]]) -> Iterator[Case]:
     parameters = inspect.signature(call).parameters.values()
     named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    named += [inspect.Parameter(name, named[0].KEYWORD_ONLY, default=None) for name in MORE.get(door, ())]
     needed = {p.name for p in named if p.default is p.empty}
     for parameter in named:
         for bad in wrong if parameter.name not in SENSELESS else ():
@@ -239,15 +259,21 @@ def _doors() -> Iterator[tuple[str, Callable[..., Any], dict[str, Callable[[], A
     """Yield the name of each door, the function, and the bad values."""
     for name, thing in _public():
         if inspect.isclass(thing):
-            yield from ((f"{name}.{verb}", call, BAD) for verb, call in _verbs(thing))
+            yield from ((f"{name}.{verb}", call, BAD) for verb, call in _verbs(thing, MADE[thing.__name__]))
         else:
             yield name, thing, BAD
-    for kind, settings in (
-        (tensorm.TensOrMachine, QUICK),
-        (baselines.BooleanALS, {"n_components": 2, "n_init": 1, "random_state": 0}),
-        (baselines.WalkNMerge, {"random_state": 0}),
+    for kind, made in ((tensorm.TensOrMachine, strong), (tensorm.Posterior, lambda: strong().posterior_)):
+        for verb, call in _verbs(kind, made):
+            yield f"{kind.__name__}.{verb} with strengths", call, BAD
+    for name, kind, settings in (
+        ("TensOrMachine", tensorm.TensOrMachine, QUICK),
+        ("TensOrMachine with strengths", tensorm.TensOrMachine, STRONG),
+        ("TensOrMachine until it settles", tensorm.TensOrMachine, QUICK | {"burn_in": "auto"}),
+        ("TensOrMachine that chooses", tensorm.TensOrMachine, QUICK | {"n_components": "auto"}),
+        ("BooleanALS", baselines.BooleanALS, {"n_components": 2, "n_init": 1, "random_state": 0}),
+        ("WalkNMerge", baselines.WalkNMerge, {"random_state": 0}),
     ):
-        yield kind.__name__, _with_signature(kind, partial(_fit, kind, settings)), BAD
+        yield name, _with_signature(kind, partial(_fit, kind, settings)), BAD
 
 
 def _public() -> Iterator[tuple[str, Any]]:
@@ -265,18 +291,18 @@ def _public() -> Iterator[tuple[str, Any]]:
     yield "groups_of", metadata.groups_of
 
 
-def _verbs(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+def _verbs(kind: type, made: Callable[[], Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Yield the constructor of a tensor, and the public methods of an object of a class."""
     if issubclass(kind, tensorm.tensors.Tensor):
         yield "__init__", kind
     for verb, function in inspect.getmembers(kind, callable):
         if not verb.startswith("_") and verb not in INSIDE:
-            yield verb, _with_signature(function, partial(_bound, kind, verb))
+            yield verb, _with_signature(function, partial(_bound, made, verb))
 
 
-def _bound(kind: type, verb: str, /, **arguments: Any) -> Any:
+def _bound(made: Callable[[], Any], verb: str, /, **arguments: Any) -> Any:
     arguments.pop("self", None)
-    return getattr(MADE[kind.__name__](), verb)(**arguments)
+    return getattr(made(), verb)(**arguments)
 
 
 MADE: dict[str, Callable[[], Any]] = {
@@ -378,6 +404,7 @@ def pick(n: int, seed: int = 0) -> list[int]:
 
 def try_cases(numbers: list[int], outside: Path) -> Iterator[tuple[Case, child.Outcome]]:
     """Make calls in a child process, and yield how each ended."""
+    strong()  # compiles what would take the child too long
     outcomes = child.run("hostile.api:call", [f"case/{number}" for number in numbers], outside)
     yield from zip((_numbered()[number] for number in numbers), outcomes, strict=True)
 

@@ -8,7 +8,8 @@ result      the function returned
 error       it raised one of tensorm's errors, with one sentence
 traceback   it raised anything else, or several sentences
 crash       the child died of a signal
-hang        the case took more than ``SECONDS`` of processor time, or ``PATIENCE`` by the clock
+hang        the case took more than ``SECONDS`` of processor time, or ``PATIENCE`` by the clock, and then,
+            alone in a new child, ``AGAIN`` times as long: a busy machine is not to blame
 memory      it raised MemoryError: it asked for more than ``MEMORY`` bytes
 outside     a file in the folder ``outside`` was opened, or a socket was
 code        a program was started, or ``CANARY`` in the folder ``outside`` was written: by a forged pickle
@@ -38,11 +39,13 @@ from typing import Any, NamedTuple
 
 SECONDS = int(os.environ.get("TENSORM_HOSTILE_SECONDS", "20"))
 PATIENCE = 120
+AGAIN = 3
 MEMORY = 2**30
 CANARY = "canary"
 LONGEST = 600  # characters of one sentence, paths included
 TESTS = Path(__file__).parents[1]
 OPENED = 0x20  # inotify's IN_OPEN
+PLAIN = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}  # others reserve gigabytes
 PROGRAMS = ("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork")
 
 
@@ -65,22 +68,27 @@ def run(function: str, arguments: Sequence[str], outside: Path) -> Iterator[Outc
         for argument in arguments:
             child = child or _start(function, outside, complaints)
             outcome = _ask(child, argument, complaints)
-            if outcome.kind in ("crash", "hang"):
+            if outcome.kind == "hang":
+                child = _start(function, outside, complaints, AGAIN)
+                outcome = _ask(child, argument, complaints, AGAIN)
+                child.communicate()
+                child = None
+            elif outcome.kind == "crash":
                 child = None
             yield outcome
         if child is not None:
             child.communicate()
 
 
-def _start(function: str, outside: Path, complaints: Any) -> Any:
+def _start(function: str, outside: Path, complaints: Any, times: int = 1) -> Any:
     paths = [str(TESTS), str(TESTS.parent / "src"), os.environ.get("PYTHONPATH", "")]
     child = subprocess.Popen(
-        [sys.executable, "-W", "always", __file__, function, str(outside)],
+        [sys.executable, "-W", "always", __file__, function, str(outside), str(times)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=complaints,  # a pipe might fill up
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OPENBLAS_NUM_THREADS": "1"},
+        env=os.environ | PLAIN | {"PYTHONPATH": os.pathsep.join(paths)},
     )
     if child.stdout.readline() != "ready\n":
         child.communicate()
@@ -89,11 +97,11 @@ def _start(function: str, outside: Path, complaints: Any) -> Any:
     return child
 
 
-def _ask(child: Any, argument: str, complaints: Any) -> Outcome:
+def _ask(child: Any, argument: str, complaints: Any, times: int = 1) -> Outcome:
     try:
         child.stdin.write(json.dumps(argument) + "\n")
         child.stdin.flush()
-        late = not select.select([child.stdout], [], [], PATIENCE)[0]
+        late = not select.select([child.stdout], [], [], PATIENCE * times)[0]
         line = "" if late else child.stdout.readline()
     except BrokenPipeError:
         late, line = False, ""
@@ -109,7 +117,7 @@ def _ask(child: Any, argument: str, complaints: Any) -> Outcome:
     return Outcome("crash", f"ended with {child.returncode}: {complaints.read()[-LONGEST:]}")
 
 
-def serve(function: str, outside: Path) -> None:
+def serve(function: str, outside: Path, times: int) -> None:
     """Answer each argument on standard input with an outcome, as the child."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else is printed
@@ -118,12 +126,12 @@ def serve(function: str, outside: Path) -> None:
     seen: list[tuple[str, str]] = []
     sys.addaudithook(lambda event, given: _watch(event, given, seen))
     watch = _watch_folder(outside)
-    _limit(resource.RLIMIT_AS, _address_space() + MEMORY)
     print("ready", file=answers, flush=True)
     for line in sys.stdin:
         seen.clear()
+        _limit(resource.RLIMIT_AS, _address_space() + MEMORY)  # beside what earlier cases left behind
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        _limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime) + SECONDS)
+        _limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime) + SECONDS * times)
         outcome = _judge(work, json.loads(line))
         if _has_news(watch):
             seen.append(("outside", str(outside)))
@@ -185,4 +193,4 @@ def _address_space() -> int:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], Path(sys.argv[2]))
+    serve(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

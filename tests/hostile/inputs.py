@@ -20,7 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from hostile import child, samples
+from hostile import child, demands, samples  # noqa: F401 (demands adds to samples.FORGERIES)
+from tensorm import InputError
 
 OPTIONS = {
     "plain": {},
@@ -30,6 +31,7 @@ OPTIONS = {
     "relational": {"relational": True},
     "time": {"time": "x", "bins": "1h"},
     "cut": {"threshold": 0.5},
+    "undirected": {"modes": ["hour", "a", "b"], "pair": ["a", "b"], "undirected": True},
 }
 NUMBERS = (0, 1, 2, 127, 128, 255, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63, 2**64 - 1)
 
@@ -40,7 +42,12 @@ def read(path: str) -> None:
 
     warnings.filterwarnings("ignore", "Listed cells are repeated")  # tensorm's own, of one sentence
     options = next((how for word, how in OPTIONS.items() if f"-{word}-" in Path(path).name), {})
-    tensor = tensorm.read(path, **options)
+    try:
+        tensor = tensorm.read(path, **options)
+    except InputError as error:
+        if isinstance(error.__cause__, MemoryError):  # a small file has asked for much before it was refused
+            raise error.__cause__ from None
+        raise
     repr(tensor)
     for labels in tensor.labels:
         for name in () if labels is None else labels:

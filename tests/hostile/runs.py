@@ -17,6 +17,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,14 @@ import forge
 import tensorm
 from hostile import child
 from tensorm import RelationalTensor, SparseTensor, TensOrMachine, datasets
+from tensorm.estimator import load
+from tensorm.sampler.chains import run_chain
+from tensorm.storage.checkpoints import Checkpoints
+from tensorm.storage.run import digest_run
 
 X = datasets.simulate((7, 6, 5), rank=2, density=0.4, noise=0.1, random_state=0).observed
-SETTINGS = {"n_chains": 2, "n_draws": 6, "burn_in": 6, "random_state": 3, "n_jobs": 1, "progress": False}
+PAIRS = np.where(np.eye(6), np.nan, (X[:, :, :1] == 1) | (X[:, :, :1] == 1).swapaxes(1, 2))
+SETTINGS: Any = {"n_chains": 2, "n_draws": 6, "burn_in": 6, "random_state": 3, "n_jobs": 1, "progress": False}
 METADATA = {"mode 1": {"mode 1": [0, 1, 2, 3, 4, 5], "age": [1, 2, None, 4, 5, 6]}}
 PATIENCE = 4.0  # seconds after which the user of a run that goes on and on presses Ctrl-C
 ODD = [None, True, 0, 1, -1, 0.5, float("nan"), 2**31, 2**63, 10**400, "", "x", "<f8", [], [1, 2], {}, [[]]]
@@ -47,26 +53,45 @@ def make_samples(folder: Path) -> list[Path]:
         "relational": lambda path: TensOrMachine(2, **SETTINGS).fit(
             RelationalTensor(rng.integers(4, size=(6, 5)).astype(float)), run_dir=path
         ),
+        "active": lambda path: TensOrMachine(3, noise="strengths", **SETTINGS).fit(X, run_dir=path),
+        "tied": lambda path: TensOrMachine(3, noise="strengths", symmetric=(1, 2), **SETTINGS).fit(
+            PAIRS, run_dir=path
+        ),
+        "hot": lambda path: TensOrMachine(
+            3, noise="strengths", **SETTINGS | {"burn_in": "auto", "effort": 0.1}
+        ).fit(X, run_dir=path),
+        "constant": lambda path: TensOrMachine(
+            2, noise="strengths", background="constant", symmetric=(1, 2), **SETTINGS
+        ).fit(PAIRS, run_dir=path),
         "auto": lambda path: TensOrMachine("auto", **SETTINGS).fit(X, run_dir=path),
     }
-    made = []
     for name, make in kinds.items():
         make(folder / name)
-        made.append(folder / name)
-        if name != "auto":
-            (folder / name / "fit.tensorm").unlink()
-    for name in ("choosing", "done"):
-        shutil.copytree(folder / "auto", folder / name)
-        made.append(folder / name)
+    copies = {"choosing": "auto", "done": "auto", "done-active": "active", "done-tied": "tied"}
+    for copy, name in copies.items():
+        shutil.copytree(folder / name, folder / copy)
+    for name in kinds:
+        (folder / name / "fit.tensorm").unlink()
+    for name, sweeps in {"dense": 4, "active": 9, "tied": 8, "hot": 215}.items():
+        stop_after(sweeps, folder / name)
     for path in (folder / "choosing").glob("*"):
         if path.name not in ("run.tensorm", "choice"):
             path.unlink()
     next((folder / "choosing" / "choice").glob("counts-*")).unlink()
-    (folder / "auto" / "fit.tensorm").unlink()
     (folder / "done" / "metadata.json").write_text(json.dumps(METADATA))
     command = {"command": ["tensorm", "fit", "x.csv"], "symmetric": None}
     (folder / "done" / "command.json").write_text(json.dumps(command))
-    return made
+    return [folder / name for name in (*kinds, *copies)]
+
+
+def stop_after(sweeps: int, folder: Path) -> None:
+    """Write the checkpoints of a run anew, as if it had been stopped after so many sweeps."""
+    _, tensor, plan = load._open(folder, None)
+    for number in range(SETTINGS["n_chains"]):
+        checkpoints = Checkpoints(folder, digest_run(folder), tensor.shape, plan.target)
+        (folder / f"chain-{number}.tensorm").unlink()
+        left = iter([False] * sweeps)
+        run_chain(tensor, plan, number, stop=partial(next, left, True), checkpoints=checkpoints)
 
 
 def use(argument: str) -> None:
@@ -83,11 +108,15 @@ def use(argument: str) -> None:
     signal.setitimer(signal.ITIMER_REAL, PATIENCE)
     try:
         with suppress(KeyboardInterrupt), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Stopped by Ctrl-C")
+            for own in ("Stopped by Ctrl-C", "The log-likelihood of"):  # of one sentence
+                warnings.filterwarnings("ignore", own)
             tensorm.resume(folder, progress=False)
         signal.setitimer(signal.ITIMER_REAL, 0)
         if folder.name.startswith("done"):
             model, cells = folders.load_finished(folder), folders.read_cells(folder)
+            for method in ("predictive", "mean", "map", "best"):
+                model.predict(method=method)
+            repr(model.to_datatree())
             model.report(
                 folder / "report.html",
                 cells,
@@ -224,12 +253,12 @@ def _change_numbers(parts: forge.Parts, name: str, rng: random.Random) -> str:
         array = np.resize(array, [max(0, size + rng.choice([-1, 0, 1, 3])) for size in array.shape])
         parts.write(name, array)
         return f"shape {array.shape}"
-    extremes = [0, 1, -1, 2, 0.5, np.nan, np.inf, -np.inf, 1e308, 2**62, 255, 2**64 - 1]
-    value = rng.choice(extremes)
+    small = [5e-324, 1e-12, 0.5, 1 - 1e-12, 1e3]
+    value = rng.choice([0, 1, -1, 2, *small, np.nan, np.inf, -np.inf, 1e308, 2**62, 255, 2**64 - 1])
     where = rng.randrange(array.size) if rng.random() < 0.7 else slice(None)
     with np.errstate(all="ignore"):
         array.reshape(-1)[where] = np.array([value]).astype(array.dtype)[0]
-    parts.write(name, np.flip(array, -1).copy() if rng.random() < 0.15 else array)
+    parts.write(name, np.flip(array, -1).copy() if array.ndim and rng.random() < 0.15 else array)
     return f"[{where}]={value}"
 
 

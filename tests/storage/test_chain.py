@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 import forge
 from tensorm import FileError
 from tensorm.sampler.models import MODELS
-from tensorm.sampler.noise import Rates
+from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
@@ -42,11 +43,15 @@ def make_trace(L: int = 9, S: int = 5, shape: tuple[int, ...] = SHAPE) -> Trace:
     )
 
 
+def target(n_components: int, tied: tuple[int, int] | None = None) -> Target:
+    return Target(n_components, Asymmetric(), LearnedPrior(), np.uint64(0), tied=tied)
+
+
 def round_trip(trace: Trace, path: Path, shape: Any = None, n_components: int | None = None) -> Trace:
     write_archive(path, {"chain": pack_trace(trace)})
     with reading(path) as file:
         shape = [draws.shape[1] for draws in trace.factors] if shape is None else shape
-        return read_trace(file.tree("chain"), shape, n_components or trace.n_components, Rates)
+        return read_trace(file.tree("chain"), shape, target(n_components or trace.n_components))
 
 
 @pytest.mark.parametrize("L", [1, 7, 8, 9, 64, 65, 130])
@@ -176,4 +181,15 @@ def test_chains_with_more_rates_than_draws_are_refused(tmp_path: Path) -> None:
     parts.write("chain/noise", make_trace(S=6).noise)
     path.write_bytes(parts.join())
     with reading(path) as file, pytest.raises(FileError, match=r"'noise' has shape \(6, 2\), not \(5, 2\)"):
-        read_trace(file.tree("chain"), SHAPE, 9, Rates)
+        read_trace(file.tree("chain"), SHAPE, target(9))
+
+
+def test_modes_that_share_a_factor_must_have_the_same(tmp_path: Path) -> None:
+    path, trace = tmp_path / "t.tensorm", make_trace(shape=(3, 4, 4))
+    first, second, _ = trace.factors
+    for factors, refused in (((first, second, second), False), (trace.factors, True)):
+        write_archive(path, {"chain": pack_trace(dataclasses.replace(trace, factors=factors))})
+        with reading(path) as file:
+            expected = pytest.raises(FileError, match="do not share a factor") if refused else nullcontext()
+            with expected:
+                read_trace(file.tree("chain"), (3, 4, 4), target(9, (1, 2)))

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.baselines.baseline import Baseline, read_tensor
-from tensorm.data.checks import MOST_ROUNDS, check_choice, check_count, check_generator
+from tensorm.data.checks import MOST_ROUNDS, check_choice, check_count, check_flag, check_generator
 from tensorm.estimator.progress import announcing_compilation, counting
 from tensorm.model import factor_density
 from tensorm.sampler.noise import Symmetric
@@ -119,6 +119,7 @@ class BooleanALS(Baseline):
         n_init = check_count("n_init", self.n_init, 1, most=MOST_ROUNDS)
         max_iter = check_count("max_iter", self.max_iter, 1, most=MOST_ROUNDS)
         check_choice("missing", self.missing, ("ignore", "zero"))
+        check_flag("progress", self.progress)
         rng = check_generator(self.random_state)
         threads, tensor = count_threads(self.n_jobs), read_tensor(X)
         check_fits(f"n_components is {L:,}: its factors take", 8 * L * sum(tensor.shape), "give fewer")

@@ -44,6 +44,13 @@ def check_count(name: str, value: Any, minimum: int, otherwise: str = "", most: 
     return count
 
 
+def is_list(value: Any) -> bool:
+    """Whether this is a sequence with a length: no text, and no array without a dimension."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
 def check_flag(name: str, value: Any) -> bool:
     """Return ``value`` as a bool, or raise unless it is one."""
     if not isinstance(value, (bool, np.bool_)):
@@ -106,13 +113,13 @@ def check_real(name: str, value: Any) -> float | None:
 
 
 def check_amount(name: str, value: Any) -> float:
-    """Return ``value`` as a float, or raise unless it is a finite number of at least 0."""
+    """Return ``value`` as a float, or raise unless it is a number of at least 0, at most MOST_ROUNDS."""
     try:
         amount = math.nan if isinstance(value, (str, bool, np.bool_)) else float(value)
     except (TypeError, ValueError, OverflowError):
         amount = math.nan
-    if not 0 <= amount < math.inf:
-        raise InputError(f"{name} is {short(value)}; give a number of at least 0.")
+    if not 0 <= amount <= MOST_ROUNDS:
+        raise InputError(f"{name} is {short(value)}; give a number from 0 to {MOST_ROUNDS:,}.")
     return amount
 
 
@@ -148,7 +155,7 @@ def check_tables(
     A probability may stand for a whole array.
     """
     K = len(shape)
-    if isinstance(arrays, str) or not isinstance(arrays, (Sequence, np.ndarray)):
+    if not is_list(arrays):
         raise InputError(f"{name} is {short(arrays)}; give a list of {K} arrays, one per mode.")
     if len(arrays) != K:
         raise InputError(f"{name} has length {len(arrays)}; give {K} arrays, one per mode.")
@@ -187,7 +194,7 @@ def check_indices(indices: Any, shape: Sequence[int]) -> tuple[npt.NDArray[np.in
 def check_parts(indices: Any, shape: Sequence[int]) -> list[npt.NDArray[np.intp]]:
     """Return an array of indices for each mode, or raise unless there is one and the mode has them all."""
     K = len(shape)
-    if not isinstance(indices, (list, tuple, np.ndarray)) or len(indices) != K:
+    if not is_list(indices) or len(indices) != K:
         raise InputError(f"indices is {short(indices)}; give {K} arrays of integers, one for each mode.")
     return [check_range(f"indices for mode {k}", index, shape[k]) for k, index in enumerate(indices)]
 
@@ -231,7 +238,7 @@ def check_generator(random_state: Any) -> np.random.Generator:
     try:
         if np.size(random_state) < MOST_ROUNDS:  # numpy would read any array as a seed
             return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, MemoryError):
         pass
     wanted = "a non-negative integer, a numpy Generator or None"
     raise InputError(f"random_state is {short(random_state)}; give {wanted}.")
@@ -239,8 +246,9 @@ def check_generator(random_state: Any) -> np.random.Generator:
 
 def check_labels(title: str, texts: Collection[str]) -> None:
     """Raise if labels cannot be kept: an array gives each of them as much room as the longest has."""
-    longest = max(texts, key=len, default="")
-    room = max(LEAST_ROOM, WASTE * sum(map(len, texts)))
+    longest, room = max(texts, key=len, default=""), LEAST_ROOM
+    if len(longest) * len(texts) > room:  # else there is room enough; a text may be there many times
+        room = max(room, WASTE * sum(map(len, set(texts))))
     if len(longest) > LONGEST_LABEL or len(longest) * len(texts) > room:
         problem = f"a label of {len(longest):,} characters, {longest[:20]!r}..., which is too long"
         raise InputError(f"{title} holds {problem}; give at most {min(LONGEST_LABEL, room // len(texts)):,}.")
@@ -269,6 +277,8 @@ def as_array(name: str, value: Any) -> npt.NDArray[Any]:
         if isinstance(value, (list, tuple)):
             raise InputError(f"{name} has lists of different lengths; make them equally long.") from error
         array = np.empty((), object)
+    except MemoryError as error:
+        raise InputError(f"{name} takes more memory than there is; give less.") from error
     return array
 
 

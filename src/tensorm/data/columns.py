@@ -22,6 +22,7 @@ Codes = npt.NDArray[np.intp]
 
 CROWDED = 16  # times as many possible integers as rows, up to which a table of them is made
 LARGEST_INDEX = 2**53
+LONG_TEXTS = 2**26  # characters of a column, beyond which a text that many rows share is looked at once
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 DIGITS = re.compile(r"([0-9]+)")
@@ -75,9 +76,14 @@ def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> 
         present[offsets] = True
         codes = np.cumsum(present, dtype=np.int32)[offsets] - 1
         return CodedColumn(name, codes, np.flatnonzero(present) + array.min(), place, **more)
-    if array.dtype.kind == "O":  # pandas compares texts up to a NUL
+    if array.dtype.kind == "O":
         texts = [item for item in array if isinstance(item, str)]
-        if "\0" in "".join(texts):
+        if sum(map(len, texts)) > LONG_TEXTS:
+            rows, objects = _share(array)
+            if len(objects) < len(array):
+                column = factorise(name, objects, place, **more)
+                return column._replace(codes=column.codes[rows])
+        if "\0" in "".join(texts):  # pandas compares texts up to a NUL
             check_labels(f"column {name!r}", {text for text in texts if "\0" in text})
     try:
         codes, values = pd.factorize(array)
@@ -89,6 +95,13 @@ def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> 
             distinct, values = pd.factorize(np.array(stripped, object))
             codes = np.append(distinct, -1)[codes]
     return CodedColumn(name, codes, np.asarray(values), place, **more)
+
+
+def _share(array: npt.NDArray[Any]) -> tuple[Codes, npt.NDArray[Any]]:
+    """Return for each row which object it is, and the objects: a long text may stand in many rows."""
+    _, first, rows = np.unique([id(item) for item in array], return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[rows], array[first[order]]
 
 
 def label(columns: Sequence[CodedColumn], order: Sequence[Any] | None = None) -> tuple[list[Codes], Any]:

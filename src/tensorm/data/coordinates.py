@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import as_numbers, check_count, read_bits
+from tensorm.data.checks import as_numbers, check_count, is_list, read_bits, short
 from tensorm.data.inputs import Labels, Place, check_columns
 from tensorm.errors import InputError
 
@@ -118,8 +118,8 @@ class ListedCells(NamedTuple):
 
 def check_shape(shape: Any) -> tuple[int, ...]:
     """Return the sizes of the modes, or raise if there are too few, or too many cells to be counted."""
-    if isinstance(shape, (str, bytes)) or not isinstance(shape, (Sequence, np.ndarray)) or len(shape) < 2:
-        raise InputError(f"shape is {shape!r}; give the sizes of two or more modes.")
+    if not is_list(shape) or len(shape) < 2:
+        raise InputError(f"shape is {short(shape)}; give the sizes of two or more modes.")
     if len(shape) > MOST_MODES:
         raise InputError(f"shape has {len(shape):,} modes; give at most {MOST_MODES}.")
     sizes = tuple(check_count(f"shape[{k}]", size, 1) for k, size in enumerate(shape))

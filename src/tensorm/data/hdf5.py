@@ -54,12 +54,14 @@ def _check(file: Path) -> None:
     longest = _check_heaps(file)
     with h5py.File(file, "r") as root:
         groups, seen, size = [root], {h5py.h5o.get_info(root.id).addr}, 0
+        _check_attributes(file, root, longest)
         while groups:
             group = groups.pop()
             for name in group:
                 if not isinstance(group.get(name, getlink=True), h5py.HardLink):
                     raise _refusal(file, f"{name[:40]!r} is a link to another place")
                 item = group[name]
+                _check_attributes(file, item, longest)
                 address = h5py.h5o.get_info(item.id).addr
                 if isinstance(item, h5py.Group):
                     if address in seen:
@@ -101,6 +103,17 @@ def _check_dataset(file: Path, item: Any, longest: int) -> int:
     if item.dtype.hasobject and math.prod(shape) * longest > LARGEST_TEXTS:
         _check_texts(file, item, max(1, LARGEST_TEXTS // max(1, longest)))
     return int(math.prod(shape) * item.dtype.itemsize)
+
+
+def _check_attributes(file: Path, item: Any, longest: int) -> None:
+    """Raise if an attribute is larger than the file: its texts, too, may all be the same one."""
+    import h5py
+
+    for n in range(h5py.h5a.get_num_attrs(item.id)):
+        about = h5py.h5a.open(item.id, index=n)
+        each = longest if about.dtype.hasobject else about.dtype.itemsize
+        if about.get_space().get_simple_extent_npoints() * each > max(LARGEST_TEXTS, file.stat().st_size):
+            raise _refusal(file, f"an attribute of {item.name[:40]!r} is larger than the file")
 
 
 def _check_texts(file: Path, item: Any, at_once: int) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import Bits, as_numbers, check_label_array, read_bits, short
+from tensorm.data.checks import Bits, as_numbers, check_label_array, is_list, read_bits, short
 from tensorm.errors import InputError
 
 Labels = tuple[npt.NDArray[Any] | None, ...]
@@ -211,7 +211,7 @@ def check_names(
     """Return names of the modes, and of their indices or None, or raise if they do not fit the shape."""
     K = len(shape)
     for what, given in (("modes", modes), ("labels", labels)):
-        if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray, type(None))):
+        if given is not None and not is_list(given):
             raise InputError(
                 f"{what} is {short(given)}; give a list with an entry for each of the {K} modes."
             )
@@ -243,6 +243,8 @@ def check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) ->
             array = np.asarray(coords)
         except ValueError as error:
             raise InputError(f"{name} has rows of different lengths; {wanted}.") from error
+        except MemoryError as error:
+            raise InputError(f"{name} takes more memory than there is; {wanted}.") from error
         if not array.size:
             return [np.zeros(0, np.int64)] * K
         if array.ndim != 2 or array.shape[1] != K:

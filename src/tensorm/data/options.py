@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorm.data.checks import check_choice, check_flag, check_mapping, check_real, check_text, short
+from tensorm.data.checks import (
+    check_choice,
+    check_flag,
+    check_mapping,
+    check_real,
+    check_text,
+    is_list,
+    short,
+)
 from tensorm.errors import InputError
 
 MOST_NAMES = 10_000  # of columns, or of words for missing cells
@@ -41,7 +49,7 @@ class Options(NamedTuple):
         check_choice("unlisted", self.unlisted, ("zero", "missing"))
         for name in ("modes", "pair"):
             given = getattr(self, name)
-            if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray, NoneType)):
+            if given is not None and not is_list(given):
                 raise InputError(f"{name} is {short(given)}; give a list of columns.")
             if given is not None and len(given) > MOST_NAMES:
                 raise InputError(f"{name} has {len(given)} entries; give a list of columns.")
@@ -54,8 +62,10 @@ class Options(NamedTuple):
         if not isinstance(self.bins, (str, int, NoneType)):
             raise InputError(f"bins is {short(self.bins)}; give a length such as '1h', or a number.")
         check_mapping("order", self.order, "a dict of modes and lists of labels")
-        if np.size(self.missing) > MOST_NAMES:
-            raise InputError(f"missing has {np.size(self.missing):,} values; give at most {MOST_NAMES:,}.")
+        several = is_list(self.missing) or isinstance(self.missing, (set, frozenset))
+        words = self.missing if several else [self.missing]
+        if len(words) > MOST_NAMES:
+            raise InputError(f"missing has {len(words):,} values; give at most {MOST_NAMES:,}.")
         if self.pair is not None and len(self.pair) != 2:
             raise InputError(f"pair is {', '.join(map(str, self.pair))}; give two modes.")
         if self.undirected and self.pair is None:
@@ -75,8 +85,6 @@ class Options(NamedTuple):
         modes = None if self.modes is None else [str(name) for name in self.modes]
         if modes is not None and self.time is not None and self.time not in modes:
             modes.insert(0, self.time)
-        words = self.missing if isinstance(self.missing, Iterable) else [self.missing]
-        words = [words] if isinstance(words, str) else words
         return self._replace(
             missing=frozenset(str(word).strip().lower() for word in words),
             order=self.order or None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from tensorm.data.columns import (
 )
 from tensorm.data.coordinates import MOST_MODES, ListedCells
 from tensorm.data.inputs import Matrix, Observations, is_a, name_wide
+from tensorm.data.memory import check_room
 from tensorm.data.options import Options
 from tensorm.data.text import TextTable
 from tensorm.data.times import cut_times
@@ -122,7 +124,12 @@ def read_table(table: Table, options: Options) -> ListedCells | Observations:
         tuple(columns), tuple(sizes), values, options.unlisted, tuple(modes), tuple(labels),
         place=table.place, repeatable=value is None,
     )  # fmt: skip
-    return _undirected(listing, *map(modes.index, options.pair or ())) if options.undirected else listing
+    if not options.undirected:
+        return listing
+    i, j = map(modes.index, options.pair or ())
+    if listing.unlisted == "zero":  # every cell of an index with itself is listed
+        check_room(table.title, 32 * len(sizes) * math.prod(sizes) // sizes[j])
+    return _undirected(listing, i, j)
 
 
 class Header(NamedTuple):
@@ -217,11 +224,14 @@ def _read_wide(table: Table, options: Options) -> Observations:
         raise InputError(f"{title} has one column; give a column of labels and one for each index.")
     column = table.column(first)
     column.refuse_empty("give a label")
-    labels = column.values.astype(str)[column.codes].tolist()
-    if len(set(labels)) < len(labels):
-        row = next(row for row, text in enumerate(labels) if text in labels[:row])
+    values = column.values  # as an array of text, each would take the room of the longest
+    texts = [str(value) for value in values] if values.dtype == object else values.astype(str).tolist()
+    check_labels(f"column {first!r}", texts)
+    labels = [texts[code] for code in column.codes.tolist()]
+    places = {text: row for row, text in reversed([*enumerate(labels)])}  # where each is first
+    if len(places) < len(labels):
+        row = next(row for row, text in enumerate(labels) if places[text] < row)
         raise InputError(f"{table.place(row)} repeats the label {labels[row]!r}; give each label once.")
-    check_labels(f"column {first!r}", labels)
     check_labels(f"the first line of {title}", names)
     modes = name_wide(first, None, options.relational) if options.modes is None else tuple(options.modes)
     if len(modes) != 2:

@@ -34,6 +34,8 @@ BLANK = ' \t\r\n,;|"'  # a line of these alone, before the table, is empty
 COPIES = 5  # times that a text is held while it is read, about
 UNPACKED = 2**26  # bytes that any .gz file may hold
 EXPANSION = 100  # times its size that a .gz file may hold
+LEAST_FIELDS = 2**24  # that any table may have
+FILLED = 4  # times as many fields as characters, that a table may have
 
 SAMPLE = 100  # records that tell which columns hold text
 SHORTEST = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
@@ -90,6 +92,7 @@ class TextTable:
             header = asked or not (self.coordinates or any(map(NUMBER.fullmatch, first)))
         self._header, self._start = header, self._position if header else self._begin
         self._width = len(first)
+        self._check_size()
         names = first if header else list(wanted) or [f"mode {k}" for k in range(len(first))]
         if len(names) != len(first):
             problem = f"no header and {len(first)} columns, but {len(names)} are named ({', '.join(names)})"
@@ -148,6 +151,16 @@ class TextTable:
                     log.info("Skipped %d line(s) that begin with # at the top of %s.", comments, self.path)
                 return self._position - len(line), number, line, separator
         raise no_data(self.path)
+
+    def _check_size(self) -> None:
+        """Raise if most records are far shorter than the first: pandas fills all of them up."""
+        most = max(LEAST_FIELDS, FILLED * len(self._text))
+        if self._width * (1 + max(map(self._text.count, "\r\n"))) <= most:
+            return
+        n = sum(1 for _ in self._split(self._begin))  # fields may have lines of their own
+        if self._width * n > most:
+            problem = f"the first line has {self._width:,} fields, and most of {n:,} lines are far shorter"
+            raise FileError(f"{self.path} cannot be read: {problem}; give as many in every line.")
 
     def _lines(self, start: int) -> Iterator[str]:
         """Yield the lines from a position on; the attribute ``_position`` says how far that got."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,10 +21,14 @@ from tensorm.errors import FileError, InputError
 TEXTS = "vlen-utf8"
 CODECS = {
     "bytes", "endian", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "blosc", "gzip", "zstd",
-    "zlib", "lz4", "bz2", "lzma", "shuffle", "delta", "fixedscaleoffset", "packbits", "bitround", TEXTS,
+    "zlib", "lz4", "shuffle", "delta", "fixedscaleoffset", "packbits", "bitround", TEXTS,
 }  # fmt: skip
 KINDS = "biufUSMmT"
+STREAMS = {"gzip", "zlib"}  # codecs that do not say how much they hold
+METADATA = {".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json"}
+FRAME = b"\x28\xb5\x2f\xfd"  # begins what zstd has packed
 MOST_CHUNKS = 10**4  # that need not be in the store
+LEAST_ROOM, EXPANSION = 2**26, 100  # bytes of texts that any chunk may hold, or times its size
 
 
 def read_zarr(path: Path, value: str | None) -> Any:
@@ -37,6 +43,7 @@ def read_zarr(path: Path, value: str | None) -> Any:
             for array in arrays.values():
                 _check(path, array, *weigh_folder(path))
                 check_room(path, array.nbytes)
+                _check_packed(path / array.path, array)
             return load_variable(path, value, engine="zarr", consolidated=False)
         if value is not None:
             raise FileError(f"{path} is one array, so value does not apply; leave it out.")
@@ -45,7 +52,7 @@ def read_zarr(path: Path, value: str | None) -> Any:
 
 def read_slices(path: Any, start: int | None = None, stop: int | None = None) -> Any:
     """Return some slices of mode 0 of an array."""
-    array = open_array(path)
+    array = open_array(path) if start is None else _open(path)  # a part is of an array that was opened before
     with reading(path, "a zarr array", "zarr.save_array"):
         if not array.ndim:
             return np.asarray(array[...])
@@ -56,6 +63,14 @@ def read_slices(path: Any, start: int | None = None, stop: int | None = None) ->
 
 def open_array(path: Any) -> Any:
     """Return an array that can be read safely, from a folder or an address."""
+    array = _open(path)
+    if "://" not in str(path):
+        with reading(path, "a zarr array", "zarr.save_array"):
+            _check_packed(Path(path), array)
+    return array
+
+
+def _open(path: Any) -> Any:
     if not isinstance(path, (str, os.PathLike)):
         raise InputError(f"path is {short(path)}; give a folder or an address.")
     zarr = need("zarr", "Zarr arrays", "'zarr>=3'")
@@ -67,6 +82,40 @@ def open_array(path: Any) -> Any:
         return array
 
 
+def _check_packed(path: Path, array: Any) -> None:
+    """Raise if a chunk unpacks to more than the array can hold: kilobytes of zstd may be gigabytes."""
+    names, texts = {*_list_codecs(array)}, array.dtype.kind in "OT"
+    holds = 2**16 + math.prod(array.chunks) * max(8, array.dtype.itemsize)  # filters may widen numbers
+    for file in (file for file in path.rglob("*") if file.is_file() and file.name not in METADATA):
+        most = max(LEAST_ROOM, EXPANSION * file.stat().st_size) if texts else holds
+        if any(size > most for size in _list_sizes(file, names, most, bool(array.shards))):
+            problem = "a chunk unpacks to more than its array holds"
+            raise FileError(f"{path} cannot be read: {problem}; write it again, with zstd.")
+
+
+def _list_sizes(file: Path, names: set[str], most: int, shards: bool) -> Iterator[int]:
+    """Yield the sizes of what is packed in a file, as far as that can be more than is stored."""
+    with file.open("rb") as opened:
+        content = opened.read(-1 if shards or "zlib" in names else 18)
+    at = content.find(FRAME)
+    while at == 0 or (at > 0 and shards):  # a shard has many chunks
+        yield _count_unpacked(content[at : at + 18])
+        at = content.find(FRAME, at + 4)
+    if "gzip" in names:
+        with gzip.open(file) as packed:
+            yield len(packed.read(most + 1))
+    if "zlib" in names:
+        yield len(zlib.decompressobj().decompress(content, most + 1))
+
+
+def _count_unpacked(head: bytes) -> int:
+    """Return how many bytes a frame of zstd says that it holds; without a word, as many as there can be."""
+    kind, single = head[4] >> 6, head[4] >> 5 & 1
+    start = 6 - single + (0, 1, 2, 4)[head[4] & 3]
+    width = (single, 2, 4, 8)[kind]
+    return int.from_bytes(head[start : start + width], "little") + 256 * (kind == 1) if width else 2**64
+
+
 def _is_group(path: Path) -> bool:
     file = path / "zarr.json"
     return file.exists() and json.loads(file.read_bytes()).get("node_type") == "group"
@@ -74,11 +123,9 @@ def _is_group(path: Path) -> bool:
 
 def _check(path: Any, array: Any, n_files: float, n_bytes: float) -> None:
     """Raise if an array needs a codec that may run code, or asks for far more than is stored."""
-    said = array.metadata.to_dict()
-    given = [*(said.get("codecs") or said.get("filters") or ()), *filter(None, [said.get("compressor")])]
-    names = list(_names(given))
-    strange = [name for name in names if name not in CODECS]
-    if strange or said.get("storage_transformers"):
+    names = _list_codecs(array)
+    strange = [name for name in names if name not in CODECS or (array.shards and name in STREAMS)]
+    if strange or array.metadata.to_dict().get("storage_transformers"):
         raise FileError(f"{path} uses {list_names(strange, 'codecs')} that tensorm does not trust; use zstd.")
     if array.dtype.kind not in KINDS and not (array.dtype.kind == "O" and TEXTS in names):
         raise FileError(f"{path} holds objects of dtype {array.dtype}; give numbers, and text for labels.")
@@ -94,6 +141,12 @@ def _check_chunks(path: Any, shape: Sequence[int], chunks: Sequence[int], most: 
     if count > most:
         problem = f"it says that it has {count:,} chunks, far more than it stores"
         raise FileError(f"{path} cannot be read: {problem}; use larger chunks.")
+
+
+def _list_codecs(array: Any) -> list[str]:
+    said = array.metadata.to_dict()
+    given = [*(said.get("codecs") or said.get("filters") or ()), *filter(None, [said.get("compressor")])]
+    return list(_names(given))
 
 
 def _names(codecs: Any) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -149,7 +150,7 @@ def students() -> xarray.DataArray:
 def _check_hours(hours: Any) -> list[int]:
     wanted = "give increasing hours of the day between 0 and 23"
     try:
-        given = list(hours)
+        given = list(islice(hours, 25))  # enough to see that there are too many
     except TypeError:
         raise InputError(f"hours is {short(hours)}; {wanted}, as in range(8, 20).") from None
     windows = [check_count(f"hours[{n}]", hour, 0) for n, hour in enumerate(given)]

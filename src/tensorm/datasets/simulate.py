@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import MOST_ROUNDS, check_count, check_generator, check_number, short
+from tensorm.data.checks import MOST_ROUNDS, check_count, check_generator, check_number, is_list, short
+from tensorm.data.coordinates import MOST_MODES
 from tensorm.errors import InputError
 from tensorm.model import boolean_product, factor_density
 from tensorm.tensors.memory import check_fits
@@ -102,7 +103,7 @@ def simulate(
 
 
 def _check_shape(shape: Any) -> tuple[int, ...]:
-    sizes = list(shape) if isinstance(shape, (Sequence, np.ndarray)) and not isinstance(shape, str) else []
-    if len(sizes) < 2:
-        raise InputError(f"shape is {short(shape)}; give the sizes of at least 2 modes, as in (20, 20, 20).")
-    return tuple(check_count(f"shape[{k}]", N, 1) for k, N in enumerate(sizes))
+    if not is_list(shape) or not 2 <= len(shape) <= MOST_MODES:
+        wanted = f"give the sizes of 2 to {MOST_MODES} modes, as in (20, 20, 20)"
+        raise InputError(f"shape is {short(shape)}; {wanted}.")
+    return tuple(check_count(f"shape[{k}]", N, 1) for k, N in enumerate(shape))

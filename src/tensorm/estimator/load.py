@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorm.data.checks import check_flag
 from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
@@ -82,7 +83,7 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     InputError
         When X has other cells than the run began with.
     """
-    folder = as_path(run_dir, "run_dir")
+    folder, progress = as_path(run_dir, "run_dir"), check_flag("progress", progress)
     if find_file(folder, FIT) is None:
         find_run(folder)
         with owning(folder):

@@ -14,9 +14,12 @@ from tensorm.data.checks import (
     check_bits,
     check_choice,
     check_count,
+    check_flag,
     check_probability,
     check_tables,
+    is_list,
 )
+from tensorm.data.coordinates import MOST_MODES
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_room
 from tensorm.sampler.models import BACKGROUNDS, find_model, list_choices
@@ -54,6 +57,7 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     noise = STRENGTHS if noise == AUTO else noise  # until the fit has chosen
     update = check_choice("noise_update", settings.noise_update, list_choices(noise))
     model = find_model(noise, update, check_choice("background", settings.background, BACKGROUNDS))
+    check_flag("progress", settings.progress)
     check_choice("flips", settings.flips, tuple(FLIPS))
     check_choice("order", settings.order, ("random", "fixed"))
     check_observed(tensor)
@@ -96,8 +100,8 @@ def choose_storage(
 
 def _refuse_columns(name: str, value: Any) -> None:
     """Raise if a setting depends on the number of components, which is to be chosen."""
-    parts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    if any(np.ndim(part) for part in parts):
+    parts = value[: MOST_MODES + 1] if is_list(value) else [value]
+    if any(map(is_list, parts)):
         raise InputError(f"{name} has a column per component, but n_components is 'auto'; give a number.")
 
 

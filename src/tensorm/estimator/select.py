@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tensorm.data.checks import check_choice, check_count, check_number, short
+from tensorm.data.checks import (
+    MOST_ROUNDS,
+    check_choice,
+    check_count,
+    check_flag,
+    check_number,
+    is_list,
+    short,
+)
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine, count_with_stand_in, warn_if_stopped
 from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
@@ -111,6 +119,7 @@ def select_components(
     """
     check_choice("method", method, METHODS)
     check_choice("scoring", scoring, tuple(NAMES))
+    progress = check_flag("progress", progress)
     if not isinstance(estimator, TensOrMachine | None):
         raise InputError(f"estimator is {short(estimator)}; give a TensOrMachine, or leave it out.")
     settings = TensOrMachine() if estimator is None else clone(estimator)
@@ -126,7 +135,7 @@ def select_components(
     target = two_rates(target) if settings.noise == AUTO else target
     tensor = choose_storage(tensor, target.noise, optional=method != "cv")
     owned = nullcontext() if run_dir is None else owning(make_folder(run_dir))
-    with owned, watching(repeats, bool(progress)) as watch:
+    with owned, watching(repeats, progress) as watch:
         pool = ChainPool(repeats, count_threads(settings.n_jobs), watch)
         if run_dir is not None:
             seed = read_seed(run_dir) if random_state is None else None
@@ -177,10 +186,10 @@ def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:
     if candidates is None:
         return None
     example = "give increasing numbers, as in range(1, 16)"
-    if isinstance(candidates, (str, bytes)) or not isinstance(candidates, (Sequence, np.ndarray)):
+    if not is_list(candidates):
         raise InputError(f"candidates is {short(candidates)}; {example}.")
-    if len(candidates) == 0:
-        raise InputError(f"candidates is empty; {example}.")
+    if not 0 < len(candidates) <= MOST_ROUNDS:
+        raise InputError(f"candidates has {len(candidates):,} numbers; {example}.")
     numbers = [check_count(f"candidates[{i}]", number, 1) for i, number in enumerate(candidates)]
     for i in range(1, len(numbers)):
         if numbers[i] <= numbers[i - 1]:

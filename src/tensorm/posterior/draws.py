@@ -107,7 +107,8 @@ class Posterior:
         return self.traces_of(0)
 
     def traces_of(self, explanation: int) -> tuple[Trace, ...]:
-        """Return the draws of the chains that found an explanation."""
+        """Return the draws of the chains that found an explanation, 0 for the one with most weight."""
+        explanation = check_count("explanation", explanation, 0, most=max(self.explanations))
         return tuple(compress(self.chains, (number == explanation for number in self.explanations)))
 
     @property

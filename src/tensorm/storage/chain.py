@@ -38,14 +38,15 @@ def pack_trace(trace: Trace) -> dict[str, Any]:
     }
 
 
-def read_trace(tree: Stored, shape: Sequence[int], L: int, kind: type[Parameters]) -> Trace:
-    """Read the draws of a chain with L components, and such noise parameters, of a tensor of this shape.
+def read_trace(tree: Stored, shape: Sequence[int], target: Target) -> Trace:
+    """Read the draws of a chain that sampled this from a tensor of this shape.
 
     Raises
     ------
     FileError
         When something is missing, has another type or size, or could not have come from a sampler.
     """
+    L, kind = target.n_components, target.noise.parameters
     check_components(tree, L, MOST_COMPONENTS)
     widths = {"noise": (kind.width(L, shape),), "density": (len(shape),), "confusion": (4,)}
     arrays = {"log_posterior": tree.array("log_posterior", DRAWS["log_posterior"], (None,))}
@@ -59,6 +60,7 @@ def read_trace(tree: Stored, shape: Sequence[int], L: int, kind: type[Parameters
     burn_in, settled = tree.integer("burn_in", 0), bool(tree.integer("settled", 0, 1))
     trace = Trace(factors=factors, kind=kind, n_components=L, burn_in=burn_in, settled=settled, **arrays)
     _check_draws(tree, trace)
+    check_tied(tree, factors, target)
     return trace
 
 
@@ -146,6 +148,15 @@ def check_density(tree: Stored, density: Floats) -> None:
     """Raise unless densities lie between 0 and 1 or, where the prior is fixed, are all NaN."""
     if not np.isnan(density).all() and not np.all((density > 0) & (density < 1)):
         raise tree.refuse("density holds numbers that do not lie between 0 and 1")
+
+
+def check_tied(tree: Stored, factors: Sequence[npt.NDArray[Any]], target: Target) -> None:
+    """Raise if modes that share a factor have different ones."""
+    if target.tied is None:
+        return
+    first, second = target.tied
+    if not np.array_equal(factors[first], factors[second]):
+        raise tree.refuse(f"modes {first} and {second} do not share a factor")
 
 
 def _check_draws(tree: Stored, trace: Trace) -> None:

@@ -130,12 +130,16 @@ def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
     check_noise(file, noise, current, shape, L)
     check_density(file, density)
     sweep, burn_in = file.integer("sweep", 0, MOST_SWEEPS), file.integer("burn_in", -1, MOST_SWEEPS)
+    draws = read_trace(file.tree("draws"), shape, target) if file.has("draws") else None
+    n_draws = 0 if draws is None else len(draws)
+    if n_draws != (0 if burn_in < 0 else sweep - burn_in):
+        raise file.refuse(f"there are {n_draws:,} draws after {sweep:,} sweeps, with burn-in {burn_in:,}")
     return Snapshot(
         State(Factors(masks, L), current.from_row(noise, L, shape), tuple(density.tolist()), sweep),
         _read_memory(file, shape, L),
         None if burn_in < 0 else (burn_in, bool(file.integer("settled", 0, 1))),
         _read_confusion(file, math.prod(shape)) if file.has("confusion") else None,
-        read_trace(file.tree("draws"), shape, L, kind) if file.has("draws") else None,
+        draws,
     )
 
 

@@ -80,8 +80,8 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
         target = read_target(file.tree("model"), shape)
         if target.n_components != L:
             raise file.refuse(f"there are {target.n_components:,} components in the model and {L:,} in draws")
-        chains, kind = (file.tree(f"chain_{number}") for number in range(n_chains)), target.noise.parameters
-        traces = tuple(read_trace(chain, shape, L, kind) for chain in chains)
+        chains = (file.tree(f"chain_{number}") for number in range(n_chains))
+        traces = tuple(read_trace(chain, shape, target) for chain in chains)
         _check_chains(file, traces)
         weights, explanations = _read_weights(file, list(map(len, traces)))
         contributions = _read_contributions(file.tree("contributions"), L, math.prod(shape))
@@ -161,7 +161,8 @@ def _read_weights(file: Stored, lengths: Sequence[int]) -> tuple[tuple[float, ..
     if not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-9:  # NaN is neither
         raise file.refuse("the weights of chains are not shares that add up to 1")
     explanations = file.array("explanations", "i8", (n_chains,))
-    if not 0 == explanations.min() <= explanations.max() < n_chains:
+    numbers = np.unique(explanations)
+    if not np.array_equal(numbers, np.arange(len(numbers))):  # 0 and up, none left out
         raise file.refuse("explanations does not number what chains found")
     return tuple(weights.tolist()), tuple(explanations.tolist())
 

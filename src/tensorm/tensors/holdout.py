@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.checks import MOST_ROUNDS, check_flag, check_generator, check_mask, check_mode, short
+from tensorm.data.checks import (
+    MOST_ROUNDS,
+    as_array,
+    check_flag,
+    check_generator,
+    check_mask,
+    check_mode,
+    short,
+)
 from tensorm.data.inputs import is_a
 from tensorm.errors import InputError
 from tensorm.tensors import read
@@ -105,7 +113,7 @@ def hide(X: Any, mask: npt.ArrayLike) -> Any:
     """
     if isinstance(X, Tensor):
         return X.hide(check_mask(mask, X.shape))
-    hidden = check_mask(mask, np.shape(X))
+    hidden = check_mask(mask, as_array("X", X).shape)
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.array(X.data.copy(), mask=np.ma.getmaskarray(X) | hidden)
     if is_a(X, "xarray", "DataArray"):

@@ -124,7 +124,9 @@ class ShardedTensor(RankedShards):
         self._ones_before = np.concatenate([[0], np.cumsum([fact.n_ones for fact in facts])])
         self.shape = (int(self._edges[-1]), *first.shape[1:])
         self.modes, self.labels = check_names(
-            self.shape, modes or first.modes, _join_labels(facts) if labels is None else labels
+            self.shape,
+            first.modes if modes is None else modes,
+            _join_labels(facts) if labels is None else labels,
         )
         self.n_ones, self.n_observed, self.nbytes = (
             sum(getattr(fact, name) for fact in facts) for name in ("n_ones", "n_observed", "nbytes")
