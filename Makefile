@@ -27,6 +27,7 @@ lint: $(venv)/.installed-dev
 
 types: $(venv)/.installed-dev
 	$(bin)/mypy
+	$(bin)/mypy --strict --cache-dir .mypy_cache/strict tests/typed_user.py
 
 imports: $(venv)/.installed-dev
 	$(bin)/lint-imports

@@ -1,20 +1,127 @@
-"""The checks of the Makefile on every Python we support, each in an environment of its own."""
+"""Every check in an environment of its own, on each Python; ``nox -s release`` rehearses a release."""
+
+import shutil
+import sys
+from pathlib import Path
 
 import nox
 
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+QUIET = {"MPLBACKEND": "Agg"}
+
 nox.options.sessions = ["tests", "checks"]
+nox.options.error_on_missing_interpreters = False
 
 
-@nox.session(python=["3.11", "3.12", "3.13"])
+@nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
+    """Run the tests."""
     session.install("-e", ".[dev,plot]")
-    session.run("pytest", *(session.posargs or ["-n", "2"]), env={"MPLBACKEND": "Agg"})
+    session.run("pytest", *(session.posargs or ["-n", "2"]), env=QUIET)
 
 
 @nox.session
 def checks(session: nox.Session) -> None:
-    session.install("-e", ".[dev,plot]")
+    """Look at layout, types, import rules and workflows."""
+    session.install("-e", ".[dev,plot]", "check-jsonschema")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
+    session.run("mypy", "--strict", "--cache-dir", ".mypy_cache/strict", "tests/typed_user.py")
     session.run("lint-imports")
+    workflows = map(str, Path(".github/workflows").glob("*.yml"))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the pages; a link that leads nowhere is an error."""
+    session.install("-e", ".[docs]")
+    session.run("mkdocs", "build", "--strict", "--quiet", env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session(python="3.11")
+def lowest(session: nox.Session) -> None:
+    """Run the tests of the core with the oldest versions that pyproject.toml allows."""
+    session.install("uv")
+    session.run(
+        "uv",
+        "pip",
+        "install",
+        "--resolution",
+        "lowest-direct",
+        "-e",
+        ".",
+        "pytest",
+        "pytest-xdist",
+        "hypothesis",
+    )
+    session.run("pytest", *(session.posargs or ["-n", "2", *CORE]), env=QUIET)
+
+
+@nox.session
+def newest(session: nox.Session) -> None:
+    """Run the tests of the core with versions that are not released yet, numba's among them."""
+    session.install("-e", ".[dev,plot]")
+    session.install("--upgrade", "--pre", "numba", "numpy", "scipy", "scikit-learn")
+    untested = "ignore:tensorm has not been tested:RuntimeWarning"
+    session.run("pytest", "-n", "2", "-W", untested, *(session.posargs or CORE), env=QUIET)
+
+
+CORE = ["tests/kernels", "tests/tensors", "tests/sampler", "tests/contract"]
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Measure which lines the tests run; kernels are compiled, so they are left out."""
+    session.install("-e", ".[dev,plot]", "pytest-cov")
+    session.run("pytest", "-n", "2", "--cov=tensorm", "--cov-report=xml", "--cov-report=", env=QUIET)
+    with open("coverage.md", "w") as summary:
+        session.run("coverage", "report", "--format=markdown", stdout=summary)
+    session.run("coverage", "report", "--fail-under=95")
+
+
+@nox.session
+def benchmarks(session: nox.Session) -> None:
+    """See that the benchmarks run, on small sizes."""
+    session.install("-e", ".[dev,plot]")
+    session.run("python", "-m", "pytest", "tests/benchmarks", "-n", "2", env=QUIET)
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """Build wheel and sdist, look at what is in them, and use the wheel without the sources.
+
+    ``--tag=v1.2.3`` also checks that this is the version that is built. ``--quick`` leaves out the tests.
+    """
+    session.install("build", "twine")
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", "dist", silent=True)
+    wheel, *_ = Path("dist").glob("*.whl")
+    session.run("twine", "check", "--strict", *map(str, Path("dist").iterdir()))
+    tags = [argument for argument in session.posargs if argument.startswith("--tag=")]
+    session.run("python", "packaging/check_dist.py", "dist", *tags)
+    session.run("python", "-m", "venv", "--clear", str(Path(session.create_tmp()) / "fresh"))
+    folder = Path(session.create_tmp()).resolve()
+    python = folder / "fresh" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    session.run(str(python), "-m", "pip", "install", "-qq", f"{wheel.resolve()}[plot,report]", external=True)
+    sources = Path.cwd()
+    with session.chdir(folder):
+        session.run(str(python), "-m", "tensorm", "demo", "--out", "demo", env=QUIET, external=True)
+        if "--quick" not in session.posargs:
+            session.run(
+                str(python), "-m", "pip", "install", "-qq", f"{wheel.resolve()}[dev,plot]", external=True
+            )
+            shutil.rmtree("tests", ignore_errors=True)
+            for name in ("tests", "benchmarks", "experiments", "docs"):
+                shutil.copytree(sources / name, name, dirs_exist_ok=True)
+            for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "mkdocs.yml"):
+                shutil.copy(sources / name, name)
+            session.run(str(python), "-m", "pytest", "-n", "2", *CORE, env=QUIET, external=True)
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Rehearse everything but the upload."""
+    for name in ("checks", "docs", "package"):
+        session.notify(name)

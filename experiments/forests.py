@@ -32,7 +32,7 @@ def tell_error(accuracies: Sequence[float], patients: int) -> str:
 
 def strengths_of(model: TensOrMachine, tensor: RelationalTensor) -> Floats:
     """Return the share of each component's relations that patients show."""
-    return np.nan_to_num(model.transform(tensor, kind="strength"), nan=0.5)  # without relations, neutral
+    return np.nan_to_num(model.transform(tensor, kind="share"), nan=0.5)  # without relations, neutral
 
 
 def scale(features: npt.NDArray[Any]) -> Floats:

@@ -155,8 +155,10 @@ def test_counts(name: str, value: Any) -> None:
         ({"random_state": -1}, r"random_state is -1; give an integer of at least 0, or None\.$"),
         ({"random_state": "a"}, r"random_state is 'a'; "),
         ({"random_state": 1.5}, r"random_state is 1\.5; "),
-        ({"noise": "x"}, r"noise is 'x'; choose 'symmetric' or 'asymmetric' or 'strengths' or 'auto'\.$"),
-        ({"noise": None}, r"noise is None; choose 'symmetric' or 'asymmetric' or 'strengths' or 'auto'\.$"),
+        (
+            {"noise": "x"},
+            r"noise is 'x'; choose 'symmetric', 'asymmetric', 'strengths', 'comparisons' or 'auto'\.$",
+        ),
         ({"noise": ["symmetric"]}, r"noise is \['symmetric'\]; choose "),
         ({"noise_update": "gibbs"}, r"noise_update is 'gibbs'; choose 'sample' or 'map'\.$"),
         ({"flips": 1}, r"flips is 1; choose 'gibbs' or 'metropolis'\.$"),
@@ -192,7 +194,7 @@ def test_counts(name: str, value: Any) -> None:
             {"factor_prior": [*factors()[:2], [["a", "b"]] * 3]},
             r"factor_prior for mode 2 has dtype <U1, with",
         ),
-        ({"init": "zeros"}, r"init is 'zeros'; choose 'data' or 'random'\.$"),
+        ({"init": "zeros"}, r"init is 'zeros'; choose 'data', 'random' or 'coins'\.$"),
         ({"init": None}, r"init is None; give a list of 3 arrays, one per mode\.$"),
         ({"init": factors()[:2]}, r"init has length 2; give 3 arrays, one per mode\.$"),
         (
@@ -242,7 +244,7 @@ def test_score(fitted: TensOrMachine) -> None:
 @pytest.mark.parametrize("method", ["x", None, 1, ["mean"]])
 def test_method(fitted: TensOrMachine, method: Any) -> None:
     message = refusal(fitted.predict, method=method)
-    assert message == f"method is {method!r}; choose 'predictive' or 'mean' or 'map' or 'best'."
+    assert message == f"method is {method!r}; choose 'predictive', 'mean', 'map' or 'best'."
 
 
 @pytest.mark.parametrize(

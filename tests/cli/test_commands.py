@@ -66,6 +66,32 @@ def threads(scheduler: None, workers: int) -> Iterator[distributed.Client]:
         yield client
 
 
+@pytest.mark.parametrize(
+    ("options", "changed"),
+    [
+        ([], {"noise": "asymmetric", "init": "data", "n_chains": 4}),
+        (["--as-published"], {"noise": "symmetric", "init": "coins", "n_chains": 1, "factor_prior": 0.5}),
+        (
+            ["--as-published", "--chains", 2, "--init", "data", "--noise-update", "sample"],
+            {"n_chains": 2, "init": "data", "noise_update": "sample", "flips": "gibbs"},
+        ),
+        (["--factor-prior", "0.3", "--effort", 0], {"factor_prior": 0.3, "effort": 0.0}),
+    ],
+)
+def test_options_reach_the_estimator(options, changed, folder, tmp_path) -> None:
+    about = ["--modes", "hour,person,met", "--components", 2, "--draws", 5, "--quiet"]
+    outcome = run("fit", folder / "contacts.csv", *about, *options, "--out", tmp_path / "run")
+    assert outcome.exit_code == 0, outcome.output
+    settings = load(tmp_path / "run" / "fit.tensorm").get_params()
+    assert settings["n_draws"] == 5
+    assert {name: settings[name] for name in changed} == changed
+
+
+def test_a_prior_that_is_no_number_is_named(folder, tmp_path) -> None:
+    outcome = run("fit", folder / "contacts.csv", "--factor-prior", "high", "--out", tmp_path / "run")
+    assert "'high' is neither learned nor a number between 0 and 1." in outcome.stderr
+
+
 def test_the_examples_of_the_help_run(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     lines = examples()

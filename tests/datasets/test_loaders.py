@@ -137,7 +137,7 @@ def test_relations_of_nations(write):
         assert X.relation.values.tolist() == ["aid", "treaties"]
         assert ones(X) == {triple}
         assert X.attrs["source"].endswith(f"/nations/{part}.txt")
-    with pytest.raises(InputError, match="part is 'dev'; choose 'train' or 'valid' or 'test'"):
+    with pytest.raises(InputError, match="part is 'dev'; choose 'train', 'valid' or 'test'"):
         datasets.nations("dev")
 
 

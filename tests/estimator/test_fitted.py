@@ -62,7 +62,7 @@ def test_a_picture_of_each_kind() -> None:
         drawn = model.plot(kind, **given)
         assert drawn.get_figure() is not None
     assert len(model.plot().axes) == 4  # three modes and a colour bar
-    with pytest.raises(InputError, match="kind is 'traces'; choose 'activity'"):
+    with pytest.raises(InputError, match="kind is 'traces'; choose 'activity', "):
         model.plot("traces")
     pyplot.close("all")
 

@@ -499,10 +499,10 @@ def test_transform_gives_tables_with_names(fitted: TensOrMachine) -> None:
 
 
 def test_transform_says_what_slices_show(fitted: TensOrMachine) -> None:
-    shown = fitted.transform(X, kind="strength")
+    shown = fitted.transform(X, kind="share")
     rows, columns = (factor[:, 0] > 0.5 for factor in fitted.factors_[1:])
     np.testing.assert_allclose(shown[:, 0], X[:, rows][:, :, columns].mean(axis=(1, 2)))
-    with pytest.raises(ValueError, match=r"kind is 'power'; choose 'membership' or 'strength'\.$"):
+    with pytest.raises(ValueError, match=r"kind is 'power'; choose 'membership' or 'share'\.$"):
         fitted.transform(X, kind="power")
 
 

@@ -181,7 +181,7 @@ def test_trials_are_remembered(method: str, tmp_path) -> None:
         ({"candidates": 5}, "candidates is 5; give increasing"),
         ({"candidates": [1, 10**6]}, r"up to 1,000,000, but X has only .* cells that are 1"),
         ({"X": np.zeros((3, 3)), "candidates": [1, 2]}, "X has only 0 cells that are 1"),
-        ({"method": "elbow"}, "method is 'elbow'; choose 'posterior' or"),
+        ({"method": "elbow"}, "method is 'elbow'; choose 'posterior', "),
         ({"method": "cv", "scoring": "auc"}, "scoring is 'auc'; choose"),
         ({"method": "cv", "test_size": 1.0}, "test_size is 1.0; give a number above 0 and below 1"),
         ({"method": "cv", "symmetric": (0, 7)}, "symmetric is 7; choose one of"),

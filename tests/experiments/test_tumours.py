@@ -105,7 +105,7 @@ def test_each_method_has_its_own_features(made_up: xarray.DataArray, monkeypatch
     values = {name: each.values for name, each in found.items()}
     np.testing.assert_array_equal(values["Boolean ALS"], bits)
     np.testing.assert_array_equal(values["tensorm, membership"], fitted.model.factors_[0] > 0.5)
-    np.testing.assert_array_equal(values["tensorm, strength"], fitted.model.transform(None, "strength"))
+    np.testing.assert_array_equal(values["tensorm, strength"], fitted.model.transform(None, "share"))
     np.testing.assert_array_equal(values["expression itself"], made_up.values)
     z = forests.scale(made_up.values)
     variances = np.linalg.svd(z)[1][:6] ** 2 / len(z)

@@ -115,8 +115,8 @@ def test_chains_that_do_not_count_and_draws_of_unequal_number() -> None:
         (lambda p: p.predict_slice(0, -1), "index is -1; 'mode 0' has 4 indices: give a number from 0 to 3."),
         (lambda p: p.predict_slice(0, "a"), "index is 'a'; 'mode 0' has 4 indices: give a number from 0 to"),
         (lambda p: p.predict_slice(9, 0), "mode is 9; choose one of"),
-        (lambda p: p.predict_slice(0, 0, "worst"), "method is 'worst'; choose 'predictive' or"),
-        (lambda p: p.predict_all("worst"), "method is 'worst'; choose 'predictive' or"),
+        (lambda p: p.predict_slice(0, 0, "worst"), "method is 'worst'; choose 'predictive', "),
+        (lambda p: p.predict_all("worst"), "method is 'worst'; choose 'predictive', "),
     ],
 )
 def test_wrong_arguments(call, message) -> None:

@@ -236,7 +236,7 @@ def test_components_come_and_go() -> None:
 
 def test_the_choices_are_those_of_the_table() -> None:
     with pytest.raises(
-        InputError, match="noise is 'loud'; choose 'symmetric' or 'asymmetric' or 'strengths' or 'jittered'"
+        InputError, match="noise is 'loud'; choose 'symmetric', 'asymmetric', 'strengths' or 'jittered'"
     ):
         TensOrMachine(L, **(SETTINGS | {"noise": "loud"})).fit(SIM.observed)
     with pytest.raises(InputError, match="noise_update is 'map'; choose 'sample'"):

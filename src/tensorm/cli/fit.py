@@ -20,7 +20,7 @@ from tensorm.data.files import ARRAYS
 from tensorm.data.text import kind_of
 from tensorm.estimator.load import resume
 from tensorm.estimator.machine import TensOrMachine
-from tensorm.estimator.plan import AUTO
+from tensorm.estimator.plan import AUTO, STARTS
 from tensorm.posterior.modes import read_modes
 from tensorm.report.describe import MOST
 from tensorm.report.metadata import groups_of, share_metadata
@@ -30,6 +30,11 @@ from tensorm.storage.run import FIT, RUN, find_file
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
 
+COMMANDLINE = click.core.ParameterSource.COMMANDLINE
+SETTINGS = {"chains": "n_chains", "draws": "n_draws"} | {
+    name: name
+    for name in ("burn_in", "init", "effort", "noise", "background", "noise_update", "factor_prior")
+}  # the estimator's, by option
 LOG = logging.getLogger("tensorm")  # shown as notes, unless --quiet is set
 
 
@@ -40,6 +45,15 @@ def components(value: str) -> int | str:
     if not value.isdigit() or int(value) < 1:
         raise click.BadParameter(f"{short(value)} is neither auto nor a number of at least 1.")
     return int(value)
+
+
+def prior(value: str) -> float | str:
+    """Read a probability, or learned."""
+    try:
+        return value if value == "learned" else float(value)
+    except ValueError:
+        message = f"{short(value)} is neither learned nor a number between 0 and 1."
+        raise click.BadParameter(message) from None
 
 
 @main.command("fit")
@@ -64,6 +78,12 @@ def components(value: str) -> int | str:
 )
 @click.option("--draws", type=options.COUNT, default=250, help="Draws per chain.")
 @click.option(
+    "--init",
+    type=click.Choice(STARTS),
+    default="data",
+    help="Where chains start: components found in the data, random factors, or fair coins.",
+)
+@click.option(
     "--noise",
     type=click.Choice([*list_choices(), AUTO]),
     help="Two rates of ones, inside and outside the components (the default), one error rate, a strength for "
@@ -75,6 +95,22 @@ def components(value: str) -> int | str:
     type=click.Choice(BACKGROUNDS),
     default="activity",
     help="With strengths: ones without components by how active each index is, or all alike.",
+)
+@click.option(
+    "--noise-update",
+    type=click.Choice(["sample", "map"]),
+    default="sample",
+    help="Draw the rates, or set them to their estimate as the paper does.",
+)
+@click.option(
+    "--factor-prior",
+    type=prior,
+    default="learned",
+    metavar="LEARNED|NUMBER",
+    help="Probability that an index is in a component: learned for each mode, or one number.",
+)
+@click.option(
+    "--as-published", is_flag=True, help="Use the paper's own algorithm, apart from options given here."
 )
 @options.seed
 @options.jobs
@@ -113,14 +149,10 @@ def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bo
     if not (given["pair"] or given["wide"] or given["relational"] or kind_of(file) in ARRAYS):
         _hint(tensor)
     metadata = share_metadata(tensor, metadata | options.read_tables(given["metadata"], tensor))
-    model = TensOrMachine(
+    make = TensOrMachine.as_published if given["as_published"] else TensOrMachine
+    model = make(
         given["components"],
-        n_chains=given["chains"],
-        n_draws=given["draws"],
-        burn_in="auto" if given["burn_in"] is None else given["burn_in"],
-        effort=given["effort"],
-        noise=given["noise"],
-        background=given["background"],
+        **_settings(given),
         symmetric=undirected if given["shared"] else None,
         n_jobs=given["jobs"],
         random_state=given["seed"],
@@ -129,6 +161,14 @@ def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bo
     words = click.get_current_context().find_root().obj
     with _saying_how_to_go_on(out), starting(out, words, metadata, undirected):
         return model.fit(tensor, run_dir=out)
+
+
+def _settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the estimator's settings; in place of the paper's only those given on the command line."""
+    source = click.get_current_context().get_parameter_source
+    chosen = [name for name in SETTINGS if not given["as_published"] or source(name) is COMMANDLINE]
+    values = {SETTINGS[name]: given[name] for name in chosen}
+    return {name: "auto" if name == "burn_in" and value is None else value for name, value in values.items()}
 
 
 @main.command("resume")

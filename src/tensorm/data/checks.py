@@ -75,7 +75,9 @@ def check_text(name: str, value: Any) -> str | None:
 def check_choice(name: str, value: Any, options: Sequence[str]) -> str:
     """Return ``value``, or raise if it is not one of the options."""
     if not (isinstance(value, str) and value in options):
-        raise InputError(f"{name} is {short(value)}; choose {' or '.join(map(repr, options))}.")
+        *others, last = map(repr, options)
+        choices = f"{', '.join(others)} or {last}" if others else last
+        raise InputError(f"{name} is {short(value)}; choose {choices}.")
     return str(value)
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tensorm.data.checks import (
     check_choice,
     check_flag,

@@ -17,6 +17,7 @@ from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
 from tensorm.estimator.progress import announcing_compilation, foretell, say, watching
 from tensorm.posterior.draws import Posterior, check_room
 from tensorm.sampler.chains import ChainPool, run_chains, warm_up
+from tensorm.sampler.noise import PAPERS_LAMBDA
 from tensorm.sampler.sample import Plan, Watch
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
@@ -35,6 +36,18 @@ from tensorm.tensors.threads import count_threads
 
 STAND_IN = "The number was chosen with two rates of ones in place of strengths."
 FEWER = "The number was chosen with comparisons that count as many facts as an object has attributes."
+PUBLISHED: dict[str, Any] = {
+    "n_chains": 1,
+    "n_draws": 50,
+    "init": "coins",
+    "effort": 0.0,
+    "noise": "symmetric",
+    "noise_update": "map",
+    "lambda_start": PAPERS_LAMBDA,
+    "factor_prior": 0.5,
+    "flips": "gibbs",
+    "order": "fixed",
+}  # the settings of the paper
 CHOICE = "choice"  # folder inside that of a run: what chains found while the number was chosen
 
 
@@ -59,13 +72,13 @@ class TensOrMachine(FittedModel):
         last 25 sweeps exceeds that of the 25 before by at most half their standard deviation) and chains that
         start from the data are no longer repaired or heated, for at most 2,000 sweeps beside those of
         heating.
-    init : "data", "random" or list of arrays (N_k, L), default "data"
+    init : "data", "random", "coins" or list of arrays (N_k, L), default "data"
         Where chains start: from components found in the data, from random factors, or from given factors.
-        Random entries are 1 with probability one half, or, if fewer than 1% of the cells are 1, with the
-        density at which the product has as many ones as X. Chains that start from the data are also repaired
-        every five sweeps: components that do not improve the fit, and one or two others, are searched for
-        again. This breaks detailed balance, so it ends with burn-in; the draws come from the exact sampler.
-        Chains from other starts are not repaired.
+        Entries are 1 with probability one half for "coins", and for "random", too, unless fewer than 1% of
+        the cells are 1: then with the density at which the product has as many ones as X. Chains that start
+        from the data are also repaired every five sweeps: components that do not improve the fit, and one or
+        two others, are searched for again. This breaks detailed balance, so it ends with burn-in; the draws
+        come from the exact sampler. Chains from other starts are not repaired.
     effort : float, default 1.0
         How hard burn-in searches for a better explanation where chains would stop in different ones. Chains
         that start from the data are heated and cooled again: at most 24 rounds of 60 sweeps, 8 in vain, times
@@ -85,6 +98,11 @@ class TensOrMachine(FittedModel):
     noise_update : "sample" or "map", default "sample"
         Draw the rates from their conditional, or plug in its mean as the paper does (faster to settle, but
         then the draws are not from the posterior).
+    lambda_start : float or None, default None
+        The paper's lambda at the start, the log-odds that a cell equals the product; None for 0.5 where
+        factors are random, and for the rates that fit the factors elsewhere.
+    lambda_fixed : int, default 0
+        Sweeps of burn-in at the start in which the rates stay as they are.
     factor_prior : "learned", float or list of arrays (N_k, L), default "learned"
         Probability that an entry is 1: a density learned for each mode, one number, or one for each entry,
         where 0 and 1 fix the entry.
@@ -158,6 +176,8 @@ class TensOrMachine(FittedModel):
     noise: str | None = None
     background: str = "activity"
     noise_update: str = "sample"
+    lambda_start: float | None = None
+    lambda_fixed: int = 0
     factor_prior: Any = "learned"
     noise_prior: tuple[float, float] = (1.0, 1.0)
     flips: str = "metropolis"
@@ -166,6 +186,24 @@ class TensOrMachine(FittedModel):
     n_jobs: int | None = None
     random_state: Any = None
     progress: bool = True
+
+    @classmethod
+    def as_published(cls, n_components: int | Literal["auto"] = 5, **changes: Any) -> Self:
+        """Return an estimator that does what the paper's algorithm does, to compare with.
+
+        One chain starts from fair coins with lambda 0.5, entries are drawn by plain Gibbs steps under a prior
+        of one half, the one error rate is set to its estimate after every sweep (eq. 6), and 50 draws follow
+        once the log-likelihood has stopped rising. Nothing is searched for in the data.
+
+        Parameters
+        ----------
+        n_components : int or "auto", default 5
+            Number of components. "auto" is not the paper's way; see
+            ``select_components(method="occam-published")``.
+        **changes
+            Other parameters of ``TensOrMachine``, in place of the paper's.
+        """
+        return cls(n_components, **(PUBLISHED | changes))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -18,11 +18,13 @@ from tensorm.data.checks import (
     check_probability,
     check_tables,
     is_list,
+    short,
 )
 from tensorm.data.coordinates import MOST_MODES
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_room
 from tensorm.sampler.models import BACKGROUNDS, find_model, list_choices
+from tensorm.sampler.noise import CONTRAST, Rates, rates_of
 from tensorm.sampler.parameters import NoiseModel
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from tensorm.estimator.machine import TensOrMachine
 
 AUTO, STRENGTHS = "auto", "strengths"
+STARTS = ("data", "random", "coins")  # what ``init`` may be, beside factors
+LARGEST_LAMBDA = 30.0  # where the share of errors is still a number
 
 
 def make_tensor(X: Any, symmetric: Any) -> Tensor:
@@ -74,13 +78,23 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
         tied=tensor.pair,
     )
     if isinstance(init, str):
-        check_choice("init", init, ("data", "random"))
+        check_choice("init", init, STARTS)
     else:
         init = check_tables("init", init, tensor.shape, L, check_bits)
     automatic = isinstance(burn_in, str) and burn_in == AUTO
     sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'", MOST_ROUNDS)
-    effort = check_amount("effort", settings.effort)
-    return Plan(target, n_draws, sweeps, init, effort)
+    held = check_count("lambda_fixed", settings.lambda_fixed, 0, most=MOST_ROUNDS)
+    if held and sweeps is not None and held > sweeps:
+        raise InputError(f"lambda_fixed is {held:,}; give at most the {sweeps:,} sweeps of burn_in.")
+    return Plan(
+        target,
+        n_draws,
+        sweeps,
+        init,
+        effort=check_amount("effort", settings.effort),
+        noise=_first_rates(settings.lambda_start, target.noise),
+        held=held,
+    )
 
 
 def choose_storage(
@@ -112,6 +126,20 @@ def _factor_prior(given: Any, shape: Sequence[int], L: int) -> FactorPrior:
     if isinstance(given, Sequence) or np.ndim(given):
         return FixedPrior.from_probabilities(check_tables("factor_prior", given, shape, L, check_probability))
     return FixedPrior.from_probabilities([check_probability("factor_prior", given)] * len(shape))
+
+
+def _first_rates(given: Any, model: NoiseModel) -> Rates | None:
+    """Return the rates that chains start with, or None if the model says so."""
+    if given is None:
+        return None
+    value, least = check_amount("lambda_start", given), CONTRAST / 2
+    if not least <= value <= LARGEST_LAMBDA:
+        raise InputError(
+            f"lambda_start is {short(given)}; give a number from {least} to {LARGEST_LAMBDA:g}, or None."
+        )
+    if model.parameters is not Rates:
+        raise InputError("lambda_start needs noise='symmetric' or 'asymmetric'; leave it out.")
+    return rates_of(value)
 
 
 def check_observed(tensor: Tensor) -> None:

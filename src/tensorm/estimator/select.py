@@ -1,4 +1,4 @@
-"""``select_components``: checks its arguments and calls one of the four ways to choose."""
+"""``select_components``: checks its arguments and calls one of the ways to choose."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ from tensorm.estimator.machine import TensOrMachine, count_with_stand_in, warn_i
 from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
 from tensorm.estimator.progress import watching
 from tensorm.sampler.chains import ChainPool
-from tensorm.sampler.sweep import Target
+from tensorm.sampler.sample import Plan
 from tensorm.selection import Selection, choose_by_occam, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
 from tensorm.selection.noise import two_rates
+from tensorm.selection.published import choose_by_accuracy, choose_by_pruning
 from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choose_by_validation
 from tensorm.storage.files import make_folder
 from tensorm.storage.owner import owning
@@ -37,7 +38,8 @@ from tensorm.tensors import Tensor
 from tensorm.tensors.holdout import check_symmetric
 from tensorm.tensors.threads import count_threads
 
-METHODS = ("posterior", "occam", "cv", "mdl")
+PUBLISHED = "-published"  # methods as in the paper end so
+METHODS = ("posterior", "occam", "cv", "mdl", "occam-published", "cv-published")
 N_SPLITS = 5
 MOST_REPEATS = 1000
 MOST_CANDIDATES = 12  # that are tried when none are given
@@ -64,23 +66,28 @@ def select_components(
     ----------
     X : array-like or tensor
         Cells of 0, 1 and missing, as for ``TensOrMachine.fit``.
-    method : "posterior", "occam", "cv" or "mdl", default "posterior"
+    method : "posterior", "occam", "cv", "mdl", "occam-published" or "cv-published", default "posterior"
         - "posterior": components come and go while the posterior is sampled; take the most probable number.
         - "occam": the paper's Bayesian Occam's razor. Start with many components, remove those that do not
           contribute, and search for better ones, until each contributes.
         - "cv": cross-validation. Hide some cells, fit the rest, and take the fewest components whose
           predictions of the hidden cells are within one standard error of the best.
         - "mdl": the number that gives the shortest description of factors and errors (Erdos and Miettinen).
+        - "occam-published": as in the paper. Start with many components from fair coins, remove those that
+          end empty or equal to another one, and start burn-in again, until none is removed.
+        - "cv-published": as in the paper. Take the number with the highest accuracy on hidden cells.
     candidates : increasing sequence of int, optional
         Numbers to choose from. "posterior" and "occam" start with the largest and take the smallest one that
-        has room for what they find. By default these two find a number to start with by themselves, and
-        "cv" and "mdl" try up to twelve numbers around the one that Occam's razor finds.
+        has room for what they find. By default these two find a number to start with by themselves,
+        "occam-published" starts with 30, and the others try up to twelve numbers around the one that Occam's
+        razor finds.
     estimator : TensOrMachine, optional
-        Sets the noise model, priors, flips and symmetric modes; the defaults if left out. Its numbers of
-        components and of draws are not used. "cv" knows strengths; the other ways choose with two rates in
-        their place, as all do with ``noise="auto"``.
+        Sets the noise model, priors, flips and symmetric modes; if left out, the defaults, or
+        ``TensOrMachine.as_published()`` for the paper's methods. These also take its start, burn-in and
+        draws; nothing takes its number of components. "cv" knows strengths; the other ways choose with two
+        rates in their place, as all do with ``noise="auto"``.
     n_repeats : int, optional
-        Splits of the cells for "cv", 5 by default; chains for all others, 2 by default.
+        Splits of the cells for "cv" and "cv-published", 5 by default; chains for all others, 2 by default.
     scoring : "log_likelihood" or "accuracy", default "log_likelihood"
         How "cv" scores predictions.
     test_size : float, default 0.2
@@ -122,18 +129,20 @@ def select_components(
     progress = check_flag("progress", progress)
     if not isinstance(estimator, TensOrMachine | None):
         raise InputError(f"estimator is {short(estimator)}; give a TensOrMachine, or leave it out.")
-    settings = TensOrMachine() if estimator is None else clone(estimator)
+    published = method.endswith(PUBLISHED)
+    default = TensOrMachine.as_published() if published else TensOrMachine()
+    settings = default if estimator is None else clone(estimator)
     tensor = make_tensor(X, settings.symmetric)
     numbers = check_candidates(candidates, tensor)
-    repeats = N_SPLITS if method == "cv" else N_CHAINS
+    repeats = N_SPLITS if method.startswith("cv") else N_CHAINS
     repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1, most=MOST_REPEATS)
     given = settings.symmetric if symmetric is None else symmetric
     mirrored = check_symmetric(given, tensor.modes, tensor.shape)
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
-    settings.set_params(n_components="auto", init="data", n_jobs=n_jobs, random_state=random_state)
-    target = make_plan(settings, tensor).target
-    target = two_rates(target) if settings.noise == AUTO else target
-    tensor = choose_storage(tensor, target.noise, optional=method != "cv")
+    settings.set_params(n_components="auto", n_jobs=n_jobs, random_state=random_state)
+    plan = make_plan(settings if published else settings.set_params(init="data"), tensor)
+    target = two_rates(plan.target) if settings.noise == AUTO else plan.target
+    tensor = choose_storage(tensor, target.noise, optional=not method.startswith("cv"))
     owned = nullcontext() if run_dir is None else owning(make_folder(run_dir))
     with owned, watching(repeats, progress) as watch:
         pool = ChainPool(repeats, count_threads(settings.n_jobs), watch)
@@ -147,12 +156,13 @@ def select_components(
                 "candidates": numbers,
                 "seed": int(target.seed),
                 "model": repr((*noise, target.prior, target.flips, target.shuffle, target.tied)),
-                "test_size": holdout.test_size if method == "cv" else None,
-                "symmetric": repr(mirrored) if method == "cv" else None,
+                "test_size": holdout.test_size if method.startswith("cv") else None,
+                "symmetric": repr(mirrored) if method.startswith("cv") else None,
+                "chains": repr((plan.n_draws, plan.burn_in, *plan.start)) if published else None,
                 "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other
             }
             pool = pool._replace(memo=Store(run_dir, depends_on))
-        selection = _choose(tensor, target, pool, method, numbers, holdout)
+        selection = _choose(tensor, replace(plan, target=target), pool, method, numbers, holdout)
     if run_dir is not None and not selection.complete:  # what is done is in the folder
         raise KeyboardInterrupt
     warn_if_stopped(selection, stacklevel=3)
@@ -160,10 +170,11 @@ def select_components(
 
 
 def _choose(
-    tensor: Tensor, target: Target, pool: ChainPool, method: str, numbers: list[int] | None, holdout: Holdout
+    tensor: Tensor, plan: Plan, pool: ChainPool, method: str, numbers: list[int] | None, holdout: Holdout
 ) -> Selection:
-    if method == "cv" and numbers is not None:
-        return choose_by_validation(tensor, target, pool, numbers, holdout)
+    target = plan.target
+    if method == "occam-published":
+        return choose_by_pruning(tensor, plan, pool, numbers)
     if method == "posterior":
         return count_with_stand_in(
             tensor, target, lambda X, plain: choose_by_posterior(X, plain, pool, numbers)
@@ -173,9 +184,13 @@ def _choose(
     if numbers is None:
         one = pool._replace(n_chains=1)
         first = count_with_stand_in(tensor, target, lambda X, plain: choose_by_occam(X, plain, one))
-        return (
-            _choose(tensor, target, pool, method, _around(first.best), holdout) if first.complete else first
-        )
+        if not first.complete:
+            return first
+        numbers = _around(first.best)
+    if method == "cv":
+        return choose_by_validation(tensor, target, pool, numbers, holdout)
+    if method == "cv-published":
+        return choose_by_accuracy(tensor, plan, pool, numbers, holdout)
     return count_with_stand_in(
         tensor, target, lambda X, plain: choose_by_description(X, plain, pool, numbers)
     )

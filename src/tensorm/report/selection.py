@@ -69,7 +69,7 @@ class Selection:
     Attributes
     ----------
     method : str
-        "posterior", "occam", "cv" or "mdl".
+        "posterior", "occam", "cv", "mdl", "occam-published" or "cv-published".
     best : int
         The number of components to take, at least 1.
     reason : str

@@ -77,7 +77,13 @@ class Rates(Noise, Parameters):
         return f"Inside the components {inside} of the cells are 1, outside {outside}."
 
 
-PAPERS_RATES = Rates.symmetric(1 / (1 + math.exp(-0.5)))  # the paper starts at lambda = 0.5
+def rates_of(log_odds: float) -> Rates:
+    """Return the paper's noise with this lambda, the log-odds that a cell equals the product."""
+    return Rates.symmetric(1 / (1 + math.exp(-log_odds)))
+
+
+PAPERS_LAMBDA = 0.5  # where its chains start
+PAPERS_RATES = rates_of(PAPERS_LAMBDA)
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorm.model import Confusion
+from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.heating import ROUND, Heat, heat_once
 from tensorm.sampler.search.region import coin_density
@@ -53,7 +54,7 @@ class BurnIn:
     ----------
     tensor, target, chain
         What is sampled.
-    init : "data", "random" or Boolean arrays (N_k, L)
+    init : "data", "random", "coins" or Boolean arrays (N_k, L)
         Where the chain starts. Only chains that start from the data are repaired.
     length : int or None
         Sweeps to make; None: until the rule above holds, at most LONGEST_BURN_IN and those of heating.
@@ -76,9 +77,10 @@ class BurnIn:
         if isinstance(self.init, str):
             if self.init == "data":
                 return begin(self.tensor, self._searched, self._rng(0)).state(sweep=0)
-            density = coin_density(self.tensor, self.target.n_components)
-            coins = random_factors(self.tensor, self.target, self.chain, density)
-            return start(self.target, coins, density)
+            coins = self.init == "coins"
+            density = 0.5 if coins else coin_density(self.tensor, self.target.n_components)
+            factors = random_factors(self.tensor, self.target, self.chain, density)
+            return start(self.target, factors, density)
         return Explanation(self.tensor, self.target, Factors.from_bits(self.init)).state(sweep=0)
 
     def end(self, state: State) -> tuple[int, bool] | None:
@@ -185,12 +187,16 @@ class Plan:
     n_draws : int
     burn_in : int or None
         Sweeps before the first draw; None: until the log-likelihood stops rising.
-    init : "data", "random" or list of Boolean arrays (N_k, L)
+    init : "data", "random", "coins" or list of Boolean arrays (N_k, L)
         Where chains start, and whether burn-in repairs and heats them.
     effort : float
         How much burn-in heats chains: 1 is the default of fits, 0 nothing.
     move : callable, optional
         Changes a state before each sweep, and may change its number of components.
+    noise : Parameters, optional
+        The noise of the first state, where it is not what the noise model starts with or estimates.
+    held : int
+        Sweeps at the beginning of burn-in in which the noise stays as it is.
     """
 
     target: Target
@@ -199,6 +205,17 @@ class Plan:
     init: str | Sequence[Bits] = "data"
     effort: float = 0.0
     move: Callable[[State], State] | None = None
+    noise: Parameters | None = None
+    held: int = 0
+
+    @property
+    def start(self) -> tuple[Any, ...]:
+        """How chains start, beside the target."""
+        return self.init, self.effort, self.noise, self.held
+
+    def first(self, state: State) -> State:
+        """Return the first state of a chain, with the noise that it is to have."""
+        return state if self.noise is None else state._replace(noise=self.noise)
 
 
 class Snapshot(NamedTuple):
@@ -253,7 +270,7 @@ def sample(
     if stop():  # before the search for a start, which takes long
         return
     burn_in = BurnIn(tensor, plan.target, chain, plan.init, plan.burn_in, plan.effort)
-    state, burn_in.memory, burnt, confusion, draws = saved or Snapshot(burn_in.start())
+    state, burn_in.memory, burnt, confusion, draws = saved or Snapshot(plan.first(burn_in.start()))
     cached = tensor.cached(plan.target.n_components)
     burnt = burnt or burn_in.end(state)
     n_drawn = len(draws) if draws else 0
@@ -264,10 +281,11 @@ def sample(
         else:
             target, state = burn_in.enter(state) if burnt is None else (plan.target, state)
             target = replace(target, n_components=state.factors.n_components)
-            state, confusion = sweep(cached, enter(tensor, target, state), target, chain)
+            before, (state, confusion) = state, sweep(cached, enter(tensor, target, state), target, chain)
+            state = state._replace(noise=before.noise) if before.sweep < plan.held else state
             state = state if burnt else burn_in.after(state, confusion)
         if burnt is None:
-            burnt = burn_in.end(state)
+            burnt = burn_in.end(state) if state.sweep >= plan.held else None
             phase, done, total = BURN_IN, state.sweep, plan.burn_in
         else:
             n_drawn += 1

@@ -1,4 +1,4 @@
-"""How many components: four ways to choose, each with a recommendation and its reason."""
+"""How many components: ways to choose, each with a recommendation and its reason."""
 
 from tensorm.report.selection import Candidate, Selection, Trial
 from tensorm.selection.by_sampling import choose_by_occam, choose_by_posterior

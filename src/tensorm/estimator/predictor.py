@@ -1,0 +1,196 @@
+"""What a fitted model says about cells and slices: predictions, scores, memberships of new slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from tensorm.data.checks import check_choice, check_indices
+from tensorm.errors import InputError
+from tensorm.estimator.plan import check_observed, choose_storage, make_tensor
+from tensorm.posterior.draws import METHODS, Posterior
+from tensorm.posterior.scores import ScoredCells, predict_observed, score_tensor
+from tensorm.posterior.top_cells import TopCells, top_cells
+from tensorm.posterior.transform import share_shown, transform_slices
+from tensorm.sampler.sweep import Target
+from tensorm.tensors.holdout import check_symmetric
+from tensorm.tensors.threads import count_threads
+
+Floats = npt.NDArray[np.float64]
+
+
+class Predictor(TransformerMixin, BaseEstimator):
+    """What an estimator with ``posterior_`` and ``_target`` says about cells and slices.
+
+    It is a transformer because scikit-learn wraps ``transform`` only in the class that defines it.
+    """
+
+    symmetric: tuple[str | int, str | int] | None
+    n_jobs: int | None
+    posterior_: Posterior
+    noise_choice_: str
+    _target: Target
+
+    def predict_proba(self, indices: npt.ArrayLike | None = None) -> Floats:
+        """Return the posterior predictive P(x = 1) (eq. 7), over all chains by their weights.
+
+        Parameters
+        ----------
+        indices : array of int (n, K), optional
+            Cells to predict, one per row; all cells by default. For a large tensor, ``posterior_.blocks()``
+            yields all cells in pieces and ``posterior_.predict_slice`` predicts one slice.
+
+        Returns
+        -------
+        ndarray (n,), or of the tensor's shape
+        """
+        return self._predict(indices, "predictive")
+
+    def predict(
+        self, indices: npt.ArrayLike | None = None, *, method: str = "predictive"
+    ) -> npt.NDArray[np.int8]:
+        """Return the more probable value of each cell.
+
+        Parameters
+        ----------
+        indices : array of int (n, K), optional
+            Cells to predict, one per row; all cells by default.
+        method : "predictive", "mean", "map" or "best"
+            Predict from the posterior predictive, from the factors' posterior means as if independent, from
+            the Boolean product of each factor entry's more probable value, or from the most probable draw.
+            All but the last average the explanations that chains found, by their weights.
+
+        Returns
+        -------
+        ndarray of int8 (n,), or of the tensor's shape
+        """
+        check_choice("method", method, METHODS)
+        return (self._predict(indices, method) > 0.5).astype(np.int8)
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Return the accuracy of ``predict`` on the observed cells of X, a tensor of the fitted shape."""
+        tensor = self._fitted.check_tensor(X)
+        check_observed(tensor)
+        pairs = predict_observed(self._fitted, tensor)
+        return sum(int(np.count_nonzero((p > 0.5) == ones)) for ones, p in pairs) / tensor.n_observed
+
+    def scores(self, X: Any, mask: npt.ArrayLike | None = None) -> ScoredCells:
+        """Return how well ``predict_proba`` does on observed cells of X, next to the constant predictor.
+
+        Parameters
+        ----------
+        X : array-like or tensor
+            Cells of the fitted shape, with the values that were hidden from ``fit``.
+        mask : array of bool of the same shape, optional
+            Which cells to score, as from ``train_test_mask``; all observed ones by default.
+
+        Returns
+        -------
+        ScoredCells
+            Accuracy, balanced accuracy, AUC, average precision, log-loss, Brier score and calibration. The
+            constant predictor predicts the share of ones among the cells of the fit. For a
+            ``RelationalTensor`` with more than eight million observed cells, a random sample of objects is
+            scored, with about four million cells.
+        """
+        return score_tensor(self._fitted, self._fitted.check_tensor(X), mask)
+
+    def top_cells(
+        self,
+        mode: str | int,
+        index: Any,
+        n: int = 10,
+        known: Any = None,
+        symmetric: tuple[str | int, str | int] | None = None,
+    ) -> TopCells:
+        """Return the most probable cells of a slice, such as one person's most likely new contacts.
+
+        Only cells inside components are considered, so a slice may have any size. Of a component with more
+        than two million cells in the slice, only the surest members are considered.
+
+        Parameters
+        ----------
+        mode : str or int
+            Name or number of the mode.
+        index : int or label
+            The index, by number or label.
+        n : int, default 10
+            How many cells to return; fewer if the components contain no more.
+        known : array-like or tensor, optional
+            Cells whose ones are left out, such as the data of the fit; with ``unlisted="missing"`` its listed
+            zeros, too.
+        symmetric : pair of modes, optional
+            Two modes with the same indices, in pairs without direction: each pair is listed once, and no
+            index with itself. By default the pair given to the model.
+
+        Returns
+        -------
+        TopCells
+            Indices, probabilities and names; as text, a table.
+        """
+        posterior, given = self._fitted, self.symmetric if symmetric is None else symmetric
+        pair = check_symmetric(given, posterior.modes, posterior.shape)
+        return top_cells(posterior, mode, index, n, known, pair)
+
+    def transform(self, X: Any, kind: str = "membership") -> Floats:
+        """Return the membership of each slice of X along mode 0 in each component.
+
+        The factors of the other modes and the noise are those of the posterior, so new slices need no new
+        fit. With ``background="activity"`` the activity of each new slice is drawn with its memberships.
+
+        Parameters
+        ----------
+        X : array-like or tensor
+            Any size along mode 0; the fitted sizes along all others.
+        kind : "membership" or "share", default "membership"
+            The probability that the slice is in the component, or the share of ones among the slice's
+            observed cells between the component's members along the other modes. The share ignores other
+            components, and is NaN if no such cell is observed.
+
+        Returns
+        -------
+        ndarray (N, L)
+        """
+        posterior = self._fitted
+        check_choice("kind", kind, ("membership", "share"))
+        if self._target.tied and self._target.tied[0] == 0:
+            raise InputError("Mode 0 shares its factor with another mode; transform needs one with its own.")
+        tensor, shape = make_tensor(X, self.symmetric), posterior.shape
+        if len(tensor.shape) != len(shape) or tensor.shape[1:] != shape[1:]:
+            wanted = f"(any, {', '.join(map(str, shape[1:]))})"
+            raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
+        noise = self._target.noise
+        if kind == "membership" and (noise.strong or noise.compares):
+            tensor = choose_storage(tensor, noise)
+        threaded = tensor.with_threads(count_threads(self.n_jobs))
+        if kind == "share":
+            return share_shown(threaded, posterior)
+        return transform_slices(threaded, posterior, self._target)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Return names for the columns of ``transform``: "component0", "component1" and so on.
+
+        They let ``set_output(transform="pandas")`` make ``transform`` return a table, alone or in a
+        scikit-learn pipeline.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored; part of the scikit-learn interface.
+        """
+        return np.array([f"component{l}" for l in range(self._fitted.n_components)], dtype=object)
+
+    def _predict(self, indices: npt.ArrayLike | None, method: str) -> Floats:
+        posterior = self._fitted
+        if indices is None:
+            return posterior.predict_all(method)
+        return posterior.predict_cells(check_indices(indices, posterior.shape), method)
+
+    @property
+    def _fitted(self) -> Posterior:
+        """The posterior; raises if there is none yet."""
+        check_is_fitted(self)
+        return self.posterior_

@@ -1,0 +1,146 @@
+"""The number of components as the paper chooses it, to compare with: plain pruning, and the best accuracy.
+
+Chains run as a plan says, which is ``TensOrMachine.as_published`` unless the caller gives another. Unlike
+occam.py and trials.py nothing is searched for in the data, no component is weighed by its evidence, and the
+best score wins however small its lead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tensorm.report.selection import Candidate, Selection, Trial
+from tensorm.sampler.chains import ChainPool
+from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
+from tensorm.sampler.state import State
+from tensorm.sampler.sweep import log_likelihood
+from tensorm.selection.by_sampling import NONE, STOPPED
+from tensorm.selection.trials import Holdout
+from tensorm.selection.validation import score_held_out, split_cells, standard_errors
+from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Tensor
+
+MANY = 30  # components to start with
+ACCURACY = "accuracy on held-out cells"
+
+
+def prune(tensor: Tensor, plan: Plan, chain: int, watch: Watch, stop: Stop) -> list[tuple[int, float]] | None:
+    """Burn in, remove components that are empty or equal to another, and again until none is removed.
+
+    Returns the number of components after each round, with the log-likelihood; None if stopped.
+    """
+    rounds: list[tuple[int, float]] = []
+    state: State | None = None
+    while True:
+        saved = None if state is None else Snapshot(state)
+        last = deque(sample(tensor, replace(plan, n_draws=0), chain, saved, watch, stop), maxlen=1)
+        if not last or stop():
+            return None
+        (step,) = last
+        kept = distinct(step.state.factors)
+        value = log_likelihood(tensor, plan.target, step.state, step.confusion)
+        rounds.append((len(kept), value))
+        if not kept or len(kept) == step.state.factors.n_components:
+            return rounds
+        factors = Factors.from_bits([bits[:, kept] for bits in step.state.factors.bits()])
+        state = step.state._replace(factors=factors, noise=step.state.noise.keep(kept), sweep=0)
+        seed = np.random.SeedSequence([int(plan.target.seed), len(kept)]).generate_state(1, np.uint64)[0]
+        plan = replace(plan, target=replace(plan.target, n_components=len(kept), seed=seed))
+
+
+def distinct(factors: Factors) -> list[int]:
+    """Return the components with members in all modes, the first of those that are equal."""
+    seen: dict[bytes, int] = {}
+    columns = [bits.T for bits in factors.bits()]
+    for component in range(factors.n_components):
+        if all(mode[component].any() for mode in columns):
+            seen.setdefault(b"".join(mode[component].tobytes() for mode in columns), component)
+    return list(seen.values())
+
+
+def choose_by_pruning(
+    tensor: Tensor, plan: Plan, pool: ChainPool, candidates: Sequence[int] | None
+) -> Selection:
+    """Start with many components, and count what pruning leaves in the chain with the best likelihood."""
+    most = min(MANY, max(tensor.n_ones, 1)) if candidates is None else candidates[-1]
+    plan, shared = replace(plan, target=replace(plan.target, n_components=most)), pool.share(tensor)
+
+    def work(chain: int, stop: Stop) -> list[tuple[int, float]] | None:
+        make = partial(prune, shared, plan, chain, pool.watch, stop)
+        return pool.remember(f"pruned-{most}-{chain}", make, stop, decode=_read_rounds)
+
+    chains, interrupted = pool.run(work)
+    if not chains:
+        raise KeyboardInterrupt
+    best = max(chains, key=lambda rounds: rounds[-1][1])[-1][0]
+    left = [rounds[-1][0] for rounds in chains]
+    reason = NONE
+    if best:
+        reason = (
+            f"Of {most} components {best} {'is' if best == 1 else 'are'} neither empty nor equal to another."
+        )
+    if len(set(left)) > 1:
+        reason += f" Chains ended with {', '.join(map(str, sorted(left)))}."
+    table = tuple(Trial(n, chain, value, {}) for chain, rounds in enumerate(chains) for n, value in rounds)
+    scores = {
+        n: max(row.score for row in table if row.n_components == n) for n in sorted({t[0] for t in table})
+    }
+    rows = tuple(Candidate(n, score, math.nan) for n, score in scores.items())
+    reason += STOPPED * interrupted
+    return Selection("occam-published", max(best, 1), reason, table, rows, "log-likelihood", not interrupted)
+
+
+def choose_by_accuracy(
+    tensor: Tensor, plan: Plan, pool: ChainPool, candidates: Sequence[int], holdout: Holdout
+) -> Selection:
+    """Take the number of components that predicts hidden cells with the highest mean accuracy."""
+
+    def score(repeat: int, stop: Stop) -> list[float] | None:
+        rng = np.random.default_rng([int(plan.target.seed), repeat, 3])
+        split = split_cells(tensor, holdout.test_size, holdout.symmetric, rng)
+        found = []
+        for L in candidates:
+            mine = replace(plan, target=replace(plan.target, n_components=L))
+
+            def fit(mine: Plan = mine) -> float | None:
+                p, n = np.zeros(len(split.ones)), 0
+                for step in sample(split.train, mine, repeat, None, pool.watch, stop):
+                    if step.phase == DRAWS:
+                        p, n = p + step.state.noise.predict(step.state.factors, split.cells), n + 1
+                return score_held_out(split.ones, p / n)["accuracy"] if n else None
+
+            accuracy = pool.remember(f"accuracy-{L}-{repeat}", fit, stop, decode=float)
+            if accuracy is None or stop():
+                break
+            found.append(accuracy)
+        return found or None
+
+    rows, interrupted = pool.run(score)
+    n = min(map(len, rows), default=0)
+    if not n:
+        raise KeyboardInterrupt
+    scores = np.array([row[:n] for row in rows])
+    means, errors = scores.mean(axis=0), standard_errors(scores, holdout.test_size)
+    best = candidates[int(means.argmax())]
+    reason = f"{best} has the highest {ACCURACY}, {means.max():.4f}." + STOPPED * interrupted
+    table = tuple(
+        Trial(L, repeat, value, {})
+        for repeat, row in enumerate(scores.tolist())
+        for L, value in zip(candidates, row, strict=False)
+    )
+    together = tuple(map(Candidate, candidates, means.tolist(), errors.tolist()))
+    return Selection("cv-published", best, reason, table, together, ACCURACY, not interrupted)
+
+
+def _read_rounds(form: Any) -> list[tuple[int, float]]:
+    rounds = [(n, float(value)) for n, value in form]
+    if not rounds or not all(type(n) is int and n >= 0 and math.isfinite(value) for n, value in rounds):
+        raise ValueError("no rounds")
+    return rounds
