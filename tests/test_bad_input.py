@@ -113,10 +113,10 @@ def check_fit_refuses(X: Any, message: str, **settings: Any) -> None:
         ({"a": [0, 1]}, r"X is \{'a': \[0, 1\]\}, which cannot be read as an array; "),
         (iter([[0, 1]]), r"X is of type list_iterator, which cannot be read as an array; "),
         (
-            pd.DataFrame({"a": [0], "b": ["x"]}),
-            r"X is a table with columns 'a', 'b', not all of them numbers; name the modes, as in "
-            r"tensorm.read\(X, modes=\['a', 'b'\]\), or set wide=True if its first column has "
-            r"labels\.$",
+            pd.DataFrame({"a": [0.5], "b": ["x"]}),
+            r"The table has the columns 'a', 'b', and numbers with fractions in 'a'; name the modes, as in "
+            r"modes=\['a', 'b'\], or set wide=True if its first column has labels, or give a threshold if "
+            r"every column has numbers to be cut\.$",
         ),
         (np.full((3, 4), NAN), r"X has no observed cell; give at least one that is not missing\.$"),
         (np.ma.masked_all((3, 4, 2)), r"X has no observed cell; give at least one that is not missing\.$"),

@@ -193,7 +193,7 @@ def test_the_package_speaks_of_options(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     options = ["--modes", "hour,person,met", "--components", 24, "--draws", 20, "--chains", 2]
     found = run("fit", "contacts.csv", *options, "--out", "runs/plain")
-    assert "person and met share 30 labels. If they stand for the same things" in found.stderr
+    assert "person and met share 30 labels. If they are the same things" in found.stderr
     assert len([line for line in found.stdout.splitlines() if line.startswith("Component ")]) <= 20
     assert "--draws" in found.stdout
     assert "n_draws" not in found.output
@@ -256,7 +256,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit contacts.csv --shared --out x", "--shared needs an undirected pair"),
         ("fit contacts.csv --order hour --out x", "is not of the form mode=labels; write day=Mon,Tue,Wed"),
         ("fit contacts.csv --order hour=09-10 --out x", "order leaves out '.*', a label of 'hour'"),
-        ("fit contacts.csv --indices --out x", "holds '.*' where an index belongs"),
+        ("fit contacts.csv --indices --out x", "holds '.*' instead of an index"),
         ("fit expression.csv --wide --out x", "column 'u' holds .* or set a threshold"),
         ("fit levels.npy --out x", "X holds 5 at .*, unless you give a --threshold"),
         ("fit contacts.csv --pair a,b --undirected --out x", "but the modes are hour, person, met"),
@@ -272,7 +272,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit badges.tsv --time-column t --bins fortnight --modes i,j --out x", "give clock, a number, or a"),
         ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give at most"),
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
-        ("fit badges.tsv --time-column i --modes i,j --out x", "Seconds have no hour of the day"),
+        ("fit badges.tsv --time-column i --modes i,j --out x", "Times in seconds have no hour of the day"),
         ("fit contacts.csv --workers 2 --scheduler tcp://x --out x", "Give either scheduler"),
         ("fit empty.csv --out x", "holds no data"),
         ("fit junk.csv --out x", "line 1 is damaged or not UTF-8 text"),
@@ -297,7 +297,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit wide.csv --wide --out x", "column 'b' holds 2 in line 3 of wide.csv; use 0, 1"),
         ("fit maybe.csv --relational --out x", "column 'j' holds 'b' in line 2 of maybe.csv; give a number"),
         ("fit twice.csv --bins 1h --out x", "--bins needs --time COLUMN"),
-        ("fit twice.csv --unlisted missing --out x", "--unlisted missing leaves only ones"),
+        ("fit twice.csv --unlisted missing --out x", "--unlisted missing needs --value"),
         ("fit twice.csv --metadata i=a.csv --metadata i=roles.csv --out x", "No such file: a.csv"),
         (
             "fit genes.csv --wide --components 9999999999 --out x/y",
@@ -316,7 +316,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("report x", "contains no finished fit"),
         ("predict x --of person one", "contains no finished fit"),
         ("predict x", "Give either --cells FILE or --of MODE LABEL"),
-        ("resume x", "holds no run"),
+        ("resume x", "contains no run"),
         ("select genes.csv --wide --candidates a-b", "is not a list of numbers"),
         ("select genes.csv --wide --candidates 3,2", "give increasing numbers"),
         ("simulate --shape 2 --out x.npz", "shape"),

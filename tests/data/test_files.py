@@ -132,7 +132,7 @@ def test_what_cannot_be_read(tmp_path) -> None:
     np.save(tmp_path / "a.npy", X)
     with pytest.raises(FileError, match=r"^No such file: .*none.csv.$"):
         tensorm.read(tmp_path / "none.csv")
-    with pytest.raises(InputError, match=r"a.npy is an array, so time does not apply; leave it out"):
+    with pytest.raises(InputError, match=r"a.npy is an array, so time cannot be used; leave it out"):
         tensorm.read(tmp_path / "a.npy", time="t")
     with pytest.raises(InputError, match=r"^modes is \('a',\); give 2 different names"):
         tensorm.read(tmp_path / "a.npy", modes=["a"])

@@ -31,7 +31,7 @@ def test_rows_are_ones_and_come_once(read) -> None:
     assert (tensor.modes, tensor.shape) == (("who", "tool"), (2, 2))
     assert ones(tensor) == {("ann", "saw"), ("bob", "axe")}
     assert tensor.n_observed == 4
-    with pytest.raises(InputError, match=r'^unlisted="missing" leaves only ones; name the column of 0 and 1'):
+    with pytest.raises(InputError, match=r'^unlisted="missing" needs value, the column of 0 and 1'):
         read("who,tool\nann,saw\nbob,axe\n", unlisted="missing")
 
 

@@ -86,12 +86,12 @@ def test_parquet(tmp_path: Path) -> None:
     [
         ("a.csv", "i,j\n0,1\n\n-1,2\n", r"line 4 of .*a.csv holds -1 in 'i'; give integers counted from 0"),
         ("a.csv", "0,1\n0,1.5\n", r"line 2 of .*a.csv holds 1.5 in 'mode 1'; give integers counted from 0"),
-        ("a.csv", "0,1\n0,x\n", r"line 2 of .*a.csv holds 'x' where an index belongs; give an integer"),
+        ("a.csv", "0,1\n0,x\n", r"line 2 of .*a.csv holds 'x' instead of an index; give an integer"),
         ("a.csv", "0,1\n0,\n", r"column 'mode 1' is empty in line 2 of .*a.csv; give an index"),
         ("a.csv", "0,1\n0,1,2\n", r".*a.csv cannot be read: line 2 has 3 fields, not 2 as the first line"),
         ("a.tns", "1 2 1\n0 2 1\n", r"line 2 of .*a.tns holds 0 in 'mode 0'; give integers counted from 1"),
         ("a.csv", f"0,1\n0,{'9' * 20}\n", r"line 2 of .*a.csv holds 9{20} in 'mode 1'; give integers"),
-        ("a.tns", "# no\n1 2 1\na 2 1\n", r"line 3 of .*a.tns holds 'a' where an index belongs"),
+        ("a.tns", "# no\n1 2 1\na 2 1\n", r"line 3 of .*a.tns holds 'a' instead of an index"),
         ("a.csv", "", r".*a.csv holds no data; give a table with names"),
         ("a.xls", "1", r"Unsupported file type: .*a.xls; give .csv"),
     ],
@@ -151,7 +151,7 @@ def test_only_what_precedes_the_table_is_skipped_and_that_is_said(tmp_path: Path
 )
 def test_labels_are_what_is_written_in_the_order_people_expect(tmp_path: Path, texts, labels) -> None:
     rows = "".join(f"{text},{n % 2}\n" for n, text in enumerate([*texts, *texts]))
-    tensor = tensorm.read(written(tmp_path / "a.csv", f"i,j\n{rows}"))
+    tensor = tensorm.read(written(tmp_path / "a.csv", f"i,j\n{rows}"), modes=["i", "j"])
     assert tensor.labels[0].tolist() == labels
     assert tensor.labels[0].dtype.kind == (
         "U" if isinstance(labels[0], str) else "if"[isinstance(labels[0], float)]

@@ -84,7 +84,7 @@ def test_a_command_stopped_in_the_choice_says_how_to_go_on(
     words = ["fit", str(tmp_path / "cells.npy"), "--chains", "2", "--draws", "10", "--jobs", "2"]
     CtrlC(monkeypatch, during("pruning")).watch_in(MACHINE)
     stopped = CliRunner().invoke(main, [*words, "--out", str(out)])
-    assert stopped.exit_code == 1
+    assert stopped.exit_code == 130
     assert f"continue with:  tensorm resume {out}" in stopped.stderr
     resumed = CliRunner().invoke(main, ["resume", str(out), "--json"])
     assert resumed.exit_code == 0

@@ -98,7 +98,7 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     model = TensOrMachine(2, n_chains=1, n_draws=3, burn_in=2, random_state=0, progress=False)
     model.fit(X, run_dir=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(FileError, match="already holds a run"):
+    with pytest.raises(FileError, match="already contains a run"):
         model.fit(X, run_dir=tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -154,7 +154,7 @@ def test_a_folder_is_loaded_once_its_run_is_finished(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="holds no run"):
+    with pytest.raises(FileError, match="contains no run"):
         tensorm.resume(tmp_path)
 
 

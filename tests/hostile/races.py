@@ -23,7 +23,12 @@ from tensorm.cli import main as tensorm_command
 from tensorm.storage.run import open_run
 
 WORDS = ["--components", "2", "--chains", "2", "--draws", "20", "--jobs", "1", "--quiet"]
-REFUSED = ("is in use by another run", "already holds a run", "contains no finished fit", "holds no run")
+REFUSED = (
+    "is in use by another run",
+    "already contains a run",
+    "contains no finished fit",
+    "contains no run",
+)
 PAIRS = ("fit fit", "resume resume", "fit report", "fit resume", "report report")
 
 

@@ -125,8 +125,8 @@ def test_one_chain() -> None:
 def test_different_explanations_are_told() -> None:
     told = diagnose(with_explanations())
     assert told.conclusion == (
-        "The 4 chains found 3 explanations of the data; predictions average them by weight, but of "
-        "components trust the 1 of 2 that all chains found."
+        "The 4 chains found 3 explanations of the data; predictions average them by weight, but only "
+        "1 of 2 components were found by all chains; trust those."
     )
     assert told.finders == (4, 3)
     assert told.differences == (
@@ -187,7 +187,7 @@ def test_few_effective_draws() -> None:
     assert least < 100
     wanted = 1500 * int(np.ceil(100 / least))
     assert slow.conclusion == (
-        f"The draws are worth only {least:.0f} independent ones; set n_draws to at least {wanted:,} before "
+        f"The effective sample size is only {least:.0f}; set n_draws to at least {wanted:,} before "
         "you trust the second digit of a probability."
     )
 

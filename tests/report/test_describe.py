@@ -148,7 +148,7 @@ def test_chains_that_found_something_else_are_counted() -> None:
     texts = describe(make_posterior([[draw], [lost], [lost]]))
     assert texts[1] == "Too few chains found component 1 to describe it."
     texts = describe(make_posterior([[lost], [lost]]))
-    assert texts[1] == "Component 1 is empty: there was nothing left to explain."
+    assert texts[1] == "Component 1 is empty."
 
 
 def test_what_other_explanations_see_differently_is_told() -> None:
@@ -165,7 +165,7 @@ def test_what_other_explanations_see_differently_is_told() -> None:
 def test_nothing_is_said_about_the_inside_of_empty_components() -> None:
     nothing = [bits(4, [], []), bits(4, [], [])]
     assert describe(make_posterior([[nothing]] * 2, noise=(0.49, 0.03), accuracy=0.03)) == [
-        "Components 0 and 1 are empty: there was nothing left to explain.",
+        "Components 0 and 1 are empty.",
         "No component has members in every mode; 3.0% of the observed cells are 1.",
     ]
     found = [bits(4, [0], [1]), bits(4, [0], [1])]

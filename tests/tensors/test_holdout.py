@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 import xarray as xr
 
+import tensorm
 from tensorm import (
     DenseTensor,
     InputError,
@@ -224,3 +225,41 @@ def test_wrong_arguments(call, message) -> None:
         call()
     assert str(caught.value).startswith(message)
     assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize("unlisted", ["zero", "missing"])
+def test_mirror_images_of_undirected_pairs_are_held_out_together(unlisted: str) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"hour": rng.integers(4, size=300), "x": rng.integers(2, size=300)})
+    rows["i"], rows["j"] = rng.integers(12, size=(2, 300))
+    rows = rows.drop_duplicates(["hour", "i", "j"])
+    low, high = rows[["i", "j"]].min(axis=1), rows[["i", "j"]].max(axis=1)
+    rows = rows.assign(i=low, j=high).drop_duplicates(["hour", "i", "j"])
+    told = {"modes": ["hour", "i", "j"], "value": "x", "pair": ["i", "j"], "unlisted": unlisted}
+    tensor = tensorm.read(rows, **told, undirected=True)
+    mask = train_test_mask(tensor, 0.3)
+    np.testing.assert_array_equal(mask, mask.swapaxes(1, 2))
+    assert 0.2 < mask.mean() / (tensor.n_observed / mask.size) < 0.4
+    train, cells, values = hold_out(tensor, 0.3)
+    hidden = {tuple(cell): bool(value) for cell, value in zip(cells.tolist(), values, strict=True)}
+    assert hidden
+    assert all(hidden[h, j, i] == value for (h, i, j), value in hidden.items())
+    assert train.mirrored == (1, 2)
+    seen = train.read_cells([np.arange(size) for size in train.shape])
+    assert all(seen[cell] == -1 for cell in hidden)
+    np.testing.assert_array_equal(seen, seen.swapaxes(1, 2))
+
+
+def test_an_array_can_be_said_to_be_undirected() -> None:
+    X = datasets.ward()
+    tensor = tensorm.read(X, pair=["person", "met"], undirected=True)
+    assert tensor.mirrored == (1, 2)
+    mask = train_test_mask(tensor)
+    np.testing.assert_array_equal(mask, mask.swapaxes(1, 2))
+    assert tensorm.read(X, pair=["person", "met"]).mirrored is None
+    with pytest.raises(InputError, match=r"^pair is hour and person, which have different labels; give two"):
+        tensorm.read(X, pair=["hour", "person"])
+    with pytest.raises(InputError, match=r"^X is not the same when person and met are exchanged; make it"):
+        tensorm.read(
+            X.where((X.person != X.person[3]) | X.isnull(), 0), pair=["person", "met"], undirected=True
+        )

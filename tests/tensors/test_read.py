@@ -65,7 +65,7 @@ def test_a_table_means_the_same_everywhere(long) -> None:
     assert only.n_observed == 2
     with pytest.raises(InputError, match=r"has no column 'hour'; choose from 'bench', 'day', 'x'\.$"):
         tensorm.read(long, modes=["hour", "bench"])
-    with pytest.raises(InputError, match=r"holds 'b10' where an index belongs"):
+    with pytest.raises(InputError, match=r"holds 'b10' instead of an index"):
         tensorm.read(long, modes=["bench", "day"], indices=True)
 
 
@@ -176,7 +176,7 @@ def test_a_threshold_makes_numbers_cells(make) -> None:
     expected = [[0, 1, 1], [1, 0, 0]]
     np.testing.assert_array_equal(cells_of(tensorm.read(numbers, threshold=0.5)), expected)
     wanted = (
-        r"X holds .*unless you give tensorm.read a threshold|X is a table with .* or a threshold if every"
+        "X holds .*unless you give tensorm.read a threshold|The table has .* or give a threshold if every"
     )
     with pytest.raises(InputError, match=rf"^({wanted})[^.]*\.$"):
         tensorm.read(numbers)
@@ -223,7 +223,11 @@ def test_a_wide_table_means_the_same_in_a_file_and_in_memory(tmp_path, labels, n
         tensor = tensorm.read(source)
         assert isinstance(tensor, DenseTensor)
         np.testing.assert_array_equal(cells_of(tensor), X)
-        assert [names.tolist() for names in tensor.labels] == [labels or [0, 1], ["a", "b", "c"]]
+        assert tensor.labels[1].tolist() == ["a", "b", "c"]
+        if labels or name:
+            assert tensor.labels[0].tolist() == (labels or [0, 1])
+        else:
+            assert tensor.labels[0] is None
         if labels or name:
             wide = tensorm.read(source, wide=True)
             np.testing.assert_array_equal(cells_of(wide), X)
@@ -242,23 +246,71 @@ def test_a_named_index_is_a_column_of_a_long_table(tmp_path) -> None:
     assert tensorm.read(some.set_axis([5]), value="x").modes == ("hour", "person")
 
 
-def test_a_long_table_of_integers_is_not_taken_for_cells(tmp_path) -> None:
-    frame = pd.DataFrame({"person": [7, 8], "met": [8, 7]})
-    frame.to_parquet(tmp_path / "a.parquet")
-    for source, title in (
-        (frame, "X"),
-        (pl.from_pandas(frame), "X"),
-        (tmp_path / "a.parquet", r".*a.parquet"),
-    ):
-        with pytest.raises(
-            InputError,
-            match=rf"^{title} is a table with columns 'person', 'met'; name the modes, as in "
-            r"tensorm.read\(X, modes=\['person', 'met'\]\), or set wide=True if its first column has labels",
-        ):
-            tensorm.read(source)
-        assert tensorm.read(source, threshold=8).shape == (2, 2)
+SOURCES = ["csv", "tsv", "parquet", "xlsx", "pandas", "polars", "pyarrow"]
+
+
+def brought(frame: pd.DataFrame, source: str, folder):
+    """The same table as a file, or as another library holds it."""
+    path = folder / f"a.{source}"
+    if source in ("csv", "tsv"):
+        frame.to_csv(path, index=False, sep="," if source == "csv" else "\t")
+    elif source == "parquet":
+        frame.to_parquet(path)
+    elif source == "xlsx":
+        frame.to_excel(path, index=False)
+    else:
+        return {"pandas": frame, "polars": pl.from_pandas(frame), "pyarrow": pa.table(frame)}[source]
+    return path
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    ("table", "shape", "modes", "first"),
+    [
+        ({"a": [0, 1], "b": [1, 1], "c": [1, 0]}, (2, 3), ("row", "column"), None),  # cells
+        ({"id": ["p", "q"], "b": [1, 1], "c": [1, 0]}, (2, 2), ("id", "column"), ["p", "q"]),
+        ({"id": [10, 2], "b": [1, 1], "c": [1, 0]}, (2, 2), ("id", "column"), ["10", "2"]),
+        ({"i": ["p", "q", "p"], "j": [1, 0, 0]}, (2, 2), ("i", "j"), ["p", "q"]),  # a row for each one
+        ({"person": [7, 8], "met": [9, 7]}, (2, 2), ("person", "met"), [7, 8]),
+        ({"h": [9, 10], "who": ["x", "y"], "met": ["y", "x"]}, (2, 2, 2), ("h", "who", "met"), [9, 10]),
+    ],
+)
+def test_a_table_without_options_means_the_same_wherever_it_is(
+    source, table, shape, modes, first, tmp_path
+) -> None:
+    tensor = tensorm.read(brought(pd.DataFrame(table), source, tmp_path))
+    assert (tensor.shape, tensor.modes) == (shape, modes)
+    assert first == (None if tensor.labels[0] is None else tensor.labels[0].tolist())
+    if first is None:
+        np.testing.assert_array_equal(cells_of(tensor), np.array([*table.values()]).T)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_yes_and_no_are_cells_wherever_they_are(source, tmp_path) -> None:
+    frame = pd.DataFrame({"id": ["p", "q"], "x": ["yes", "no"], "y": ["No", "Yes"]})
+    np.testing.assert_array_equal(cells_of(tensorm.read(brought(frame, source, tmp_path))), [[1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"a": [0.5, 1.5], "b": [2, 3]}, "has the columns 'a', 'b', and numbers with fractions in 'a'; name"),
+        ({name: ["x", "y"] for name in "abcdefg"}, "has the columns 'a', 'b', 'c', 'd', 'e', 'f', ...; name"),
+    ],
+)
+def test_a_table_that_may_mean_anything_is_refused(source, table, message, tmp_path) -> None:
+    given = brought(pd.DataFrame(table), source, tmp_path)
+    with pytest.raises(InputError, match=rf"{message} the modes, as in modes=\['a', 'b'.*, or set wide=True"):
+        tensorm.read(given)
+    if "and numbers" in message:
+        np.testing.assert_array_equal(cells_of(tensorm.read(given, threshold=2)), [[0, 1], [0, 1]])
+
+
+def test_a_table_with_labels_must_hold_cells() -> None:
+    frame = pd.DataFrame({"person": [7, 8], "met": [8, 7]}, index=["p", "q"])
     with pytest.raises(InputError, match=r"^X holds 7.*threshold\.$"):
-        tensorm.read(frame.set_index(pd.Index(["p", "q"])))
+        tensorm.read(frame)
 
 
 def test_arrays_and_tensors() -> None:
@@ -288,9 +340,9 @@ def test_unlisted_cells_of_a_sparse_matrix_may_be_missing() -> None:
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        (X, {"unlisted": "missing"}, "X is an array, so unlisted does not apply"),
-        (X, {"header": False}, "X is an array, so header does not apply"),
-        (pd.DataFrame(X), {"unlisted": "missing"}, "X is an array, so unlisted"),
+        (X, {"unlisted": "missing"}, "X is an array, so unlisted cannot be used"),
+        (X, {"header": False}, "X is an array, so header cannot be used"),
+        (pd.DataFrame(X), {"unlisted": "missing"}, "The table is a table of cells, so unlisted"),
         (
             pd.DataFrame(LONG),
             {"modes": ["day", "bench"], "header": True},
@@ -309,13 +361,12 @@ def test_options_are_never_ignored(source, options, message) -> None:
         tensorm.read(source, **options)
 
 
-def test_fit_says_which_call_reads_a_long_table() -> None:
+def test_fit_takes_a_long_table_if_every_column_is_a_mode() -> None:
     table = pd.DataFrame({"hour": [1, 2], "person": ["a", "b"], "met": ["b", "a"]})
     model = TensOrMachine(1, n_chains=1, n_draws=2, burn_in=1, progress=False)
-    with pytest.raises(InputError, match=r"'met', not all of them numbers; .*read\(X, modes=\['hour'"):
-        model.fit(table)
-    model.fit(tensorm.read(table, modes=["hour", "person", "met"]))
-    assert model.modes_ == ("hour", "person", "met")
+    assert model.fit(table).modes_ == ("hour", "person", "met")
+    with pytest.raises(InputError, match=r"name the modes, as in modes=\['hour', 'person', ...\], or"):
+        model.fit(table.assign(temperature=[36.6, 37.1]))
     wide = pd.DataFrame(np.eye(3, dtype=int), columns=list("abc"))
     assert model.fit(wide).labels_[1].tolist() == ["a", "b", "c"]
 
@@ -334,7 +385,7 @@ def test_fit_says_which_call_reads_a_long_table() -> None:
         ({"relational": True, "normalise": "log"}, "normalise is 'log'; choose"),
         ({"relational": True, "floor": NAN}, "floor is nan; give a number"),
         ({"relational": True, "threshold": 1}, "relational compares numbers as they are"),
-        ({"wide": True, "value": "a"}, "The table is a wide table, so value does not apply"),
+        ({"wide": True, "value": "a"}, "The table is a wide table, so value cannot be used"),
         ({"value": "b", "modes": ["a", "b"]}, "value is 'b', which is a mode"),
         ({"modes": ["a"]}, "The table has one column for modes, 'a'"),
     ],

@@ -143,8 +143,6 @@ def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **given: Any)
 
 def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bool) -> TensOrMachine:
     undirected = given["pair"] if given["undirected"] else None
-    if given["shared"] and undirected is None:
-        raise click.UsageError("--shared needs an undirected pair; add --pair i,j --undirected.")
     tensor, metadata = options.read_named(file, given, client)
     if not (given["pair"] or given["wide"] or given["relational"] or kind_of(file) in ARRAYS):
         _hint(tensor)
@@ -208,8 +206,8 @@ def _hint(tensor: Tensor) -> None:
     for (i, some), (j, others) in itertools.combinations(named, 2):
         if 2 * len(some & others) > max(len(some), len(others)):
             LOG.info(
-                f"{i} and {j} share {len(some & others):,} labels. If they stand for the same things, say so "
-                f"with --pair {i},{j}; if their pairs have no direction, add --undirected."
+                f"{i} and {j} share {len(some & others):,} labels. If they are the same things, add "
+                f"--pair {i},{j}; if their pairs have no direction, add --undirected."
             )
             return
 

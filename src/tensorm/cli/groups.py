@@ -35,6 +35,9 @@ OPTIONS = {
 }
 
 
+STOPPED = 130  # exit code after Ctrl-C, as shells have it
+
+
 class Refusal(click.ClickException):
     """An error that the user can fix; shown as one sentence."""
 
@@ -56,6 +59,8 @@ class Commands(click.Group):
                 return super().invoke(ctx)
         except (InputError, FileError, ClusterError, ImportError) as error:
             raise Refusal(name_options(str(error))) from error
+        except KeyboardInterrupt as error:  # what to do next has been said
+            raise click.exceptions.Exit(STOPPED) from error
         except MemoryError as error:
             raise Refusal("Not enough memory; use fewer or smaller modes.") from error
         except OSError as error:

@@ -123,6 +123,8 @@ def read_named(file: Path, given: dict[str, Any], client: Any = None) -> tuple[T
     """Read a file as the options of ``about_cells`` say: its cells, and what it knows of their labels."""
     if given["undirected"] and given["pair"] is None:
         raise InputError("--undirected needs --pair I,J.")
+    if given["shared"] and not given["undirected"]:
+        raise InputError("--shared needs an undirected pair; add --pair I,J --undirected.")
     for name in ("bins", "origin"):
         if given[name] is not None and given["time"] is None:
             raise InputError(f"--{name} needs --time COLUMN.")

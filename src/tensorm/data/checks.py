@@ -256,7 +256,7 @@ def check_labels(title: str, texts: Collection[str]) -> None:
         raise InputError(f"{title} holds {problem}; give at most {min(LONGEST_LABEL, room // len(texts)):,}.")
     for text in texts:
         if "\0" in text or (not text.isascii() and SURROGATE.search(text)):
-            problem = f"{text[:40]!a}, which has a NUL or half a character"
+            problem = f"{text[:40]!a}, which has a NUL or an incomplete character"
             raise InputError(f"{title} holds the label {problem}; remove it.")
 
 

@@ -123,6 +123,7 @@ def label(columns: Sequence[CodedColumn], order: Sequence[Any] | None = None) ->
         categories = None
     if order is None and categories is None and len(kinds) == 1 and kinds <= {*"iufM"}:
         labels, found = np.unique(np.concatenate([column.values for column in columns]), return_inverse=True)
+        labels = write_times(labels) if kinds == {"M"} else labels
     else:
         name = columns[0].name
         texts = [str(value) for column in columns for value in column.values.tolist()]
@@ -133,6 +134,12 @@ def label(columns: Sequence[CodedColumn], order: Sequence[Any] | None = None) ->
         labels, found = as_written([*places]), np.array([places[text] for text in texts], np.intp)
     starts = np.cumsum([0, *(len(column.values) for column in columns)])
     return [found[start:][column.codes] for start, column in zip(starts[:-1], columns, strict=True)], labels
+
+
+def write_times(moments: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return times as people write them: dates alone if the clock shows midnight, seconds if they suffice."""
+    unit = next(unit for unit in ("D", "s", "ns") if (moments.astype(f"M8[{unit}]") == moments).all())
+    return np.char.replace(np.datetime_as_string(moments.astype(f"M8[{unit}]")), "T", " ")
 
 
 def _arrange(
@@ -205,6 +212,18 @@ def read_values(column: CodedColumn, options: Options) -> npt.NDArray[np.float64
     return np.append(numbers, np.nan)[column.codes]
 
 
+def is_cell(column: CodedColumn) -> bool:
+    """Whether a column holds nothing but 0, 1, yes, no and the like."""
+    if column.values.dtype.kind in "biuf":
+        return bool(np.isin(column.values, [0, 1]).all())
+    return all(str(value).lower() in YES_NO or value in ("0", "1") for value in column.values.tolist())
+
+
+def is_number(column: CodedColumn) -> bool:
+    """Whether a column holds nothing but numbers."""
+    return column.values.dtype.kind in "biuf"
+
+
 def read_numbers(column: CodedColumn, options: Options) -> npt.NDArray[np.float64]:
     """Return a number or NaN for each row."""
     return np.append(_distinct_numbers(column, options, {}, "a number, or nothing"), np.nan)[column.codes]
@@ -239,9 +258,7 @@ def read_indices(column: CodedColumn, first: int) -> npt.NDArray[np.int64]:
     column.refuse_empty("give an index")
     for n, value in enumerate(column.values.tolist() if column.values.dtype.kind not in "iuf" else ()):
         if not NUMBER.fullmatch(str(value)):
-            raise InputError(
-                f"{column.where(n)} holds {short(value)} where an index belongs; give an integer."
-            )
+            raise InputError(f"{column.where(n)} holds {short(value)} instead of an index; give an integer.")
     numbers = column.values.astype(np.float64)
     wrong = (numbers != np.floor(numbers)) | (numbers < first) | (numbers > LARGEST_INDEX)
     if wrong.any():

@@ -56,6 +56,8 @@ class ListedCells(NamedTuple):
         Further cells, all of them missing.
     place : callable
         Says where the cell of a number was found, for messages.
+    mirrored : bool
+        Whether every cell is listed with its mirror image, because a pair of modes has no direction.
     repeatable : bool
         Whether cells may be listed more than once: two meetings in an hour are no reason for a warning.
     """
@@ -69,6 +71,7 @@ class ListedCells(NamedTuple):
     missing: Any = None
     place: Place = "row {}".format
     repeatable: bool = False
+    mirrored: bool = False
 
     def check(self) -> CellKeys:
         """Return the keys of the cells, or raise if there are no such cells, or one has two values."""

@@ -37,7 +37,7 @@ def weigh_folder(path: Path) -> tuple[int, int]:
                 count, size = count + 1, size + kind.st_size
             else:
                 problem = f"{entry.name[:40]!r} inside it is not a plain file"
-                raise FileError(f"{path} cannot be read: {problem}; copy what it stands for.")
+                raise FileError(f"{path} cannot be read: {problem}; replace it by a copy of the file.")
     return count, size
 
 
@@ -58,7 +58,7 @@ def reading(file: Any, what: str, writer: str) -> Iterator[None]:
     except InputError:
         raise
     except MemoryError as error:
-        raise FileError(f"{file} takes more memory than there is; give a smaller file.") from error
+        raise FileError(f"{file} does not fit into memory; give a smaller file.") from error
     except Exception as error:
         raise FileError(f"{file} cannot be read as {what}; write it with {writer}.") from error
 

@@ -18,7 +18,7 @@ from tensorm.data.checks import (
 from tensorm.errors import InputError
 
 MOST_NAMES = 10_000  # of columns, or of words for missing cells
-ONLY_ONES = "{} leaves only ones; name the column of 0 and 1 with {}."
+ONLY_ONES = "{} needs {}, the column of 0 and 1; otherwise every observed cell would be 1."
 
 
 class Options(NamedTuple):
@@ -90,11 +90,19 @@ class Options(NamedTuple):
             modes=modes,
         )
 
+    @property
+    def names_columns(self) -> bool:
+        """Whether they say how a table is to be read, or what its columns are."""
+        named = self.modes is not None and not self.relational
+        return named or any(
+            getattr(self, name) for name in ("value", "time", "pair", "order", "wide", "indices")
+        )
+
     def refuse(self, title: str, what: str, *names: str) -> None:
         """Raise if one of these options is given, which make no sense for this kind of source."""
         for name in names:
             if getattr(self, name) != self._field_defaults[name]:
-                raise InputError(f"{title} is {what}, so {name} does not apply; leave it out.")
+                raise InputError(f"{title} is {what}, so {name} cannot be used; leave it out.")
 
     def refuse_only_ones(self, value: str | None) -> None:
         """Raise if every row of a table is a 1 and all other cells are missing."""

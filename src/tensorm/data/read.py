@@ -6,7 +6,7 @@ To add a file format, add a reader to ``files.py``; to add an option, add it to 
 from __future__ import annotations
 
 import os
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,20 +26,18 @@ from tensorm.data.inputs import (
     check_names,
     is_a,
     is_sparse,
-    name_wide,
     observe,
     read_matrix,
 )  # fmt: skip
 from tensorm.data.opening import check_exists, pick_variable
 from tensorm.data.options import Options
-from tensorm.data.tables import FrameTable, Table, has_labels, read_table, with_index
+from tensorm.data.tables import FrameTable, Table, has_labels, read_table, read_wide, with_index
 from tensorm.data.text import SEPARATORS, TextTable, kind_of
 from tensorm.errors import FileError, InputError
 
 Cells = Observations | ListedCells
 
-FOR_TABLES = ("value", "time", "pair", "order", "wide", "indices")
-COLUMNS_SHOWN = 6  # columns that a message lists
+FOR_TABLES = ("value", "time", "order", "wide", "indices")
 
 
 class Contents(NamedTuple):
@@ -126,47 +124,21 @@ def read_columns(path: str | os.PathLike[str], keys: Sequence[str]) -> tuple[dic
 
 def _read_frame(frame: Any, options: Options, file: str | None = None) -> Cells:
     """Return the cells of a pandas, polars or similar table, which may come from a file."""
-    named = options.modes is not None and not options.relational
-    if not named and not any(getattr(options, name) for name in FOR_TABLES) and _is_numeric(frame):
-        return _read_numbers(frame, options, file)
+    if has_labels(frame) and not options.names_columns and _is_numeric(frame):
+        return _read_array(frame, options, file or "X").cells
+    if options.relational and not (options.wide or has_labels(frame)) and _is_numeric(frame):
+        table = FrameTable(frame, file or "The table")
+        return read_wide(table, options, table.names)
     options.refuse(file or "X", "a table with names", "header")
     table = FrameTable(with_index(frame, options.wide or options.relational), file or "The table")
-    if file or named or options.relational or any(getattr(options, name) for name in FOR_TABLES):
-        return read_table(table, options)
-    raise _unnamed(table.names, "X", ", not all of them numbers")
+    return read_table(table, options)
 
 
 def _is_numeric(frame: Any) -> bool:
     """Whether a table has rows, and numbers or Booleans in all columns."""
     if is_a(frame, "pandas", "DataFrame"):
         return len(frame) > 0 and all(dtype.kind in "biuf" for dtype in frame.dtypes)
-    return FrameTable(frame).cells() is not None
-
-
-def _read_numbers(frame: Any, options: Options, file: str | None) -> Cells:
-    """Return the cells of a table of numbers, or raise if it may as well list cells by their indices."""
-    pandas, title = is_a(frame, "pandas", "DataFrame"), file or "X"
-    cells: Any = _read_array(frame if pandas else FrameTable(frame).cells(), options, title).cells
-    if not pandas:
-        modes = name_wide(None, None, options.relational) if options.modes is None else cells.modes
-        cells = cells._replace(labels=(None, np.array(FrameTable(frame).names)), modes=modes)
-    if not (options.relational or (pandas and has_labels(frame))):
-        try:
-            deque(cells.blocks(), maxlen=0)
-        except InputError:
-            names = [str(name) for name in cells.labels[1]]
-            raise _unnamed(names, title, more=", or a threshold if every column has cells") from None
-    return cells
-
-
-def _unnamed(names: Sequence[str], title: str, what: str = "", more: str = "") -> InputError:
-    """Return the error for a table that may be long or wide."""
-    shown = ", ".join(map(repr, names[:COLUMNS_SHOWN])) + ", ..." * (len(names) > COLUMNS_SHOWN)
-    modes = ", ".join(map(repr, names[:2])) + ", ..." * (len(names) > 2)
-    return InputError(
-        f"{title} is a table with columns {shown}{what}; name the modes, as in "
-        f"tensorm.read(X, modes=[{modes}]), or set wide=True if its first column has labels{more}."
-    )
+    return FrameTable(frame).is_numeric()
 
 
 def _read_array(X: Any, options: Options, title: str) -> Contents:

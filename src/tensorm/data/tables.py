@@ -14,6 +14,8 @@ from tensorm.data.checks import check_labels
 from tensorm.data.columns import (
     CodedColumn,
     factorise,
+    is_cell,
+    is_number,
     label,
     read_indices,
     read_numbers,
@@ -28,6 +30,7 @@ from tensorm.data.times import cut_times
 from tensorm.errors import InputError
 
 LARGEST_MODE = 10**7  # indices of a mode, of which few need occur in a table
+MOST_GUESSED = 6  # columns that are modes without being named
 SPREAD = 100  # times as many as there are rows, that may be
 
 
@@ -59,13 +62,9 @@ class FrameTable:
         """Say which row it is, counted from 0."""
         return f"row {row}" if self.title == "The table" else f"row {row} of {self.title}"
 
-    def cells(self) -> npt.NDArray[Any] | None:
-        """Return numbers, NaN where missing, or None unless all columns are numbers or Booleans."""
-        if all(dtype.is_numeric() or dtype == nw.Boolean for dtype in self._frame.schema.values()):
-            return np.column_stack(
-                [series.cast(nw.Float64).to_numpy() for series in self._frame.iter_columns()]
-            )
-        return None
+    def is_numeric(self) -> bool:
+        """Whether all columns are numbers or Booleans."""
+        return all(dtype.is_numeric() or dtype == nw.Boolean for dtype in self._frame.schema.values())
 
 
 def _ordered_categories(series: Any) -> list[Any] | None:
@@ -104,7 +103,12 @@ def read_table(table: Table, options: Options) -> ListedCells | Observations:
     """Return the cells of a table: of a wide one, or of one with a row for each cell."""
     if options.wide or options.relational:
         options.refuse(table.title, "a wide table", "value", "unlisted", "time", "pair", "order", "indices")
-        return _read_wide(table, options)
+        return read_wide(table, options)
+    if not (options.names_columns or table.coordinates):
+        if (names := _find_cells(table, options)) is not None:
+            options.refuse(table.title, "a table of cells", "unlisted")
+            return read_wide(table, options, names)
+        _check_guess(table)
     modes, value = choose_columns(table, options)
     options.refuse_only_ones(value)
     columns, labels = _read_modes(table, modes, options)
@@ -130,6 +134,38 @@ def read_table(table: Table, options: Options) -> ListedCells | Observations:
     if listing.unlisted == "zero":  # every cell of an index with itself is listed
         check_room(table.title, 32 * len(sizes) * math.prod(sizes) // sizes[j])
     return _undirected(listing, i, j)
+
+
+def _find_cells(table: Table, options: Options) -> list[str] | None:
+    """Return the columns that hold 0, 1 or missing, if these are all, or all but a first one with labels.
+
+    With a threshold they may hold any numbers.
+    """
+    cells: list[str] = []
+    for name in reversed(table.names):
+        column = table.column(name, exact=False)
+        if not (is_number(column) if options.threshold is not None else is_cell(column)):
+            labelled = name == table.names[0] and len(column.values) == len(column.codes)
+            return cells[::-1] if labelled and len(cells) > 1 else None
+        cells.append(name)
+    return cells[::-1]
+
+
+def _check_guess(table: Table) -> None:
+    """Raise if it is not plain that each column of a table is a mode."""
+    names, what = table.names, ""
+    if len(names) <= MOST_GUESSED:
+        columns = (table.column(name, exact=False) for name in names)
+        odd = next((column.name for column in columns if column.values.dtype.kind == "f"), None)
+        if odd is None:
+            return
+        what = f", and numbers with fractions in {odd!r}"
+    shown = ", ".join(map(repr, names[:MOST_GUESSED])) + ", ..." * (len(names) > MOST_GUESSED)
+    modes = ", ".join(map(repr, names[:2])) + ", ..." * (len(names) > 2)
+    raise InputError(
+        f"{table.title} has the columns {shown}{what}; name the modes, as in modes=[{modes}], or set "
+        "wide=True if its first column has labels, or give a threshold if every column has numbers to be cut."
+    )
 
 
 class Header(NamedTuple):
@@ -214,32 +250,40 @@ def _undirected(listing: ListedCells, i: int, j: int) -> ListedCells:
         values=None if listing.values is None else np.tile(listing.values[rows], 2),
         missing=None if missing is None else tuple(missing),
         place=lambda row: place(int(rows[row % len(rows)])),
+        mirrored=True,
     )
 
 
-def _read_wide(table: Table, options: Options) -> Observations:
-    """Return the cells, or with ``relational`` the numbers, of a table whose first column has labels."""
-    title, (first, *names) = table.title, table.names
+def read_wide(table: Table, options: Options, columns: Sequence[str] | None = None) -> Observations:
+    """Return the cells, or with ``relational`` the numbers, of a table with a column for each index.
+
+    These are by default all but the first, which has the labels of the rows.
+    """
+    title, first, names = table.title, table.names[0], list(columns or table.names[1:])
     if not names:
         raise InputError(f"{title} has one column; give a column of labels and one for each index.")
-    column = table.column(first)
+    labels = None if first in names else _read_row_labels(table, first)
+    check_labels(f"the first line of {title}", names)
+    first = "" if labels is None else first
+    modes = name_wide(first, None, options.relational) if options.modes is None else tuple(options.modes)
+    if len(modes) != 2:
+        given = ", ".join(modes)
+        raise InputError(f"modes is {given}, but a wide table has two; name the rows and the columns.")
+    read = read_numbers if options.relational else read_values
+    cells = np.column_stack([read(table.column(name, exact=False), options) for name in names])
+    kind = Matrix if options.relational else Observations
+    return kind(cells, None, modes, (labels, np.array(names)))
+
+
+def _read_row_labels(table: Table, name: str) -> npt.NDArray[Any]:
+    column = table.column(name)
     column.refuse_empty("give a label")
     values = column.values  # as an array of text, each would take the room of the longest
     texts = [str(value) for value in values] if values.dtype == object else values.astype(str).tolist()
-    check_labels(f"column {first!r}", texts)
+    check_labels(f"column {name!r}", texts)
     labels = [texts[code] for code in column.codes.tolist()]
     places = {text: row for row, text in reversed([*enumerate(labels)])}  # where each is first
     if len(places) < len(labels):
         row = next(row for row, text in enumerate(labels) if places[text] < row)
         raise InputError(f"{table.place(row)} repeats the label {labels[row]!r}; give each label once.")
-    check_labels(f"the first line of {title}", names)
-    modes = name_wide(first, None, options.relational) if options.modes is None else tuple(options.modes)
-    if len(modes) != 2:
-        given = ", ".join(modes)
-        raise InputError(f"modes is {given}, but a wide table has two; name the rows and the columns.")
-    cells = np.empty((len(labels), len(names)))
-    for k, name in enumerate(names):
-        column = table.column(name, exact=False)
-        cells[:, k] = read_numbers(column, options) if options.relational else read_values(column, options)
-    kind = Matrix if options.relational else Observations
-    return kind(cells, None, modes, (np.array(labels), np.array(names)))
+    return np.array(labels)

@@ -24,7 +24,7 @@ from tensorm.tensors.cached import memory_for_counts
 LOG = logging.getLogger("tensorm")
 LONG = 60.0  # seconds beyond which a run is announced
 Forecast = Callable[[float], str | None]  # what to expect if a sweep takes this many seconds
-COMPILING = "Compiling for this processor; the next run will start at once."
+COMPILING = "Compiling for this processor, which is slow only the first time."
 
 
 def foretell(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: float) -> str | None:
@@ -40,8 +40,8 @@ def foretell(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: f
     peak = tensor.nbytes + draws + at_once * memory_for_counts(tensor, L)
     chains = f"{n_chains} chain{'s' * (n_chains != 1)} of at least {sweeps} sweeps"
     return (
-        f"A sweep takes about {seconds:.1f} s: about {left / 60:.0f} min for {chains}, less once few "
-        f"entries change, and about {peak / 2**20:,.0f} MB of memory at the peak."
+        f"A sweep takes about {seconds:.1f} s: about {left / 60:.0f} min for {chains}, less as they "
+        f"settle, and about {peak / 2**20:,.0f} MB of memory at the peak."
     )
 
 

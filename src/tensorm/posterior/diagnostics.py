@@ -190,7 +190,7 @@ def _judge_chains(rows: Sequence[ChainSummary], finders: Sequence[int]) -> Itera
         everywhere, used = finders.count(len(rows)), sum(n > 0 for n in finders)
         yield (
             f"The {len(rows)} chains found {found} explanations of the data; predictions average them by "
-            f"weight, but of components trust the {everywhere} of {used} that all chains found."
+            f"weight, but only {everywhere} of {used} components were found by all chains; trust those."
         )
 
 
@@ -212,7 +212,7 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
     if least < SMALLEST_ESS:
         wanted = length * math.ceil(SMALLEST_ESS / max(least, 1))
         yield (
-            f"The draws are worth only {least:.0f} independent ones; set n_draws to at least {wanted:,} "
+            f"The effective sample size is only {least:.0f}; set n_draws to at least {wanted:,} "
             "before you trust the second digit of a probability."
         )
     moving = entries.total - entries.constant - entries.stuck

@@ -129,9 +129,7 @@ def describe(posterior: Posterior, groups: Groups | None = None, most: int | Non
         texts.append(f"Too few chains found {number_components(rare)} to describe {them}.")
     if none:
         are = "is" if len(none) == 1 else "are"
-        texts.append(
-            f"{number_components(none).capitalize()} {are} empty: there was nothing left to explain."
-        )
+        texts.append(f"{number_components(none).capitalize()} {are} empty.")
     return Sentences([*texts, *tell_differences(posterior), describe_noise(posterior)])
 
 

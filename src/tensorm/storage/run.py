@@ -48,10 +48,12 @@ def start_run(folder: Path, run: Run) -> None:
 
 
 def check_folder(folder: FilePath) -> Path:
-    """Make a folder for a new run, or raise if that fails or it already holds a run."""
+    """Make a folder for a new run, or raise if that fails or it already contains a run."""
     folder = as_path(folder, "run_dir")
     if find_file(folder, RUN) is not None:
-        raise FileError(f"{folder} already holds a run; call tensorm.resume, or give another run_dir.")
+        raise FileError(
+            f"{folder} already contains a run; continue it with tensorm.resume, or give another run_dir."
+        )
     return make_folder(folder)
 
 
@@ -82,7 +84,7 @@ def find_run(folder: FilePath) -> Path:
     """Return the path of a folder's RUN, or raise if there is none."""
     path = find_file(folder, RUN)
     if path is None:
-        raise FileError(f"{folder} holds no run; give the run_dir of an earlier fit.")
+        raise FileError(f"{folder} contains no run; give the run_dir of an earlier fit.")
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -80,25 +81,49 @@ def _give_back(
                 mask[tuple(cell)] = False
 
 
-def draw_share(count: int, share: float, rng: np.random.Generator) -> Bits:
-    """Return which of so many things are among a random share of them."""
-    drawn = np.zeros(count, np.bool_)
-    drawn[rng.permutation(count)[: round(share * count)]] = True
-    return drawn
+def mirror(keys: Keys, shape: tuple[int, ...], pair: tuple[int, int] | None) -> Keys:
+    """Return the keys of the mirror images of cells; without a pair, of the cells themselves."""
+    if pair is None:
+        return keys
+    index = list(np.unravel_index(keys, shape))
+    index[pair[0]], index[pair[1]] = index[pair[1]], index[pair[0]]
+    return np.ravel_multi_index(tuple(index), shape).astype(np.int64)
 
 
-def give_back_listed(hidden: Bits, keys: Keys, shape: tuple[int, ...]) -> None:
+def draw_share(
+    keys: Keys, share: float, rng: np.random.Generator, shape: tuple[int, ...], pair: tuple[int, int] | None
+) -> Bits:
+    """Return which cells are among a random share of them, mirror images together."""
+    if pair is None:
+        drawn = np.zeros(len(keys), np.bool_)
+        drawn[rng.permutation(len(keys))[: round(share * len(keys))]] = True
+        return drawn
+    facts, which = np.unique(np.minimum(keys, mirror(keys, shape, pair)), return_inverse=True)
+    return draw_share(facts, share, rng, shape, None)[which]
+
+
+def give_back_listed(
+    hidden: Bits, keys: Keys, shape: tuple[int, ...], pair: tuple[int, int] | None = None
+) -> None:
     """Take one cell out of those hidden wherever an index has lost all cells that are listed for it."""
     for index, size in zip(np.unravel_index(keys, shape), shape, strict=True):
         left = np.bincount(index[~hidden], minlength=size)
         lost = np.flatnonzero(hidden & (left[index] == 0))
         _, first = np.unique(index[lost], return_index=True)
         hidden[lost[first]] = False
+        if pair is not None:
+            hidden &= ~np.isin(keys, mirror(keys[lost[first]], shape, pair))
 
 
-def draw_zeros(volume: int, count: int, taken: Keys, rng: np.random.Generator) -> Keys:
-    """Return distinct cells of so many that are not taken, or all there are."""
+def draw_zeros(
+    shape: tuple[int, ...], count: int, taken: Keys, rng: np.random.Generator, pair: tuple[int, int] | None
+) -> Keys:
+    """Return distinct cells that are not taken, so many or all there are, mirror images together."""
+    volume = math.prod(shape)
     count = min(count, volume - len(taken))
+    if pair is not None:
+        half = draw_zeros(shape, count, taken, rng, None)[: -(-count // 2)]
+        return np.unique(np.concatenate([half, mirror(half, shape, pair)]))
     if volume <= 4 * (count + len(taken)):
         return rng.permutation(np.setdiff1d(np.arange(volume), taken))[:count]
     drawn = np.zeros(0, np.int64)

@@ -107,7 +107,7 @@ class DenseTensor(RankedSlices):
         mask = check_mask(mask, self.shape)
         ((_, ones, observed),) = self.blocks(math.prod(self.shape))
         hidden = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
-        hidden.modes, hidden.labels = self.modes, self.labels
+        hidden.modes, hidden.labels, hidden.undirected = self.modes, self.labels, self.undirected
         return hidden
 
     @staticmethod

@@ -52,7 +52,7 @@ def train_test_mask(
     symmetric : pair of modes, optional
         Two modes, by name or number, that stand for the same things, such as the two people of a contact.
         Cells that mirror each other are then held out together, because each would reveal the other. With a
-        ``RelationalTensor`` this is always done.
+        ``RelationalTensor``, and after ``tensorm.read(..., undirected=True)``, this is always done.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: A
         are sampled, probabilities are right for all cells, not for the sample: look at the AUC.
     """
     share, rng, tensor = check_share(test_size), check_generator(random_state), read(X)
-    if tensor.mirrored is not None:  # a cell would reveal its mirror image
+    if tensor.mirrored != tensor.undirected:  # a cell would reveal its mirror image
         raise InputError(f"X is a {type(tensor).__name__}; use its own hold_out, or train_test_mask.")
     ratio: Any = zeros
     if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio <= MOST_ROUNDS:

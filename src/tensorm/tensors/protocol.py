@@ -100,6 +100,8 @@ class Tensor(ABC):
         Whether all observed cells are listed, so that missing cells take neither time nor memory.
     pair : (int, int) or None
         Two modes that share a factor.
+    undirected : (int, int) or None
+        Two modes of which the user said that their pairs have no direction.
     mirrored : (int, int) or None
         Two modes that can be exchanged: a cell tells what its mirror image is, so both are held out together.
     comparisons : bool
@@ -118,6 +120,7 @@ class Tensor(ABC):
     lists_cells = False
     lists_observed = False
     pair: Pair | None = None
+    undirected: Pair | None = None
     comparisons = False
     default_noise = "asymmetric"
     takes_strengths = False
@@ -142,7 +145,7 @@ class Tensor(ABC):
     @property
     def mirrored(self) -> Pair | None:
         """Two modes in which every cell has a mirror image, or None."""
-        return self.pair
+        return self.pair or self.undirected
 
     def update_factor(
         self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows | None = None
@@ -377,7 +380,7 @@ class Tensor(ABC):
         if math.prod(self.shape) > MOST_COMPARED:
             raise InputError(
                 f"X has {math.prod(self.shape):,} cells, too many to check whether {first} and {second} can "
-                "be exchanged; leave symmetric out."
+                "be exchanged; do not say that they are the same."
             )
         # Along mode 0, a cell and its mirror image may lie in different blocks.
         blocks = self.blocks() if i else self.blocks(math.prod(self.shape))
@@ -391,7 +394,7 @@ class Tensor(ABC):
                 if not np.array_equal(plane, plane.swapaxes(i, j)):
                     raise InputError(
                         f"X is not the same when {first} and {second} are exchanged; make it symmetric, or "
-                        "leave symmetric out."
+                        "do not say that they are the same."
                     )
 
 

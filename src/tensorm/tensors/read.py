@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from tensorm.data.checks import check_mode
 from tensorm.data.coordinates import ListedCells
 from tensorm.data.inputs import Matrix, Observations, is_a
 from tensorm.data.options import Options
@@ -57,8 +60,8 @@ def read(
         .zarr, .h5ad). Or a pandas, polars or pyarrow table, an AnnData, an ``xarray.DataArray``, a sparse
         matrix or array, a NumPy or Dask array, nested lists. A tensor is returned as it is.
     modes : sequence of str, optional
-        The columns of a table that are modes, or names in the index of a pandas table; by default, in a file,
-        all that have no other purpose. For an array or a wide table, names for its modes.
+        The columns of a table that are modes, or names in the index of a pandas table; by default all that
+        have no other purpose, if they are at most six. For an array or a wide table, names for its modes.
     value : str, optional
         The column with the value of each cell: 0, 1, or empty if it is missing. Without it every row is a 1.
     unlisted : "zero" or "missing", default "zero"
@@ -77,8 +80,8 @@ def read(
         itself are missing.
     wide : bool, default False
         Whether a table has a row for each index of one mode, with its label in the first column (or in the
-        index of a pandas table), and a column for each index of the other mode. A table in memory, or in a
-        Parquet or Excel file, whose columns are all numbers is taken as an array of cells without this.
+        index of a pandas table), and a column for each index of the other mode. Without this, a table is
+        wide if all its columns hold 0, 1, yes, no or nothing, or all but a first one with different labels.
     relational : bool, default False
         Whether a wide table or a matrix holds numbers to be compared with each other, as in
         ``RelationalTensor``.
@@ -141,10 +144,13 @@ def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Contents 
         return _read_distributed(source, options, client), None
     try:
         found = read_cells(source, options)
-        return _hold(found.cells, options), found
+        tensor = _hold(found.cells, options)
+        if options.pair is not None:
+            tensor = _pair_up(tensor, options, told=getattr(found.cells, "mirrored", False))
+        return tensor, found
     except MemoryError as error:
         title = source if isinstance(source, (str, os.PathLike)) else "X"
-        raise InputError(f"{title} takes more memory than there is; give a part of it.") from error
+        raise InputError(f"{title} does not fit into memory; give a part of it.") from error
 
 
 def _hold(cells: ListedCells | Observations, options: Options) -> Tensor:
@@ -154,6 +160,23 @@ def _hold(cells: ListedCells | Observations, options: Options) -> Tensor:
         return DenseTensor(cells)
     scale = None if options.normalise == "none" else options.normalise
     return RelationalTensor(cells, normalise=scale, floor=options.floor)
+
+
+def _pair_up(tensor: Tensor, options: Options, told: bool) -> Tensor:
+    """Check that two modes can stand for the same things, and keep in mind if their pairs have no direction.
+
+    ``told``: rows have been made to count for both directions.
+    """
+    i, j = sorted(check_mode(name, tensor.modes, "pair") for name in options.pair or ())
+    one, other = (range(tensor.shape[k]) if tensor.labels[k] is None else tensor.labels[k] for k in (i, j))
+    if not np.array_equal(np.asarray(one), np.asarray(other)):
+        names = f"{tensor.modes[i]} and {tensor.modes[j]}"
+        raise InputError(f"pair is {names}, which have different labels; give two modes that share them.")
+    if options.undirected:
+        if not told:
+            tensor.check_mirrored((i, j))
+        tensor.undirected = i, j
+    return tensor
 
 
 def is_distributed(source: Any) -> bool:

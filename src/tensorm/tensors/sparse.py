@@ -212,14 +212,15 @@ class SparseTensor(RankedLists):
     def split_listed(self, share: float, zeros: float, rng: np.random.Generator) -> HeldOut:
         """Hold out listed cells and, if zeros are not listed, this many random zeros for each one."""
         ones, others = self.listed_keys(self.unlisted)
-        hidden = draw_share(len(ones), share, rng)
+        shape, pair = self.shape, self.undirected
+        hidden = draw_share(ones, share, rng, shape, pair)
         if self.unlisted == "zero":
             count = round(zeros * np.count_nonzero(hidden))
-            drawn = draw_zeros(math.prod(self.shape), count, np.concatenate([ones, others]), rng)
+            drawn = draw_zeros(shape, count, np.concatenate([ones, others]), rng, pair)
             rest = np.sort(np.concatenate([others, ones[hidden], drawn]))
         else:
-            both = np.concatenate([hidden, draw_share(len(others), share, rng)])
-            give_back_listed(both, np.concatenate([ones, others]), self.shape)
+            both = np.concatenate([hidden, draw_share(others, share, rng, shape, pair)])
+            give_back_listed(both, np.concatenate([ones, others]), shape, pair)
             hidden, chosen = both[: len(ones)], both[len(ones) :]
             drawn, rest = others[chosen], others[~chosen]
         tested, fitted = ones[hidden], ones[~hidden]
@@ -230,7 +231,8 @@ class SparseTensor(RankedLists):
             )
         cells = CellKeys.of(self.unlisted, fitted, rest)
         train = self.from_cells(cells, self.shape, self.unlisted, self.modes, self.labels)
-        held = np.stack(np.unravel_index(np.concatenate([tested, drawn]), self.shape), axis=1)
+        train.undirected = pair
+        held = np.stack(np.unravel_index(np.concatenate([tested, drawn]), shape), axis=1)
         return HeldOut(train, held, np.arange(len(held)) < len(tested))
 
     def known_keys(self, mode: int, n: int) -> Keys:

@@ -33,7 +33,7 @@ class Wrapped(Tensor):
         self.tensor, self.nbytes, self.lists_cells = tensor, tensor.nbytes, tensor.lists_cells
         self.shape, self.modes, self.labels = tensor.shape, tensor.modes, tensor.labels
         self.n_observed, self.n_ones, self.comparisons = tensor.n_observed, tensor.n_ones, tensor.comparisons
-        self.takes_strengths = tensor.takes_strengths
+        self.takes_strengths, self.lists_observed = tensor.takes_strengths, tensor.lists_observed
 
     def around(self, tensor: Tensor) -> Self:
         """Return the same around another tensor with the same cells."""
@@ -51,7 +51,7 @@ class Wrapped(Tensor):
 
     _count, _take, _ones_at, _read_slices = map(pass_on, ("_count", "_take", "_ones_at", "_read_slices"))
     update_tied, sample_ones, hide = map(pass_on, ("update_tied", "sample_ones", "hide"))
-    arrays, digest = pass_on("arrays"), pass_on("digest")
+    arrays, digest, known_keys = map(pass_on, ("arrays", "digest", "known_keys"))
     _update_ranked, update_ranked_tied = pass_on("_update_ranked"), pass_on("update_ranked_tied")
     count_decided, draw_activities = pass_on("count_decided"), pass_on("draw_activities")
     draw_tied_activities = pass_on("draw_tied_activities")
