@@ -41,6 +41,8 @@ def read_h5ad(file: Path, _: str | None) -> Any:
             if any(isinstance(store.get(name), h5py.Dataset) for name in ("obs", "var")):
                 remedy = "open it with anndata and write it again with write_h5ad"
                 raise FileError(f"{file} was written by anndata before version 0.7; {remedy}.")
+            if "X" in store:  # of a sparse matrix anndata believes the sizes that it claims
+                check_room(file, 16 * sum(map(int, store["X"].attrs.get("shape", ()))))
             X, obs, var = (read_elem(store[name]) if name in store else None for name in ("X", "obs", "var"))
         if X is None:
             raise FileError(f"{file} has no matrix X; give one that has the cells there.")
