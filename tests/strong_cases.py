@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
-from makers import dense
+from makers import dense, listed, sharded, sparse
 from problems import Problem, make_problem
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
 from tensorm.kernels.strengths import FAINTEST, LEAST, LOUDEST
@@ -19,6 +20,12 @@ from tensorm.tensors.factors import Factors
 SIZES = {2: 7, 3: 5, 4: 4}
 N_DRAWN = 3  # components that are drawn from the prior
 Draw = tuple[list[np.ndarray], Any, tuple[float, ...]]  # factors, noise, densities
+Store = Callable[[Problem], Tensor]
+STORED = [  # whether modes share a factor, which those of shards cannot
+    pytest.param(store, symmetric, id=f"{store.__name__}{'-symmetric' * symmetric}")
+    for store in (dense, sparse, listed, sharded)
+    for symmetric in ([False] if store is sharded else [False, True])
+]
 
 
 class Case(NamedTuple):
@@ -33,7 +40,7 @@ class Case(NamedTuple):
     def tensor(self) -> Tensor:
         return self.store(dense)
 
-    def store(self, kind: Callable[[Problem], Tensor]) -> Tensor:
+    def store(self, kind: Store) -> Tensor:
         """The cells in a kind of tensor (makers.py)."""
         tensor = kind(Problem(self.ones, self.seen, self.factors))
         return tensor if self.pair is None else SymmetricTensor(tensor, self.pair)

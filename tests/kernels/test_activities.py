@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 import naive
-from makers import dense, listed, sharded, sparse
-from strong_cases import Case, make_case
+from strong_cases import STORED, Case, Store, make_case
 from tensorm.kernels.activities import STEP, WINDOW
 from tensorm.tensors import Stream, Tensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.ranking import split
-
-STORES = {"sparse": sparse, "listed": listed, "sharded": sharded}
 
 
 def draw(case: Case, tensor: Tensor, mode: int, window: int) -> tuple[list[np.ndarray], ...]:
@@ -30,9 +27,8 @@ def choose_mode(case: Case, seed: int) -> int:
     return case.pair[0] if case.pair is not None and mode == case.pair[1] else mode
 
 
-@pytest.mark.parametrize("symmetric", [False, True])
-@pytest.mark.parametrize("store", [dense, *STORES.values()])
-def test_exposures_and_ones_as_by_loops(store: object, symmetric: bool) -> None:
+@pytest.mark.parametrize(("store", "symmetric"), STORED)
+def test_exposures_and_ones_as_by_loops(store: Store, symmetric: bool) -> None:
     for seed in range(20):
         case = make_case(seed, symmetric, True)
         _, ones, tot, exposure = draw(case, case.store(store), choose_mode(case, seed), 0)
@@ -45,14 +41,13 @@ def test_exposures_and_ones_as_by_loops(store: object, symmetric: bool) -> None:
         assert tot.sum() == np.count_nonzero(case.facts)
 
 
-@pytest.mark.parametrize("symmetric", [False, True])
-@pytest.mark.parametrize("kind", STORES)
-def test_draws_do_not_depend_on_the_storage(kind: str, symmetric: bool) -> None:
+@pytest.mark.parametrize(("store", "symmetric"), STORED[2:])
+def test_draws_do_not_depend_on_the_storage(store: Store, symmetric: bool) -> None:
     moved = 0
     for seed in range(20):
         case = make_case(seed, symmetric, True)
         one, mode = case.tensor, choose_mode(case, seed)
-        wanted, found = (draw(case, tensor, mode, WINDOW) for tensor in (one, case.store(STORES[kind])))
+        wanted, found = (draw(case, tensor, mode, WINDOW) for tensor in (one, case.store(store)))
         for mine, other in zip(found[0], wanted[0], strict=True):
             np.testing.assert_array_equal(mine, other, err_msg=f"case {seed}")
         for mine, other in zip(found[1:], wanted[1:], strict=True):

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 import naive
-from makers import dense, listed, sharded, sparse
-from problems import Problem
-from strong_cases import Case, make_case
+from strong_cases import STORED, Case, Store, make_case
 from tensorm.kernels.philox import uniforms
-from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
+from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 
-Store = Callable[[Problem], Tensor]
-STORES = [dense, sparse, listed, sharded]
 KINDS = {"gibbs": GIBBS, "metropolis": METROPOLIS, "greedy": GREEDY}
 
 
@@ -37,13 +31,10 @@ def naive_update(case: Case, mode: int, kind: str, prior: np.ndarray, stream: St
     return factors[mode]
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize(("store", "symmetric"), STORED)
 @pytest.mark.parametrize("active", [False, True])
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_updates_as_by_loops(symmetric: bool, active: bool, kind: str, store: Store) -> None:
-    if symmetric and store is sharded:
-        pytest.skip("modes of shards cannot share a factor")
     for seed in range(25):
         case = make_case(seed, symmetric, active)
         rng = np.random.default_rng(seed)
@@ -58,11 +49,8 @@ def test_updates_as_by_loops(symmetric: bool, active: bool, kind: str, store: St
         np.testing.assert_array_equal(unpack(new, prior.shape[1]), wanted, err_msg=f"case {seed}")
 
 
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize(("store", "symmetric"), STORED)
 def test_cells_by_who_decides_them(symmetric: bool, store: Store) -> None:
-    if symmetric and store is sharded:
-        pytest.skip("modes of shards cannot share a factor")
     for seed in range(20):
         case = make_case(seed, symmetric, False)
         order = np.argsort(-case.noise.strength)
