@@ -155,8 +155,10 @@ def test_counts(name: str, value: Any) -> None:
         ({"random_state": -1}, r"random_state is -1; give an integer of at least 0, or None\.$"),
         ({"random_state": "a"}, r"random_state is 'a'; "),
         ({"random_state": 1.5}, r"random_state is 1\.5; "),
-        ({"noise": "x"}, r"noise is 'x'; choose 'symmetric' or 'asymmetric' or 'strengths'\.$"),
-        ({"noise": None}, r"noise is None; choose 'symmetric' or 'asymmetric' or 'strengths'\.$"),
+        (
+            {"noise": "x"},
+            r"noise is 'x'; choose 'symmetric' or 'asymmetric' or 'strengths' or 'comparisons'\.$",
+        ),
         ({"noise": ["symmetric"]}, r"noise is \['symmetric'\]; choose "),
         ({"noise_update": "gibbs"}, r"noise_update is 'gibbs'; choose 'sample' or 'map'\.$"),
         ({"flips": 1}, r"flips is 1; choose 'gibbs' or 'metropolis'\.$"),

@@ -31,7 +31,7 @@ from tensorm.tensors import Tensor
 from tensorm.tensors.threads import count_threads
 
 STAND_IN = "The number was chosen with two rates of ones in place of strengths."
-FEWER = "The number was chosen with comparisons that count as many facts as an object has attributes."
+FEWER = "The number was chosen with less weight on each comparison, since those of an object go together."
 CHOICE = "choice"  # folder inside that of a run: what chains found while the number was chosen
 
 

@@ -345,8 +345,8 @@ def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:
             sizes = [trace.bits(mode, draws).sum(axis=1) for mode in range(len(posterior.shape))]
             total += np.prod(np.array(sizes, np.float64), axis=0).sum(axis=0)
             if trace.kind.pair is not None:  # nothing is said about two attributes that are on both sides
-                first, second = (trace.bits(mode, draws) for mode in trace.kind.pair)
-                total -= (sizes[0] * (first & second).sum(axis=1) ** 2.0).sum(axis=0)
+                above, below = (trace.bits(mode, draws) for mode in trace.kind.pair)
+                total -= (sizes[0] * (above & below).sum(axis=1) ** 2.0).sum(axis=0)
     return [float(cells) for cells in total / sum(map(len, posterior.traces))]
 
 
