@@ -235,9 +235,8 @@ def test_components_come_and_go() -> None:
 
 
 def test_the_choices_are_those_of_the_table() -> None:
-    with pytest.raises(
-        InputError, match="noise is 'loud'; choose 'symmetric', 'asymmetric', 'strengths' or 'jittered'"
-    ):
+    choices = "'symmetric', 'asymmetric', 'strengths', 'comparisons', 'jittered' or 'auto'"
+    with pytest.raises(InputError, match=f"noise is 'loud'; choose {choices}"):
         TensOrMachine(L, **(SETTINGS | {"noise": "loud"})).fit(SIM.observed)
     with pytest.raises(InputError, match="noise_update is 'map'; choose 'sample'"):
         TensOrMachine(L, noise_update="map", **SETTINGS).fit(SIM.observed)

@@ -109,9 +109,10 @@ def check_real(name: str, value: Any) -> float | None:
     """Return a number that may be left out, or raise unless it is finite."""
     if value is None:
         return None
-    if not isinstance(value, (int, float, np.number)) or not abs(value) <= sys.float_info.max:
+    real: Any = value if isinstance(value, (int, float, np.number)) else math.nan
+    if not abs(real) <= sys.float_info.max:
         raise InputError(f"{name} is {short(value)}; give a number.")
-    return float(value)
+    return float(real)
 
 
 def check_amount(name: str, value: Any) -> float:

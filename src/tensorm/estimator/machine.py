@@ -35,7 +35,7 @@ from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.threads import count_threads
 
 STAND_IN = "The number was chosen with two rates of ones in place of strengths."
-FEWER = "The number was chosen with comparisons that count as many facts as an object has attributes."
+FEWER = "The number was chosen with less weight on each comparison, since those of an object go together."
 PUBLISHED: dict[str, Any] = {
     "n_chains": 1,
     "n_draws": 50,

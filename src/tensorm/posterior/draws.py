@@ -206,7 +206,7 @@ class Posterior:
         Contributions are dropped: they refer to all cells.
         """
         indices, pair = check_parts(indices, self.shape), self._kind.pair
-        if pair is not None and not np.array_equal(*(indices[k] for k in pair)):
+        if pair is not None and not np.array_equal(indices[pair[0]], indices[pair[1]]):
             raise InputError("Comparisons need the same attributes on both sides; give them twice.")
         chains = tuple(trace.take(indices) for trace in self.chains)
         labels = tuple(

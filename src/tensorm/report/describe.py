@@ -57,6 +57,8 @@ class Description(NamedTuple):
         Number of chains that found it, and of all chains.
     strength : float or None
         The probability that it makes a cell 1, if components have strengths of their own.
+    said : str or None
+        What it says, if cells are comparisons that count once; each of its cells is then one comparison.
     """
 
     component: int
@@ -66,6 +68,7 @@ class Description(NamedTuple):
     chains: int
     n_chains: int
     strength: float | None = None
+    said: str | None = None
 
     @property
     def empty(self) -> bool:
@@ -80,7 +83,7 @@ class Description(NamedTuple):
     def __str__(self) -> str:
         if self.empty:
             return f"Component {self.component} is empty."
-        found = "; ".join(f"{_listed(part.modes)}: {part.text}" for part in self.members)
+        found = self.said or "; ".join(f"{_listed(part.modes)}: {part.text}" for part in self.members)
         text = f"Component {self.component} - {found}. {self.how_much()} {self.how_sure()}"
         if self.chains < self.n_chains:
             text += f" {self.chains} of {self.n_chains} chains found it."
@@ -88,6 +91,8 @@ class Description(NamedTuple):
 
     def how_much(self) -> str:
         """Return a sentence on how many cells the component covers."""
+        if self.said is not None:
+            return f"It makes {self.cells:,.0f} comparisons ({_percent(self.share)})."
         text = f"It covers {self.cells:,.0f} cells ({_percent(self.share)})"
         return (
             f"{text}."
@@ -163,10 +168,19 @@ def describe_components(posterior: Posterior, groups: Groups | None = None) -> l
     cells = _cells_covered(posterior)
     chains = count_finders(posterior.factors, [factor_means(trace) for trace in posterior.chains])
     volume, n_chains = math.prod(posterior.shape), len(posterior.chains)
+    compares = posterior.chains[0].kind.pair is not None
+    volume = volume // 2 if compares else volume  # a cell and its mirror image are one
     strengths = posterior.noise.get("strength", [None] * posterior.n_components)
     return [
         Description(
-            l, tuple(_members(modes, l)), cells[l], cells[l] / volume, chains[l], n_chains, strengths[l]
+            l,
+            tuple(_members(modes, l)),
+            cells[l],
+            cells[l] / volume,
+            chains[l],
+            n_chains,
+            strengths[l],
+            _say(modes, l) if compares else None,
         )
         for l in range(posterior.n_components)
     ]
@@ -216,6 +230,23 @@ def _members(modes: Sequence[FittedMode], l: int) -> Iterator[ModeMembers]:
             if mode.groups is None
             else _count_members(mode.groups, members),
         )
+
+
+def _say(modes: Sequence[FittedMode], l: int) -> str:
+    """Return which attributes component l puts above which, and in whom.
+
+    Attributes on both sides are between the others: the component says nothing about two of them.
+    """
+    objects, *sides = modes
+    above, below = (side.means[:, l] > MEMBER for side in sides)
+    levels = [np.flatnonzero(some).tolist() for some in (above & ~below, above & below, below & ~above)]
+    found = [some for some in levels if some] or [[]]
+    first, last = found[0], found[-1] if len(found) > 1 else []
+    members = np.flatnonzero(objects.means[:, l] > MEMBER).tolist()
+    groups = objects.groups
+    who = _name_members(objects, members) if groups is None else _count_members(groups, members)
+    text = f"in {objects.name} {who}: {_name_members(sides[0], first)} above {_name_members(sides[1], last)}"
+    return f"{text}; {len(levels[1])} in between" if levels[1] not in ([], first, last) else text
 
 
 def _count_members(groups: npt.NDArray[np.str_], members: list[int]) -> str:
@@ -311,6 +342,9 @@ def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:
             draws = slice(first, first + at_once)
             sizes = [trace.bits(mode, draws).sum(axis=1) for mode in range(len(posterior.shape))]
             total += np.prod(np.array(sizes, np.float64), axis=0).sum(axis=0)
+            if trace.kind.pair is not None:  # nothing is said about two attributes that are on both sides
+                above, below = (trace.bits(mode, draws) for mode in trace.kind.pair)
+                total -= (sizes[0] * (above & below).sum(axis=1) ** 2.0).sum(axis=0)
     return [float(cells) for cells in total / sum(map(len, posterior.traces))]
 
 

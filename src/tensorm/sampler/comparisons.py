@@ -154,10 +154,11 @@ class Comparisons(NoiseModel):
     def counting(self, tensor: Tensor) -> WeighedComparisons:
         """Return the model with which the number of components is chosen.
 
-        An object's ranking of A attributes has A - 1 degrees of freedom, and A (A - 1) / 2 pairs. As a
-        separate fact each, these pay for a component for every single object, even if values are noise.
+        The pairs of an object follow from one ranking. In noise, the number of pairs that are as a component
+        says, with A attributes in two groups, has (A + 1) / 3 times the variance of as many independent
+        facts (Mann and Whitney 1947). As such they would pay for components wherever values are noise.
         """
-        return WeighedComparisons(self.a, self.b, 4 / max(4, *tensor.shape[1:]))
+        return WeighedComparisons(self.a, self.b, 3 / (1 + max(tensor.shape[1:])))
 
     def _make(self, agreement: float) -> Agreement:
         return Agreement(agreement)

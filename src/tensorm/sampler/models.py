@@ -14,10 +14,10 @@ MODELS: dict[tuple[str, ...], type[Any]] = {
     ("symmetric", "map"): SymmetricPlugIn,
     ("asymmetric", "sample"): Asymmetric,
     ("asymmetric", "map"): AsymmetricPlugIn,
-    ("comparisons", "sample"): Comparisons,
-    ("comparisons", "map"): ComparisonsPlugIn,
     ("strengths", "sample", "activity"): ActivityModel,
     ("strengths", "sample", "constant"): ConstantModel,
+    ("comparisons", "sample"): Comparisons,
+    ("comparisons", "map"): ComparisonsPlugIn,
 }
 BACKGROUNDS = ("activity", "constant")
 
