@@ -28,7 +28,7 @@ LARGEST = 2**14  # cells of a slice that are looked at
 AT_ONCE = 2**19  # cells of the pairs that are scored together
 SCORES, LEVELS = 16, 31  # largest numbers
 TURNS = 6  # of each mode
-CELLS = 2**24  # of a mode's pairs that are looked at
+CELLS = 2**25  # of a mode's pairs that are looked at
 
 
 class Slices(NamedTuple):

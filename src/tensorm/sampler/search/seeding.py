@@ -31,7 +31,7 @@ Counts = npt.NDArray[np.int64]
 
 SEEDS, MORE_SEEDS = 24, 96  # candidates grown anew at each step, and where components are left over
 FEW = 8  # candidates of which any will do
-PAIRS, MORE_PAIRS = 200, 3500  # pairs of slices that these are chosen from
+PAIRS, MORE_PAIRS = 200, 10000  # pairs of slices that these are chosen from
 KEPT = 12  # and those kept from the step before
 ROUNDS = 3  # rounds of growing after the first
 PURITIES = (0.99, 0.75, 0.3)  # shares of ones expected inside a component, above the rate outside
