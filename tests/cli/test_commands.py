@@ -232,6 +232,17 @@ def test_quiet_prints_nothing(folder, monkeypatch) -> None:
         assert (result.exit_code, result.output) == (0, "")
 
 
+def test_effort_reaches_the_fit(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    small = ["genes.csv", "--wide", "--components", 2, "--draws", 5, "--quiet"]
+    for effort in (0, 0.5):
+        assert run("fit", *small, "--effort", effort, "--out", f"runs/effort-{effort}").exit_code == 0
+        assert load(f"runs/effort-{effort}").effort == effort
+    result = run("fit", *small, "--effort", -1, "--out", "runs/effort")
+    assert result.exit_code == 2
+    assert "Invalid value for '--effort'" in result.output
+
+
 def test_datasets_are_listed(monkeypatch) -> None:
     monkeypatch.delenv("TENSORM_DATA", raising=False)
     lines = run("datasets", "list").stdout.splitlines()

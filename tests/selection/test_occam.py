@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -95,3 +96,14 @@ def test_the_razor_leaves_what_contributes():
     assert found.evidence >= naive_evidence(SIM.factors) - 1e-6
     assert all(shares.shape[0] >= 3 for shares in found.seen)
     assert all(shares.min() >= 0 and shares.max() <= 1 + 1e-9 for shares in found.seen)
+
+
+def test_a_chain_goes_on_from_what_it_found_and_keeps_the_better():
+    tensor, model = DenseTensor(SIM.observed), Target(6, Asymmetric(), LearnedPrior(), np.uint64(0))
+    first = find_components(tensor, replace(model, n_components=2), chain=0)
+    found = find_components(tensor, model, chain=0, before=first)
+    assert (first.n_components, found.n_components) == (2, 3)
+    assert found.evidence > first.evidence
+    unbeaten = found._replace(evidence=found.evidence + 100)
+    assert find_components(tensor, model, chain=0, before=unbeaten) is unbeaten
+    assert find_components(tensor, model, chain=0, stop=lambda: True, before=first) is first

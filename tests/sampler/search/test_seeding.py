@@ -15,7 +15,7 @@ from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.search import seeding
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.region import Region, SearchSize
-from tensorm.sampler.search.seeding import CandidatePool, begin, repair, search, split
+from tensorm.sampler.search.seeding import CandidatePool, begin, repair, search
 from tensorm.tensors import DenseTensor, SparseTensor
 from tensorm.tensors.factors import Factors
 
@@ -54,19 +54,6 @@ def test_rises_are_what_the_log_posterior_gains_at_the_pools_rates() -> None:
             old = np.delete(old, 1, axis=1)  # an empty component costs nothing
             expected += betaln(1 + new.sum(), 1 + (~new).sum()) - betaln(1 + old.sum(), 1 + (~old).sum())
         assert rise == pytest.approx(expected)
-
-
-def test_split_sets_the_parts_furthest_apart() -> None:
-    rates = np.random.default_rng(0).random((8, 50))
-    for column, chosen in zip(rates.T, split(rates).T, strict=True):
-        best = 0.0
-        for cut in np.sort(column)[1:]:
-            upper = column >= cut
-            between = upper.sum() * (~upper).sum() * (column[upper].mean() - column[~upper].mean()) ** 2
-            best = max(best, between)
-        found = chosen.sum() * (~chosen).sum() * (column[chosen].mean() - column[~chosen].mean()) ** 2
-        assert found == pytest.approx(best)
-        assert column[chosen].min() > column[~chosen].max()
 
 
 @pytest.mark.parametrize("noise", [Asymmetric(), Symmetric()])
@@ -123,6 +110,17 @@ def test_repairs_only_ever_improve() -> None:
             assert after is explanation
         explanation = after
     assert improved
+
+
+def test_to_drop_a_component_that_does_not_pay_is_no_repair() -> None:
+    """Sampled states have such components all the time: repairs would never end."""
+    sim = simulate((16, 16, 16), rank=3, density=0.2, noise=0.05, random_state=1)
+    cell = np.argwhere((sim.observed == 1) & ~sim.noise_free)[0]
+    pairs = zip(sim.factors, cell, strict=True)
+    explanation = make_explanation(sim.observed, [np.column_stack([f, np.arange(16) == n]) for f, n in pairs])
+    assert explanation.emptied([3]).polished().score > explanation.polished().score + 5
+    for seed in range(4):
+        assert repair(explanation, np.random.default_rng(seed), n_out=1) == (explanation, False)
 
 
 def test_fixed_entries_stay_fixed() -> None:

@@ -1,24 +1,27 @@
 """Components found in the data: where chains start, and moves out of dead ends during burn-in.
 
 Plain sampling from a random start loses components and does not find them again. Here a pool of candidate
-components is grown from random one-cells that nothing explains yet: first the cell's fibres, then a few
-rounds in which every row of every mode joins or leaves by the cells it would explain. All candidates are
-grown side by side: they are counted as further components of the tensor, none of which covers another.
-The best one is added, the rest are grown on against what is then left.
+components is grown from pairs of slices (pairs.py), or from random ones where ones are rare, in a few rounds
+in which every row of every mode joins or leaves by the cells it would explain. All candidates are grown side
+by side: they are counted as further components of the tensor, none of which covers another. The best one is
+added, the rest are grown on against what is then left.
 
 These moves do not keep detailed balance: they belong to burn-in only, and no draw is ever made by them.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from tensorm.model import Noise
 from tensorm.sampler.search.explanation import Cells, Explanation, Floats, losses
-from tensorm.sampler.search.region import FIRST_SEARCH, REPAIR, choose_region
+from tensorm.sampler.search.pairs import propose, split
+from tensorm.sampler.search.region import FIRST_SEARCH, REPAIR, choose_region, is_rare
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.bits import Bits, pack
 from tensorm.tensors.factors import Factors
@@ -28,17 +31,19 @@ Counts = npt.NDArray[np.int64]
 
 SEEDS, MORE_SEEDS = 24, 96  # candidates grown anew at each step, and where components are left over
 FEW = 8  # candidates of which any will do
+PAIRS, MORE_PAIRS = 200, 10000  # pairs of slices that these are chosen from
 KEPT = 12  # and those kept from the step before
 ROUNDS = 3  # rounds of growing after the first
 PURITIES = (0.99, 0.75, 0.3)  # shares of ones expected inside a component, above the rate outside
 TRIES = 5  # parts of a large tensor that a repair searches, if need be
+SAME = 1.0  # difference of scores that may be chance
 
 
 class CandidatePool:
     """Candidates for a component, grown side by side on the same explanation."""
 
     def __init__(self, explanation: Explanation, columns: Sequence[Bits], purity: float) -> None:
-        self.explanation, self.columns = explanation, list(columns)
+        self.explanation, self.columns, self.purity = explanation, list(columns), purity
         _, _, fn, tn = explanation.confusion
         outside = (fn + 1) / (fn + tn + 2)  # rate of ones among the cells that nothing explains
         self._noise = Noise(min(outside + purity * (1 - outside), 0.999), outside)
@@ -59,6 +64,23 @@ class CandidatePool:
             members[cells[:, mode], numbers] = True
             pool.columns[mode] = members
         return pool.grow(ROUNDS)
+
+    @classmethod
+    def from_pairs(
+        cls, explanation: Explanation, rng: np.random.Generator, purity: float, count: int, most: int
+    ) -> CandidatePool:
+        """Grow candidates from the best of some pairs of slices."""
+        pool = cls(explanation, (), purity)
+        pool.columns, modes = propose(explanation, rng, pool._noise, count, most)
+        for mode, members in enumerate(pool.columns):  # of which there are only two where the slices are from
+            mine, (pos, tot) = modes == mode, pool.count(mode)
+            members[:, mine] = split((pos + pool._noise.false_alarm) / (tot + 1))[:, mine]
+        return pool.grow(ROUNDS)
+
+    def join(self, other: CandidatePool) -> CandidatePool:
+        """Return the candidates of both."""
+        pairs = zip(self.columns, other.columns, strict=True)
+        return CandidatePool(self.explanation, [np.hstack(both) for both in pairs], self.purity)
 
     def count(self, mode: int) -> tuple[Counts, Counts]:
         """Return (pos, tot) of every row of a mode for every candidate, given its other modes."""
@@ -94,28 +116,59 @@ class CandidatePool:
         return np.where(np.logical_and.reduce([column.any(axis=0) for column in self.columns]), rise, -np.inf)
 
 
-def split(rates: Floats) -> Bits:
-    """Split the rows of each column in two where their mean rates differ most (Otsu)."""
-    n = len(rates)
-    if n == 1:
-        return np.ones_like(rates, np.bool_)
-    ranked = -np.sort(-rates, axis=0)
-    size = np.arange(1, n)[:, None]
-    head = np.cumsum(ranked, axis=0)
-    gap = head[:-1] / size - (head[-1] - head[:-1]) / (n - size)
-    cut = np.argmax(size * (n - size) * gap**2, axis=0)
-    return np.asarray(rates >= np.take_along_axis(ranked, cut[None], axis=0))
+class Seeds(ABC):
+    """Where candidates for the next component begin."""
+
+    @abstractmethod
+    def grow(self, explanation: Explanation, purity: float) -> CandidatePool | None:
+        """Return a few candidates for what is not explained yet, or None if there is nothing to grow."""
+
+
+@dataclass
+class OneCells(Seeds):
+    """Random ones, each of them tried once: where ones are rare, most are in a component."""
+
+    cells: Cells
+    count: int
+
+    def grow(self, explanation: Explanation, purity: float) -> CandidatePool | None:
+        """Grow a candidate from each of the next ones that nothing explains."""
+        self.cells = self.cells[~explanation.factors.covers([*self.cells.T])]
+        chosen, self.cells = self.cells[: self.count], self.cells[self.count :]
+        return CandidatePool.from_cells(explanation, chosen, purity) if len(chosen) else None
+
+
+@dataclass
+class SlicePairs(Seeds):
+    """Random pairs of slices, of which the best are grown (pairs.py)."""
+
+    rng: np.random.Generator
+    pairs: int
+    count: int
+
+    def grow(self, explanation: Explanation, purity: float) -> CandidatePool:
+        """Grow candidates from other pairs each time."""
+        return CandidatePool.from_pairs(explanation, self.rng, purity, self.pairs, self.count)
+
+
+def choose_seeds(
+    whole: Tensor, part: Tensor, rng: np.random.Generator, n_ones: int, harder: bool = False
+) -> Seeds:
+    """Return where candidates begin in a part of a tensor: ones, so many in all, or pairs of slices."""
+    count = MORE_SEEDS if harder else SEEDS
+    if is_rare(whole) or max(part.shape) == 1:
+        return OneCells(part.sample_ones(rng, n_ones), count)
+    return SlicePairs(rng, MORE_PAIRS if harder else PAIRS, count)
 
 
 def begin(tensor: Tensor, target: Target, rng: np.random.Generator) -> Explanation:
     """Return components found in the data, in a part of a large tensor first."""
     whole = Explanation(tensor, target, Factors.empty(tensor.shape, target.n_components))
     part = choose_region(tensor, rng, FIRST_SEARCH)
-    explanation = part.cut(whole)
-    cells = explanation.tensor.sample_ones(rng, part.n_ones)
-    best = explanation
+    best = explanation = part.cut(whole)
     for purity, next_purity in zip(PURITIES, (*PURITIES[1:], 0.0), strict=True):
-        found = fill(explanation, cells, purity).polished()
+        seeds = choose_seeds(tensor, explanation.tensor, rng, part.n_ones)
+        found = fill(explanation, seeds, purity).polished()
         best = max(best, found, key=lambda explanation: explanation.score)
         if found.used == target.n_components and found.noise.purity > (purity + next_purity) / 2:
             break  # as pure as it was searched for: the next purity would find nothing better
@@ -127,7 +180,7 @@ def search(
     rng: np.random.Generator,
     purity: float,
     rival: Explanation | None = None,
-    seeds: int = MORE_SEEDS,
+    harder: bool = True,
 ) -> Explanation:
     """Give each unused component what explains most of what is left.
 
@@ -136,31 +189,24 @@ def search(
     """
     part = choose_region(explanation.tensor, rng, REPAIR, explanation)
     small = part.cut(explanation)
-    cells = small.tensor.sample_ones(rng, part.n_ones)
-    found = fill(small, cells, purity, explanation.unused, seeds).polished()
+    seeds = choose_seeds(explanation.tensor, small.tensor, rng, part.n_ones, harder)
+    found = fill(small, seeds, purity, explanation.unused).polished()
     if rival is not None and part.drawn and found.score <= part.cut(rival).polished().score:
         return rival
     return part.spread(found, explanation)
 
 
 def fill(
-    explanation: Explanation, cells: Cells, purity: float, components: Cells | None = None, seeds: int = SEEDS
+    explanation: Explanation, seeds: Seeds, purity: float, components: Cells | None = None
 ) -> Explanation:
     """Give each of some components, the unused ones, what explains most of what is left."""
     kept: list[Bits] = []
     for component in explanation.unused if components is None else components:
-        cells = cells[~explanation.factors.covers([*cells.T])]
-        if not len(cells):
+        pool = seeds.grow(explanation, purity)
+        if pool is None:
             break
-        pool = CandidatePool.from_cells(explanation, cells[:seeds], purity)
-        cells = cells[seeds:]
         if kept:
-            older = CandidatePool(explanation, kept, purity).grow(1)
-            pool = CandidatePool(
-                explanation,
-                [np.hstack(both) for both in zip(pool.columns, older.columns, strict=True)],
-                purity,
-            )
+            pool = pool.join(CandidatePool(explanation, kept, purity).grow(1))
         rises = pool.rises()
         best, *others = np.argsort(-rises)[: 1 + KEPT]
         if rises[best] <= 0:
@@ -198,16 +244,17 @@ def repair(explanation: Explanation, rng: np.random.Generator, n_out: int) -> tu
 
     One removed and found anew is a swap; two found as one are merged; one found as two is split. Old and new
     components are compared after every entry took its more probable value: otherwise a sampled state would
-    lose to any that was searched for. While components are left over, there may be more to find, and a repair
-    tries harder.
+    lose to any that was searched for. For the same reason the old ones that do not pay are left out. While
+    components are left over, there may be more to find, and a repair looks at more pairs.
     """
     idle = losses(explanation) <= 0
-    seeds, least = MORE_SEEDS if idle.any() else SEEDS, explanation.polished().score + 1e-6
+    old = explanation.emptied([int(l) for l in np.flatnonzero(idle)])
     for _ in range(TRIES):
         busy = rng.permutation(np.flatnonzero(~idle))[:n_out]
-        rest = explanation.emptied([int(l) for l in (*np.flatnonzero(idle), *busy)])
-        new = search(rest, rng, rng.choice([*PURITIES, explanation.noise.purity]), explanation, seeds)
-        better = new is not explanation and new.score > least
-        if better or (new is not explanation and not idle.any()):
+        rest = old.emptied([int(l) for l in busy])
+        purity = rng.choice([*PURITIES, *[explanation.noise.purity] * (3 if idle.any() else 1)])
+        new = search(rest, rng, purity, old, bool(idle.any()))
+        if new is not old:
             break
+    better = new is not old and new.score > old.polished().score + SAME
     return (new, True) if better else (explanation, False)

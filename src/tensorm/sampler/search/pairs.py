@@ -1,0 +1,153 @@
+"""Where candidates begin: pairs of slices that have more in common than chance explains.
+
+A single cell says little where much is noise: most ones are in no component, and the fibres of one that is
+are mostly noise, too. Two slices of a mode agree on a whole block if a component has both, and it takes far
+fewer tries to hit two of its indices than one of its cells. What a pair has in common is scored cell by cell
+by how much more probable it is inside a component, and the vectors whose product fits these scores best are
+found by alternating between the modes.
+
+Scores and vectors are small whole numbers, so that sums are exact, in whatever order a machine adds them up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tensorm.model import Noise
+from tensorm.sampler.search.explanation import Cells, Explanation, Floats
+from tensorm.tensors.bits import Bits
+from tensorm.tensors.factors import Factors
+
+Numbers = npt.NDArray[np.float32]
+
+LARGEST = 2**14  # cells of a slice that are looked at
+AT_ONCE = 2**19  # cells of the pairs that are scored together
+SCORES, LEVELS = 16, 31  # largest numbers
+TURNS = 6  # of each mode
+CELLS = 2**25  # of a mode's pairs that are looked at
+
+
+class Slices(NamedTuple):
+    """Some slices of a mode, or parts of them."""
+
+    mode: int
+    indices: list[Cells]  # of all modes; of this one, those of the slices
+    ratios: Numbers  # (n, ...): how much more probable a cell is inside a component, less 1; times the scale
+    scale: float
+
+    def score(self, first: Cells, second: Cells) -> Numbers:
+        """Return the same about two cells, for all cells of pairs of slices: (1 + r)(1 + r') - 1."""
+        one, other = self.ratios[first], self.ratios[second]
+        scores = one * other
+        one += other
+        one *= np.float32(np.rint(self.scale))
+        scores += one
+        return scores
+
+
+def read_slices(
+    explanation: Explanation, rng: np.random.Generator, mode: int, chosen: Cells, noise: Noise
+) -> Slices:
+    """Read slices of a mode; cells that are missing or explained already say nothing."""
+    sizes = list(explanation.tensor.shape)
+    sizes[mode] = 1
+    while math.prod(sizes) > LARGEST:
+        sizes[int(np.argmax(sizes))] -= max(1, max(sizes) // 20)
+    pairs = zip(explanation.tensor.shape, sizes, strict=True)
+    indices = [np.sort(rng.choice(N, n, replace=False)) if n < N else np.arange(N) for N, n in pairs]
+    indices[mode] = chosen
+    cells = explanation.tensor.read_cells(indices)
+    cells[cover(explanation.factors.take(indices))] = -1
+    one, zero = noise.hit / noise.false_alarm - 1, (1 - noise.hit) / (1 - noise.false_alarm) - 1
+    scale = SCORES / max(one, -zero)
+    ratios = np.rint(np.array([zero * scale, one * scale, 0])).astype(np.float32)[cells]
+    return Slices(mode, indices, np.ascontiguousarray(np.moveaxis(ratios, mode, 0)), scale)
+
+
+def cover(factors: Factors) -> npt.NDArray[np.bool_]:
+    """Return the Boolean product of factors, as a whole."""
+    shared, *others = factors
+    for masks in others:
+        shared = shared[..., None, :] & masks
+    return np.asarray(shared.any(axis=-1))
+
+
+def contract(scores: Numbers, vectors: list[Numbers], left: int) -> Numbers:
+    """Multiply the scores (n, N_1, .., N_m) of each pair by the vectors (n, N_k) of all modes but one."""
+    n, product = len(scores), scores
+    for vector in vectors[:left:-1]:
+        product = np.matmul(product.reshape(n, -1, vector.shape[1]), vector[:, :, None])
+    for vector in vectors[:left]:
+        product = np.matmul(vector[:, None, :], product.reshape(n, vector.shape[1], -1))
+    return product.reshape(n, -1)
+
+
+def alternate(scores: Numbers) -> tuple[list[Numbers], Numbers]:
+    """Return vectors (n, N_k) whose product fits the scores of each pair well, and how well."""
+    vectors = [np.ones((len(scores), size), np.float32) for size in scores.shape[1:]]
+    for _ in range(TURNS):
+        for mode in range(len(vectors)):
+            product = np.maximum(contract(scores, vectors, mode), 0)
+            top = np.maximum(product.max(axis=1, keepdims=True), 1)
+            vectors[mode] = np.rint(product * (LEVELS / top))
+    norms = np.prod([np.maximum((vector**2).sum(axis=1), 1) for vector in vectors], axis=0)
+    fit = (contract(scores, vectors, 0) * vectors[0]).sum(axis=1) / np.sqrt(norms)
+    return vectors, fit
+
+
+def split(rates: Floats) -> Bits:
+    """Split the rows of each column in two where their mean rates differ most (Otsu)."""
+    n = len(rates)
+    if n == 1:
+        return np.ones_like(rates, np.bool_)
+    ranked = -np.sort(-rates, axis=0)
+    size = np.arange(1, n)[:, None]
+    head = np.cumsum(ranked, axis=0)
+    gap = head[:-1] / size - (head[-1] - head[:-1]) / (n - size)
+    cut = np.argmax(size * (n - size) * gap**2, axis=0)
+    return np.asarray(rates >= np.take_along_axis(ranked, cut[None], axis=0))
+
+
+def draw_pairs(rng: np.random.Generator, size: int, count: int) -> npt.NDArray[np.intp]:
+    """Return pairs (2, n) of different indices: all there are, if that is no more than asked for."""
+    if count >= size * (size - 1) // 2:
+        return np.array(np.triu_indices(size, 1))
+    first = rng.integers(size, size=count)
+    return np.array([first, (first + rng.integers(1, size, size=count)) % size])
+
+
+def propose(
+    explanation: Explanation, rng: np.random.Generator, noise: Noise, count: int, most: int
+) -> tuple[list[Bits], Cells]:
+    """Look at so many pairs of slices, of all modes; return the best candidates' columns and their modes."""
+    modes = [mode for mode, size in enumerate(explanation.tensor.shape) if size > 1]
+    found = [look_at(explanation, rng, noise, mode, count // len(modes), most) for mode in modes]
+    of = np.repeat(modes, [len(fit) for _, fit in found])
+    best = np.argsort(-np.concatenate([fit for _, fit in found]), kind="stable")[:most]
+    columns = [np.hstack(parts)[:, best] for parts in zip(*(columns for columns, _ in found), strict=True)]
+    return columns, of[best]
+
+
+def look_at(
+    explanation: Explanation, rng: np.random.Generator, noise: Noise, mode: int, count: int, most: int
+) -> tuple[list[Bits], Numbers]:
+    """Look at pairs of a mode's slices; return the best candidates' columns, and how well they fit."""
+    shape = explanation.tensor.shape
+    limit = CELLS // min(math.prod(shape) // shape[mode], LARGEST)
+    pairs = draw_pairs(rng, shape[mode], max(1, min(count, limit)))
+    chosen, place = np.unique(pairs, return_inverse=True)
+    place, slices = place.reshape(2, -1), read_slices(explanation, rng, mode, chosen, noise)
+    step = max(1, AT_ONCE // slices.ratios[0].size)
+    found = [alternate(slices.score(*place[:, n : n + step])) for n in range(0, place.shape[1], step)]
+    fits = np.concatenate([fit for _, fit in found])
+    best = np.argsort(-fits, kind="stable")[:most]
+    columns = [np.zeros((size, len(best)), np.bool_) for size in shape]
+    columns[mode][pairs[:, best], np.arange(len(best))] = True
+    others = [k for k in range(len(shape)) if k != mode]
+    for k, parts in zip(others, zip(*(vectors for vectors, _ in found), strict=True), strict=True):
+        columns[k][slices.indices[k]] = split(np.concatenate(parts)[best].T)
+    return columns, fits[best]
