@@ -70,7 +70,12 @@ def test_the_most_that_are_tried_are_remarked_on(monkeypatch: pytest.MonkeyPatch
 
 def test_comparisons_are_known_to_depend_on_each_other() -> None:
     tensor = RelationalTensor(np.random.default_rng(0).random((8, 6)))
-    assert "depend on each other" in select_components(tensor, "occam", [1, 2], progress=False).reason
+    two_rates = TensOrMachine(noise="asymmetric")
+    old = select_components(tensor, "occam", [1, 2], estimator=two_rates, progress=False)
+    assert "depend on each other" in old.reason
+    new = select_components(tensor, "occam", [1, 2], progress=False)
+    assert "less weight on each comparison" in new.reason
+    assert "depend on each other" not in new.reason
 
 
 def test_the_choice_does_not_depend_on_threads() -> None:

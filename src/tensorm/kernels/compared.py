@@ -175,7 +175,8 @@ def update_objects(factor, rows, slices, mirrored, rule, stream):
 
     `slices` has the source and the masks, `mirrored` the masks of mirror images.
     """
-    factor, source, masks = lend(factor), Ranks(*lend(slices[0])), Masks(*slices[1])
+    given, masks = slices
+    factor, source, masks = lend(factor), Ranks(*lend(given)), Masks(*masks)
     rule = spread_prior(lend(rule), factor.shape[0], masks.n_components)
     table = make_table(masks, rule.order, False)
     own = Objects(make_slice(source, table, masks.span, 1), make_mirror(table, Masks(*mirrored)))
@@ -193,7 +194,8 @@ def update_attributes(factor, rows, slices, mirrored, rule, stream):
 
     `mirrored` also has the components of each row's mirror image, and its place among the columns, or -1.
     """
-    factor, source, masks = lend(factor), Ranks(*lend(slices[0])), Masks(*slices[1])
+    given, masks = slices
+    factor, source, masks = lend(factor), Ranks(*lend(given)), Masks(*masks)
     rule = spread_prior(lend(rule), factor.shape[0], masks.n_components)
     table = make_table(masks, rule.order, False)
     opposite, opposite_rows, places = mirrored
@@ -211,7 +213,8 @@ def update_attributes(factor, rows, slices, mirrored, rule, stream):
 @kernel
 def count_objects(counts, factor, rows, slices, mirrored, components):
     """Write (pos, tot) of some components' entries of factor[rows] to two arrays, others held."""
-    source, masks = Ranks(*lend(slices[0])), Masks(*slices[1])
+    given, masks = slices
+    source, masks = Ranks(*lend(given)), Masks(*masks)
     table = make_table(masks, components, False)
     own = Objects(make_slice(source, table, masks.span, 1), make_mirror(table, Masks(*mirrored)))
     cells, factor = lend(own), lend(factor)
@@ -224,7 +227,8 @@ def count_objects(counts, factor, rows, slices, mirrored, components):
 @kernel
 def count_attributes(counts, factor, rows, slices, mirrored, components):
     """Do the same for attributes."""
-    source, masks = Ranks(*lend(slices[0])), Masks(*slices[1])
+    given, masks = slices
+    source, masks = Ranks(*lend(given)), Masks(*masks)
     table = make_table(masks, components, False)
     opposite, opposite_rows, _ = mirrored
     own = Attributes(make_slice(source, table, masks.span, 1), make_mirror(table, Masks(*opposite)))
@@ -248,7 +252,8 @@ def count_row(counts, i, row, cells, components):
 @kernel
 def count_said(factor, rows, slices, mirrored):
     """(ones, all, contested) of the observed cells that components cover in some objects."""
-    source, masks = Ranks(*lend(slices[0])), Masks(*slices[1])
+    given, masks = slices
+    source, masks = Ranks(*lend(given)), Masks(*masks)
     table, span = make_table(masks, np.arange(masks.n_components), False), masks.span
     mirror = make_mirror(table, Masks(*mirrored))
     width = table.columns.shape[1]

@@ -84,7 +84,9 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
         traces = tuple(read_trace(chain, shape, target) for chain in chains)
         _check_chains(file, traces)
         weights, explanations = _read_weights(file, list(map(len, traces)))
-        contributions = _read_contributions(file.tree("contributions"), L, math.prod(shape))
+        most = math.prod(shape)
+        least = 0 if traces[0].kind.pair is None else -most  # one that contests others takes ones away
+        contributions = _read_contributions(file.tree("contributions"), L, (least, most))
         posterior = Posterior(traces, shape, modes, labels, weights, explanations, contributions)
         _check_memory(file, posterior)
         settings = read_settings(file.tree("settings"), parameters)
@@ -167,14 +169,16 @@ def _read_weights(file: Stored, lengths: Sequence[int]) -> tuple[tuple[float, ..
     return tuple(weights.tolist()), tuple(explanations.tolist())
 
 
-def _read_contributions(tree: Stored, n_components: int, n_cells: int) -> tuple[Contribution, ...]:
+def _read_contributions(tree: Stored, n_components: int, bounds: tuple[int, int]) -> tuple[Contribution, ...]:
     if not any(tree.has(name) for name in COLUMNS):
         return ()
     columns = []
     for name, dtype in COLUMNS.items():
         column = tree.array(name, dtype, (n_components,))
         counts = dtype == "i8"
-        if not np.isfinite(column).all() or (counts and np.abs(column).max() > n_cells):
+        if not np.isfinite(column).all() or (
+            counts and not bounds[0] <= column.min() <= column.max() <= bounds[1]
+        ):
             raise tree.refuse(f"{name} holds impossible numbers")
         columns.append(column.tolist())
     return tuple(Contribution(*row) for row in zip(range(n_components), *columns, strict=True))
