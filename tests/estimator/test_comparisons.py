@@ -77,7 +77,7 @@ def test_new_objects_get_memberships(
     new = model.transform(RelationalTensor(plant(seed=1), normalise=None))
     known = model.factors_[0] > 0.5
     assert ((new > 0.5) == known)[:16].mean() > 0.8
-    assert model.transform(held[0], kind="strength").shape == (24, 2)
+    assert model.transform(held[0], kind="share").shape == (24, 2)
 
 
 def test_a_fit_in_a_folder_can_be_resumed_and_loaded(

@@ -73,7 +73,7 @@ def test_a_published_fit_is_saved_and_resumed(tmp_path) -> None:
     ("settings", "message"),
     [
         ({"lambda_start": 0.01}, r"lambda_start is 0.01; give a number from 0.05 to 30, or None\.$"),
-        ({"lambda_start": "high"}, "lambda_start is 'high'; give a number of at least 0"),
+        ({"lambda_start": "high"}, "lambda_start is 'high'; give a number from 0"),
         ({"lambda_start": 0.5, "noise": "strengths"}, "lambda_start needs noise='symmetric' or 'asymmetric'"),
         ({"lambda_fixed": 30, "burn_in": 20}, "lambda_fixed is 30; give at most the 20 sweeps of burn_in"),
         ({"lambda_fixed": -1}, "lambda_fixed is -1; give an integer of at least 0"),

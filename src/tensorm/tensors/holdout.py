@@ -113,6 +113,9 @@ def hide(X: Any, mask: npt.ArrayLike) -> Any:
     """
     if isinstance(X, Tensor):
         return X.hide(check_mask(mask, X.shape))
+    frames = is_a(X, "xarray", "DataArray") or is_a(X, "pandas", "DataFrame")
+    if not (frames or isinstance(X, (np.ndarray, list, tuple))):
+        raise InputError(f"X is a {type(X).__name__}; give an array, numpy.ma, xarray or pandas table.")
     hidden = check_mask(mask, as_array("X", X).shape)
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.array(X.data.copy(), mask=np.ma.getmaskarray(X) | hidden)
@@ -120,8 +123,6 @@ def hide(X: Any, mask: npt.ArrayLike) -> Any:
         return X.copy(data=_blank(X.values, hidden))
     if is_a(X, "pandas", "DataFrame"):
         return X.astype(np.float64).mask(hidden)
-    if not isinstance(X, (np.ndarray, list, tuple)):
-        raise InputError(f"X is a {type(X).__name__}; give an array, numpy.ma, xarray or pandas table.")
     return _blank(np.asarray(X), hidden)
 
 
