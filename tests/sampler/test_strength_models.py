@@ -161,10 +161,10 @@ def test_planted_strengths_are_found() -> None:
 def test_a_fit_predicts_describes_and_exports(model: TensOrMachine) -> None:
     posterior, cells = model.posterior_, np.indices(SHAPE).reshape(3, -1)
     wanted = np.zeros(SHAPE)
-    for trace in posterior.traces:
+    for trace, weight in zip(posterior.chains, posterior.weights, strict=True):
         for draw in range(len(trace)):
             p = trace.noise_at(draw).predict(trace.factors_at(draw), cells)
-            wanted += p.reshape(SHAPE) / posterior.n_draws
+            wanted += weight * p.reshape(SHAPE) / len(trace)
     np.testing.assert_allclose(model.predict_proba(), wanted)
     np.testing.assert_allclose(model.predict_proba(cells.T), wanted.ravel())
     assert (model.predict() == SIM.noise_free).mean() > 0.97
