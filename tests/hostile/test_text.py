@@ -91,6 +91,9 @@ def test_descriptions_and_lists_steer_no_terminal(model: TensOrMachine, about: d
 def test_labels_are_drawn_as_they_are(
     kind: str, model: TensOrMachine, cells: xr.DataArray, about: dict[str, Any]
 ) -> None:
+    if kind in ("strengths", "activity"):
+        settings = {"noise": "strengths", "n_chains": 1, "n_draws": 5, "random_state": 0, "progress": False}
+        model = TensOrMachine(2, burn_in=10, **settings).fit(cells)
     options = OPTIONS.get(kind, {}) | ({"X": cells, "at": {1: 0}} if kind == "reconstruction" else {})
     drawn = model.plot(kind, **options, **({"metadata": about} if kind == "associations" else {}))
     figure = getattr(drawn, "figure", drawn)

@@ -111,7 +111,7 @@ def test_the_gravest_comes_first() -> None:
     assert "not mixed" in diagnose(apart).conclusion
     assert "burn-in ended" in diagnose(change(apart, 1, settled=False)).conclusion
     lagging = posterior(2, n_draws=1500, lag=0.95, seed=5)
-    assert "worth only" in diagnose(lagging).conclusion
+    assert "effective sample size" in diagnose(lagging).conclusion
     several = dataclasses.replace(lagging, weights=(0.5, 0.5), explanations=(0, 1))
     assert "2 explanations" in diagnose(several).conclusion
 

@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 
 from tensorm import model
 from tensorm.model import Confusion, Noise
+from tensorm.sampler.comparisons import Comparisons, ComparisonsPlugIn
 from tensorm.sampler.models import MODELS
 from tensorm.sampler.noise import (
     CONTRAST,
@@ -183,6 +184,8 @@ def test_models_by_name() -> None:
         ("asymmetric", "map"): AsymmetricPlugIn,
         ("strengths", "sample", "activity"): ActivityModel,
         ("strengths", "sample", "constant"): ConstantModel,
+        ("comparisons", "sample"): Comparisons,
+        ("comparisons", "map"): ComparisonsPlugIn,
     } == MODELS
     assert all(make() == make(1.0, 1.0) for make in MODELS.values())
 

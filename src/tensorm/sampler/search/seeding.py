@@ -74,7 +74,8 @@ class CandidatePool:
         pool.columns, modes = propose(explanation, rng, pool._noise, count, most)
         for mode, members in enumerate(pool.columns):  # of which there are only two where the slices are from
             mine, (pos, tot) = modes == mode, pool.count(mode)
-            members[:, mine] = split((pos + pool._noise.false_alarm) / (tot + 1))[:, mine]
+            rates = (pos + pool._noise.false_alarm) / (np.maximum(tot, 0) + 1)  # counts may be negative
+            members[:, mine] = split(rates)[:, mine]
         return pool.grow(ROUNDS)
 
     def join(self, other: CandidatePool) -> CandidatePool:
