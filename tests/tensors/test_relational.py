@@ -13,7 +13,7 @@ import tensorm
 from tensorm import DenseTensor, InputError, RelationalTensor, TensOrMachine
 from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Weights, read, relational, slices
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.ranks import RankTable
+from tensorm.tensors.measurements import RankTable
 from tensorm.tensors.slices import SlicedTensor
 
 Index = list[np.ndarray]

@@ -18,8 +18,8 @@ from tensorm.kernels.compiled import inlined, kernel, lend, part
 from tensorm.kernels.decisions import ONE, bit_of
 from tensorm.kernels.ranked import UNIT, Scores
 from tensorm.kernels.rows import CELLS, FREE, Masks, Table, make_table, make_workspace
+from tensorm.kernels.slice_sampling import draw_step
 from tensorm.kernels.slices import Tie, lay_rows, places_of
-from tensorm.kernels.slicing import draw_step
 from tensorm.kernels.vectors import count_bits, lowest_bit
 
 STEP = 1.0 / 16  # of the logarithms of activities

@@ -18,7 +18,7 @@ from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
 from tensorm.kernels.compiled import inlined, kernel, part
 from tensorm.kernels.philox import uniform
 from tensorm.kernels.ranked import UNIT
-from tensorm.kernels.slicing import draw_number, draw_step, height
+from tensorm.kernels.slice_sampling import draw_number, draw_step, height
 
 EDGE = 1e-12  # probabilities stay this far from 0 and 1
 LEAST = 1e-4  # spread of strengths: they differ by about a hundredth

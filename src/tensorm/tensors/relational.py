@@ -20,8 +20,7 @@ from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.digests import digest_arrays
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, make_layout
-from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, Tensor
-from tensorm.tensors.ranks import (
+from tensorm.tensors.measurements import (
     Index,
     RankTable,
     Scale,
@@ -31,6 +30,7 @@ from tensorm.tensors.ranks import (
     rank_matrix,
     read_numbers,
 )
+from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, Tensor
 from tensorm.tensors.slices import SlicedTensor, View
 
 Keys = npt.NDArray[np.uint16]
