@@ -87,6 +87,21 @@ def test_options_reach_the_estimator(options, changed, folder, tmp_path) -> None
     assert {name: settings[name] for name in changed} == changed
 
 
+def test_what_was_found_is_said_again(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    about = ["--modes", "hour,person,met", "--components", 2, "--draws", 10, "--chains", 2]
+    first = run("fit", "contacts.csv", *about, "--out", "runs/again")
+    assert run("show", "runs/again").stdout == first.stdout
+    assert json.loads(run("show", "runs/again", "--json").stdout)["n_components"] == 2
+    table = pd.read_csv(io.StringIO(run("members", "runs/again").stdout))
+    expected = load("runs/again").members()
+    assert table.label.tolist() == expected.label.astype(str).tolist()
+    np.testing.assert_allclose(table.probability, expected.probability, atol=6e-5)
+    assert run("members", "runs/again", "--threshold", 1, "--out", "none.csv").exit_code == 0
+    assert len(pd.read_csv("none.csv")) == 0
+    assert "contains no finished fit" in run("show", "nowhere").stderr
+
+
 def test_a_prior_that_is_no_number_is_named(folder, tmp_path) -> None:
     outcome = run("fit", folder / "contacts.csv", "--factor-prior", "high", "--out", tmp_path / "run")
     assert "'high' is neither learned nor a number between 0 and 1." in outcome.stderr

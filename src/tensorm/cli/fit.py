@@ -1,4 +1,4 @@
-"""``tensorm fit`` and ``tensorm resume``: sample, say what was found, leave it in a folder."""
+"""``tensorm fit``, ``resume`` and ``show``: sample, leave what was found in a folder, and say it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from tensorm.cli import options
-from tensorm.cli.folders import read_tables, starting
+from tensorm.cli.folders import load_finished, read_tables, starting
 from tensorm.cli.groups import main, name_options, quietly, say
 from tensorm.data.checks import short
 from tensorm.data.files import ARRAYS
@@ -183,6 +183,19 @@ def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
     with _saying_how_to_go_on(folder):
         model = resume(folder, progress=not quiet)
     _tell(model, folder, as_json, quiet)
+
+
+@main.command("show")
+@click.argument("folder", type=options.FOLDER)
+@options.as_json
+def show_command(folder: Path, as_json: bool) -> None:
+    """Say again what the fit in FOLDER found.
+
+    \b
+    Example:
+      tensorm show runs/ward
+    """
+    _tell(load_finished(folder), folder, as_json, quiet=False)
 
 
 @contextmanager

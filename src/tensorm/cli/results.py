@@ -1,4 +1,4 @@
-"""``tensorm report`` and ``tensorm predict``: a fit as a web page, and probabilities of cells."""
+"""``tensorm report``, ``predict`` and ``members``: a fit as a web page, probabilities of cells, a table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -89,11 +90,38 @@ def predict_command(
         )
     elif cells is not None:
         p, names = _predict_table(model.posterior_, cells)
+    rows = [[*cell, f"{chance:.4f}"] for cell, chance in zip(names, p, strict=True)]
+    _write_table([*model.modes_, "probability"], rows, out)
+
+
+@main.command("members")
+@click.argument("folder", type=options.FOLDER)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    help="Members are in a component with more than this probability.",
+)
+@click.option("--out", type=options.FILE, help="CSV file to write; by default the table is printed.")
+def members_command(folder: Path, threshold: float, out: Path | None) -> None:
+    """Print who is in which component of the fit in FOLDER, as CSV.
+
+    \b
+    Examples:
+      tensorm members runs/ward
+      tensorm members runs/ward --threshold 0.9 --out members.csv
+    """
+    table = folders.load_finished(folder).members(threshold)
+    rows = [[row.component, row.mode, str(row.label), f"{row.probability:.4f}"] for row in table.itertuples()]
+    _write_table(["component", "mode", "label", "probability"], rows, out)
+
+
+def _write_table(names: Sequence[str], rows: Sequence[Sequence[Any]], out: Path | None) -> None:
+    """Write a table as CSV to a file, or print it."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*map(unlike_formula, model.modes_), "probability"])
-    for cell, chance in zip(names, p, strict=True):
-        writer.writerow([*map(unlike_formula, cell), f"{chance:.4f}"])
+    writer.writerow(map(unlike_formula, names))
+    writer.writerows([unlike_formula(str(field)) for field in row] for row in rows)
     table = text.getvalue().encode(errors="backslashreplace")
     if out is not None:
         replace_file(out, table)
