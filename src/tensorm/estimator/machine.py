@@ -82,8 +82,8 @@ class TensOrMachine(FittedModel):
     effort : float, default 1.0
         How hard burn-in searches for a better explanation where chains would stop in different ones. Chains
         that start from the data are heated and cooled again: at most 48 rounds of 40 sweeps, 16 in vain,
-        times ``effort``. One round is enough where the data leave no doubt. 0 is none; 10 takes up to ten times as
-        long.
+        times ``effort``. One round is enough where the data leave no doubt. 0 is none; 10 takes up to ten
+        times as long.
     noise : "asymmetric", "symmetric", "strengths", "comparisons", "auto" or None, default None
         Two rates of ones, inside and outside the components; the paper's single error rate; or a strength for
         each component, the probability that it makes a cell 1, where the strongest one that holds a cell
