@@ -36,7 +36,7 @@ X = datasets.simulate((7, 6, 5), rank=2, density=0.4, noise=0.1, random_state=0)
 PAIRS = np.where(np.eye(6), np.nan, (X[:, :, :1] == 1) | (X[:, :, :1] == 1).swapaxes(1, 2))
 SETTINGS: Any = {"n_chains": 2, "n_draws": 6, "burn_in": 6, "random_state": 3, "n_jobs": 1, "progress": False}
 METADATA = {"mode 1": {"mode 1": [0, 1, 2, 3, 4, 5], "age": [1, 2, None, 4, 5, 6]}}
-PATIENCE = 4.0  # seconds after which the user of a run that goes on and on presses Ctrl-C
+PATIENCE = 8.0  # seconds of processor time after which the user of a run that goes on and on presses Ctrl-C
 ODD = [None, True, 0, 1, -1, 0.5, float("nan"), 2**31, 2**63, 10**400, "", "x", "<f8", [], [1, 2], {}, [[]]]
 
 
@@ -104,14 +104,14 @@ def use(argument: str) -> None:
     def lose_patience(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGALRM, lose_patience)
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    signal.signal(signal.SIGPROF, lose_patience)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
         with suppress(KeyboardInterrupt), warnings.catch_warnings():
             for own in ("Stopped by Ctrl-C", "The log-likelihood of"):  # of one sentence
                 warnings.filterwarnings("ignore", own)
             tensorm.resume(folder, progress=False)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         if folder.name.startswith("done"):
             model, cells = folders.load_finished(folder), folders.read_cells(folder)
             for method in ("predictive", "mean", "map", "best"):
@@ -125,7 +125,7 @@ def use(argument: str) -> None:
                 command=folders.read_command(folder),
             )
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def mutate(folder: Path, samples: list[Path], rng: random.Random) -> str:

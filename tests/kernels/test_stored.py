@@ -88,6 +88,15 @@ def test_a_full_disk_is_told_once(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert not list(folder.iterdir())  # nothing half written is left behind
 
 
+def test_code_without_bytes_is_used_but_not_stored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("no compiled object yet")  # as numba says after Ctrl-C
+
+    monkeypatch.setattr(stored, "dumps", fail)
+    assert [run(), run()] == [0, 0]
+    assert not list(folder.iterdir())
+
+
 def test_without_a_folder_code_is_compiled_in_memory(folder: Path) -> None:
     folder.write_text("in the way")
     with pytest.warns(RuntimeWarning, match="No folder for compiled code can be written to; every") as told:

@@ -58,7 +58,10 @@ class StoredCode(NullCache):
         if find_folder() is None or data.library.has_dynamic_globals:
             return
         path, about = self.locate(sig, data.codegen)
-        code = dumps(data._reduce())
+        try:
+            code = dumps(data._reduce())
+        except RuntimeError:  # Ctrl-C came while it was compiled: the code works, but numba lost its bytes
+            return
         try:
             write_whole(path, seal(about, code) + code)
         except OSError as error:
