@@ -97,8 +97,8 @@ def test_what_was_found_is_said_again(folder, monkeypatch) -> None:
     expected = load("runs/again").members()
     assert table.label.tolist() == expected.label.astype(str).tolist()
     np.testing.assert_allclose(table.probability, expected.probability, atol=6e-5)
-    assert run("members", "runs/again", "--threshold", 1, "--out", "none.csv").exit_code == 0
-    assert len(pd.read_csv("none.csv")) == 0
+    assert run("members", "runs/again", "--threshold", 1, "--out", "nobody.csv").exit_code == 0
+    assert len(pd.read_csv("nobody.csv")) == 0
     assert "contains no finished fit" in run("show", "nowhere").stderr
 
 

@@ -81,7 +81,14 @@ def make_samples(folder: Path) -> list[Path]:
     (folder / "done" / "metadata.json").write_text(json.dumps(METADATA))
     command = {"command": ["tensorm", "fit", "x.csv"], "symmetric": None}
     (folder / "done" / "command.json").write_text(json.dumps(command))
-    return [folder / name for name in (*kinds, *copies)]
+    samples = [folder / name for name in (*kinds, *copies)]
+    for sample in samples:  # compiles what resuming needs, so that no user loses patience with that
+        shutil.copytree(sample, folder / "tried")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tensorm.resume(folder / "tried", progress=False)
+        shutil.rmtree(folder / "tried")
+    return samples
 
 
 def stop_after(sweeps: int, folder: Path) -> None:
