@@ -81,6 +81,18 @@ def _give_back(
                 mask[tuple(cell)] = False
 
 
+def refuse_unmirrored(ones: Bits, observed: Bits, pair: tuple[int, int], names: tuple[str, str]) -> None:
+    """Raise unless cells equal their mirror images, and those of an index with itself are missing."""
+    both = " and ".join(names)
+    if np.diagonal(observed, axis1=pair[0], axis2=pair[1]).any():
+        raise InputError(f"X has observed cells where {both} are the same; make these cells missing (NaN).")
+    if not all(np.array_equal(plane, plane.swapaxes(*pair)) for plane in (ones, observed)):
+        raise InputError(
+            f"X is not the same when {both} are exchanged; make it symmetric, or do not say that they are "
+            "the same."
+        )
+
+
 def mirror(keys: Keys, shape: tuple[int, ...], pair: tuple[int, int] | None) -> Keys:
     """Return the keys of the mirror images of cells; without a pair, of the cells themselves."""
     if pair is None:

@@ -37,7 +37,7 @@ from tensorm.errors import InputError
 from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule, Weights
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
-from tensorm.tensors.choosing import choose_mask
+from tensorm.tensors.choosing import choose_mask, refuse_unmirrored
 from tensorm.tensors.digests import DIGEST, digest_arrays
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.memory import check_fits
@@ -385,17 +385,7 @@ class Tensor(ABC):
         # Along mode 0, a cell and its mirror image may lie in different blocks.
         blocks = self.blocks() if i else self.blocks(math.prod(self.shape))
         for _, ones, observed in blocks:
-            if np.diagonal(observed, axis1=i, axis2=j).any():
-                raise InputError(
-                    f"X has observed cells where {first} and {second} are the same; make these cells missing "
-                    "(NaN)."
-                )
-            for plane in (ones, observed):
-                if not np.array_equal(plane, plane.swapaxes(i, j)):
-                    raise InputError(
-                        f"X is not the same when {first} and {second} are exchanged; make it symmetric, or "
-                        "do not say that they are the same."
-                    )
+            refuse_unmirrored(ones, observed, pair, (first, second))
 
 
 def pass_on(verb: str) -> Any:
