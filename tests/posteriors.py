@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.inputs import Names, check_names
 from tensorm.model import Confusion
 from tensorm.posterior.draws import Posterior
 from tensorm.sampler.noise import Rates
@@ -47,8 +48,7 @@ def make_posterior(chains, modes=None, labels=None, noise=(0.59, 0.012), accurac
     return Posterior(
         tuple(make_trace(draws, noise, accuracy) for draws in chains),
         shape,
-        modes or tuple(f"mode {k}" for k in range(len(shape))),
-        labels or (None,) * len(shape),
+        Names(modes or check_names(shape).modes, labels or check_names(shape).labels),
     )
 
 

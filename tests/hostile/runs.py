@@ -79,7 +79,7 @@ def make_samples(folder: Path) -> list[Path]:
             path.unlink()
     next((folder / "choosing" / "choice").glob("counts-*")).unlink()
     (folder / "done" / "metadata.json").write_text(json.dumps(METADATA))
-    command = {"command": ["tensorm", "fit", "x.csv"], "symmetric": None}
+    command = {"command": ["tensorm", "fit", "x.csv"]}
     (folder / "done" / "command.json").write_text(json.dumps(command))
     samples = [folder / name for name in (*kinds, *copies)]
     for sample in samples:  # compiles what resuming needs, so that no user loses patience with that

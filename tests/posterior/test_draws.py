@@ -13,6 +13,7 @@ import pytest
 import naive
 import posteriors
 from tensorm import TensOrMachine
+from tensorm.data.inputs import check_names
 from tensorm.datasets import simulate
 from tensorm.errors import InputError
 from tensorm.posterior.draws import METHODS, Posterior, check_room
@@ -51,14 +52,12 @@ def make_posterior(
     *chains: Draws, weights: Sequence[float] = (), explanations: Sequence[int] = ()
 ) -> Posterior:
     shape = tuple(len(factor) for factor in chains[0][0][0])
-    K = len(shape)
     return Posterior(
         chains=tuple(map(make_trace, chains)),
         weights=tuple(weights),
         explanations=tuple(explanations),
         shape=shape,
-        modes=tuple(f"mode {k}" for k in range(K)),
-        labels=(None,) * K,
+        names=check_names(shape),
     )
 
 

@@ -122,7 +122,5 @@ def test_a_fit_predicts_with_all_of_its_chains() -> None:
     model = TensOrMachine(4, init="random", burn_in=0, n_draws=6, random_state=0, progress=False).fit(X)
     found = model.posterior_
     assert len(set(found.explanations)) > 1
-    alone = [
-        Posterior((trace,), found.shape, found.modes, found.labels).predict_all() for trace in found.chains
-    ]
+    alone = [Posterior((trace,), found.shape, found.names).predict_all() for trace in found.chains]
     np.testing.assert_allclose(model.predict_proba(), np.tensordot(found.weights, alone, 1))

@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 
 import naive
 from posteriors import make_trace
+from tensorm.data.inputs import check_names
 from tensorm.posterior import transform as placing
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.transform import share_shown, transform_slices
@@ -39,8 +40,7 @@ def make_posterior(n_times: int) -> Posterior:
     return Posterior(
         chains=(trace,),
         shape=SHAPE,
-        modes=("a", "b", "c"),
-        labels=(None,) * 3,
+        names=check_names(SHAPE, ["a", "b", "c"]),
     )
 
 

@@ -9,6 +9,7 @@ from arviz_stats.base import array_stats
 import naive
 from posteriors import make_posterior, make_trace
 from tensorm import Posterior
+from tensorm.data.inputs import Names, check_names
 from tensorm.errors import InputError
 from tensorm.posterior import predict
 
@@ -21,9 +22,7 @@ def random_posterior(shape=(4, 3, 2), L=3, lengths=(12, 12), seed=0) -> Posterio
         trace = make_trace(draws, (0.5, 0.5), 0.9)
         trace.noise[:] = np.stack([0.55 + 0.4 * rng.random(n_draws), 0.45 * rng.random(n_draws)], axis=1)
         chains.append(trace)
-    names = tuple(f"mode {k}" for k in range(len(shape)))
-    labels = (None,) * len(shape)
-    return Posterior(tuple(chains), shape, names, labels)
+    return Posterior(tuple(chains), shape, check_names(shape))
 
 
 def probabilities(posterior) -> np.ndarray:
@@ -87,9 +86,7 @@ def test_chains_that_do_not_count_and_draws_of_unequal_number() -> None:
     found = posterior.entry_summary(1)
     np.testing.assert_allclose(found.mean, posterior.factors[1])
     np.testing.assert_array_equal(found.ess, cut.entry_summary(1).ess)
-    alone = Posterior(
-        posterior.chains, posterior.shape, posterior.modes, posterior.labels, (1.0, 0.0), (0, 1)
-    )
+    alone = Posterior(posterior.chains, posterior.shape, posterior.names, (1.0, 0.0), (0, 1))
     assert not np.array_equal(alone.entry_summary(1).mean, found.mean)
     few = random_posterior(lengths=(2, 2)).entry_summary(0)
     assert set(np.unique(few.ess)) <= {2.0, 4.0}
@@ -131,7 +128,7 @@ def test_a_slice_by_its_label() -> None:
     names = np.array(["a", "b", "c"])
     dates = np.array(["2024-01-01", "2024-01-02"], dtype="M8[D]")
     labels = (np.array([2, 1, 0, 7]), names, dates)
-    named = Posterior(posterior.chains, posterior.shape, posterior.modes, labels)
+    named = Posterior(posterior.chains, posterior.shape, Names(posterior.modes, labels))
     cells = named.predict_all()
     np.testing.assert_array_equal(named.predict_slice(1, "b"), cells[:, 1])
     np.testing.assert_array_equal(named.predict_slice("mode 1", np.str_("c")), cells[:, 2])

@@ -156,7 +156,7 @@ def all_say(n_components: int):
 FORGED = {
     "another kind of file": (said("format", "tensorm fit"), "format is 'tensorm fit'"),
     "newer": (said("format_version", 9), "install a newer tensorm"),
-    "first edition": (said("format_version", 0), "format_version is 0"),
+    "version 0": (said("format_version", 0), "format_version is 0"),
     "no run": (said("run", None), "run is None"),
     "chain of text": (said("chain", "0"), "chain is '0'"),
     "more components": (said("n_components", 5), "there are 5 components instead of 4"),

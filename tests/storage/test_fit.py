@@ -152,7 +152,7 @@ def test_the_file_is_documented(tmp_path: Path) -> None:
     arrays = np.load(tmp_path / "fit.tensorm", allow_pickle=False)
     about = json.loads(arrays["about.json"])
     assert about["format"] == "tensorm fit"
-    assert about["format_version"] == FORMAT_VERSION == 3
+    assert about["format_version"] == FORMAT_VERSION == 4
     assert about["tensorm_version"] == tensorm.__version__
     assert [mode["name"] for mode in about["modes"]] == ["gene", "day", "mouse"]
     assert about["model"]["seed"] == model._target.seed
@@ -166,21 +166,6 @@ def test_the_file_is_documented(tmp_path: Path) -> None:
     written = [path.rpartition("/")[2] for path in arrays if path != "about.json"]
     said = [name for tree in (about, about["model"], about["chain_0"]) for name in tree]
     assert {re.sub(r"_\d+$", "_k", name) for name in (*written, *said)} <= named | {"chain_k"}
-
-
-@pytest.mark.parametrize("kept", [(1, 1), (0, 1)])
-def test_a_file_of_format_2_has_equal_weights_for_the_chains_that_counted(
-    kept: tuple[int, int], tmp_path: Path
-) -> None:
-    parts = forge.Parts(forge.saved(tmp_path))
-    parts.about["format_version"] = 2
-    for name in ("weights", "explanations"):
-        del parts.members[f"{name}.npy"]
-    parts.write("kept", np.array(kept, np.int8))
-    found = forge.load_bytes(tmp_path, parts.join()).posterior_
-    assert found.weights == pytest.approx(np.array(kept) / sum(kept))
-    assert found.explanations == tuple(1 - keep for keep in kept)
-    assert len(found.traces) == sum(kept)
 
 
 def test_no_ending_promises_another_format(tmp_path: Path) -> None:
@@ -200,6 +185,6 @@ def test_no_pickle_anywhere() -> None:
 
 def test_a_newer_file_says_so(tmp_path: Path) -> None:
     parts = forge.Parts(forge.saved(tmp_path))
-    parts.about |= {"format_version": 4, "tensorm_version": "9.0", "new": "thing"}
-    with pytest.raises(FileError, match=r"tensorm '9.0' wrote it in format 4, .* install a newer tensorm\.$"):
+    parts.about |= {"format_version": 5, "tensorm_version": "9.0", "new": "thing"}
+    with pytest.raises(FileError, match=r"tensorm '9.0' wrote it in format 5, .* install a newer tensorm\.$"):
         forge.load_bytes(tmp_path, parts.join())

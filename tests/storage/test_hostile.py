@@ -192,7 +192,10 @@ def bomb_of_text(parts: forge.Parts) -> None:
 MODE = {"name": "x", "labels": None}
 
 FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
-    "newer": (said("format_version", 4), "install a newer tensorm"),
+    "older": (said("format_version", 3), "reads format 4: fit again"),
+    "one mode twice": (said("undirected", [0, 0]), "undirected is [0, 0], not two modes"),
+    "unequal modes": (said("undirected", [0, 1]), "undirected is [0, 1], not two modes"),
+    "newer": (said("format_version", 5), "install a newer tensorm"),
     "version 0": (said("format_version", 0), "format_version is 0"),
     "version true": (said("format_version", True), "format_version is True"),
     "version huge": (said("format_version", 10**300), "format_version is a very large number"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,12 +16,14 @@ from tensorm import (
     DenseTensor,
     InputError,
     RelationalTensor,
+    TensOrMachine,
     datasets,
     hide,
     hold_out,
     train_test_mask,
 )
 from tensorm.tensors import choosing
+from tensorm.tensors.pick import to_dense, to_sparse
 
 
 def cells(shape, seed=0, missing=0.2, density=0.3) -> np.ndarray:
@@ -263,3 +268,20 @@ def test_an_array_can_be_said_to_be_undirected() -> None:
         tensorm.read(
             X.where((X.person != X.person[3]) | X.isnull(), 0), pair=["person", "met"], undirected=True
         )
+
+
+@pytest.mark.parametrize("storage", [to_dense, to_sparse])
+def test_undirected_pairs_stay_so_in_every_storage_and_part(storage: Any, tmp_path: Path) -> None:
+    X = datasets.ward()
+    tensor = storage(to_sparse(tensorm.read(X, pair=["person", "met"], undirected=True)))
+    some = np.arange(5)
+    assert tensor.undirected == tensor.hide(np.zeros(X.shape, bool)).undirected == (1, 2)
+    assert tensor.take([some, some, some]).undirected == (1, 2)
+    assert tensor.take([some, some, some + 1]).undirected is None  # no longer mirror images
+    model = TensOrMachine(2, n_chains=1, n_draws=2, burn_in=2, progress=False, random_state=0)
+    model.fit(tensor, run_dir=tmp_path)
+    loaded = tensorm.load(tmp_path)
+    assert loaded.posterior_.names.undirected == (1, 2)
+    pairs = loaded.top_cells("hour", 4).indices[:, 1:]
+    assert len(pairs)
+    assert (pairs[:, 0] < pairs[:, 1]).all()

@@ -142,7 +142,6 @@ def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **given: Any)
 
 
 def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bool) -> TensOrMachine:
-    undirected = given["pair"] if given["undirected"] else None
     tensor, metadata = options.read_named(file, given, client)
     if not (given["pair"] or given["wide"] or given["relational"] or kind_of(file) in ARRAYS):
         _hint(tensor)
@@ -151,13 +150,13 @@ def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bo
     model = make(
         given["components"],
         **_settings(given),
-        symmetric=undirected if given["shared"] else None,
+        symmetric=given["pair"] if given["shared"] else None,
         n_jobs=given["jobs"],
         random_state=given["seed"],
         progress=progress,
     )
     words = click.get_current_context().find_root().obj
-    with _saying_how_to_go_on(out), starting(out, words, metadata, undirected):
+    with _saying_how_to_go_on(out), starting(out, words, metadata):
         return model.fit(tensor, run_dir=out)
 
 

@@ -25,16 +25,13 @@ REMEDY = "delete it to continue without it"
 
 
 @contextmanager
-def starting(
-    folder: Path, words: Sequence[str], metadata: dict[str, Any], symmetric: tuple[str, str] | None
-) -> Iterator[None]:
-    """Own a folder, and write the command, the metadata and a pair; leave nothing if no sampling follows."""
+def starting(folder: Path, words: Sequence[str], metadata: dict[str, Any]) -> Iterator[None]:
+    """Own a folder, and write the command and the metadata; leave nothing if no sampling follows."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     with owning(check_folder(folder)):
         check_folder(folder)  # again, since another run may have ended meanwhile
         try:
-            given = {"command": list(words), "symmetric": symmetric}
-            replace_file(folder / COMMAND, json.dumps(given, indent=1).encode())
+            replace_file(folder / COMMAND, json.dumps({"command": list(words)}, indent=1).encode())
             if metadata:
                 tables = {
                     mode: {name: [_plain(value) for value in values] for name, values in columns.items()}
@@ -72,12 +69,6 @@ def read_command(folder: Path) -> str | None:
     if not isinstance(words, list):
         return None
     return f"{shlex.join(map(str, words))}\ntensorm report {shlex.quote(str(folder))}"
-
-
-def read_symmetric(folder: Path) -> tuple[str, str] | None:
-    """Return the two modes whose pairs have no direction, if there are any."""
-    pair = read_json(folder / COMMAND, REMEDY).get("symmetric")
-    return (str(pair[0]), str(pair[1])) if isinstance(pair, list) and len(pair) == 2 else None
 
 
 def read_tables(folder: Path) -> dict[str, Any]:

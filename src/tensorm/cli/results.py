@@ -85,9 +85,7 @@ def predict_command(
     model = folders.load_finished(folder)
     if of is not None:
         (index,) = _find(model.posterior_, of[0], of[1:])
-        _, p, names = model.top_cells(
-            of[0], index, top, folders.read_cells(folder), folders.read_symmetric(folder)
-        )
+        _, p, names = model.top_cells(of[0], index, top, folders.read_cells(folder))
     elif cells is not None:
         p, names = _predict_table(model.posterior_, cells)
     rows = [[*cell, f"{chance:.4f}"] for cell, chance in zip(names, p, strict=True)]

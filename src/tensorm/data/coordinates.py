@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import as_numbers, check_count, is_list, read_bits, short
-from tensorm.data.inputs import Labels, Place, check_columns
+from tensorm.data.inputs import Labels, Pair, Place, check_columns
 from tensorm.errors import InputError
 
 Keys = npt.NDArray[np.int64]
@@ -56,8 +56,8 @@ class ListedCells(NamedTuple):
         Further cells, all of them missing.
     place : callable
         Says where the cell of a number was found, for messages.
-    mirrored : bool
-        Whether every cell is listed with its mirror image, because a pair of modes has no direction.
+    undirected : (int, int) or None
+        Two modes whose pairs have no direction; every cell is listed with its mirror image.
     repeatable : bool
         Whether cells may be listed more than once: two meetings in an hour are no reason for a warning.
     """
@@ -71,7 +71,7 @@ class ListedCells(NamedTuple):
     missing: Any = None
     place: Place = "row {}".format
     repeatable: bool = False
-    mirrored: bool = False
+    undirected: Pair | None = None
 
     def check(self) -> CellKeys:
         """Return the keys of the cells, or raise if there are no such cells, or one has two values."""

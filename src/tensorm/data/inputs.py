@@ -22,6 +22,7 @@ from tensorm.data.checks import Bits, as_numbers, check_label_array, is_list, re
 from tensorm.errors import InputError
 
 Labels = tuple[npt.NDArray[Any] | None, ...]
+Pair = tuple[int, int]  # two modes, the smaller one first
 
 Place = Callable[[int], str]
 Opened = tuple[npt.NDArray[Any], Bits | None, tuple[str, ...], Labels]
@@ -34,6 +35,35 @@ CELLS = (
 NUMBERS = "every column must hold numbers or be left out", "convert to integer, or float with NaN for missing"
 OTHER_VALUE = "cells must be 0, 1 or missing (NaN), unless you give tensorm.read a threshold"
 LARGEST_UNPACKED = 2**24  # cells of a scipy.sparse matrix that are unpacked to a dense array
+
+
+class Names(NamedTuple):
+    """What the modes of a tensor are called, and what else its user said of them.
+
+    Attributes
+    ----------
+    modes : tuple of str
+        A name for each mode.
+    labels : tuple of ndarray or None
+        For each mode the names of its indices, or None.
+    undirected : (int, int) or None
+        Two modes whose pairs have no direction.
+    """
+
+    modes: tuple[str, ...]
+    labels: Labels
+    undirected: Pair | None = None
+
+    def take(self, indices: Sequence[Any]) -> Names:
+        """Return the names of some indices along each mode."""
+        parts = zip(self.labels, indices, strict=True)
+        labels = tuple(None if names is None else names[index] for names, index in parts)
+        i, j = self.undirected or (0, 0)
+        return Names(self.modes, labels, self.undirected if _same(indices[i], indices[j]) else None)
+
+
+def _same(some: Any, others: Any) -> bool:
+    return some is others or (type(some) is type(others) and np.array_equal(some, others))
 
 
 class Observations(NamedTuple):
@@ -206,8 +236,11 @@ def read_matrix(matrix: Any) -> Matrix:
 
 
 def check_names(
-    shape: Sequence[int], modes: Sequence[str] | None, labels: Sequence[Any] | None
-) -> tuple[tuple[str, ...], Labels]:
+    shape: Sequence[int],
+    modes: Sequence[str] | None = None,
+    labels: Sequence[Any] | None = None,
+    undirected: Pair | None = None,
+) -> Names:
     """Return names of the modes, and of their indices or None, or raise if they do not fit the shape."""
     K = len(shape)
     for what, given in (("modes", modes), ("labels", labels)):
@@ -229,7 +262,7 @@ def check_names(
         if array is not None and array.shape != (size,):
             raise InputError(f"labels of {name!r} have shape {array.shape}; give ({size},).")
         check_label_array(f"{name!r}", array)
-    return names, arrays
+    return Names(names, arrays, undirected)
 
 
 def check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) -> list[npt.NDArray[Any]]:

@@ -156,7 +156,7 @@ def _read_array(X: Any, options: Options, title: str) -> Contents:
         cells = _cut(read_matrix(X) if options.relational else observe(X), options)
     cells = cells if labels is None else cells._replace(labels=labels)
     if modes is not None:
-        cells = cells._replace(modes=check_names(cells.shape, modes, None)[0])
+        cells = cells._replace(modes=check_names(cells.shape, modes).modes)
     return Contents(cells, columns)
 
 

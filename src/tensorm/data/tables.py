@@ -250,7 +250,7 @@ def _undirected(listing: ListedCells, i: int, j: int) -> ListedCells:
         values=None if listing.values is None else np.tile(listing.values[rows], 2),
         missing=None if missing is None else tuple(missing),
         place=lambda row: place(int(rows[row % len(rows)])),
-        mirrored=True,
+        undirected=(min(i, j), max(i, j)),
     )
 
 

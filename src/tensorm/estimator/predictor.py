@@ -124,7 +124,7 @@ class Predictor(TransformerMixin, BaseEstimator):
             zeros, too.
         symmetric : pair of modes, optional
             Two modes with the same indices, in pairs without direction: each pair is listed once, and no
-            index with itself. By default the pair given to the model.
+            index with itself. By default the pair given to the model, or to ``tensorm.read`` as undirected.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class Predictor(TransformerMixin, BaseEstimator):
             Indices, probabilities and names; as text, a table.
         """
         posterior, given = self._fitted, self.symmetric if symmetric is None else symmetric
-        pair = check_symmetric(given, posterior.modes, posterior.shape)
+        pair = check_symmetric(given, posterior.modes, posterior.shape) or posterior.names.undirected
         return top_cells(posterior, mode, index, n, known, pair)
 
     def transform(self, X: Any, kind: str = "membership") -> Floats:

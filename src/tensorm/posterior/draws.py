@@ -22,6 +22,7 @@ from tensorm.data.checks import (
     check_number,
     check_parts,
 )
+from tensorm.data.inputs import Labels, Names
 from tensorm.errors import InputError
 from tensorm.posterior.align import align, factor_means, group_chains
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
@@ -54,8 +55,8 @@ class Posterior:
     chains : tuple of Trace
         The draws of every chain.
     shape : tuple of int
-    modes : tuple of str
-    labels : tuple of ndarray or None
+    names : Names
+        What the modes and their indices are called; ``modes`` and ``labels`` are parts of it.
     weights : tuple of float
         How much each chain counts in predictions; 1 in all. By default as much as it has draws.
     explanations : tuple of int
@@ -69,8 +70,7 @@ class Posterior:
 
     chains: tuple[Trace, ...]
     shape: tuple[int, ...]
-    modes: tuple[str, ...]
-    labels: tuple[npt.NDArray[Any] | None, ...]
+    names: Names
     weights: tuple[float, ...] = ()
     explanations: tuple[int, ...] = ()
     contributions: tuple[Contribution, ...] = ()
@@ -94,12 +94,22 @@ class Posterior:
         order = strongest_first(tensor, best.factors_at(draw), best.noise_at(draw))
         chains = tuple(trace.reorder(order) for trace in align(traces, means, lead))
         found = contributions(tensor, chains[lead].factors_at(draw), chains[lead].noise_at(draw))
-        given = tensor.shape, tensor.modes, tensor.labels
-        return cls(chains, *given, tuple(weights.tolist()), explanations, found, tuple(order))
+        given = chains, tensor.shape, tensor.names
+        return cls(*given, tuple(weights.tolist()), explanations, found, tuple(order))
 
     def __repr__(self) -> str:
         draws = f"{self.n_draws} draws from {len(self.chains)} chains"
         return f"Posterior(shape={self.shape}, n_components={self.n_components}, {draws})"
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Names of the modes."""
+        return self.names.modes
+
+    @property
+    def labels(self) -> Labels:
+        """For each mode the names of its indices, or None."""
+        return self.names.labels
 
     @property
     def traces(self) -> tuple[Trace, ...]:
@@ -209,11 +219,8 @@ class Posterior:
         if pair is not None and not np.array_equal(indices[pair[0]], indices[pair[1]]):
             raise InputError("Comparisons need the same attributes on both sides; give them twice.")
         chains = tuple(trace.take(indices) for trace in self.chains)
-        labels = tuple(
-            None if names is None else names[index] for names, index in zip(self.labels, indices, strict=True)
-        )
         shape = tuple(len(index) for index in indices)
-        return replace(self, chains=chains, shape=shape, labels=labels, contributions=())
+        return replace(self, chains=chains, shape=shape, names=self.names.take(indices), contributions=())
 
     def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
         if check_choice("method", method, METHODS) == "mean":

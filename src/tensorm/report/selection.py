@@ -154,8 +154,7 @@ class Selection:
         form = read_json(path, remedy)
         if not form:
             return None
-        run = form.pop("run", None)  # the first edition did not write it
-        if run is not None and run != digest_run(folder):
+        if form.pop("run", None) != digest_run(folder):
             raise FileError(f"{path} belongs to another run; {remedy}.")
         try:
             return cls._from_form(form)

@@ -31,7 +31,7 @@ from tensorm.tensors.memory import available_memory
 
 ABOUT = "about.json"
 ARRAY = re.compile(r"[a-z0-9_]+(/[a-z0-9_]+)*\.npy")
-ZIP, HDF5 = b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"  # how files begin
+ZIP = b"PK\x03\x04"  # how files begin
 MARK, DIGITS = b"tensorm ", 64  # the zip's comment, the end of the file: this and a checksum of all before it
 LARGE = 2**20  # bytes from which arrays are compressed at level 1: 8 times as fast, and hardly larger
 MOST_EXPANSION = 1032  # times that deflate can shrink its input
@@ -101,10 +101,6 @@ def _open(path: Path, file: BinaryIO) -> _Archive:
         if size > available_memory():
             raise refusal(path, f"it has {size:,} bytes, more than this machine's memory")
         content = file.read(size)
-        if content.startswith(HDF5):
-            from tensorm.storage.old_netcdf import read_tree
-
-            return _Archive(path, pack_archive(path, read_tree(path, memoryview(content))))
         if not content.startswith(ZIP):
             raise refusal(path, "it is not a tensorm file")
         return _Archive(path, content)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorm.data.coordinates import check_shape
-from tensorm.data.inputs import Labels
+from tensorm.data.inputs import Names
 from tensorm.errors import FileError, InputError
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.draws import Posterior, check_room
@@ -22,7 +23,7 @@ from tensorm.storage.files import FilePath, as_path, quote
 from tensorm.storage.values import pack_labels, pack_settings, read_labels, read_settings
 
 FORMAT = "tensorm fit"
-FORMAT_VERSION = 3  # of all files: any change to a layout adds 1; a reader takes all versions up to its own
+FORMAT_VERSION = 4  # of all files: any change to a layout adds 1
 COLUMNS = {name: "f8" if name.endswith("_lost") else "i8" for name in Contribution._fields[1:]}
 
 
@@ -48,7 +49,7 @@ def write_fit(path: FilePath, fit: Fit, run: str | None = None) -> None:
         "run": run,
         "n_chains": len(posterior.chains),
         "n_components": posterior.n_components,
-        **pack_modes(posterior.shape, posterior.modes, posterior.labels),
+        **pack_modes(posterior.shape, posterior.names),
         "weights": np.array(posterior.weights),
         "explanations": np.array(posterior.explanations, np.int64),
         "settings": pack_settings(fit.settings),
@@ -76,18 +77,18 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
         if run is not None and file.value("run") != run:
             raise file.refuse("it belongs to another run")
         n_chains, L = file.integer("n_chains", 1), file.integer("n_components", 1)
-        shape, modes, labels = read_modes(file)
+        shape, names = read_modes(file)
         target = read_target(file.tree("model"), shape)
         if target.n_components != L:
             raise file.refuse(f"there are {target.n_components:,} components in the model and {L:,} in draws")
         chains = (file.tree(f"chain_{number}") for number in range(n_chains))
         traces = tuple(read_trace(chain, shape, target) for chain in chains)
         _check_chains(file, traces)
-        weights, explanations = _read_weights(file, list(map(len, traces)))
+        weights, explanations = _read_weights(file, n_chains)
         most = math.prod(shape)
         least = 0 if traces[0].kind.pair is None else -most  # one that contests others takes ones away
         contributions = _read_contributions(file.tree("contributions"), L, (least, most))
-        posterior = Posterior(traces, shape, modes, labels, weights, explanations, contributions)
+        posterior = Posterior(traces, shape, names, weights, explanations, contributions)
         _check_memory(file, posterior)
         settings = read_settings(file.tree("settings"), parameters)
         file.expect_end()
@@ -103,26 +104,25 @@ def check_format(file: Stored, kind: str) -> None:
     """Raise unless a file is what it should be, in a version of its format that is known here."""
     file.word("format", [kind])
     found = file.integer("format_version", 1)
-    if found > FORMAT_VERSION:
+    if found != FORMAT_VERSION:
         writer = quote(file.word("tensorm_version"))
-        raise file.refuse(
-            f"tensorm {writer} wrote it in format {found}, and this version reads formats up to "
-            f"{FORMAT_VERSION}: install a newer tensorm"
-        )
+        remedy = "install a newer tensorm" if found > FORMAT_VERSION else "fit again"  # none was released
+        told = f"tensorm {writer} wrote it in format {found}, and this version reads format {FORMAT_VERSION}"
+        raise file.refuse(f"{told}: {remedy}")
 
 
-def pack_modes(shape: Sequence[int], modes: Sequence[str], labels: Labels) -> dict[str, Any]:
+def pack_modes(shape: Sequence[int], names: Names) -> dict[str, Any]:
     """Return the sizes and names of the modes and the labels of their indices as a tree for an archive."""
     known, arrays = [], {}
-    for k, (name, values) in enumerate(zip(modes, labels, strict=True)):
+    for k, (name, values) in enumerate(zip(names.modes, names.labels, strict=True)):
         kind = None
         if values is not None:
             kind, arrays[f"mode_{k}"] = pack_labels(name, np.asarray(values))
         known.append({"name": name, "labels": kind})
-    return {"shape": list(shape), "modes": known, **arrays}
+    return {"shape": list(shape), "modes": known, "undirected": names.undirected, **arrays}
 
 
-def read_modes(file: Stored) -> tuple[tuple[int, ...], tuple[str, ...], Labels]:
+def read_modes(file: Stored) -> tuple[tuple[int, ...], Names]:
     """Read the sizes and names of the modes and the labels of their indices."""
     modes, sizes = file.value("modes"), file.value("shape")
     if not isinstance(modes, list) or not 2 <= len(modes) <= 64 or not all(_is_mode(mode) for mode in modes):
@@ -135,7 +135,12 @@ def read_modes(file: Stored) -> tuple[tuple[int, ...], tuple[str, ...], Labels]:
         raise file.refuse(f"shape is {quote(sizes)}, not {len(modes)} sizes")
     pairs = enumerate(zip(modes, shape, strict=True))
     labels = tuple(read_labels(file, f"mode_{k}", mode["labels"], size) for k, (mode, size) in pairs)
-    return shape, tuple(mode["name"] for mode in modes), labels
+    pair = file.value("undirected")
+    if pair is not None and pair not in (
+        [i, j] for i, j in combinations(range(len(shape)), 2) if shape[i] == shape[j]
+    ):
+        raise file.refuse(f"undirected is {quote(pair)}, not two modes of equal size")
+    return shape, Names(tuple(mode["name"] for mode in modes), labels, pair and (pair[0], pair[1]))
 
 
 def _is_mode(mode: Any) -> bool:
@@ -150,15 +155,8 @@ def _check_chains(file: Stored, traces: Sequence[Trace]) -> None:
         raise file.refuse("the chains were not sampled from the same cells")
 
 
-def _read_weights(file: Stored, lengths: Sequence[int]) -> tuple[tuple[float, ...], tuple[int, ...]]:
+def _read_weights(file: Stored, n_chains: int) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Read how much each chain counts, and the number of its explanation."""
-    n_chains = len(lengths)
-    if file.has("kept"):  # up to format 2, chains with a worse explanation did not count
-        kept = file.array("kept", "i1", (n_chains,))
-        if not set(kept.tolist()) <= {0, 1} or not kept.any():
-            raise file.refuse("kept does not say which chains to use")
-        weights = kept * lengths / np.dot(kept, lengths)
-        return tuple(weights.tolist()), tuple((1 - kept).tolist())
     weights = file.array("weights", "f8", (n_chains,))
     if not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-9:  # NaN is neither
         raise file.refuse("the weights of chains are not shares that add up to 1")

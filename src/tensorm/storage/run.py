@@ -22,7 +22,6 @@ from tensorm.tensors.protocol import Tensor
 
 FORMAT = "tensorm run"
 RUN, FIT = "run.tensorm", "fit.tensorm"
-OLD = {RUN: "run.nc", FIT: "fit.nc"}  # names in the first edition
 DIGEST = "digest"  # of cells that are elsewhere
 
 
@@ -39,7 +38,7 @@ def start_run(folder: Path, run: Run) -> None:
     tensor = run.tensor
     tree = {
         **describe_file(FORMAT),
-        **pack_modes(tensor.shape, tensor.modes, tensor.labels),
+        **pack_modes(tensor.shape, tensor.names),
         "settings": pack_settings(run.settings),
         "model": {"seed": run.seed},
         "cells": tensor.arrays(),
@@ -58,9 +57,9 @@ def check_folder(folder: FilePath) -> Path:
 
 
 def find_file(folder: FilePath, name: str) -> Path | None:
-    """Return the path of a folder's RUN or FIT, also under its name in the first edition; None without it."""
-    paths = (as_path(folder) / name, as_path(folder) / OLD[name])
-    return next((path for path in paths if path.exists()), None)
+    """Return the path of a folder's RUN or FIT, or None if there is none."""
+    path = as_path(folder) / name
+    return path if path.exists() else None
 
 
 def digest_run(folder: FilePath) -> str:
@@ -73,9 +72,9 @@ def open_run(folder: FilePath, parameters: Sequence[str], given: Tensor | None =
     """Read what a run of an estimator with these parameters samples; its cells may be given by hand."""
     with reading(find_run(folder)) as file:
         check_format(file, FORMAT)
-        shape, modes, labels = read_modes(file)
+        shape, names = read_modes(file)
         tensor = _read_cells(file.tree("cells"), shape, given)
-        tensor.modes, tensor.labels = modes, labels
+        tensor.names = names
         settings = read_settings(file.tree("settings"), parameters)
         return Run(settings, file.tree("model").integer("seed", 0, 2**64 - 1), tensor)
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_mask
-from tensorm.data.inputs import Observations, observe
+from tensorm.data.inputs import Names, Observations, observe
 from tensorm.errors import InputError
 from tensorm.kernels.dense import Packed, kernels, part_kernels, ranked_kernels
 from tensorm.tensors.bits import Bits, Words, pack, words_for
@@ -36,10 +36,8 @@ class DenseTensor(RankedSlices):
     ----------
     shape : tuple of int
         Sizes of the modes.
-    modes : tuple of str
-        Their names.
-    labels : tuple of ndarray or None
-        For each mode the names of its indices, or None.
+    modes, labels : tuple
+        Names of the modes and, for each of them, of its indices or None.
     n_observed, n_ones : int
         Cells that are not missing, and those of them that are 1.
     nbytes : int
@@ -52,7 +50,7 @@ class DenseTensor(RankedSlices):
 
     def __init__(self, X: Any) -> None:
         observations = observe(X)
-        self.shape, self.modes, self.labels = observations.shape, observations.modes, observations.labels
+        self.shape, self.names = observations.shape, Names(observations.modes, observations.labels)
         check_memory(self.shape)
         self._hold(partial(_pack_cells, observations))
 
@@ -79,9 +77,7 @@ class DenseTensor(RankedSlices):
 
     def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
         part = DenseTensor.__new__(DenseTensor)
-        part.shape, part.modes = tuple(len(index) for index in indices), self.modes
-        named = zip(self.labels, indices, strict=True)
-        part.labels = tuple(None if labels is None else labels[index] for labels, index in named)
+        part.shape, part.names = tuple(len(index) for index in indices), self.names.take(indices)
         neighbours = {layout.packed[-1]: layout for layout in self._layouts}  # in which whole words are moved
 
         def gather(modes: tuple[int, ...]) -> Layout:
@@ -107,15 +103,14 @@ class DenseTensor(RankedSlices):
         mask = check_mask(mask, self.shape)
         ((_, ones, observed),) = self.blocks(math.prod(self.shape))
         hidden = DenseTensor(np.ma.array(ones, mask=mask | ~observed))
-        hidden.modes, hidden.labels, hidden.undirected = self.modes, self.labels, self.undirected
+        hidden.names = self.names
         return hidden
 
     @staticmethod
     def of_layout(layout: Layout, like: SlicedTensor) -> DenseTensor:
         """Return the tensor of another one's cells, packed already along one of its modes, some missing."""
         tensor = DenseTensor.__new__(DenseTensor)
-        tensor.shape, tensor.modes, tensor.labels = like.shape, like.modes, like.labels
-        tensor._n_threads = like._n_threads
+        tensor.shape, tensor.names, tensor._n_threads = like.shape, like.names, like._n_threads
 
         def turn(modes: tuple[int, ...]) -> Layout:
             return (
@@ -142,7 +137,9 @@ class ReadTensor(Tensor):
 
     def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
         ones, observed = self._read(indices)
-        return DenseTensor(np.ma.array(ones, mask=~observed))
+        part = DenseTensor(np.ma.array(ones, mask=~observed))
+        part.names = self.names.take(indices)
+        return part
 
     def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
         return self._read([np.arange(start, stop), *(every(size) for size in self.shape[1:])])

@@ -67,9 +67,7 @@ def pick_storage(tensor: Tensor, n_components: int = 10) -> Tensor:
 
 def to_dense(tensor: SparseTensor) -> DenseTensor:
     """Return the same cells, each a bit."""
-    dense = tensor._take([np.arange(size) for size in tensor.shape])
-    dense.modes, dense.labels, dense.undirected = tensor.modes, tensor.labels, tensor.undirected
-    return dense
+    return tensor._take([np.arange(size) for size in tensor.shape])
 
 
 def to_sparse(tensor: Tensor) -> SparseTensor:
@@ -79,6 +77,4 @@ def to_sparse(tensor: Tensor) -> SparseTensor:
     missing = math.prod(tensor.shape) - tensor.n_observed
     unlisted = "zero" if tensor.n_ones + missing <= tensor.n_observed else "missing"
     cells = CellKeys.of(unlisted, *tensor.listed_keys(unlisted))
-    sparse = SparseTensor.from_cells(cells, tensor.shape, unlisted, tensor.modes, tensor.labels)
-    sparse.undirected = tensor.undirected
-    return sparse
+    return SparseTensor.from_cells(cells, tensor.shape, unlisted, tensor.names)

@@ -4,7 +4,7 @@ No code outside this folder tests for a kind of tensor; everything that differs 
 
 A new kind of storage is a subclass of ``Tensor`` that
 
-- has the attributes ``shape``, ``modes``, ``labels``, ``n_observed``, ``n_ones`` and ``nbytes``;
+- has the attributes ``shape``, ``names``, ``n_observed``, ``n_ones`` and ``nbytes``;
 - implements the six abstract methods: ``_update``, ``_count``, ``_confusion``, ``_ones_at``, ``_take`` and
   ``_read_slices``, the work behind ``update_factor``, ``counts``, ``confusion``, ``ones_at``, ``take`` and
   ``blocks``. What comes in is checked there, once; kernels check nothing.
@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from tensorm.data.checks import check_count, check_parts, check_range
 from tensorm.data.coordinates import key_of
-from tensorm.data.inputs import Labels
+from tensorm.data.inputs import Labels, Names, Pair
 from tensorm.errors import InputError
 from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule, Weights
 from tensorm.model import Confusion
@@ -47,7 +47,6 @@ __all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "Weights
 Counts = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]  # numbers of some rows of a factor, each once
 Keys = npt.NDArray[np.int64]  # numbers of cells in the tensor, the last mode fastest
-Pair = tuple[int, int]  # two modes, the smaller one first
 
 MISSING = -1  # in the array that ``read_cells`` returns
 MOST_COMPARED = 2**34  # cells that are compared with their mirror images
@@ -86,10 +85,10 @@ class Tensor(ABC):
     ----------
     shape : tuple of int
         Sizes of the modes.
-    modes : tuple of str
-        Their names.
-    labels : tuple of ndarray or None
-        For each mode the names of its indices, or None.
+    names : Names
+        What the modes and their indices are called, and which two modes have pairs without direction.
+    modes, labels, undirected
+        Parts of the names.
     n_observed, n_ones : int
         Number of cells that are not missing, and of cells that are 1.
     lists_cells : bool
@@ -100,8 +99,6 @@ class Tensor(ABC):
         Whether all observed cells are listed, so that missing cells take neither time nor memory.
     pair : (int, int) or None
         Two modes that share a factor.
-    undirected : (int, int) or None
-        Two modes of which the user said that their pairs have no direction.
     mirrored : (int, int) or None
         Two modes that can be exchanged: a cell tells what its mirror image is, so both are held out together.
     comparisons : bool
@@ -113,14 +110,12 @@ class Tensor(ABC):
     """
 
     shape: tuple[int, ...]
-    modes: tuple[str, ...]
-    labels: Labels
+    names: Names
     n_observed: int
     n_ones: int
     lists_cells = False
     lists_observed = False
     pair: Pair | None = None
-    undirected: Pair | None = None
     comparisons = False
     default_noise = "asymmetric"
     takes_strengths = False
@@ -136,6 +131,21 @@ class Tensor(ABC):
     def __repr__(self) -> str:
         facts = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("shape", *self._facts))
         return f"{type(self).__name__}({facts})"
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Names of the modes."""
+        return self.names.modes
+
+    @property
+    def labels(self) -> Labels:
+        """For each mode the names of its indices, or None."""
+        return self.names.labels
+
+    @property
+    def undirected(self) -> Pair | None:
+        """Two modes of which the user said that their pairs have no direction."""
+        return self.names.undirected
 
     @property
     def storage(self) -> str:

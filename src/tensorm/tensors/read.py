@@ -146,7 +146,7 @@ def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Contents 
         found = read_cells(source, options)
         tensor = _hold(found.cells, options)
         if options.pair is not None:
-            tensor = _pair_up(tensor, options, told=getattr(found.cells, "mirrored", False))
+            _pair_up(tensor, options)
         return tensor, found
     except MemoryError as error:
         title = source if isinstance(source, (str, os.PathLike)) else "X"
@@ -162,21 +162,16 @@ def _hold(cells: ListedCells | Observations, options: Options) -> Tensor:
     return RelationalTensor(cells, normalise=scale, floor=options.floor)
 
 
-def _pair_up(tensor: Tensor, options: Options, told: bool) -> Tensor:
-    """Check that two modes can stand for the same things, and keep in mind if their pairs have no direction.
-
-    ``told``: rows have been made to count for both directions.
-    """
+def _pair_up(tensor: Tensor, options: Options) -> None:
+    """Check that two modes can stand for the same things, and note if their pairs have no direction."""
     i, j = sorted(check_mode(name, tensor.modes, "pair") for name in options.pair or ())
     one, other = (range(tensor.shape[k]) if tensor.labels[k] is None else tensor.labels[k] for k in (i, j))
     if not np.array_equal(np.asarray(one), np.asarray(other)):
         names = f"{tensor.modes[i]} and {tensor.modes[j]}"
         raise InputError(f"pair is {names}, which have different labels; give two modes that share them.")
-    if options.undirected:
-        if not told:
-            tensor.check_mirrored((i, j))
-        tensor.undirected = i, j
-    return tensor
+    if options.undirected and tensor.undirected is None:  # else rows were made to count for both directions
+        tensor.check_mirrored((i, j))
+        tensor.names = tensor.names._replace(undirected=(i, j))
 
 
 def is_distributed(source: Any) -> bool:

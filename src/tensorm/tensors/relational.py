@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_choice, check_generator, check_real
-from tensorm.data.inputs import Matrix, check_names
+from tensorm.data.inputs import Matrix, Names, check_names
 from tensorm.errors import InputError
 from tensorm.kernels.relational import Held, Ranks, count_pairs, kernels, read_slices
 from tensorm.kernels.vectors import LANES
@@ -113,10 +113,10 @@ class RelationalTensor(SlicedTensor):
         given = leave_out(read_numbers(matrix), self._floor)
         self._set_up(given, fit_scale(normalise, given))
         if modes is not None:
-            self.modes, _ = check_names(self.shape, modes, None)
+            self.names = self.names._replace(modes=check_names(self.shape, modes).modes)
         if labels is not None:
-            _, (objects, attributes) = check_names(self.shape[:2], self.modes[:2], labels)
-            self.labels = (objects, attributes, attributes)
+            objects, attributes = check_names(self.shape[:2], self.modes[:2], labels).labels
+            self.names = Names(self.modes, (objects, attributes, attributes))
 
     def _set_up(self, matrix: Matrix, scale: Scale) -> None:
         table, self._gaps = rank_matrix(matrix, scale)
@@ -124,8 +124,8 @@ class RelationalTensor(SlicedTensor):
         self._scale: Scale | None = scale
         self._part: HeldPairs | None = None
         self.shape = (*matrix.values.shape, matrix.values.shape[1])
-        self.modes = (*matrix.modes, f"other {matrix.modes[1]}")
-        self.labels = (*matrix.labels, matrix.labels[1])
+        modes = (*matrix.modes, f"other {matrix.modes[1]}")
+        self.names = Names(modes, (*matrix.labels, matrix.labels[1]))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         sides = [self._left.ranks] if self._left is self._right else [self._left.ranks, self._right.ranks]
@@ -173,7 +173,7 @@ class RelationalTensor(SlicedTensor):
         new = type(self).__new__(type(self))
         new._left, new._right, new._part = left, right, part
         new.shape = (*left.alone.shape, right.alone.shape[1])
-        for name in ("_gaps", "_scale", "_floor", "_n_threads", "_spans", "modes", "labels"):
+        for name in ("_gaps", "_scale", "_floor", "_n_threads", "_spans", "names"):
             setattr(new, name, getattr(self, name))
         return new
 
@@ -215,7 +215,7 @@ class RelationalTensor(SlicedTensor):
         tensor = type(self).__new__(type(self))
         tensor._set_up(given, self._scale)
         tensor._floor = self._floor
-        tensor.modes, tensor.labels = self.modes, (given.labels[0], *self.labels[1:])
+        tensor.names = Names(self.modes, (given.labels[0], *self.labels[1:]))
         return tensor
 
     def hold_out(
@@ -281,9 +281,7 @@ class RelationalTensor(SlicedTensor):
         if part is not None:
             part = HeldPairs(*part[:2], *(key[index] for key, index in zip(part[2:], chosen, strict=True)))
         new = self._with(left, right, part)
-        new._scale = None
-        named = zip(self.labels, chosen, strict=True)
-        new.labels = tuple(None if labels is None else labels[index] for labels, index in named)
+        new._scale, new.names = None, self.names.take(chosen)
         return new
 
     def compact(self) -> SlicedTensor:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.inputs import Labels, check_names
+from tensorm.data.inputs import Labels, Names, check_names
 from tensorm.errors import InputError
 from tensorm.kernels.sharded import decide_rows, find_company
 from tensorm.model import Confusion
@@ -38,8 +38,7 @@ class Facts(NamedTuple):
     """What a shard reports when it is loaded."""
 
     shape: tuple[int, ...]
-    modes: tuple[str, ...]
-    labels: Labels
+    names: Names
     n_ones: int
     n_observed: int
     nbytes: int
@@ -123,11 +122,8 @@ class ShardedTensor(RankedShards):
         self._edges = np.concatenate([[0], np.cumsum([fact.shape[0] for fact in facts])])
         self._ones_before = np.concatenate([[0], np.cumsum([fact.n_ones for fact in facts])])
         self.shape = (int(self._edges[-1]), *first.shape[1:])
-        self.modes, self.labels = check_names(
-            self.shape,
-            first.modes if modes is None else modes,
-            _join_labels(facts) if labels is None else labels,
-        )
+        known = _join_labels(facts) if labels is None else labels
+        self.names = check_names(self.shape, first.names.modes if modes is None else modes, known)
         self.n_ones, self.n_observed, self.nbytes = (
             sum(getattr(fact, name) for fact in facts) for name in ("n_ones", "n_observed", "nbytes")
         )
@@ -268,13 +264,12 @@ def _total(confusions: Sequence[Confusion]) -> Confusion:
 
 def _join_labels(facts: Sequence[Facts]) -> Labels:
     """Return the labels of the first shard; those of mode 0 from all of them."""
-    others = facts[0].labels[1:]
+    others = facts[0].names.labels[1:]
     for number, fact in enumerate(facts):
-        for k, (labels, wanted) in enumerate(zip(fact.labels[1:], others, strict=True), start=1):
+        for k, (labels, wanted) in enumerate(zip(fact.names.labels[1:], others, strict=True), start=1):
             if not (labels is wanted or np.array_equal(np.asarray(labels), np.asarray(wanted))):
-                raise InputError(
-                    f"part {number} has other labels of {fact.modes[k]!r} than part 0; put them in one order."
-                )
-    parts = [fact.labels[0] for fact in facts]
+                named = fact.names.modes[k]
+                raise InputError(f"Part {number} has other labels of {named!r} than part 0; use one order.")
+    parts = [fact.names.labels[0] for fact in facts]
     known = [part for part in parts if part is not None]
     return (np.concatenate(known) if len(known) == len(parts) else None, *others)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tensorm.data.checks import check_choice
 from tensorm.data.coordinates import MOST_CELLS, CellKeys, ListedCells, check_shape, key_of
-from tensorm.data.inputs import Labels, check_names
+from tensorm.data.inputs import Names, check_names
 from tensorm.errors import InputError
 from tensorm.kernels import sparse as kernel
 from tensorm.kernels.groups import group_tuples
@@ -97,27 +97,25 @@ class SparseTensor(RankedLists):
             raise InputError("missing is given, but unlisted cells are missing anyway; leave it out.")
         sizes = check_shape(shape)
         cells = ListedCells(coords, sizes, values, missing=missing).check()
-        self._store(cells, sizes, *check_names(sizes, modes, labels))
+        self._store(cells, sizes, check_names(sizes, modes, labels))
 
     @classmethod
     def from_listed(cls, listing: ListedCells) -> Self:
         """Return a tensor of listed cells that are still to be checked."""
         shape = check_shape(listing.shape)
-        names = check_names(shape, listing.modes, listing.labels)
-        return cls.from_cells(listing.check(), shape, listing.unlisted, *names)
+        names = check_names(shape, listing.modes, listing.labels, listing.undirected)
+        return cls.from_cells(listing.check(), shape, listing.unlisted, names)
 
     @classmethod
-    def from_cells(
-        cls, cells: CellKeys, shape: tuple[int, ...], unlisted: str, modes: tuple[str, ...], labels: Labels
-    ) -> Self:
+    def from_cells(cls, cells: CellKeys, shape: tuple[int, ...], unlisted: str, names: Names) -> Self:
         """Return a tensor of cells that are checked already."""
         tensor = cls.__new__(cls)
         tensor.unlisted = unlisted
-        tensor._store(cells, shape, modes, labels)
+        tensor._store(cells, shape, names)
         return tensor
 
-    def _store(self, cells: CellKeys, shape: tuple[int, ...], modes: tuple[str, ...], labels: Labels) -> None:
-        self.shape, self.modes, self.labels = shape, modes, labels
+    def _store(self, cells: CellKeys, shape: tuple[int, ...], names: Names) -> None:
+        self.shape, self.names = shape, names
         self.lists_observed = self.unlisted == "missing"
         ones = cells.ones  # beside them, only cells are listed that differ from those that are not
         others = cells.zeros if self.lists_observed else cells.missing
@@ -201,8 +199,8 @@ class SparseTensor(RankedLists):
                 raise InputError("a list of cells is not in order")
         if np.intersect1d(ones, others, assume_unique=True).size:
             raise InputError("a cell has two values")
-        cells, names = CellKeys.of(unlisted, ones, others), check_names(shape, None, None)
-        return cls.from_cells(cells, shape, unlisted, *names)
+        cells = CellKeys.of(unlisted, ones, others)
+        return cls.from_cells(cells, shape, unlisted, check_names(shape))
 
     def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
         if self.lists_observed and pair is None:
@@ -230,8 +228,7 @@ class SparseTensor(RankedLists):
                 "because every index keeps a cell; give a larger test_size or more ones."
             )
         cells = CellKeys.of(self.unlisted, fitted, rest)
-        train = self.from_cells(cells, self.shape, self.unlisted, self.modes, self.labels)
-        train.undirected = pair
+        train = self.from_cells(cells, self.shape, self.unlisted, self.names)
         held = np.stack(np.unravel_index(np.concatenate([tested, drawn]), shape), axis=1)
         return HeldOut(train, held, np.arange(len(held)) < len(tested))
 

@@ -31,7 +31,7 @@ class Wrapped(Tensor):
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor, self.nbytes, self.lists_cells = tensor, tensor.nbytes, tensor.lists_cells
-        self.shape, self.modes, self.labels = tensor.shape, tensor.modes, tensor.labels
+        self.shape, self.names = tensor.shape, tensor.names
         self.n_observed, self.n_ones, self.comparisons = tensor.n_observed, tensor.n_ones, tensor.comparisons
         self.takes_strengths, self.lists_observed = tensor.takes_strengths, tensor.lists_observed
 
