@@ -45,18 +45,35 @@ def assert_same(a: TensOrMachine, b: TensOrMachine) -> None:
         np.testing.assert_array_equal(x.noise, y.noise)
 
 
-@pytest.mark.parametrize("phase", ["burn-in", "pruning", "counting"])
+@pytest.mark.parametrize(
+    ("phase", "at"), [("burn-in", 20), ("pruning", 2), ("counting", 20), ("counting", 150)]
+)
 def test_a_run_stopped_in_the_choice_ends_as_if_never_stopped(
-    phase: str, whole: TensOrMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    phase: str, at: int, whole: TensOrMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    before: dict[int, Step] = {}
+    after: dict[int, Step] = {}
+
+    def reached(step: Step) -> bool:
+        before[step.chain] = step
+        return step.phase == phase and step.done >= at
+
     with monkeypatch.context() as patch:
-        CtrlC(patch, during(phase)).watch_in(MACHINE)
+        CtrlC(patch, reached).watch_in(MACHINE)
         with pytest.raises(KeyboardInterrupt):
             make_model().fit(X, run_dir=tmp_path)
     assert not (tmp_path / "selection.json").exists()
-    finished = {path.name for path in (tmp_path / "choice").glob("chain-*.json")}
+    finished = {path.name for path in (tmp_path / "choice").glob("chain-*[0-9].json")}
     assert (len(finished) == 2) == (phase == "counting")
-    assert_same(tensorm.resume(tmp_path, progress=False), whole)
+    with monkeypatch.context() as patch:
+        first = nullcontext(lambda step: after.setdefault(step.chain, step))
+        patch.setattr(f"{MACHINE}.watching", lambda *_: first)
+        assert_same(tensorm.resume(tmp_path, progress=False), whole)
+    for last, step in ((before[chain], after[chain]) for chain in before):
+        if last.phase == "pruning":  # neither burn-in nor a finished search is made again
+            assert (step.phase, step.done) == ("pruning", last.done)
+        elif step.phase == last.phase:  # no sweep is made twice
+            assert step.state.sweep == last.state.sweep + 1
     assert tensorm.resume(tmp_path).selection_.complete
 
 

@@ -16,7 +16,7 @@ from tensorm.estimator.fitted import FittedModel
 from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
 from tensorm.estimator.progress import announcing_compilation, foretell, say, watching
 from tensorm.posterior.draws import Posterior, check_room
-from tensorm.sampler.chains import ChainPool, run_chains, warm_up
+from tensorm.sampler.chains import Bookmark, ChainPool, run_chains, warm_up
 from tensorm.sampler.noise import PAPERS_LAMBDA
 from tensorm.sampler.sample import Plan, Watch
 from tensorm.sampler.state import Trace
@@ -286,7 +286,7 @@ class TensOrMachine(FittedModel):
         with watching(1, self.progress) as watch:
             pool = self._pool(1, watch, folder)
 
-            def make() -> NoiseChoice:
+            def make(_: Bookmark) -> NoiseChoice:
                 with announcing_compilation(self.progress):
                     warm_up(tensor, trial if tensor.takes_strengths else two_rates(trial))
                 return choose_noise(pool.share(tensor), trial, watch)
@@ -303,7 +303,7 @@ class TensOrMachine(FittedModel):
         pool = ChainPool(n_chains, count_threads(self.n_jobs), watch)
         if folder is None:
             return pool
-        return pool._replace(memo=Store(folder / CHOICE, {"run": digest_run(folder)}))
+        return pool._replace(store=Store(folder / CHOICE, {"run": digest_run(folder)}))
 
     def _choose(self, tensor: Tensor, target: Target, folder: Path | None) -> Selection:
         """Choose the number of components; a folder keeps what chains have found."""

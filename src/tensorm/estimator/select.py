@@ -95,9 +95,9 @@ def select_components(
     symmetric : pair of modes, optional
         For "cv": two modes that stand for the same things; mirrored cells are then hidden together.
     run_dir : path, optional
-        A folder in which finished trials are kept. The same call continues from them after Ctrl-C or a power
-        cut; a call with other cells or settings is refused. Without a folder, Ctrl-C leaves a choice that
-        is based on what was found by then, with a warning.
+        A folder in which trials are kept, finished or not. The same call continues from them after Ctrl-C or
+        a power cut; a call with other cells or settings is refused. Without a folder, Ctrl-C leaves a choice
+        that is based on what was found by then, with a warning.
     n_jobs : int or None, default None
         Threads; None for one per available processor core. The choice does not depend on it.
     random_state : int, RandomState or None, default 0
@@ -161,7 +161,7 @@ def select_components(
                 "chains": repr((plan.n_draws, plan.burn_in, *plan.start)) if published else None,
                 "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other
             }
-            pool = pool._replace(memo=Store(run_dir, depends_on))
+            pool = pool._replace(store=Store(run_dir, depends_on))
         selection = _choose(tensor, replace(plan, target=target), pool, method, numbers, holdout)
     if run_dir is not None and not selection.complete:  # what is done is in the folder
         raise KeyboardInterrupt

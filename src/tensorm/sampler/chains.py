@@ -26,8 +26,53 @@ from tensorm.tensors.protocol import Tensor
 
 COLUMNS = ("noise", "density", "confusion", "log_likelihood", "log_posterior")  # of a trace
 NEVER = 1e-22  # density at which an entry is 0 without a random number
+DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # what odd forms raise
 T = TypeVar("T")
-Memo = Callable[[str, Callable[[], Any]], Any]  # (name, make) -> what was made, now or earlier; keeps no None
+
+
+class TrialStore(Protocol):
+    """Where what chains found while they choose is kept by name, as JSON holds it (storage/trials.py)."""
+
+    def read(self, name: str) -> Any:
+        """Return what is kept under a name, or None."""
+
+    def write(self, name: str, form: Any) -> None:
+        """Keep something, in place of what was there."""
+
+    def due(self, name: str) -> bool:
+        """Whether it is time to keep how far a chain has come."""
+
+
+class Bookmark:
+    """How far a chain that chooses has come: kept from time to time, and when it is stopped."""
+
+    def __init__(self, name: str = "", store: TrialStore | None = None) -> None:
+        self._name, self._store = name, store
+        self._pack: Callable[[], Any] = lambda: None
+
+    def open(self, decode: Callable[[Any], T]) -> T | None:
+        """Return what is to go on from, or None for a chain that begins."""
+        form = None if self._store is None else self._store.read(self._name)
+        return None if form is None else _decode(self._name, form, decode)
+
+    def put(self, pack: Callable[[], Any]) -> None:
+        """Come to a place that the chain can go on from; ``pack`` turns it into lists and numbers."""
+        self._pack = pack
+        if self._store is not None and self._store.due(self._name):
+            self.keep()
+
+    def keep(self) -> None:
+        """Keep the last place."""
+        if self._store is not None and (form := self._pack()) is not None:
+            self._store.write(self._name, form)
+
+
+def _decode(name: str, form: Any, decode: Callable[[Any], T]) -> T:
+    try:
+        return decode(form)
+    except DAMAGED as error:
+        remedy = "delete its file to run it again"
+        raise InputError(f"What was kept of {name} in the run_dir is damaged; {remedy}.") from error
 
 
 class ChainPool(NamedTuple):
@@ -36,7 +81,7 @@ class ChainPool(NamedTuple):
     n_chains: int
     n_threads: int
     watch: Watch = lambda step: None
-    memo: Memo = lambda name, make: make()
+    store: TrialStore | None = None
 
     def share(self, tensor: Tensor) -> Tensor:
         """Return the tensor with the threads that are left for each chain's rows."""
@@ -65,29 +110,26 @@ class ChainPool(NamedTuple):
     def remember(
         self,
         name: str,
-        make: Callable[[], T | None],
+        make: Callable[[Bookmark], T | None],
         stop: Stop,
         encode: Callable[[T], Any] = lambda made: made,
         decode: Callable[[Any], T] = lambda form: form,
     ) -> T | None:
-        """Return what is made under a name, now or earlier; what was cut short is returned, but not kept.
+        """Return what is made under a name, now or earlier; of what is cut short, the bookmark is kept.
 
         ``encode`` turns it into lists and numbers, as JSON holds them, and ``decode`` turns them back.
         """
-        made: T | None = None
-
-        def finish() -> Any:
-            nonlocal made
-            made = make()
-            return None if made is None or stop() else encode(made)
-
-        form = self.memo(name, finish)
-        try:
-            return made if form is None else decode(form)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise InputError(
-                f"What was kept of {name} in the run_dir is damaged; delete its file to run it again."
-            ) from error
+        form = None if self.store is None else self.store.read(name)
+        if form is None:
+            bookmark = Bookmark(f"{name}-part", self.store)
+            made = make(bookmark)
+            if made is None or stop():
+                bookmark.keep()
+                return made
+            form = encode(made)
+            if self.store is not None:
+                self.store.write(name, form)
+        return _decode(name, form, decode)
 
 
 class Recorder:

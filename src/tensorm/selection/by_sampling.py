@@ -21,8 +21,9 @@ from tensorm.report.selection import Candidate, Selection, Trial
 from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Stop
 from tensorm.sampler.sweep import Target
+from tensorm.selection.bookmarks import to_factors, to_members
 from tensorm.selection.counting import Numbers, Proposal, count_components
-from tensorm.selection.occam import Found, Stage, find_components, to_factors, to_members
+from tensorm.selection.occam import Found, Stage, find_components
 from tensorm.tensors.protocol import Tensor
 
 FIRST_NUMBER, LARGEST_NUMBER, LEFT_OVER = 16, 128, 0.75

@@ -18,18 +18,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logsumexp
 
+from tensorm.sampler.chains import Bookmark
 from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.prior import EDGE
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
+from tensorm.selection.bookmarks import put, read_snapshot
 from tensorm.selection.occam import Found, log_evidence
 from tensorm.tensors.bits import Bits, pack
 from tensorm.tensors.factors import Factors
@@ -105,26 +107,45 @@ def count_components(
     n_draws: int,
     watch: Watch = lambda step: None,
     stop: Stop = lambda: False,
+    bookmark: Bookmark | None = None,
 ) -> Numbers | None:
     """Draw the number of components, from 0 to ``target.n_components``, in a chain that starts as found.
 
     A third as many sweeps come before the first draw. Once ``stop()`` the draws so far are returned, or None
     if there are fewer than two.
     """
-    rng = np.random.default_rng([int(target.seed), chain, 2])
+    rng, bookmark, drawn = (
+        np.random.default_rng([int(target.seed), chain, 2]),
+        bookmark or Bookmark(),
+        Numbers([], []),
+    )
+
+    def go_on(form: Any) -> Snapshot:
+        rng.bit_generator.state = form["rng"]
+        drawn.counts[:], drawn.evidence[:] = (
+            [int(n) for n in form["counts"]],
+            [float(x) for x in form["evidence"]],
+        )
+        if len(drawn.counts) != len(drawn.evidence):
+            raise ValueError("no draws")
+        return read_snapshot(form, tensor.shape, target)
 
     def move(state: State) -> State:
         return try_births_and_deaths(tensor, state, target, proposal, rng)
 
-    plan = Plan(target, n_draws, burn_in=n_draws // 3, init="random", move=move)  # no repairs
-    explanation = Explanation(tensor, target, found.factors)
-    factors = Factors.from_bits([bits[:, : found.n_components] for bits in explanation.bits])
-    first = Snapshot(explanation.state(sweep=0)._replace(factors=factors))
-    drawn = Numbers([], [])
+    first = bookmark.open(go_on)
+    if first is None:
+        explanation = Explanation(tensor, target, found.factors)
+        factors = Factors.from_bits([bits[:, : found.n_components] for bits in explanation.bits])
+        first = Snapshot(explanation.state(sweep=0)._replace(factors=factors))
+    left = n_draws - len(drawn.counts)
+    plan = Plan(target, left, burn_in=n_draws // 3, init="random", move=move)  # no repairs
     for step in sample(tensor, plan, chain, first, lambda at: watch(at._replace(phase=COUNTING)), stop):
         if step.phase == DRAWS:
             drawn.counts.append(step.state.factors.n_components)
             drawn.evidence.append(log_evidence(Explanation(tensor, target, _some(step.state.factors))))
+        known = {"counts": tuple(drawn.counts), "evidence": tuple(drawn.evidence)}
+        put(bookmark, step.snapshot, target, rng=rng.bit_generator.state, **known)
     return drawn if len(drawn.counts) > 1 else None
 
 

@@ -12,23 +12,24 @@ out, times n! for the orders in which they can be listed, so that different numb
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.sampler.chains import Bookmark
 from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation, losses
 from tensorm.sampler.search.seeding import PURITIES, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
+from tensorm.selection.bookmarks import put, read_snapshot
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
-Members = list[list[list[int]]]  # for each mode, for each component, its indices, as JSON holds them
 
 AVERAGED = 5  # sweeps over which a component's worth is averaged
 BETWEEN = 3  # sweeps between two searches for better components
@@ -73,24 +74,6 @@ class Found(NamedTuple):
     seen: tuple[Floats, ...]
 
 
-def to_members(factors: Factors) -> Members:
-    """Return the members of each component in each mode."""
-    return [[np.flatnonzero(column).tolist() for column in bits.T] for bits in factors.bits()]
-
-
-def to_factors(members: Members, shape: Sequence[int]) -> Factors:
-    """Undo ``to_members``; raises ValueError or such if members from a file cannot be."""
-    factors, n_components = [], len(members[0])
-    for columns, size in zip(members, shape, strict=True):
-        bits = np.zeros((size, n_components), np.bool_)
-        if len(columns) != n_components or any(not 0 <= n < size for column in columns for n in column):
-            raise ValueError("no members")
-        for column, indices in enumerate(columns):
-            bits[indices, column] = True
-        factors.append(bits)
-    return Factors.from_bits(factors)
-
-
 def log_evidence(explanation: Explanation) -> float:
     """Return the log evidence of a set of components, up to a constant that all sets share."""
     return explanation.score + math.lgamma(explanation.used + 1)
@@ -110,26 +93,25 @@ def find_components(
     watch: Watch = lambda step: None,
     stop: Stop = lambda: False,
     before: Found | None = None,
+    bookmark: Bookmark | None = None,
 ) -> Found | None:
     """Find the components that contribute, at most ``target.n_components``.
 
     A chain that has found something before, with fewer components, begins there and returns the better of
     both. Once ``stop()``, what is there is pruned without further sweeps; None if burn-in was not over.
     """
-    rng = np.random.default_rng([int(target.seed), chain, 1])
-    pruner = Pruner(tensor, target, chain, watch, stop)
-    state = pruner.burn_in(before)
+    pruner = Pruner(tensor, target, chain, watch, stop, bookmark or Bookmark())
+    state = pruner.go_on() or pruner.burn_in(before)
     if state is None:
         return before
-    state = pruner.remove_idle(state)
-    in_vain = 0
-    while in_vain < SEARCHES_IN_VAIN and pruner.searches < MOST_SEARCHES and not stop():
+    while pruner.in_vain < SEARCHES_IN_VAIN and pruner.searches < MOST_SEARCHES and not stop():
+        pruner.mark(state)
         pruner.searches += 1
         state = [state, *pruner.sweeps(state, BETWEEN)][-1]
         better = search_better(
-            pruner.explain(state), rng, n_out=pruner.searches % 3, most=target.n_components
+            pruner.explain(state), pruner.rng, n_out=pruner.searches % 3, most=target.n_components
         )
-        in_vain = in_vain + 1 if better is None else 0
+        pruner.in_vain = pruner.in_vain + 1 if better is None else 0
         if better is not None:
             state = pruner.remove_idle(better.state(state.sweep))
     found = pruner.summarise(pruner.remove_idle(state))
@@ -139,28 +121,64 @@ def find_components(
 class Pruner:
     """Removes components from one chain, and remembers what it saw."""
 
-    def __init__(self, tensor: Tensor, target: Target, chain: int, watch: Watch, stop: Stop) -> None:
+    def __init__(
+        self, tensor: Tensor, target: Target, chain: int, watch: Watch, stop: Stop, bookmark: Bookmark
+    ) -> None:
         self.tensor, self.target, self.chain, self.watch, self.stop = tensor, target, chain, watch, stop
-        self.searches = 0
+        self.bookmark, self.rng = bookmark, np.random.default_rng([int(target.seed), chain, 1])
+        self.searches = self.in_vain = 0  # and the last of them that found nothing better
         self.first: list[Stage] = []  # down from where burn-in ended
         self.removed: list[list[Floats]] = []  # shares of the components removed
+        self._saved: Snapshot | None = None
+
+    def mark(self, state: State) -> None:
+        """Mark that a search is about to begin."""
+        put(
+            self.bookmark,
+            Snapshot(state),
+            self.target,
+            searches=(self.searches, self.in_vain),
+            rng=self.rng.bit_generator.state,
+            first=tuple(self.first),
+            removed=[[share.tolist() for share in shares] for shares in self.removed],
+        )
+
+    def go_on(self) -> State | None:
+        """Return the state in which a search was about to begin, or None if burn-in is not over."""
+        return self.bookmark.open(self._restore)
+
+    def _restore(self, form: Any) -> State | None:
+        self._saved = read_snapshot(form, self.tensor.shape, self.target)
+        if "searches" not in form:
+            return None
+        self.searches, self.in_vain = map(int, form["searches"])
+        self.rng.bit_generator.state = form["rng"]
+        self.first = [Stage(int(n), float(evidence), float(least)) for n, evidence, least in form["first"]]
+        self.removed = [[np.array(share, np.float64) for share in shares] for shares in form["removed"]]
+        for shares in self.removed:
+            pairs = zip(shares, self.tensor.shape, strict=True)
+            if not all(share.shape == (len(shares[0]), size) for share, size in pairs):
+                raise ValueError("no shares")
+        return self._saved.state
 
     def explain(self, state: State) -> Explanation:
         """Return the components of a state."""
         return Explanation(self.tensor, self.target, state.factors)
 
     def burn_in(self, before: Found | None) -> State | None:
-        """Return the state after burn-in with all components, or None if it was stopped."""
-        plan, saved = Plan(self.target, n_draws=0), None
-        if before:
+        """Return the state after burn-in, without idle components, or None if it was stopped."""
+        plan, saved = Plan(self.target, n_draws=0), self._saved
+        if before and saved is None:
             extra = self.target.n_components - before.factors.n_components
             found = Explanation(self.tensor, self.target, before.factors)
             saved = Snapshot(add_empty(found, extra).state(sweep=0))
         for step in sample(self.tensor, plan, self.chain, saved, self.watch, self.stop):
-            if step.snapshot.burnt:
-                self.first = list_stages(self.explain(step.state))
-                return step.state
-        return None
+            saved = step.snapshot
+            put(self.bookmark, saved, self.target)
+        if saved is None or not saved.burnt:
+            return None
+        self.first = list_stages(self.explain(saved.state))
+        return self.remove_idle(saved.state)
 
     def sweeps(self, state: State, n_sweeps: int) -> Iterator[State]:
         """Return the states after the next sweeps."""

@@ -8,7 +8,6 @@ best score wins however small its lead.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from tensorm.report.selection import Candidate, Selection, Trial
-from tensorm.sampler.chains import ChainPool
+from tensorm.sampler.chains import Bookmark, ChainPool
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
-from tensorm.sampler.state import State
 from tensorm.sampler.sweep import log_likelihood
+from tensorm.selection.bookmarks import put, read_snapshot
 from tensorm.selection.by_sampling import NONE, STOPPED
 from tensorm.selection.trials import Holdout
 from tensorm.selection.validation import score_held_out, split_cells, standard_errors
@@ -31,28 +30,42 @@ MANY = 30  # components to start with
 ACCURACY = "accuracy on held-out cells"
 
 
-def prune(tensor: Tensor, plan: Plan, chain: int, watch: Watch, stop: Stop) -> list[tuple[int, float]] | None:
+def prune(
+    tensor: Tensor, plan: Plan, chain: int, watch: Watch, stop: Stop, bookmark: Bookmark
+) -> list[tuple[int, float]] | None:
     """Burn in, remove components that are empty or equal to another, and again until none is removed.
 
     Returns the number of components after each round, with the log-likelihood; None if stopped.
     """
     rounds: list[tuple[int, float]] = []
-    state: State | None = None
+
+    def go_on(form: Any) -> Snapshot:
+        nonlocal plan
+        rounds.extend(_read_rounds(form["rounds"]) if form["rounds"] else [])
+        for n, _ in rounds:
+            plan = _with_fewer(plan, n)
+        return read_snapshot(form, tensor.shape, plan.target)
+
+    saved, plan = bookmark.open(go_on), replace(plan, n_draws=0)
     while True:
-        saved = None if state is None else Snapshot(state)
-        last = deque(sample(tensor, replace(plan, n_draws=0), chain, saved, watch, stop), maxlen=1)
-        if not last or stop():
+        for step in sample(tensor, plan, chain, saved, watch, stop):
+            saved = step.snapshot
+            put(bookmark, saved, plan.target, rounds=tuple(rounds))
+        if saved is None or saved.confusion is None or stop():
             return None
-        (step,) = last
-        kept = distinct(step.state.factors)
-        value = log_likelihood(tensor, plan.target, step.state, step.confusion)
-        rounds.append((len(kept), value))
-        if not kept or len(kept) == step.state.factors.n_components:
+        state, kept = saved.state, distinct(saved.state.factors)
+        rounds.append((len(kept), log_likelihood(tensor, plan.target, state, saved.confusion)))
+        if not kept or len(kept) == state.factors.n_components:
             return rounds
-        factors = Factors.from_bits([bits[:, kept] for bits in step.state.factors.bits()])
-        state = step.state._replace(factors=factors, noise=step.state.noise.keep(kept), sweep=0)
-        seed = np.random.SeedSequence([int(plan.target.seed), len(kept)]).generate_state(1, np.uint64)[0]
-        plan = replace(plan, target=replace(plan.target, n_components=len(kept), seed=seed))
+        factors = Factors.from_bits([bits[:, kept] for bits in state.factors.bits()])
+        saved = Snapshot(state._replace(factors=factors, noise=state.noise.keep(kept), sweep=0))
+        plan = _with_fewer(plan, len(kept))
+
+
+def _with_fewer(plan: Plan, n_components: int) -> Plan:
+    """Return a plan with fewer components, and random numbers of its own."""
+    seed = np.random.SeedSequence([int(plan.target.seed), n_components]).generate_state(1, np.uint64)[0]
+    return replace(plan, target=replace(plan.target, n_components=n_components, seed=seed))
 
 
 def distinct(factors: Factors) -> list[int]:
@@ -109,7 +122,7 @@ def choose_by_accuracy(
         for L in candidates:
             mine = replace(plan, target=replace(plan.target, n_components=L))
 
-            def fit(mine: Plan = mine) -> float | None:
+            def fit(_: Bookmark, mine: Plan = mine) -> float | None:
                 p, n = np.zeros(len(split.ones)), 0
                 for step in sample(split.train, mine, repeat, None, pool.watch, stop):
                     if step.phase == DRAWS:

@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.report.selection import Candidate, Selection, Trial
-from tensorm.sampler.chains import ChainPool
+from tensorm.sampler.chains import Bookmark, ChainPool
 from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.seeding import PURITIES, begin, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
+from tensorm.selection.bookmarks import put, read_snapshot, to_factors, to_members
 from tensorm.selection.by_sampling import STOPPED
 from tensorm.selection.description import describe_length
 from tensorm.selection.noise import HIDDEN, two_rates
-from tensorm.selection.occam import add_empty, to_factors, to_members
+from tensorm.selection.occam import add_empty
 from tensorm.selection.validation import (
     Split,
     fewest_within_error,
@@ -172,13 +173,13 @@ def _try_all(
                 break
         return found or None
 
-    def fit(repeat: int, L: int, members: Any, stop: Stop) -> Any:
+    def fit(repeat: int, L: int, members: Any, stop: Stop, bookmark: Bookmark) -> Any:
         def watch(step: Step) -> None:
             pool.watch(step._replace(phase=method, done=candidates.index(L), total=len(candidates)))
 
         tensor, mine = tensor_of(repeat), replace(target, n_components=L)
         before = None if members is None else to_factors(members, tensor.shape)
-        state = burn_in_from(before, tensor, mine, repeat, watch, stop)
+        state = burn_in_from(before, tensor, mine, repeat, watch, stop, bookmark)
         return {"measures": measure(state, mine, repeat, watch, stop), "members": to_members(state.factors)}
 
     rows, interrupted = pool.run(climb)
@@ -206,13 +207,29 @@ def _table(rows: list[list[Measures]], candidates: Sequence[int], name: str) -> 
 
 
 def burn_in_from(
-    before: Factors | None, tensor: Tensor, target: Target, chain: int, watch: Watch, stop: Stop
+    before: Factors | None,
+    tensor: Tensor,
+    target: Target,
+    chain: int,
+    watch: Watch,
+    stop: Stop,
+    bookmark: Bookmark,
 ) -> State:
     """Return the state of a chain after burn-in, or where it was at ``stop()``.
 
     It starts from the components of a fit with fewer, if there is one, and others found in the data, or
     from the data alone if that is better. All are searched for with two rates if the noise has strengths.
     """
+    saved = bookmark.open(lambda form: read_snapshot(form, tensor.shape, target))
+    if saved is None:
+        saved = Snapshot(_begin_from(before, tensor, target, chain))
+    for step in sample(tensor, Plan(target, n_draws=0), chain, saved, watch, stop):
+        saved = step.snapshot
+        put(bookmark, saved, target)
+    return saved.state
+
+
+def _begin_from(before: Factors | None, tensor: Tensor, target: Target, chain: int) -> State:
     rng, searched = np.random.default_rng([int(target.seed), chain, target.n_components]), two_rates(target)
     explanation = begin(tensor, searched, rng)
     if before is not None:
@@ -220,7 +237,4 @@ def burn_in_from(
         wider = add_empty(fewer, target.n_components - before.n_components)
         grown = (search(wider, rng, purity) for purity in PURITIES)
         explanation = max((explanation, *grown), key=lambda one: one.score)
-    state = explanation.state(sweep=0)
-    for step in sample(tensor, Plan(target, n_draws=0), chain, Snapshot(state), watch, stop):
-        state = step.state
-    return state
+    return explanation.state(sweep=0)

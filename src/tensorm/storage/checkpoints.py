@@ -8,7 +8,6 @@ and its chain, and a file of another run or chain is refused.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,12 +29,12 @@ from tensorm.storage.chain import (
     read_members,
     read_trace,
 )
+from tensorm.storage.files import EVERY, Due
 from tensorm.storage.fit import check_format, describe_file
 from tensorm.tensors.bits import words_for
 from tensorm.tensors.factors import Factors
 
 FORMAT = "tensorm chain"
-EVERY = 10.0  # seconds
 MOST_SWEEPS = 2**32 - 1  # that have random numbers of their own
 SEARCHED = "searched_noise"  # the array in place of "noise" while a stand-in is sampled
 
@@ -59,22 +58,17 @@ class Checkpoints:
     def __init__(
         self, folder: Path, run: str, shape: Sequence[int], target: Target, every: float = EVERY
     ) -> None:
-        self.folder, self.run, self.every = folder, run, every
+        self.folder, self.run, self.due = folder, run, Due(every)
         self.shape, self.target = shape, target
-        self._written: dict[int, float] = {}
         for name in ("chain-*", "run", "fit"):  # all that a run writes
             for cut_short in folder.glob(f".{name}.tensorm.*.part"):  # killed while it wrote
                 cut_short.unlink(missing_ok=True)
-
-    def due(self, number: int) -> bool:
-        """Whether it is time to save a chain."""
-        return time.monotonic() - self._written.setdefault(number, time.monotonic()) >= self.every
 
     def write(self, number: int, snapshot: Snapshot) -> None:
         """Save a chain, in place of an older snapshot."""
         about = {**describe_file(FORMAT), "run": self.run, "chain": number}
         write_archive(self._path(number), about | _pack(snapshot, self.target.noise))
-        self._written[number] = time.monotonic()
+        self.due.reset(number)
 
     def read(self, number: int) -> Snapshot | None:
         """Return the last snapshot of a chain, or None if there is none."""

@@ -9,6 +9,7 @@ import json
 import os
 import stat
 import tempfile
+import time
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
@@ -19,6 +20,7 @@ from tensorm.errors import FileError
 from tensorm.tensors.memory import available_memory
 
 FilePath = str | os.PathLike[str]
+EVERY = 10.0  # seconds between two checkpoints of a chain
 EXPANSION = 32  # times that a JSON text may grow when it is parsed
 
 
@@ -81,6 +83,23 @@ def make_folder(folder: FilePath) -> Path:
     except (OSError, ValueError) as error:
         raise FileError(f"{path} cannot be created: {explain(error)}; give another run_dir.") from error
     return path
+
+
+class Due:
+    """Whether it is time to save a chain again."""
+
+    def __init__(self, every: float = EVERY) -> None:
+        self.every = every
+        self._saved: dict[object, float] = {}
+
+    def __call__(self, chain: object) -> bool:
+        """Return whether a chain was last saved, or first asked about, long enough ago."""
+        now = time.monotonic()
+        return now - self._saved.setdefault(chain, now) >= self.every
+
+    def reset(self, chain: object) -> None:
+        """Note that a chain was saved."""
+        self._saved[chain] = time.monotonic()
 
 
 def as_path(path: Any, name: str = "path") -> Path:

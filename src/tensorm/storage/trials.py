@@ -1,18 +1,18 @@
-"""A folder that remembers finished trials, so that a selection can be stopped and continued.
+"""A folder that remembers trials, so that a selection can be stopped and continued.
 
-``selection.json`` says which data and settings the folder belongs to; every finished trial is a JSON file of
-its own, written in one step, which names its selection and itself.
+``selection.json`` says which data and settings the folder belongs to; every finished trial, and how far each
+unfinished one has come, is a JSON file of its own, written in one step, which names its selection and itself.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
 from tensorm.errors import FileError
-from tensorm.storage.files import FilePath, as_path, make_folder, read_json, replace_file
+from tensorm.storage.files import Due, FilePath, as_path, make_folder, read_json, replace_file
 
 HEAD, FORMAT = "selection.json", "tensorm selection"
 AGAIN = "delete it to run its trial again"
@@ -30,7 +30,7 @@ class Store:
     """
 
     def __init__(self, folder: FilePath, settings: Mapping[str, Any]) -> None:
-        self.folder = make_folder(folder)
+        self.folder, self.due = make_folder(folder), Due()
         text = json.dumps({"format": FORMAT, **settings}, indent=1)
         self._digest = sha256(text.encode()).hexdigest()
         theirs = read_json(self.folder / HEAD, "give another run_dir")
@@ -41,18 +41,20 @@ class Store:
             if theirs.get(name) != mine:
                 raise FileError(f"{folder} holds a selection with another {name}; give another run_dir.")
 
-    def __call__(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return the result of this name: from its file, or made now and written unless it is None."""
+    def read(self, name: str) -> Any:
+        """Return the result of a trial, or None if there is none."""
         path = self.folder / f"{name}.json"
-        identity = {"selection": self._digest, "trial": name}
-        if known := read_json(path, AGAIN):
-            if {**known, "result": 0} != {**identity, "result": 0}:
-                raise FileError(f"{path} belongs to another selection or trial; {AGAIN}.")
-            return known["result"]
-        result = make()
-        if result is not None:
-            replace_file(path, json.dumps({**identity, "result": result}).encode())
-        return result
+        if not (known := read_json(path, AGAIN)):
+            return None
+        if {**known, "result": 0} != {"selection": self._digest, "trial": name, "result": 0}:
+            raise FileError(f"{path} belongs to another selection or trial; {AGAIN}.")
+        return known["result"]
+
+    def write(self, name: str, form: Any) -> None:
+        """Keep the result of a trial, or how far it has come."""
+        known = {"selection": self._digest, "trial": name, "result": form}
+        replace_file(self.folder / f"{name}.json", json.dumps(known).encode())
+        self.due.reset(name)
 
 
 def read_seed(folder: FilePath) -> int | None:

@@ -1,0 +1,84 @@
+"""How far a chain that chooses has come, as lists and numbers, so that Ctrl-C costs it no more than a sweep.
+
+``ChainPool.remember`` keeps these bookmarks beside the results of finished chains. What is read back may come
+from anywhere: whatever no chain can have left raises ValueError or such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorm.model import Confusion
+from tensorm.sampler.chains import Bookmark
+from tensorm.sampler.sample import WINDOW, Memory, Snapshot
+from tensorm.sampler.state import State
+from tensorm.sampler.sweep import Target
+from tensorm.tensors.factors import Factors
+
+Members = list[list[list[int]]]  # for each mode, for each component, its indices, as JSON holds them
+MOST_SWEEPS = 2**32 - 1
+
+
+def to_members(factors: Factors) -> Members:
+    """Return the members of each component in each mode."""
+    return [[np.flatnonzero(column).tolist() for column in bits.T] for bits in factors.bits()]
+
+
+def to_factors(members: Members, shape: Sequence[int]) -> Factors:
+    """Undo ``to_members``; raises ValueError or such if members from a file cannot be."""
+    factors, n_components = [], len(members[0])
+    for columns, size in zip(members, shape, strict=True):
+        bits = np.zeros((size, n_components), np.bool_)
+        if len(columns) != n_components or any(not 0 <= n < size for column in columns for n in column):
+            raise ValueError("no members")
+        for column, indices in enumerate(columns):
+            bits[indices, column] = True
+        factors.append(bits)
+    return Factors.from_bits(factors)
+
+
+def put(bookmark: Bookmark, at: Snapshot, target: Target, **more: Any) -> None:
+    """Mark where a chain is; what else it needs to go on must not change afterwards."""
+
+    def pack() -> dict[str, Any]:
+        state = at.state
+        return {
+            "members": to_members(state.factors),
+            "noise": state.noise.row().tolist(),
+            "searching": target.noise.searching(state.noise),
+            "density": state.density,
+            "sweep": state.sweep,
+            "memory": at.memory[:4],
+            "burnt": at.burnt,
+            "confusion": at.confusion,
+            **more,
+        }
+
+    bookmark.put(pack)
+
+
+def read_snapshot(form: Any, shape: Sequence[int], target: Target) -> Snapshot:
+    """Return the chain that ``put`` marked, with at most as many components as the target has."""
+    factors, model = to_factors(form["members"], shape), target.noise
+    kind = (model.stand_in if form["searching"] else model).parameters
+    row, L = np.array(form["noise"], np.float64), factors.n_components
+    history, *counts = form["memory"]
+    density, confusion, burnt = tuple(form["density"]), form["confusion"], form["burnt"]
+    numbers = [form["sweep"], *counts, *(confusion or ()), *(burnt or (0, False))[:1]]
+    right = row.shape == (kind.width(L, shape),) and not kind.find_fault(kind.split(row, L, shape))
+    right &= target.n_components >= L and len(counts) == 3 and len(density) == len(shape)
+    right &= all(type(n) is int and 0 <= n <= MOST_SWEEPS for n in [form["sweep"], *counts])
+    right &= all(type(n) is int and 0 <= n < 2**60 for n in numbers)
+    right &= all(p != p or 0 < p < 1 for p in density) and len(history) <= 2 * WINDOW
+    right &= bool(np.isfinite(np.array(history, np.float64)).all())
+    if not right:
+        raise ValueError("no chain was here")
+    return Snapshot(
+        State(factors, kind.from_row(row, L, shape), density, form["sweep"]),
+        Memory(tuple(history), *counts),
+        None if burnt is None else (burnt[0], bool(burnt[1])),
+        None if confusion is None else Confusion(*confusion),
+    )

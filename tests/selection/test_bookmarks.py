@@ -1,0 +1,65 @@
+"""Where chains that choose had got to: kept when they are stopped, and refused if no chain was there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interrupting import CtrlC
+from tensorm import InputError, datasets, select_components
+
+X = datasets.simulate((12, 12, 12), rank=2, density=0.3, noise=0.1, random_state=0).observed
+
+
+def stop(folder: Path, monkeypatch: pytest.MonkeyPatch, method: str, at: int = 10) -> list[Path]:
+    """Stop a choice in burn-in, and return the bookmarks that it leaves."""
+    with monkeypatch.context() as patch:
+        CtrlC(patch, lambda step: step.state.sweep >= at).watch_in("tensorm.estimator.select")
+        with pytest.raises(KeyboardInterrupt):
+            select_components(X, method, [2, 4], n_repeats=2, n_jobs=2, run_dir=folder)
+    return sorted(folder.glob("*-part.json"))
+
+
+@pytest.mark.parametrize("method", ["occam-published", "cv"])
+def test_a_chain_goes_on_where_it_was(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = select_components(X, method, [2, 4], n_repeats=2, n_jobs=2, progress=False)
+    assert stop(tmp_path, monkeypatch, method)  # one of the two may have ended
+    resumed = select_components(X, method, [2, 4], n_repeats=2, n_jobs=2, run_dir=tmp_path, progress=False)
+    assert resumed.to_json() == whole.to_json()
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"members": [[[0]], [[0]], [[12]]]},
+        {"members": [[[0]] * 5] * 3},
+        {"members": [[[0]], [[0]], [[0], [0]]]},
+        {"noise": [0.1, 0.9]},
+        {"noise": [0.9]},
+        {"density": [0.5, 0.5]},
+        {"density": [0.5, 0.5, 2]},
+        {"sweep": -1},
+        {"sweep": 1.5},
+        {"memory": [["x"], 1, 0, 0]},
+        {"memory": [[], 1, 0]},
+        {"memory": [[float("inf")], 1, 0, 0]},
+        {"burnt": [True, True]},
+        {"confusion": [1, 2, 3]},
+        {"searches": [1]},
+        {"searches": [1, 0], "rng": {}, "first": [], "removed": []},
+        "nonsense",
+    ],
+    ids=str,
+)
+def test_what_no_chain_can_have_left_is_refused(
+    forged: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in stop(tmp_path, monkeypatch, "occam"):
+        form = json.loads(path.read_text())
+        form["result"] = form["result"] | forged if isinstance(forged, dict) else forged
+        path.write_text(json.dumps(form))
+    with pytest.raises(InputError, match=r"in the run_dir is damaged; delete its file to run it again\.$"):
+        select_components(X, "occam", [2, 4], n_repeats=2, n_jobs=2, run_dir=tmp_path, progress=False)
