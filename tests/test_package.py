@@ -15,20 +15,26 @@ import tensorm
 MODULES = [module.name for module in pkgutil.walk_packages(tensorm.__path__, "tensorm.")]
 
 
-def loaded_by(imports: str) -> set[str]:
-    """The packages that a fresh interpreter holds after these imports."""
-    code = f"import sys, {imports}; print(*{{name.partition('.')[0] for name in sys.modules}})"
+def loaded_by(code: str) -> set[str]:
+    """The packages that a fresh interpreter holds after this code."""
+    code = f"import sys; {code}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stderr == ""
     return set(done.stdout.split())
 
 
-def test_importing_it_brings_no_heavy_packages() -> None:
+def test_using_it_brings_no_heavy_packages() -> None:
     """scikit-learn itself loads pandas where there is one; nothing of that kind may come with tensorm."""
-    added = loaded_by("tensorm") - loaded_by("numba, sklearn.base")
+    added = loaded_by("from tensorm import *") - loaded_by("import numba, sklearn.base")
     heavy = {"altair", "arviz_base", "arviz_stats", "dask", "distributed", "h5netcdf", "h5py", "matplotlib"}
     assert not added & (heavy | {"pandas", "polars", "pyarrow", "xarray", "jinja2", "pooch", "anndata"})
     assert "tensorm" in added
+
+
+@pytest.mark.parametrize("code", ["import tensorm", "from tensorm.cli import main"])
+def test_nothing_is_loaded_before_it_is_used(code: str) -> None:
+    """As `tensorm --version` does; numpy alone takes a tenth of a second, scikit-learn more than one."""
+    assert not loaded_by(code) & {"numpy", "scipy", "numba", "sklearn", "narwhals"}
 
 
 def test_public_names() -> None:
@@ -38,6 +44,14 @@ def test_public_names() -> None:
     namespace: dict[str, object] = {}
     exec("from tensorm import *", namespace)
     assert set(tensorm.__all__) <= set(namespace)
+    assert set(tensorm.__all__) <= set(dir(tensorm))
+
+
+def test_rooms_can_be_reached_from_the_package_and_nothing_else() -> None:
+    """In an interpreter that has imported no room."""
+    code = "import tensorm; tensorm.report.describe; tensorm.nothing"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == "AttributeError: module 'tensorm' has no attribute 'nothing'"
 
 
 def test_the_version_is_the_installed_one() -> None:

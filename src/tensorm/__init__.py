@@ -1,14 +1,8 @@
 """Find interpretable patterns in multi-way yes/no data: Bayesian Boolean tensor decomposition."""
 
-from tensorm import baselines, datasets
-from tensorm.errors import ClusterError, FileError, InputError
-from tensorm.estimator.load import load, resume
-from tensorm.estimator.machine import TensOrMachine
-from tensorm.estimator.select import select_components
-from tensorm.posterior.draws import Posterior
-from tensorm.posterior.scores import score_cells
-from tensorm.tensors import DaskTensor, DenseTensor, RelationalTensor, SparseTensor, read
-from tensorm.tensors.holdout import hide, hold_out, train_test_mask
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 __all__ = [
     "ClusterError",
@@ -35,5 +29,37 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-write_report = TensOrMachine.report
-"""``TensOrMachine.report`` as a function: ``write_report(model, path, ...)``."""
+if TYPE_CHECKING:
+    from tensorm import baselines, datasets
+    from tensorm.errors import ClusterError, FileError, InputError
+    from tensorm.estimator.load import load, resume
+    from tensorm.estimator.machine import TensOrMachine, write_report
+    from tensorm.estimator.select import select_components
+    from tensorm.posterior.draws import Posterior
+    from tensorm.posterior.scores import score_cells
+    from tensorm.tensors import DaskTensor, DenseTensor, RelationalTensor, SparseTensor, read
+    from tensorm.tensors.holdout import hide, hold_out, train_test_mask
+else:
+    HOMES = {
+        "errors": ("ClusterError", "FileError", "InputError"),
+        "estimator.load": ("load", "resume"),
+        "estimator.machine": ("TensOrMachine", "write_report"),
+        "estimator.select": ("select_components",),
+        "posterior.draws": ("Posterior",),
+        "posterior.scores": ("score_cells",),
+        "tensors": ("DaskTensor", "DenseTensor", "RelationalTensor", "SparseTensor", "read"),
+        "tensors.holdout": ("hide", "hold_out", "train_test_mask"),
+    }
+    HOME_OF = {name: f"tensorm.{home}" for home, names in HOMES.items() for name in names}
+
+    def __getattr__(name):
+        """Import a name, or a room, when it is first used: scikit-learn and numba take more than a second."""
+        if name in HOME_OF:
+            globals()[name] = getattr(import_module(HOME_OF[name]), name)
+            return globals()[name]
+        if name.startswith("_") or find_spec(f"tensorm.{name}") is None:
+            raise AttributeError(f"module 'tensorm' has no attribute {name!r}")
+        return import_module(f"tensorm.{name}")
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -21,6 +21,8 @@ from tensorm import InputError, RelationalTensor, TensOrMachine, datasets, load
 from tensorm.cli import main
 from tensorm.storage.run import open_run
 
+main.list_commands(click.Context(main))  # imports the commands, which fills main.commands
+
 
 def run(*arguments: object):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])

@@ -341,8 +341,9 @@ def _commands() -> Iterator[Case]:
 
 def _walk(words: tuple[str, ...], command: click.Command) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
-            yield from _walk((*words, name), inner)
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from _walk((*words, name), command.get_command(context, name))
     elif words != ("demo",):  # it draws and writes a report, with no argument of interest
         yield words, command
 

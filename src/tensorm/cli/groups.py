@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, TypeVar
 
 import click
@@ -21,6 +22,7 @@ from rich.text import Text
 from tensorm.errors import ClusterError, FileError, InputError, printable
 
 F = TypeVar("F", bound=Callable[..., Any])
+MODULES = "data", "fit", "results", "select"
 QUIET = "tensorm.quiet"
 OPTIONS = {
     "n_components": "--components",
@@ -46,6 +48,20 @@ class Refusal(click.ClickException):
 
 class Commands(click.Group):
     """Commands that show expected errors and notes as sentences."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, which register themselves when their modules are imported.
+
+        This is put off until a command is needed: what commands import takes two seconds, --version none.
+        """
+        for module in MODULES:
+            import_module(f"tensorm.cli.{module}")
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command."""
+        self.list_commands(ctx)
+        return super().get_command(ctx, cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse a command, and keep its words as they were typed."""

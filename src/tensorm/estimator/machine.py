@@ -335,6 +335,10 @@ class TensOrMachine(FittedModel):
         self._target = target
 
 
+write_report = TensOrMachine.report
+"""``TensOrMachine.report`` as a function: ``write_report(model, path, ...)``."""
+
+
 def count_with_stand_in(
     tensor: Tensor, target: Target, choose: Callable[[Tensor, Target], Selection]
 ) -> Selection:

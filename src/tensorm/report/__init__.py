@@ -1,1 +1,5 @@
 """A fit for its readers: sentences, plots and a page for the browser."""
+
+from tensorm.report import associations, describe, metadata, plots
+
+__all__ = ["associations", "describe", "metadata", "plots"]
