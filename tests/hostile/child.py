@@ -10,7 +10,7 @@ traceback   it raised anything else, or several sentences
 crash       the child died of a signal
 hang        the case took more than ``SECONDS`` of processor time, or ``PATIENCE`` by the clock, and then,
             alone in a new child, ``AGAIN`` times as long: a busy machine is not to blame
-memory      it raised MemoryError: it asked for more than ``MEMORY`` bytes
+memory      it asked for more than ``MEMORY`` bytes, a MemoryError, or took more than ``TAKEN``
 outside     a file in the folder ``outside`` was opened, or a socket was
 code        a program was started, or ``CANARY`` in the folder ``outside`` was written: by a forged pickle
 warning     a warning of Python, which a user would see as well
@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 SECONDS = int(os.environ.get("TENSORM_HOSTILE_SECONDS", "20"))
 PATIENCE = 120
 AGAIN = 3
-MEMORY = 2**30
+MEMORY, TAKEN = 2**30, 2**28
 CANARY = "canary"
 LONGEST = 600  # characters of one sentence, paths included
 TESTS = Path(__file__).parents[1]
@@ -132,7 +132,10 @@ def serve(function: str, outside: Path, times: int) -> None:
         _limit(resource.RLIMIT_AS, _address_space() + MEMORY)  # beside what earlier cases left behind
         usage = resource.getrusage(resource.RUSAGE_SELF)
         _limit(resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime) + SECONDS * times)
+        before = _measure_memory(anew=True)
         outcome = _judge(work, json.loads(line))
+        if outcome.kind in ("result", "error") and (taken := _measure_memory() - before) > TAKEN:
+            outcome = Outcome("memory", f"took {taken / 2**20:,.0f} MB; {outcome.message}")
         if _has_news(watch):
             seen.append(("outside", str(outside)))
         if (outside / CANARY).exists():
@@ -182,6 +185,14 @@ def _has_news(descriptor: int) -> bool:
         return bool(os.read(descriptor, 65536))
     except BlockingIOError:
         return False
+
+
+def _measure_memory(anew: bool = False) -> int:
+    """Return the most bytes of memory that this process has had, since the count began anew."""
+    if anew:
+        Path("/proc/self/clear_refs").write_text("5")
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024  # type: ignore[index]
 
 
 def _limit(which: int, amount: int) -> None:

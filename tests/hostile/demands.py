@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import json
 import re
-import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import numpy as np
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
-import zarr
 
-from hostile.samples import change, edit_zip, forgery, text
+from hostile.samples import forgery, npy, text, zipped
+from hostile.stores import SHEET, change, edit_zip
 
 ROWS = 200_000
 text("row-wide-repeats.csv", "id,a\n" + "".join(f"r{n},1\n" for n in [*range(ROWS), 0]))
@@ -38,7 +34,7 @@ def write_codes(path: Path, long: str, rows: int, **columns: Any) -> None:
 
 @forgery("many_texts.parquet")
 def many_texts(path: Path, honest: Path, outside: Path) -> None:
-    write_codes(path, "x" * 9_999, 2**22, b=np.zeros(2**22, np.int8))
+    write_codes(path, "x" * 9_999, 2**20, b=np.zeros(2**20, np.int8))
 
 
 @forgery("repeated_index.parquet")
@@ -53,7 +49,7 @@ def repeated_index(path: Path, honest: Path, outside: Path) -> None:
 edit_zip(
     "same_text.xlsx",
     "long.xlsx",
-    "xl/worksheets/sheet1.xml",
+    SHEET,
     lambda xml: (
         xml.partition(b"<sheetData>")[0]
         + b"<sheetData>"
@@ -77,52 +73,34 @@ def texts_in_attribute(path: Path, honest: Path, outside: Path) -> None:
     path.write_bytes(image)
 
 
-def packed_zarr(name: str, codec: str, chunk: bytes) -> None:
-    """A chunk that unpacks to far more than its array can hold."""
-
-    def forge(path: Path, honest: Path, outside: Path) -> None:
-        shutil.copytree(honest / "array2.zarr", path)
-        said = json.loads((path / ".zarray").read_text())
-        (path / ".zarray").write_text(json.dumps(said | {"compressor": {"id": codec}, "filters": None}))
-        (path / "0.0").write_bytes(chunk)
-
-    forgery(f"{name}.zarr")(forge)
+def add_rows(name: str, rows: bytes) -> None:
+    edit_zip(name, "long.xlsx", SHEET, lambda xml: xml.replace(b"</sheetData>", rows + b"</sheetData>"))
 
 
-def zstd(*parts: tuple[bytes, int]) -> bytes:
-    """Return bytes, each repeated so many times, as a frame of zstd with a block of 4 bytes for 128 kB."""
-    size = sum(len(piece) * times for piece, times in parts)
-    image = b"\x28\xb5\x2f\xfd\xc0\x38" + size.to_bytes(8, "little")
-    for piece, times in parts:
-        if len(piece) == 1:
-            for start in range(0, times, 2**17):
-                image += (2 | min(2**17, times - start) << 3).to_bytes(3, "little") + piece
-        else:
-            image += (len(piece) << 3).to_bytes(3, "little") + piece
-    return image + b"\1\0\0"  # an empty block is the last
+add_rows("far_row.xlsx", b'<row r="99999999999999"><c r="A99999999999999"><v>1</v></c></row>')
+add_rows("far_columns.xlsx", b'<row><c r="XFD9"><v>1</v></c></row>' * 20_000)
+add_rows("deep_rows.xlsx", b"<row>" * 10**6)
+add_rows("many_tags.xlsx", b"<row>" + b"<a/>" * 10**6 + b"</row>")
+add_rows("rows_in_row.xlsx", b"<row>" + (b"<a/>" * 10**5 + b"<row/><!--</row>-->") * 10 + b"</row>")
+add_rows(
+    "other_rows.xlsx", b'<row xmlns:b="b">' + (b"<b:row>" + b"<a/>" * 10**5 + b"</b:row>") * 10 + b"</row>"
+)
+edit_zip("many_styles.xlsx", "long.xlsx", "xl/styles.xml", lambda xml: b"<styleSheet>" + b"<a/>" * 10**6)
 
 
-packed_zarr("zstd_chunk", "zstd", zstd((b"\0", 2**30)))
-packed_zarr("gzip_chunk", "gzip", gzip.compress(bytes(2**24), 1) * 64)
-packed_zarr("bz2_chunk", "bz2", bz2.compress(bytes(2**20)) * 1024)
+@forgery("many_arrays.npz")
+def many_arrays(path: Path, honest: Path, outside: Path) -> None:
+    """A sparse matrix with ten arrays that nobody asked for."""
+    large = npy("'|u1'", (2**27,), bytes(2**27))
+    members = {f"a{n}.npy": large for n in range(10)}
+    members |= {"format.npy": npy("'|S3'", (), b"csr"), "data.npy": npy("'<f8'", (0,))}
+    path.write_bytes(zipped(members | {"shape.npy": npy("'<i8'", (2,), bytes(16))}))
 
 
-@forgery("text_chunk.zarr")
-def text_chunk(path: Path, honest: Path, outside: Path) -> None:
-    """A label of half a gigabyte, which takes 16 kB."""
-    shutil.copytree(honest / "labelled2.zarr", path)
-    said = json.loads((path / "gene" / ".zarray").read_text())
-    said |= {"dtype": "|O", "filters": [{"id": "vlen-utf8"}], "compressor": {"id": "zstd", "level": 1}}
-    (path / "gene" / ".zarray").write_text(json.dumps(said))
-    head = (3).to_bytes(4, "little") + (2**29).to_bytes(4, "little")
-    (path / "gene" / "0").write_bytes(zstd((head, 1), (b"x", 2**29), (b"\1\0\0\0y\1\0\0\0z", 1)))
-
-
-@forgery("shard_bomb3.zarr")
-def shard_bomb(path: Path, honest: Path, outside: Path) -> None:
-    """A chunk inside a shard that unpacks to far more than its array can hold."""
-    zarr.create_array(path, shape=(4, 4), shards=(4, 4), chunks=(2, 2), dtype="i1", zarr_format=3)[:] = 1
-    (shard,) = (file for file in path.rglob("*") if file.is_file() and file.name != "zarr.json")
-    bomb = zstd((b"\0", 2**30))
-    index = np.array([[0, len(bomb)]] * 4, "<u8").tobytes()
-    shard.write_bytes(bomb + index + google_crc32c.value(index).to_bytes(4, "little"))
+@forgery("dictionary.npz")
+def large_dictionary(path: Path, honest: Path, outside: Path) -> None:
+    """A member packed with LZMA, whose header asks for 2 GB."""
+    image = bytearray(zipped({"X.npy": npy("'<f8'", (3, 3), bytes(72))}, zipfile.ZIP_LZMA))
+    at = image.index(b"\x5d") + 1
+    image[at : at + 4] = (2**31 - 1).to_bytes(4, "little")
+    path.write_bytes(image)

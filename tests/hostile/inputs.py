@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from hostile import child, demands, samples  # noqa: F401 (demands adds to samples.FORGERIES)
+from hostile import child, chunks, demands, samples, stores  # noqa: F401 (they add to samples.FORGERIES)
 from tensorm import InputError
 
 OPTIONS = {

@@ -34,6 +34,7 @@ def misbehave(argument: str) -> None:
         "crash": lambda: ctypes.string_at(0),
         "loop": _loop,
         "hog": lambda: np.ones(2**28),
+        "gobble": lambda: (np.ones(2**26), _complain("x.csv is too large; give another."))[1],
         "peek": lambda: (outside / "secret").read_text(),
         "start": lambda: os.system("true"),
         "sing": lambda: (outside / "canary").write_text(""),

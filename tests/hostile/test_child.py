@@ -8,8 +8,8 @@ from hostile import child
 
 EXPECTED = {
     "nothing": "result", "refuse": "error", "chatter": "traceback", "raise": "traceback", "exit": "crash",
-    "crash": "crash", "loop": "hang", "hog": "memory", "peek": "outside", "start": "code", "sing": "code",
-    "warn": "warning",
+    "crash": "crash", "loop": "hang", "hog": "memory", "gobble": "memory", "peek": "outside",
+    "start": "code", "sing": "code", "warn": "warning",
 }  # fmt: skip
 
 

@@ -1,13 +1,15 @@
 """HDF5 files (.nc, .h5ad), checked before they are read: HDF5 follows links out of a file to any other.
 
 External links, external storage and virtual datasets are refused, and soft links with them, since they may
-pass through one. Sizes are checked, too: a dataset may claim any shape without storing a cell.
+pass through one. Sizes are checked, too: a dataset may claim any shape without storing a cell, and a chunk
+may unpack to far more than it should hold.
 """
 
 from __future__ import annotations
 
 import math
 import mmap
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from tensorm.errors import FileError
 HEAP = b"GCOL\1\0\0\0"  # begins a block of texts of any length
 LARGEST_TEXTS = 2**26  # bytes that are read to find out how long texts are
 MOST_CHUNKS = 10**5  # that need not be in the file
+GZIP, SHUFFLE, CHECKSUM, LZF = 1, 2, 3, 32000  # what HDF5 calls filters that are trusted
 
 
 def read_netcdf(file: Path, value: str | None) -> Any:
@@ -102,9 +105,46 @@ def _check_dataset(file: Path, item: Any, longest: int) -> int:
     chunks = math.prod(-(-n // c) for n, c in zip(shape, item.chunks or shape, strict=True) if c)
     if chunks > MOST_CHUNKS + file.stat().st_size:
         raise _refusal(file, f"{item.name[:40]!r} says that it has {chunks:,} chunks")
+    _check_packed(file, item)
     if item.dtype.hasobject and math.prod(shape) * longest > LARGEST_TEXTS:
         _check_texts(file, item, max(1, LARGEST_TEXTS // max(1, longest)))
     return int(math.prod(shape) * item.dtype.itemsize)
+
+
+def _check_packed(file: Path, item: Any) -> None:
+    """Raise if a chunk unpacks to more than it should hold: HDF5 would take all memory for it."""
+    settings, stored = item.id.get_create_plist(), list[Any]()
+    filters = [settings.get_filter(n)[0] for n in range(settings.get_nfilters())]
+    packers = [n for n, kind in enumerate(filters) if kind in (GZIP, LZF)]
+    if len(packers) > 1 or not {*filters} <= {GZIP, SHUFFLE, CHECKSUM, LZF}:
+        raise _refusal(file, f"{item.name[:40]!r} is packed by filters other than gzip or lzf")
+    if packers:
+        item.id.chunk_iter(stored.append)
+    most = math.prod(item.chunks or ()) * item.dtype.itemsize * 2  # a text takes twice as much as a pointer
+    for chunk in (chunk for chunk in stored if not chunk.filter_mask >> packers[0] & 1):
+        if chunk.size > file.stat().st_size:
+            raise _refusal(file, "it is damaged")
+        _, packed = item.id.read_direct_chunk(chunk.chunk_offset)
+        if filters[packers[0]] == GZIP:
+            size = len(zlib.decompressobj().decompress(packed, most + 1))
+        else:
+            size = _weigh_lzf(packed, most)
+        if size > most:
+            raise _refusal(file, f"a chunk of {item.name[:40]!r} unpacks to more than it should hold")
+
+
+def _weigh_lzf(packed: bytes, most: int) -> int:
+    """Return how many bytes a chunk unpacks to, at least if they are not more than ``most``."""
+    at = size = 0
+    while at < len(packed) and size <= most:
+        mark = packed[at]
+        if mark < 32:  # so many bytes and one more, as they are
+            at, size = at + mark + 2, size + mark + 1
+        else:  # bytes from before, as many as three bits say, or another byte
+            long = mark >= 224
+            size += (mark >> 5) + 2 + (packed[at + 1] if long else 0)
+            at += 2 + long
+    return size
 
 
 def _check_attributes(file: Path, item: Any, longest: int) -> None:

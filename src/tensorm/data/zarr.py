@@ -24,7 +24,7 @@ CODECS = {
     "zlib", "lz4", "shuffle", "delta", "fixedscaleoffset", "packbits", "bitround", TEXTS,
 }  # fmt: skip
 KINDS = "biufUSMmT"
-STREAMS = {"gzip", "zlib"}  # codecs that do not say how much they hold
+PACKERS = {"blosc", "gzip", "lz4", "zlib", "zstd"}  # codecs whose output may be far larger than a chunk
 METADATA = {".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json"}
 FRAME = b"\x28\xb5\x2f\xfd"  # begins what zstd has packed
 MOST_CHUNKS = 10**4  # that need not be in the store
@@ -88,15 +88,29 @@ def _check_packed(path: Path, array: Any) -> None:
     holds = 2**16 + math.prod(array.chunks) * max(8, array.dtype.itemsize)  # filters may widen numbers
     for file in (file for file in path.rglob("*") if file.is_file() and file.name not in METADATA):
         most = max(LEAST_ROOM, EXPANSION * file.stat().st_size) if texts else holds
-        if any(size > most for size in _list_sizes(file, names, most, bool(array.shards))):
+        large = any(size > most for size in _list_sizes(file, names, most, bool(array.shards)))
+        if large or (texts and _count_texts(file, names) > math.prod(array.chunks)):
             problem = "a chunk unpacks to more than its array holds"
             raise FileError(f"{path} cannot be read: {problem}; write it again, with zstd.")
+
+
+def _count_texts(file: Path, names: set[str]) -> int:
+    """Return how many texts a chunk says that it holds: room for all of them is made at once."""
+    import numcodecs
+
+    content = file.read_bytes()
+    for name in names & PACKERS:
+        content = bytes(numcodecs.get_codec({"id": name}).decode(content))
+    return int.from_bytes(content[:4], "little")
 
 
 def _list_sizes(file: Path, names: set[str], most: int, shards: bool) -> Iterator[int]:
     """Yield the sizes of what is packed in a file, as far as that can be more than is stored."""
     with file.open("rb") as opened:
         content = opened.read(-1 if shards or "zlib" in names else 18)
+    for name, at in (("lz4", 0), ("blosc", 4)):
+        if name in names:
+            yield int.from_bytes(content[at : at + 4], "little")
     at = content.find(FRAME)
     while at == 0 or (at > 0 and shards):  # a shard has many chunks
         yield _count_unpacked(content[at : at + 18])
@@ -124,7 +138,12 @@ def _is_group(path: Path) -> bool:
 def _check(path: Any, array: Any, n_files: float, n_bytes: float) -> None:
     """Raise if an array needs a codec that may run code, or asks for far more than is stored."""
     names = _list_codecs(array)
-    strange = [name for name in names if name not in CODECS or (array.shards and name in STREAMS)]
+    packers = [name for name in names if name in PACKERS]
+    strange = [name for name in names if name not in CODECS]
+    if len(packers) > 1:  # what is inside the outer one could not be weighed
+        strange += packers
+    if array.shards:  # in which only chunks of zstd can be found
+        strange += [name for name in names if name == TEXTS or name in PACKERS - {"zstd"}]
     if strange or array.metadata.to_dict().get("storage_transformers"):
         raise FileError(f"{path} uses {list_names(strange, 'codecs')} that tensorm does not trust; use zstd.")
     if array.dtype.kind not in KINDS and not (array.dtype.kind == "O" and TEXTS in names):
