@@ -41,8 +41,8 @@ from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.sweep import Target
-from tensorm.selection.description import describe_length
 from tensorm.selection.occam import prune, worths
+from tensorm.selection.trials import describe_length
 from tensorm.selection.validation import fewest_within_error
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.factors import Factors

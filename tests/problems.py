@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from scipy.special import logit
 
+import definitions
 import naive
 from tensorm import model
 from tensorm.kernels.philox import uniforms
@@ -48,7 +49,7 @@ class Problem(NamedTuple):
 
     def counts(self, mode: int, n: int, l: int, factors: list[np.ndarray] | None = None) -> tuple[int, int]:
         """By the element loops, or for many cells by their equal in NumPy."""
-        counts = naive.counts if self.ones.size <= TINY else model.counts
+        counts = naive.counts if self.ones.size <= TINY else definitions.counts
         pos, tot = counts(self.ones, self.observed, self.tie(factors or self.factors), mode, n, l)
         return (pos, tot) if self.pair is None or mode in self.pair else (pos // 2, tot // 2)
 

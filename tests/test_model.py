@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import definitions
 import naive
 from tensorm import model
 from tensorm.model import Confusion, Noise
@@ -57,15 +58,15 @@ def test_product_and_confusion(case: Case) -> None:
 @given(cases(), rates, rates)
 def test_log_likelihood(case: Case, hit: float, false_alarm: float) -> None:
     ones, observed, factors = case[:3]
-    fast = model.log_likelihood(ones, observed, factors, Noise(hit, false_alarm))
+    fast = definitions.log_likelihood(ones, observed, factors, Noise(hit, false_alarm))
     assert fast == pytest.approx(naive.log_likelihood(ones, observed, factors, hit, false_alarm), abs=1e-9)
 
 
 @settings(few, max_examples=300)
 @given(cases(), rates, rates, st.floats(0.0, 1.0))
 def test_conditional_equals_brute_force(case: Case, hit: float, false_alarm: float, prior: float) -> None:
-    assert model.counts(*case) == naive.counts(*case)
-    fast = model.conditional(*case, Noise(hit, false_alarm), prior)
+    assert definitions.counts(*case) == naive.counts(*case)
+    fast = definitions.conditional(*case, Noise(hit, false_alarm), prior)
     assert fast == pytest.approx(naive.conditional(*case, hit, false_alarm, prior), abs=1e-9)
 
 
@@ -82,18 +83,21 @@ def test_counts_ignore_the_entry_itself() -> None:
     factors = [rng.random((N, 3)) < 0.6 for N in (4, 5, 6)]
     ones = rng.random((4, 5, 6)) < 0.5
     on, off = (naive.with_entry(factors, 1, 2, 0, entry) for entry in (True, False))
-    assert model.counts(ones, None, on, 1, 2, 0) == model.counts(ones, None, off, 1, 2, 0)
-    assert model.counts(ones, None, on, 1, 2, 0)[1] > 0
+    assert definitions.counts(ones, None, on, 1, 2, 0) == definitions.counts(ones, None, off, 1, 2, 0)
+    assert definitions.counts(ones, None, on, 1, 2, 0)[1] > 0
 
 
 def test_counts_by_hand() -> None:
     # Mode 0 has one row. Component 0 covers columns 0-2, component 1 covers column 2 and is on.
     factors = [np.array([[0, 1]]), np.array([[1, 0], [1, 0], [1, 1], [0, 0]])]
     ones = np.array([[True, False, True, True]])
-    assert model.counts(ones, None, factors, 0, 0, 0) == (1, 2)  # column 2 is explained away, 3 has no parent
+    assert definitions.counts(ones, None, factors, 0, 0, 0) == (
+        1,
+        2,
+    )  # column 2 is explained away, 3 has no parent
     observed = np.array([[True, False, True, True]])
-    assert model.counts(ones, observed, factors, 0, 0, 0) == (1, 1)
-    p = model.conditional(ones, observed, factors, 0, 0, 0, Noise.symmetric(0.9))
+    assert definitions.counts(ones, observed, factors, 0, 0, 0) == (1, 1)
+    p = definitions.conditional(ones, observed, factors, 0, 0, 0, Noise.symmetric(0.9))
     assert p == pytest.approx(0.9)
 
 
@@ -107,15 +111,15 @@ def test_symmetric_weights_are_both_lambda(sigma: float) -> None:
 def test_a_fixed_entry_stays_fixed() -> None:
     ones = np.ones((2, 2), dtype=bool)
     factors = [np.ones((2, 1)), np.ones((2, 1))]
-    assert model.conditional(ones, None, factors, 0, 0, 0, Noise(0.9, 0.1), prior=0.0) == 0.0
-    assert model.conditional(~ones, None, factors, 0, 0, 0, Noise(0.9, 0.1), prior=1.0) == 1.0
+    assert definitions.conditional(ones, None, factors, 0, 0, 0, Noise(0.9, 0.1), prior=0.0) == 0.0
+    assert definitions.conditional(~ones, None, factors, 0, 0, 0, Noise(0.9, 0.1), prior=1.0) == 1.0
 
 
 def test_noise_map_is_laplaces_rule() -> None:
-    noise = model.noise_map(Confusion(tp=3, fp=1, fn=2, tn=4), a=1, b=1)
+    noise = definitions.noise_map(Confusion(tp=3, fp=1, fn=2, tn=4), a=1, b=1)
     assert noise.hit == pytest.approx(8 / 12)
     assert noise.false_alarm == pytest.approx(4 / 12)
-    assert model.noise_map(Confusion(0, 0, 0, 0), a=3, b=1).hit == pytest.approx(0.75)
+    assert definitions.noise_map(Confusion(0, 0, 0, 0), a=3, b=1).hit == pytest.approx(0.75)
 
 
 @few
@@ -126,15 +130,17 @@ def test_predictive_and_mean_reconstruction(case: Case, n_draws: int, seed: int)
     draws = [[rng.random(shape) < 0.6 for shape in shapes] for _ in range(n_draws)]
     hits, false_alarms = rng.random((2, n_draws))
     noises = [Noise(*pair) for pair in zip(hits, false_alarms, strict=True)]
-    fast = model.predictive(draws, noises)
+    fast = definitions.predictive(draws, noises)
     np.testing.assert_allclose(fast, naive.predictive(draws, hits, false_alarms), atol=1e-12)
     means = [np.mean([draw[k] for draw in draws], axis=0) for k in range(len(shapes))]
-    np.testing.assert_allclose(model.mean_reconstruction(means), naive.mean_reconstruction(means), atol=1e-12)
+    np.testing.assert_allclose(
+        definitions.mean_reconstruction(means), naive.mean_reconstruction(means), atol=1e-12
+    )
 
 
 def test_predictive_wants_one_noise_per_draw() -> None:
     with pytest.raises(ValueError, match="zip"):
-        model.predictive([[np.ones((2, 1)), np.ones((2, 1))]] * 2, [Noise(0.9, 0.1)])
+        definitions.predictive([[np.ones((2, 1)), np.ones((2, 1))]] * 2, [Noise(0.9, 0.1)])
 
 
 @pytest.mark.parametrize("K", [2, 3, 5])

@@ -9,7 +9,7 @@ from tensorm.baselines import WalkNMerge
 from tensorm.baselines.walknmerge import Ones, adjoin, merge, shorten, smallest, trim, volume
 from tensorm.datasets import simulate
 from tensorm.model import Confusion, boolean_product, confusion
-from tensorm.selection.description import describe_length
+from tensorm.selection.trials import describe_length
 from tensorm.tensors import DenseTensor, SparseTensor
 
 

@@ -15,7 +15,7 @@ from problems import Problem, make_problem
 from tensorm.kernels.activities import STEP, WINDOW
 from tensorm.sampler.strengths import ActiveStrengths, ConstantStrengths
 from tensorm.tensors import METROPOLIS, Rule, Stream, SymmetricTensor, Tensor, slices, sparse
-from tensorm.tensors.ranking import split
+from tensorm.tensors.ranked import split
 
 CASES = [
     ((7, 1, 5), 3, 0.7),

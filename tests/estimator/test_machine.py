@@ -25,6 +25,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import validate_data
 
+import definitions
 import naive
 from tensorm import DenseTensor, Posterior, TensOrMachine, model
 from tensorm.datasets import simulate, ward
@@ -109,7 +110,7 @@ def test_predictions_follow_from_the_draws(shape: tuple[int, ...], L: int, missi
     ):
         draws = [[trace.bits(k)[s] for k in range(len(shape))] for s in range(len(trace))]
         noises = [model.Noise(*noise) for noise in trace.noise]
-        alone = model.predictive(draws, noises)
+        alone = definitions.predictive(draws, noises)
         np.testing.assert_allclose(alone, naive.predictive(draws, *zip(*noises, strict=True)))
         predictive += weight * alone
         mean = [np.mean([draw[k] for draw in draws], axis=0) for k in range(len(shape))]
@@ -129,7 +130,7 @@ def test_predictions_follow_from_the_draws(shape: tuple[int, ...], L: int, missi
     np.testing.assert_allclose(found.predict_proba(every), predictive.ravel(), rtol=0, atol=1e-12)
     expected = {
         "predictive": predictive > 0.5,
-        "mean": sum(w * model.mean_reconstruction(mean) for w, mean in explained) > 0.5,
+        "mean": sum(w * definitions.mean_reconstruction(mean) for w, mean in explained) > 0.5,
         "map": sum(w * model.boolean_product([m > 0.5 for m in mean]) for w, mean in explained) > 0.5,
     }
     for method, ones in expected.items():
@@ -147,7 +148,7 @@ def test_draws_explain_what_they_say(fitted: TensOrMachine) -> None:
             assert trace.accuracy[s] == pytest.approx((model.boolean_product(factors) == X).mean())
             noise = model.Noise(*trace.noise[s])
             assert trace.log_likelihood[s] == pytest.approx(
-                model.log_likelihood(X == 1, None, factors, noise)
+                definitions.log_likelihood(X == 1, None, factors, noise)
             )
     accuracies = [trace.accuracy for trace in fitted.posterior_.traces]
     assert fitted.noise_["explained"] == pytest.approx(np.mean(accuracies))

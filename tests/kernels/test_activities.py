@@ -10,7 +10,7 @@ from strong_cases import STORED, Case, Store, make_case
 from tensorm.kernels.activities import STEP, WINDOW
 from tensorm.tensors import Stream, Tensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.ranking import split
+from tensorm.tensors.ranked import split
 
 
 def draw(case: Case, tensor: Tensor, mode: int, window: int) -> tuple[list[np.ndarray], ...]:

@@ -11,9 +11,10 @@ import xarray
 
 from posteriors import HOURS, PEOPLE, bits, make_posterior, ward_posterior
 from tensorm import InputError, TensOrMachine, model
+from tensorm.data import memory
 from tensorm.posterior.datatree import name_dimensions, to_datatree
 from tensorm.sampler.noise import Rates
-from tensorm.tensors import DenseTensor, memory
+from tensorm.tensors import DenseTensor
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import pytest
 import naive
 import posteriors
 from tensorm import TensOrMachine
+from tensorm.data import memory
 from tensorm.data.inputs import check_names
 from tensorm.datasets import simulate
 from tensorm.errors import InputError
@@ -20,7 +21,7 @@ from tensorm.posterior.draws import METHODS, Posterior, check_room
 from tensorm.sampler import noise as noise_module
 from tensorm.sampler.noise import Rates
 from tensorm.sampler.state import Trace
-from tensorm.tensors import DenseTensor, memory
+from tensorm.tensors import DenseTensor
 
 Draws = list[tuple[list[np.ndarray], Rates]]
 

@@ -17,8 +17,8 @@ from tensorm import (
     score_cells,
     train_test_mask,
 )
+from tensorm.data import memory
 from tensorm.posterior.scores import Calibration, score_tensor
-from tensorm.tensors import memory
 
 VALUES, CHANCES = [1, 0, 1, 0, 0], [0.9, 0.6, 0.44, 0.1, 0.2]
 

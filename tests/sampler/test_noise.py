@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logit
 
-from tensorm import model
+import definitions
 from tensorm.model import Confusion, Noise
 from tensorm.sampler.comparisons import Comparisons, ComparisonsPlugIn
 from tensorm.sampler.models import MODELS
@@ -164,7 +164,9 @@ def test_asymmetric_draws_each_rate_given_the_other() -> None:
 def test_plug_ins_are_shares() -> None:
     confusion = Confusion(30, 10, 5, 55)
     anything = np.array([0.3, 0.9])
-    assert SymmetricPlugIn(2, 3).draw(confusion, PAPERS_RATES, anything) == model.noise_map(confusion, 2, 3)
+    assert SymmetricPlugIn(2, 3).draw(confusion, PAPERS_RATES, anything) == definitions.noise_map(
+        confusion, 2, 3
+    )
     assert AsymmetricPlugIn(2, 3).draw(confusion, PAPERS_RATES, anything) == Noise(32 / 45, 7 / 65)
 
 

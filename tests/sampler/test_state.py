@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+import definitions
 from draws import COMPONENTS, SHAPE, make_draws, make_trace
 from tensorm import model
 from tensorm.sampler.noise import Rates
@@ -64,5 +65,5 @@ def test_a_confusion_tells_accuracy_and_likelihood() -> None:
     right = (model.boolean_product(factors) == ones)[observed]
     assert confusion.accuracy == pytest.approx(right.mean())
     assert noise.log_likelihood(confusion) == pytest.approx(
-        model.log_likelihood(ones, observed, factors, noise)
+        definitions.log_likelihood(ones, observed, factors, noise)
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tensorm.model import Confusion
-from tensorm.selection.description import choose, describe_length, universal
+from tensorm.selection.trials import choose, describe_length, universal
 
 
 @pytest.mark.parametrize(("n", "ones"), [(1, 0), (7, 3), (20, 20)])

@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
+from definitions import noise_map
 from tensorm import FileError, InputError, TensOrMachine, datasets, load, resume, select_components
 from tensorm.estimator.plan import make_plan
-from tensorm.model import noise_map
 from tensorm.sampler.sample import BurnIn, sample
 from tensorm.selection.published import distinct
 from tensorm.tensors import DenseTensor

@@ -11,7 +11,7 @@ import pytest
 
 from tensorm import FileError
 from tensorm.storage.archive import reading, write_archive
-from tensorm.storage.values import pack_labels, read_labels
+from tensorm.storage.chain import pack_labels, read_labels
 
 UTC = datetime.UTC
 
@@ -127,6 +127,6 @@ def test_json_that_would_grow_beyond_memory_is_not_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_archive(tmp_path / "l.tensorm", {"mode_0": as_json("[[]" + ",[]" * 9_999 + "]")})
-    monkeypatch.setattr("tensorm.storage.values.available_memory", lambda: 500_000)
+    monkeypatch.setattr("tensorm.storage.chain.available_memory", lambda: 500_000)
     with reading(tmp_path / "l.tensorm") as file, pytest.raises(FileError, match="too long for this machine"):
         read_labels(file, "mode_0", "json", 10_000)

@@ -15,7 +15,7 @@ import pytest
 
 import tensorm
 from tensorm import FileError, TensOrMachine, select_components
-from tensorm.storage.owner import LOCK, name_stop, owning
+from tensorm.storage.files import LOCK, name_stop, owning
 
 X = np.random.default_rng(0).random((5, 5, 5)) < 0.4
 SETTINGS = {"n_chains": 1, "n_draws": 3, "burn_in": 2, "random_state": 0, "progress": False}
@@ -24,7 +24,7 @@ SETTINGS = {"n_chains": 1, "n_draws": 3, "burn_in": 2, "random_state": 0, "progr
 def hold(folder: Path) -> subprocess.Popen:
     """Own a folder in another process, until it is killed."""
     script = (
-        "import sys, time, pathlib; from tensorm.storage.owner import owning\n"
+        "import sys, time, pathlib; from tensorm.storage.files import owning\n"
         "with owning(pathlib.Path(sys.argv[1])): print(1, flush=True); time.sleep(600)"
     )
     child = subprocess.Popen([sys.executable, "-c", script, str(folder)], stdout=subprocess.PIPE)

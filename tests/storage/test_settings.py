@@ -11,7 +11,7 @@ import pytest
 import forge
 from tensorm import FileError, InputError
 from tensorm.storage.archive import reading, write_archive
-from tensorm.storage.values import pack_settings, read_settings
+from tensorm.storage.chain import pack_settings, read_settings
 
 
 def round_trip(settings: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -8,8 +8,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from tensorm.data import memory
 from tensorm.errors import InputError
-from tensorm.tensors import DenseTensor, memory, slices
+from tensorm.tensors import DenseTensor, slices
 from tensorm.tensors.dense import check_memory
 from tensorm.tensors.factors import Factors
 

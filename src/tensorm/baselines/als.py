@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.baselines.baseline import Baseline, read_tensor
 from tensorm.data.checks import MOST_ROUNDS, check_choice, check_count, check_flag, check_generator
+from tensorm.data.memory import check_fits
 from tensorm.estimator.progress import announcing_compilation, counting
 from tensorm.model import factor_density
 from tensorm.sampler.noise import Symmetric
@@ -28,7 +29,6 @@ from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import GREEDY, DenseTensor, Rule, Stream, Tensor, Weights
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.memory import check_fits
 from tensorm.tensors.threads import count_threads
 
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tensorm.baselines.baseline import Baseline, read_tensor
 from tensorm.data.checks import MOST_ROUNDS, check_count, check_generator, check_number
 from tensorm.model import Bits
-from tensorm.selection.description import choose, universal
+from tensorm.selection.trials import choose, universal
 from tensorm.tensors import Tensor
 
 Indices = npt.NDArray[np.intp]

@@ -15,8 +15,7 @@ from tensorm.errors import FileError
 from tensorm.estimator.load import load
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.report.metadata import is_missing
-from tensorm.storage.files import read_json, replace_file
-from tensorm.storage.owner import LOCK, owning
+from tensorm.storage.files import LOCK, owning, read_json, replace_file
 from tensorm.storage.run import FIT, RUN, check_folder, find_file, open_run
 from tensorm.tensors import Tensor
 

@@ -22,8 +22,7 @@ from tensorm.errors import InputError
 from tensorm.posterior.draws import Floats, Posterior
 from tensorm.report.metadata import share_metadata
 from tensorm.report.selection import Selection
-from tensorm.storage.files import replace_file
-from tensorm.storage.owner import owning
+from tensorm.storage.files import owning, replace_file
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a cell of a spreadsheet begins to compute
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

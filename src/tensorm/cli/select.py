@@ -12,7 +12,8 @@ from tensorm.cli.groups import main, quietly, say
 from tensorm.data.checks import short
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine
-from tensorm.estimator.select import METHODS, select_components
+from tensorm.estimator.select import select_components
+from tensorm.selection.choose import METHODS
 
 
 def candidates(value: str) -> list[int]:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tensorm.errors import FileError
+from tensorm.errors import FileError, InputError
 
 
 def available_memory() -> int:
@@ -33,3 +33,10 @@ def check_room(file: Any, need: int) -> None:
     if need > (room := available_memory()):
         problem = f"it takes {need / 2**30:,.1f} GB of memory and there are {room / 2**30:,.1f}"
         raise FileError(f"{file} cannot be read: {problem}; give a smaller file.")
+
+
+def check_fits(what: str, need: int, remedy: str, detail: str = "") -> None:
+    """Raise if something ("All cells take") needs more bytes than this machine has; suggest a remedy."""
+    if need > (room := available_memory()):
+        sizes = f"{need / 2**30:,.1f} GB{detail} and this machine has {room / 2**30:,.1f} GB"
+        raise InputError(f"{what} {sizes}; {remedy}.")

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from tensorm.data.checks import MOST_ROUNDS, check_count, check_generator, check_number, is_list, short
 from tensorm.data.coordinates import MOST_MODES
+from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.model import boolean_product, factor_density
-from tensorm.tensors.memory import check_fits
 
 BLOCK_CELLS = 2**20
 

@@ -13,11 +13,10 @@ from tensorm.data.checks import check_flag
 from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
+from tensorm.report.selection import Selection
 from tensorm.sampler.sample import Plan
-from tensorm.selection import Selection
-from tensorm.storage.files import as_path, quote
+from tensorm.storage.files import as_path, owning, quote
 from tensorm.storage.fit import read_fit
-from tensorm.storage.owner import owning
 from tensorm.storage.run import FIT, RUN, digest_run, find_file, find_run, open_run
 from tensorm.tensors import Tensor, read
 from tensorm.tensors.threads import MOST_JOBS

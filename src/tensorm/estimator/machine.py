@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,26 +16,25 @@ from tensorm.estimator.fitted import FittedModel
 from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
 from tensorm.estimator.progress import announcing_compilation, foretell, say, watching
 from tensorm.posterior.draws import Posterior, check_room
+from tensorm.report.selection import Selection
 from tensorm.sampler.chains import Bookmark, ChainPool, run_chains, warm_up
 from tensorm.sampler.noise import PAPERS_LAMBDA
 from tensorm.sampler.sample import Plan, Watch
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
-from tensorm.selection import Selection, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
+from tensorm.selection.choose import choose
 from tensorm.selection.noise import N_COMPONENTS as TRIAL
 from tensorm.selection.noise import NoiseChoice, choose_noise, two_rates
 from tensorm.selection.trials import N_SPLITS, choose_with_strengths
 from tensorm.storage.checkpoints import Checkpoints
+from tensorm.storage.files import name_stop, owning
 from tensorm.storage.fit import Fit, write_fit
-from tensorm.storage.owner import name_stop, owning
 from tensorm.storage.run import FIT, Run, check_folder, digest_run, start_run
 from tensorm.storage.trials import Store
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.threads import count_threads
 
-STAND_IN = "The number was chosen with two rates of ones in place of strengths."
-FEWER = "The number was chosen with less weight on each comparison, since those of an object go together."
 PUBLISHED: dict[str, Any] = {
     "n_chains": 1,
     "n_draws": 50,
@@ -258,7 +257,7 @@ class TensOrMachine(FittedModel):
             tensor, plan = self._choose_noise(tensor, plan, folder)
         if self.n_components == AUTO:
             known = None if folder is None else Selection.read(folder)
-            self.selection_ = known or self._choose(tensor, plan.target, folder)
+            self.selection_ = known or self._choose(tensor, plan, folder)
             check_room(tensor.shape, self.selection_.best, self.n_chains, self.n_draws)
             plan = replace(plan, target=replace(plan.target, n_components=self.selection_.best))
         threads = count_threads(self.n_jobs)
@@ -305,19 +304,18 @@ class TensOrMachine(FittedModel):
             return pool
         return pool._replace(store=Store(folder / CHOICE, {"run": digest_run(folder)}))
 
-    def _choose(self, tensor: Tensor, target: Target, folder: Path | None) -> Selection:
+    def _choose(self, tensor: Tensor, plan: Plan, folder: Path | None) -> Selection:
         """Choose the number of components; a folder keeps what chains have found."""
+        strong = plan.target.noise.strong
         with announcing_compilation(self.progress):
-            warm_up(tensor, target)
-        n_chains = N_SPLITS if target.noise.strong else N_CHAINS
+            warm_up(tensor, plan.target)
+        n_chains = N_SPLITS if strong else N_CHAINS
         with watching(n_chains, self.progress) as watch:
             pool = self._pool(n_chains, watch, folder)
-            if target.noise.strong:
-                selection = choose_with_strengths(tensor, target, pool)
+            if strong:
+                selection = choose_with_strengths(tensor, plan.target, pool)
             else:
-                selection = count_with_stand_in(
-                    tensor, target, lambda cells, target: choose_by_posterior(cells, target, pool)
-                )
+                selection = choose("posterior", tensor, plan, pool)
         if folder is None:
             warn_if_stopped(selection, stacklevel=5)
         elif not selection.complete:  # what is done is in the folder
@@ -337,17 +335,6 @@ class TensOrMachine(FittedModel):
 
 write_report = TensOrMachine.report
 """``TensOrMachine.report`` as a function: ``write_report(model, path, ...)``."""
-
-
-def count_with_stand_in(
-    tensor: Tensor, target: Target, choose: Callable[[Tensor, Target], Selection]
-) -> Selection:
-    """Choose the number of components, with the noise model's stand-in if it has one, and say so."""
-    noise = target.noise.counting(tensor)
-    selection = choose(tensor, replace(target, noise=noise))
-    if noise == target.noise:
-        return selection
-    return replace(selection, reason=f"{selection.reason} {FEWER if noise.compares else STAND_IN}")
 
 
 def warn_if_stopped(selection: Selection, stacklevel: int) -> None:

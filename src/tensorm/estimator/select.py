@@ -21,28 +21,24 @@ from tensorm.data.checks import (
     short,
 )
 from tensorm.errors import InputError
-from tensorm.estimator.machine import TensOrMachine, count_with_stand_in, warn_if_stopped
+from tensorm.estimator.machine import TensOrMachine, warn_if_stopped
 from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
 from tensorm.estimator.progress import watching
+from tensorm.report.selection import Selection
 from tensorm.sampler.chains import ChainPool
-from tensorm.sampler.sample import Plan
-from tensorm.selection import Selection, choose_by_occam, choose_by_posterior
 from tensorm.selection.by_sampling import N_CHAINS
+from tensorm.selection.choose import METHODS, choose
 from tensorm.selection.noise import two_rates
-from tensorm.selection.published import choose_by_accuracy, choose_by_pruning
-from tensorm.selection.trials import NAMES, Holdout, choose_by_description, choose_by_validation
-from tensorm.storage.files import make_folder
-from tensorm.storage.owner import owning
+from tensorm.selection.trials import NAMES, Holdout
+from tensorm.storage.files import make_folder, owning
 from tensorm.storage.trials import Store, read_seed
 from tensorm.tensors import Tensor
 from tensorm.tensors.holdout import check_symmetric
 from tensorm.tensors.threads import count_threads
 
 PUBLISHED = "-published"  # methods as in the paper end so
-METHODS = ("posterior", "occam", "cv", "mdl", "occam-published", "cv-published")
 N_SPLITS = 5
 MOST_REPEATS = 1000
-MOST_CANDIDATES = 12  # that are tried when none are given
 
 
 def select_components(
@@ -162,38 +158,11 @@ def select_components(
                 "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other
             }
             pool = pool._replace(store=Store(run_dir, depends_on))
-        selection = _choose(tensor, replace(plan, target=target), pool, method, numbers, holdout)
+        selection = choose(method, tensor, replace(plan, target=target), pool, numbers, holdout)
     if run_dir is not None and not selection.complete:  # what is done is in the folder
         raise KeyboardInterrupt
     warn_if_stopped(selection, stacklevel=3)
     return selection
-
-
-def _choose(
-    tensor: Tensor, plan: Plan, pool: ChainPool, method: str, numbers: list[int] | None, holdout: Holdout
-) -> Selection:
-    target = plan.target
-    if method == "occam-published":
-        return choose_by_pruning(tensor, plan, pool, numbers)
-    if method == "posterior":
-        return count_with_stand_in(
-            tensor, target, lambda X, plain: choose_by_posterior(X, plain, pool, numbers)
-        )
-    if method == "occam":
-        return count_with_stand_in(tensor, target, lambda X, plain: choose_by_occam(X, plain, pool, numbers))
-    if numbers is None:
-        one = pool._replace(n_chains=1)
-        first = count_with_stand_in(tensor, target, lambda X, plain: choose_by_occam(X, plain, one))
-        if not first.complete:
-            return first
-        numbers = _around(first.best)
-    if method == "cv":
-        return choose_by_validation(tensor, target, pool, numbers, holdout)
-    if method == "cv-published":
-        return choose_by_accuracy(tensor, plan, pool, numbers, holdout)
-    return count_with_stand_in(
-        tensor, target, lambda X, plain: choose_by_description(X, plain, pool, numbers)
-    )
 
 
 def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:
@@ -217,9 +186,3 @@ def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:
             f"at least one; give numbers up to {most:,}."
         )
     return numbers
-
-
-def _around(n: int) -> list[int]:
-    """Return numbers from 1 to half as many again as were found, and a few more."""
-    most = n + max(3, n // 2)
-    return sorted({round(float(number)) for number in np.linspace(1, most, min(most, MOST_CANDIDATES))} | {n})

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.checks import check_flag
+from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.sampler.parameters import INDEX, ONCE
 from tensorm.sampler.state import Trace
-from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import MISSING, Tensor
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from tensorm.data.checks import (
     check_parts,
 )
 from tensorm.data.inputs import Labels, Names
+from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.posterior.align import align, factor_means, group_chains
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
@@ -35,7 +36,6 @@ from tensorm.sampler.state import Trace
 from tensorm.tensors import read
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import Tensor
 
 Floats = npt.NDArray[np.float64]

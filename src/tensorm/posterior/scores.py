@@ -21,9 +21,9 @@ from tensorm.data.checks import (
     check_number,
     check_probability,
 )
+from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import Rows, Tensor
 
 Bits = npt.NDArray[np.bool_]

@@ -21,7 +21,7 @@ from tensorm.posterior.diagnostics import number_components, tell_differences
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, Groups, of_posterior, read_modes
 from tensorm.report.metadata import UNKNOWN
-from tensorm.tensors.ranking import split
+from tensorm.tensors.ranked import split
 
 IN_DOUBT = 4  # names in doubt before their list is cut short
 MOST = 12  # components described by default on the page and the command line

@@ -26,7 +26,7 @@ from tensorm.sampler.parameters import Counts, Floats, NoiseModel, Parameters, c
 from tensorm.sampler.strengths import SHAPES, ActiveStrengths, ConstantStrengths, Strong
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor
-from tensorm.tensors.ranking import split
+from tensorm.tensors.ranked import split
 
 GRID = STEP * np.arange(LOWEST, HIGHEST + 1)
 NORMALISERS = np.array([np.logaddexp.reduce(shape * (GRID - np.exp(GRID))) for shape in SHAPES])

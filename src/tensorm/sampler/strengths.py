@@ -26,8 +26,7 @@ from tensorm.sampler.parameters import COMPONENT, INDEX, MODE, ONCE, Floats, Par
 from tensorm.tensors.bits import Bits, Words, combine, pack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Stream, Tensor
-from tensorm.tensors.ranked import RankedTensor
-from tensorm.tensors.ranking import Ranking, split
+from tensorm.tensors.ranked import RankedTensor, Ranking, split
 
 SHAPES = 2.0 ** np.arange(-2, 9.1, 0.25)  # of the Gamma priors, all equally probable
 MARGIN = 2 * WINDOW + 2  # levels beyond those of today that scores are known for

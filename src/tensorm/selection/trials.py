@@ -9,7 +9,9 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import betaln
 
+from tensorm.model import Confusion
 from tensorm.report.selection import Candidate, Selection, Trial
 from tensorm.sampler.chains import Bookmark, ChainPool
 from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, sample
@@ -19,7 +21,6 @@ from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.selection.bookmarks import put, read_snapshot, to_factors, to_members
 from tensorm.selection.by_sampling import STOPPED
-from tensorm.selection.description import describe_length
 from tensorm.selection.noise import HIDDEN, two_rates
 from tensorm.selection.occam import add_empty
 from tensorm.selection.validation import (
@@ -30,6 +31,7 @@ from tensorm.selection.validation import (
     split_cells,
     standard_errors,
 )
+from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
@@ -238,3 +240,50 @@ def _begin_from(before: Factors | None, tensor: Tensor, target: Target, chain: i
         grown = (search(wider, rng, purity) for purity in PURITIES)
         explanation = max((explanation, *grown), key=lambda one: one.score)
     return explanation.state(sweep=0)
+
+
+class Length(NamedTuple):
+    """A description in bits."""
+
+    factors: float
+    errors: float
+
+    @property
+    def total(self) -> float:
+        """Bits for factors and errors."""
+        return self.factors + self.errors
+
+
+def describe_length(factors: Sequence[Bits], confusion: Confusion) -> Length:
+    """Return how many bits it takes to describe the factors and, given them, the observed cells.
+
+    The code is that of Erdos and Miettinen (2013), after Miettinen and Vreeken's for matrices, for K modes.
+    The number of components takes the universal code for integers; each column of a factor log2(N + 1) bits
+    for the number of its members, and log2 binomial(N, members) for which they are; the zeros inside the
+    product and the ones outside ("typed XOR") likewise their number, and which they are. Only observed cells
+    are encoded. The sizes of the modes are the same for all numbers of components and left out.
+
+    Parameters
+    ----------
+    factors : list of K Boolean arrays (N_k, L)
+    confusion : Confusion
+        Observed cells by the value of the factors' product and their own.
+    """
+    bits = universal(factors[0].shape[1])
+    bits += sum(float(choose(len(factor), factor.sum(axis=0)).sum()) for factor in factors)
+    tp, fp, fn, tn = confusion
+    return Length(bits, float(choose(tp + fp, fp) + choose(fn + tn, fn)))
+
+
+def choose(n: int, ones: int | np.ndarray) -> np.ndarray:
+    """Return the bits that describe a subset of n things: its size, then which one of that size it is."""
+    # (n + 1) * binomial(n, ones)
+    return -betaln(1 + np.asarray(ones), 1 + n - np.asarray(ones)) / math.log(2)
+
+
+def universal(n: int) -> float:
+    """Return the length of Rissanen's universal code for an integer n >= 1."""
+    bits, rest = math.log2(2.865064), math.log2(n)
+    while rest > 0:
+        bits, rest = bits + rest, math.log2(rest)
+    return bits

@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
 
+from tensorm.data.memory import available_memory
 from tensorm.errors import FileError
 from tensorm.storage.files import FilePath, as_path, open_file, quote, replace_file
-from tensorm.tensors.memory import available_memory
 
 ABOUT = "about.json"
 ARRAY = re.compile(r"[a-z0-9_]+(/[a-z0-9_]+)*\.npy")

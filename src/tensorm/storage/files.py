@@ -1,23 +1,31 @@
-"""Files as such: written whole or not at all, and opened only if they are ordinary files.
+"""Files as such: written whole or not at all, opened only if they are ordinary files; one owner per folder.
 
-Beside the archives (archive.py), the folder of a run has some files of JSON, read here without trust.
+Beside the archives (archive.py), the folder of a run has some files of JSON, read here without trust. Its
+owner holds a lock on ``.lock``, the operating system's, which ends with its process, however that dies: no
+lock is ever stale, and NFS hands it on to other machines. On file systems without such locks, filelock leaves
+a file that names the process and its machine. On SIGTERM the owner leaves as it does on Ctrl-C.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import tempfile
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from tensorm.data.checks import short
+from tensorm.data.memory import available_memory
 from tensorm.errors import FileError
-from tensorm.tensors.memory import available_memory
 
 FilePath = str | os.PathLike[str]
 EVERY = 10.0  # seconds between two checkpoints of a chain
@@ -138,3 +146,51 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+LOCK = ".lock"
+ENDING = threading.Event()  # set once SIGTERM has come to the owner of a folder
+TERMINATED = 128 + signal.SIGTERM  # what a process says that SIGTERM ended
+
+
+@contextmanager
+def owning(folder: Path) -> Iterator[Path]:
+    """Own a folder while the block runs, or raise if somebody else does; one thread may own it twice."""
+    path = os.path.join(os.path.realpath(folder), LOCK)
+    try:
+        lock = FileLock(path, timeout=0, is_singleton=True).acquire()
+    except Timeout as error:
+        told = f"{folder} is in use by another run; wait until it ends, or give another run_dir."
+        raise FileError(told) from error
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise FileError(f"{path} cannot be locked: {explain(error)}.") from error
+    with lock, _leaving_on_sigterm():
+        yield folder
+
+
+def name_stop() -> str:
+    """Return what stopped the run, for a message."""
+    return "SIGTERM" if ENDING.is_set() else "Ctrl-C"
+
+
+@contextmanager
+def _leaving_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, and then the process; somebody else's handler stays."""
+
+    def stop(*_: Any) -> None:
+        if not ENDING.is_set():  # once: what follows writes the last checkpoints
+            ENDING.set()
+            raise KeyboardInterrupt
+
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if ENDING.is_set():
+            ENDING.clear()
+            raise SystemExit(TERMINATED)

@@ -18,9 +18,17 @@ from tensorm.posterior.draws import Posterior, check_room
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, reading, write_archive
-from tensorm.storage.chain import pack_target, pack_trace, read_target, read_trace
+from tensorm.storage.chain import (
+    pack_labels,
+    pack_settings,
+    pack_target,
+    pack_trace,
+    read_labels,
+    read_settings,
+    read_target,
+    read_trace,
+)
 from tensorm.storage.files import FilePath, as_path, quote
-from tensorm.storage.values import pack_labels, pack_settings, read_labels, read_settings
 
 FORMAT = "tensorm fit"
 FORMAT_VERSION = 4  # of all files: any change to a layout adds 1

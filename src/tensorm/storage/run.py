@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from tensorm.errors import FileError, InputError
 from tensorm.storage.archive import Stored, reading, write_archive
+from tensorm.storage.chain import pack_settings, read_settings
 from tensorm.storage.files import FilePath, as_path, make_folder, open_file
 from tensorm.storage.fit import check_format, describe_file, pack_modes, read_modes
-from tensorm.storage.values import pack_settings, read_settings
 from tensorm.tensors.pick import NAMES, from_arrays
 from tensorm.tensors.protocol import Tensor
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, reduce
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,3 +52,14 @@ def combine(masks: Sequence[Words], n_components: int) -> Words:
 @cache
 def _every_component(n_components: int) -> Words:
     return pack(np.ones((1, n_components), np.bool_))
+
+
+DIGEST = 16  # bytes
+
+
+def digest_arrays(*arrays: npt.NDArray[Any]) -> bytes:
+    """Return a digest of some arrays of one dimension, all of eight bytes a number."""
+    state = blake2b(digest_size=DIGEST)
+    for array in arrays:
+        state.update(len(array).to_bytes(8, "little") + array.astype("<i8", copy=False).tobytes())
+    return state.digest()

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from tensorm.data.checks import check_mask
 from tensorm.data.inputs import Names, Observations, observe
+from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.kernels.dense import Packed, kernels, part_kernels, ranked_kernels
 from tensorm.tensors.bits import Bits, Words, pack, words_for
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
-from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import Rows, Tensor, every
 from tensorm.tensors.ranked import RankedSlices
 from tensorm.tensors.slices import SlicedTensor, View

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.coordinates import CellKeys
+from tensorm.data.memory import available_memory
 from tensorm.errors import InputError
 from tensorm.tensors.dense import DenseTensor
-from tensorm.tensors.memory import available_memory
 from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.relational import RelationalTensor
 from tensorm.tensors.sparse import SparseTensor

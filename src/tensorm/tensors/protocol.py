@@ -33,14 +33,13 @@ import numpy.typing as npt
 from tensorm.data.checks import check_count, check_parts, check_range
 from tensorm.data.coordinates import key_of
 from tensorm.data.inputs import Labels, Names, Pair
+from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule, Weights
 from tensorm.model import Confusion
-from tensorm.tensors.bits import Bits, Words
+from tensorm.tensors.bits import DIGEST, Bits, Words, digest_arrays
 from tensorm.tensors.choosing import choose_mask, refuse_unmirrored
-from tensorm.tensors.digests import DIGEST, digest_arrays
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.memory import check_fits
 
 __all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "Weights"]
 

@@ -14,10 +14,9 @@ from tensorm.data.inputs import Matrix, Names, check_names
 from tensorm.errors import InputError
 from tensorm.kernels.relational import Held, Ranks, count_pairs, kernels, read_slices
 from tensorm.kernels.vectors import LANES
-from tensorm.tensors.bits import Bits, Words, unpack, words_for
+from tensorm.tensors.bits import Bits, Words, digest_arrays, unpack, words_for
 from tensorm.tensors.choosing import check_share
 from tensorm.tensors.dense import DenseTensor
-from tensorm.tensors.digests import digest_arrays
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import TAIL, WIDEST, make_layout
 from tensorm.tensors.measurements import (

@@ -1,4 +1,4 @@
-"""Sharded tensors whose components have strengths of their own, with the strongest first (ranking.py).
+"""Sharded tensors whose components have strengths of their own, with the strongest first (ranked.py).
 
 As with two rates (sharded.py), mode 0 is decided where its rows are. For other modes every shard counts, the
 counts are added up, and entries are decided and activities drawn here. All counts are whole numbers, so the
@@ -22,8 +22,7 @@ from tensorm.tensors.bits import Words
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, every, pass_on
-from tensorm.tensors.ranked import Rivals, Sorted
-from tensorm.tensors.ranking import Ranking
+from tensorm.tensors.ranked import Ranking, Rivals, Sorted
 
 
 class ShardHost(Protocol):

@@ -12,16 +12,15 @@ import numpy.typing as npt
 from tensorm.data.checks import check_choice
 from tensorm.data.coordinates import MOST_CELLS, CellKeys, ListedCells, check_shape, key_of
 from tensorm.data.inputs import Names, check_names
+from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.kernels import sparse as kernel
 from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.sparse import Listed
 from tensorm.model import Confusion
-from tensorm.tensors.bits import Bits, Words
+from tensorm.tensors.bits import Bits, Words, digest_arrays
 from tensorm.tensors.choosing import draw_share, draw_zeros, give_back_listed
-from tensorm.tensors.digests import digest_arrays
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.memory import check_fits
 from tensorm.tensors.protocol import (
     Counts,
     HeldOut,

@@ -1,4 +1,4 @@
-"""Sparse tensors whose components have strengths of their own, with the strongest first (ranking.py)."""
+"""Sparse tensors whose components have strengths of their own, with the strongest first (ranked.py)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,16 @@ from tensorm.tensors.bits import Words
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, every
-from tensorm.tensors.ranked import Rivals, Sorted, trim
-from tensorm.tensors.ranking import Ranking, count_tuples, join_rivals, room_for_rivals, split
+from tensorm.tensors.ranked import (
+    Ranking,
+    Rivals,
+    Sorted,
+    count_tuples,
+    join_rivals,
+    room_for_rivals,
+    split,
+    trim,
+)
 
 T = TypeVar("T")
 NOBODY = (-1,)  # modes to leave out

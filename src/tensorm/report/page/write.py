@@ -27,7 +27,7 @@ from tensorm.report.page.cells import component_cells, slice_cells
 from tensorm.report.page.charts import HEIGHT, WIDTH, chart_selection, chart_traces
 from tensorm.report.selection import Selection
 from tensorm.storage.files import as_path, replace_file
-from tensorm.tensors.ranking import split
+from tensorm.tensors.ranked import split
 
 UNITS = 10_000  # of a probability in the data that the script reads
 NO_RECIPE = ("progress", "n_jobs")  # the draws do not depend on them

@@ -10,13 +10,14 @@ then finds it. Add the kind to the docstring of that method.
 """
 
 from tensorm.report.plots.components import (
+    plot_activity,
     plot_associations,
     plot_component,
     plot_contributions,
     plot_members,
+    plot_strengths,
 )
 from tensorm.report.plots.heatmaps import plot_factor, plot_factors, plot_reconstruction, plot_slice
-from tensorm.report.plots.noise import plot_activity, plot_strengths
 
 __all__ = [
     "plot_activity",
