@@ -99,10 +99,10 @@ def mutate(sample: Path, copy: Path, rng: random.Random) -> None:
     target.write_bytes(damage(source.read_bytes(), rng))
 
 
-def mutants(folder: Path, count: int, seed: int) -> Iterator[Path]:
+def mutants(folder: Path, count: int, seed: int, first: int = 0) -> Iterator[Path]:
     """Write damaged files one by one, from the honest ones in turn."""
     honest = samples.write_samples(folder / "honest")
-    for n in range(count):
+    for n in range(first, first + count):
         rng = random.Random(f"{seed} {n}")
         sample = honest[n % len(honest)]
         words = (
@@ -127,14 +127,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--first", type=int, default=0, help="number of the first mutant; forgeries come with 0"
+    )
     parser.add_argument("--folder", type=Path, help="where to put the files")
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="hostile-"))
     outside = folder / "outside"
-    for name, paths in (
-        ("forgeries", samples.forge_all(folder / "forged", outside)),
-        ("mutants", list(mutants(folder / "mutants", given.cases, given.seed))),
-    ):
+    samples.write_secrets(outside)
+    forged = [] if given.first else samples.forge_all(folder / "forged", outside)
+    damaged = list(mutants(folder / "mutants", given.cases, given.seed, given.first))
+    for name, paths in (("forgeries", forged), ("mutants", damaged)):
         counts: Counter[str] = Counter()
         for path, outcome in check(paths, outside):
             counts[outcome.kind] += 1

@@ -15,7 +15,7 @@ from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
 from tensorm.report.selection import Selection
 from tensorm.sampler.sample import Plan
-from tensorm.storage.files import as_path, owning, quote
+from tensorm.storage.files import as_path, check_links, owning, quote
 from tensorm.storage.fit import read_fit
 from tensorm.storage.run import FIT, RUN, digest_run, find_file, find_run, open_run
 from tensorm.tensors import Tensor, read
@@ -44,6 +44,7 @@ def load(path: str | os.PathLike[str]) -> TensOrMachine:
         in the folder is not finished.
     """
     place = as_path(path)
+    check_links(place)
     file = find_file(place, FIT) if place.is_dir() else place
     if file is None:
         advice = "give the run_dir of a fit"
@@ -89,6 +90,8 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
             if find_file(folder, FIT) is None:  # else its owner has just ended
                 model, tensor, plan = _open(folder, None if X is None else read(X))
                 return model.set_params(progress=progress)._run(tensor, plan, folder)
+    if X is not None:
+        open_run(folder, TensOrMachine._get_param_names(), read(X))
     model, selection = load(folder), Selection.read(folder)
     if selection is not None:
         model.selection_ = selection

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,8 @@ class Checkpoints:
         self.shape, self.target = shape, target
         for name in ("chain-*", "run", "fit"):  # all that a run writes
             for cut_short in folder.glob(f".{name}.tensorm.*.part"):  # killed while it wrote
-                cut_short.unlink(missing_ok=True)
+                with suppress(OSError):
+                    cut_short.unlink()
 
     def write(self, number: int, snapshot: Snapshot) -> None:
         """Save a chain, in place of an older snapshot."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import stat
 import tempfile
@@ -29,6 +30,7 @@ from tensorm.errors import FileError
 
 FilePath = str | os.PathLike[str]
 EVERY = 10.0  # seconds between two checkpoints of a chain
+OURS = re.compile(r".*\.(tensorm|json)|(run|fit)\.nc|choice|report\.html")  # names in the folder of a run
 EXPANSION = 32  # times that a JSON text may grow when it is parsed
 
 
@@ -110,6 +112,17 @@ class Due:
         self._saved[chain] = time.monotonic()
 
 
+def check_links(folder: Path) -> None:
+    """Raise if a name that a run uses is a link: a folder from a stranger must not lead out of itself."""
+    try:
+        with os.scandir(folder) as entries:
+            links = [entry.path for entry in entries if entry.is_symlink() and OURS.fullmatch(entry.name)]
+    except OSError:  # it is no folder, or cannot be read, which others say
+        return
+    if links:
+        raise FileError(f"{links[0]} is a link; replace it by the file itself, or delete it.")
+
+
 def as_path(path: Any, name: str = "path") -> Path:
     """Return a path, or raise if it cannot be one."""
     if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
@@ -156,6 +169,7 @@ TERMINATED = 128 + signal.SIGTERM  # what a process says that SIGTERM ended
 @contextmanager
 def owning(folder: Path) -> Iterator[Path]:
     """Own a folder while the block runs, or raise if somebody else does; one thread may own it twice."""
+    check_links(folder)
     path = os.path.join(os.path.realpath(folder), LOCK)
     try:
         lock = FileLock(path, timeout=0, is_singleton=True).acquire()

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from tensorm.errors import FileError
-from tensorm.storage.files import Due, FilePath, as_path, make_folder, read_json, replace_file
+from tensorm.storage.files import Due, FilePath, as_path, check_links, make_folder, read_json, replace_file
 
 HEAD, FORMAT = "selection.json", "tensorm selection"
 AGAIN = "delete it to run its trial again"
@@ -31,6 +31,7 @@ class Store:
 
     def __init__(self, folder: FilePath, settings: Mapping[str, Any]) -> None:
         self.folder, self.due = make_folder(folder), Due()
+        check_links(self.folder)
         text = json.dumps({"format": FORMAT, **settings}, indent=1)
         self._digest = sha256(text.encode()).hexdigest()
         theirs = read_json(self.folder / HEAD, "give another run_dir")
