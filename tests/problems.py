@@ -193,3 +193,8 @@ AWKWARD = [
     ((2, 3, 2, 3, 70), 3, 0.8),
     ((2, 8, 4096), 2, 0.6),  # slices a whole number of pages apart
 ]
+# Each with and without missing cells, but not in every test: what the one leaves out, another has.
+SOME, OTHERS = (
+    [(*case, 0.3 if (number + other) % 2 else None) for number, case in enumerate(AWKWARD)]
+    for other in (0, 1)
+)

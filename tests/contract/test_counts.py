@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 from makers import Kind
-from problems import AWKWARD, Problem, few, make_problem, problems
+from problems import OTHERS, SOME, Problem, few, make_problem, problems
 from tensorm.sampler.noise import Rates
 
 rates = st.floats(0.02, 0.98)
@@ -40,8 +40,7 @@ def test_counts_of_generated_cases(kind: Kind, problem: Problem) -> None:
         check_counts(tensor, problem, mode)
 
 
-@pytest.mark.parametrize("missing", [None, 0.3])
-@pytest.mark.parametrize(("shape", "L", "density"), AWKWARD)
+@pytest.mark.parametrize(("shape", "L", "density", "missing"), SOME)
 def test_counts_of_awkward_shapes(
     kind: Kind, shape: tuple[int, ...], L: int, density: float, missing: float | None
 ) -> None:
@@ -83,8 +82,7 @@ def test_confusion_of_generated_cases(kind: Kind, problem: Problem) -> None:
     assert tensor.confusion(problem.masks) == problem.confusion()
 
 
-@pytest.mark.parametrize("missing", [None, 0.3])
-@pytest.mark.parametrize(("shape", "L", "density"), AWKWARD)
+@pytest.mark.parametrize(("shape", "L", "density", "missing"), OTHERS)
 def test_confusion_of_awkward_shapes(
     kind: Kind, shape: tuple[int, ...], L: int, density: float, missing: float | None
 ) -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from makers import Kind
 from problems import (
-    AWKWARD,
+    OTHERS,
     RULES,
+    SOME,
     Problem,
     Turn,
     fast_update,
@@ -39,8 +40,7 @@ def test_generated_cases(kind: Kind, rule: str, problem: Problem, seed: int) -> 
         np.testing.assert_array_equal(fast_update(tensor, problem, turn), naive_update(problem, turn))
 
 
-@pytest.mark.parametrize("missing", [None, 0.3])
-@pytest.mark.parametrize(("shape", "L", "density"), AWKWARD)
+@pytest.mark.parametrize(("shape", "L", "density", "missing"), SOME)
 def test_awkward_shapes(
     kind: Kind, shape: tuple[int, ...], L: int, density: float, missing: float | None
 ) -> None:
@@ -56,8 +56,7 @@ def test_awkward_shapes(
     assert changed > 0  # or nothing was put to the test
 
 
-@pytest.mark.parametrize("missing", [None, 0.3])
-@pytest.mark.parametrize(("shape", "L", "density"), AWKWARD)
+@pytest.mark.parametrize(("shape", "L", "density", "missing"), OTHERS)
 def test_decisions_on_a_knife_edge(
     kind: Kind, shape: tuple[int, ...], L: int, density: float, missing: float | None
 ) -> None:
@@ -109,8 +108,7 @@ def test_nothing_given_is_changed(kind: Kind) -> None:
     np.testing.assert_array_equal(np.concatenate(masks), np.concatenate(before))
 
 
-@pytest.mark.parametrize("rule", ["gibbs", "metropolis"])
-@pytest.mark.parametrize("shape", [(3, 4, 2), (20, 2)])
+@pytest.mark.parametrize(("shape", "rule"), [((3, 4, 2), "metropolis"), ((20, 2), "gibbs")])
 def test_with_every_cell_missing_the_prior_comes_back(kind: Kind, shape: tuple[int, ...], rule: str) -> None:
     rng = np.random.default_rng(3)
     tensor, problem = kind.store(make_problem(shape, 3, 0, 1.0, 0.5))

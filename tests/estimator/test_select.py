@@ -13,10 +13,13 @@ from tensorm import FileError, InputError, RelationalTensor, TensOrMachine, data
 from tensorm.selection import by_sampling, trials
 
 SIM = datasets.simulate((20, 20, 20), rank=3, density=0.3, noise=0.1, random_state=0)
+SMALL = datasets.simulate((10, 10, 10), rank=2, density=0.4, noise=0.05, random_state=0).observed
 
 
-@pytest.mark.parametrize("method", ["posterior", "occam", "cv", "mdl"])
-@pytest.mark.parametrize("rank", [2, 4])
+@pytest.mark.parametrize(
+    ("method", "rank"),
+    [("posterior", 4), ("posterior", 2), ("occam", 4), ("occam", 2), ("cv", 4), ("mdl", 4), ("mdl", 2)],
+)
 def test_the_planted_number_is_chosen(method: str, rank: int) -> None:
     X = datasets.simulate((20, 20, 20), rank=rank, density=0.3, noise=0.1, random_state=1).observed
     found = tensorm.select_components(
@@ -56,7 +59,7 @@ def test_noise_alone_is_called_so() -> None:
 
 def test_the_largest_candidate_is_remarked_on() -> None:
     for method in ("posterior", "occam", "cv"):
-        assert "more may be needed" in select_components(SIM.observed, method, [1, 2], progress=False).reason
+        assert "more may be needed" in select_components(SMALL, method, [1, 2], progress=False).reason
 
 
 def test_the_most_that_are_tried_are_remarked_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,14 +83,13 @@ def test_comparisons_are_known_to_depend_on_each_other() -> None:
 
 def test_the_choice_does_not_depend_on_threads() -> None:
     one, two = (
-        select_components(SIM.observed, "cv", [2, 3, 4], n_repeats=2, n_jobs=jobs, progress=False)
-        for jobs in (1, 2)
+        select_components(SMALL, "cv", [2, 3, 4], n_repeats=2, n_jobs=jobs, progress=False) for jobs in (1, 2)
     )
     assert one.table == two.table
 
 
 def test_every_trial_is_in_the_table() -> None:
-    found = select_components(SIM.observed, "cv", [2, 3], n_repeats=3, progress=False)
+    found = select_components(SMALL, "cv", [2, 3], n_repeats=3, progress=False)
     assert [(trial.n_components, trial.repeat) for trial in found.table] == [
         (L, repeat) for repeat in range(3) for L in (2, 3)
     ]
@@ -99,7 +101,7 @@ def test_every_trial_is_in_the_table() -> None:
 def test_a_selection_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
     def select(**options):
         return select_components(
-            SIM.observed, "cv", [2, 3, 4], n_repeats=2, n_jobs=1, run_dir=tmp_path, progress=False, **options
+            SMALL, "cv", [2, 3, 4], n_repeats=2, n_jobs=1, run_dir=tmp_path, progress=False, **options
         )
 
     burn_in, calls = trials.burn_in_from, []
@@ -119,7 +121,7 @@ def test_a_selection_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
     resumed = select()
     assert len(calls) == 3
     monkeypatch.setattr("tensorm.selection.trials.burn_in_from", burn_in)
-    plain = select_components(SIM.observed, "cv", [2, 3, 4], n_repeats=2, n_jobs=1, progress=False)
+    plain = select_components(SMALL, "cv", [2, 3, 4], n_repeats=2, n_jobs=1, progress=False)
     assert resumed.table == plain.table
 
     with pytest.raises(FileError, match="another seed; give another run_dir"):
@@ -135,7 +137,7 @@ def test_a_selection_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
 )
 def test_ctrl_c_leaves_a_choice_or_a_folder_to_go_on_from(method, phase, tmp_path, monkeypatch) -> None:
     def select(**options):
-        return select_components(SIM.observed, method, [2, 3, 4], n_repeats=2, n_jobs=2, **options)
+        return select_components(SMALL, method, [2, 3, 4], n_repeats=2, n_jobs=2, **options)
 
     whole = select(progress=False)
     assert whole.complete
@@ -166,7 +168,7 @@ def test_ctrl_c_before_anything_was_found_is_raised(method, monkeypatch) -> None
 @pytest.mark.parametrize("method", ["posterior", "occam", "mdl"])
 def test_trials_are_remembered(method: str, tmp_path) -> None:
     first, second = (
-        select_components(SIM.observed, method, [2, 3, 4], run_dir=tmp_path, progress=False) for _ in range(2)
+        select_components(SMALL, method, [2, 3, 4], run_dir=tmp_path, progress=False) for _ in range(2)
     )
     assert first.table == second.table
     names = {path.name for path in tmp_path.iterdir()}

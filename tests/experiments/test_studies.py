@@ -233,6 +233,7 @@ needs_data = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow  # as are those of students and nations
 @needs_data
 def test_a_small_run_of_the_hospital_study(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hospital, "RUSHED", ((2,), 1))

@@ -332,6 +332,7 @@ def test_results_of_other_settings_are_kept_apart(
     assert "9 genes (those that vary most of those" in (out / "other" / "pathways.md").read_text()
 
 
+@pytest.mark.slow  # the same on made-up tumours is above
 @pytest.mark.skipif(not os.environ.get("TENSORM_DATA"), reason="TENSORM_DATA does not name a folder of data")
 def test_small_runs_on_real_tumours(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forests, "TREES", 20)

@@ -17,7 +17,10 @@ def smallest(found: dict[str, dict[str, float]]) -> float:
     return min(p for row in found.values() for p in row.values())
 
 
-@pytest.mark.parametrize(("number", "n_quantities"), [(0, 14), (1, 10)])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(("number", "n_quantities"), [(0, 14), pytest.param(1, 10, marks=SLOW)])
 def test_true_values_rank_uniformly(number: int, n_quantities: int) -> None:
     ranks = calibrate(CASES[number], 100, length=SHORT)
     found = compare(ranks, SHORT.n_draws)
@@ -26,7 +29,7 @@ def test_true_values_rank_uniformly(number: int, n_quantities: int) -> None:
     assert smallest(found) > 0.001, found
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", [pytest.param(0, marks=SLOW), 1])
 def test_the_plug_in_noise_is_found_out(number: int) -> None:
     """Its rates are posterior means, which are never as far out as a true value may be."""
     found = compare(calibrate(CASES[number], 100, "map", SHORT._replace(thin=3)), SHORT.n_draws)

@@ -42,8 +42,15 @@ def log_weights(tensor: RelationalTensor, factors: list[np.ndarray], model: Comp
     return betaln(a, b) + np.log(betaincc(a, b, LOWEST)) + (right + wrong) * np.log(2)
 
 
-@pytest.mark.parametrize("flips", [GIBBS, METROPOLIS], ids=["gibbs", "metropolis"])
-@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize(
+    ("learned", "flips"),
+    [
+        (False, GIBBS),
+        (True, METROPOLIS),
+        pytest.param(True, GIBBS, marks=pytest.mark.slow),
+        pytest.param(False, METROPOLIS, marks=pytest.mark.slow),
+    ],
+)
 def test_the_posterior_is_exact(learned: bool, flips: int) -> None:
     tensor, model = RelationalTensor([[0.3, 0.1, 0.8]], normalise=None), Comparisons(3.0, 1.5)
     factors = exact.all_factors((1, A, A))

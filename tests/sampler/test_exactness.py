@@ -80,8 +80,15 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("flips", [GIBBS, METROPOLIS], ids=["gibbs", "metropolis"])
-@pytest.mark.parametrize("name", CASES)
+# Every other case with the one kind of flips; the rest is slow. tests/contract compares both with loops.
+RUNS = [
+    pytest.param(name, flips, marks=[pytest.mark.slow] * (number % 2 != flips), id=f"{name}-{kind}")
+    for number, name in enumerate(CASES)
+    for kind, flips in (("gibbs", GIBBS), ("metropolis", METROPOLIS))
+]
+
+
+@pytest.mark.parametrize(("name", "flips"), RUNS)
 def test_the_posterior_is_exact(name: str, flips: int) -> None:
     case = CASES[name]
     draws, ratio = sample_target(case, flips, chain=2 * list(CASES).index(name) + flips)
@@ -92,9 +99,8 @@ def test_the_posterior_is_exact(name: str, flips: int) -> None:
         assert np.abs(z_scores(draws.density, posterior_density(case))).max() < 4
 
 
-@pytest.mark.parametrize("name", ["known noise, ties", "asymmetric, missing, learned"])
-def test_components_in_fixed_order(name: str) -> None:
-    _, ratio = sample_target(CASES[name], METROPOLIS, chain=len(name), shuffle=False)
+def test_components_in_fixed_order() -> None:
+    _, ratio = sample_target(CASES["asymmetric, missing, learned"], METROPOLIS, chain=28, shuffle=False)
     assert ratio < 1.1
 
 

@@ -23,7 +23,7 @@ from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 
 SHAPE, L = (3, 3, 3), 2
-N_PRIOR, N_TURNS = 200_000, 12_000
+N_PRIOR, N_TURNS = 100_000, 12_000
 ALL = np.ones(SHAPE, dtype=bool)
 SOME = np.random.default_rng(5).random(SHAPE) < 0.75
 
@@ -159,8 +159,8 @@ def test_getting_it_right(truth: Truth, flips: int) -> None:
     ("truth", "noise", "prior"),
     [
         (PAPER, PAPER.noise, [np.full((3, 2), 0.4)] * 3),
-        (PAPER, SymmetricPlugIn(2.0, 1.0), EVEN),
-        (LEARNED, LEARNED.noise, LearnedPrior(2.0, 3.0)),
+        pytest.param(PAPER, SymmetricPlugIn(2.0, 1.0), EVEN, marks=pytest.mark.slow),
+        pytest.param(LEARNED, LEARNED.noise, LearnedPrior(2.0, 3.0), marks=pytest.mark.slow),
         (LEARNED, Asymmetric(2.0, 1.0), LEARNED.prior),
     ],
     ids=["prior", "plug-in noise", "prior of the densities", "prior of the rates"],

@@ -1,0 +1,194 @@
+"""Small deliberate errors, each of which the quick tests must catch: ``python tests/mutants.py``, by hand.
+
+Every error is made in a copy of the package, and the tests named beside it run against the copy until one
+fails. Run it after tests were cut, and add the error that a new test is for. A number or a part of a path
+picks some: ``python tests/mutants.py sampler``. Those in kernels compile for a minute each.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Mutant(NamedTuple):
+    path: str  # in src/tensorm
+    right: str
+    wrong: str
+    tests: str  # in tests
+
+
+MUTANTS = [
+    Mutant(
+        "kernels/decisions.py",
+        "self.loss * (tot - pos)",
+        "self.loss * tot",
+        "contract/test_update.py -k dense",
+    ),
+    Mutant(
+        "kernels/decisions.py",
+        "if step >= 0 or u < np.exp(step):",
+        "if step >= 0 or u < np.exp(step / 2):",
+        "contract/test_update.py -k dense",
+    ),
+    Mutant(
+        "kernels/decisions.py",
+        "if kind == GIBBS or log_odds == 0:",
+        "if kind == GIBBS:",
+        "contract/test_update.py sampler/test_exactness.py -k dense-or-exact",
+    ),
+    Mutant(
+        "kernels/rows.py",
+        "v.store(workspace, place + SINGLE * width, v.without(single, v.without(bits, free)))",
+        "v.store(workspace, place + SINGLE * width, v.without(single, bits))",
+        "contract/test_update.py -k dense",
+    ),
+    Mutant(
+        "sampler/noise.py",
+        "self.b + tn, 0.0, high",
+        "self.b + tn + 1, 0.0, high",
+        "sampler/test_exactness.py",
+    ),
+    Mutant("sampler/noise.py", "self.b + wrong, low", "self.b + wrong + 1, low", "sampler/test_exactness.py"),
+    Mutant(
+        "sampler/noise.py",
+        "hit = truncated_beta(self.a + tp",
+        "hit = truncated_beta(1.0 + tp",
+        "sampler/test_exactness.py sampler/test_geweke.py",
+    ),
+    Mutant(
+        "sampler/prior.py",
+        "betaincinv(self.a + ones, self.b",
+        "betaincinv(self.a + ones + 1, self.b",
+        "sampler/test_exactness.py",
+    ),
+    Mutant(
+        "sampler/prior.py",
+        "return np.array([[math.log(p / (1 - p))]])",
+        "return np.array([[math.log(p)]])",
+        "sampler/test_exactness.py sampler/test_geweke.py",
+    ),
+    Mutant(
+        "sampler/sweep.py",
+        "stream = target.stream(chain, state.sweep, mode)",
+        "stream = target.stream(chain, state.sweep // 2, mode)",
+        "sampler/test_exactness.py",
+    ),
+    Mutant(
+        "sampler/sweep.py",
+        "return np.argsort(uniforms(self.stream(chain, sweep, ORDER), 0, self.n_components))",
+        "return np.argsort(uniforms(self.stream(chain, 0, ORDER), 0, self.n_components))",
+        "sampler/test_sweep.py sampler/test_exactness.py",
+    ),
+    Mutant(
+        "sampler/comparisons.py",
+        "truncated_beta(a, b, LOWEST",
+        "truncated_beta(a + 1, b, LOWEST",
+        "sampler/test_comparisons.py",
+    ),
+    Mutant(
+        "posterior/align.py",
+        "similarity(reference, means), maximize=True",
+        "similarity(reference, means)",
+        "posterior",
+    ),
+    Mutant("posterior/align.py", "NEGLIGIBLE + 3 * spread", "NEGLIGIBLE + 30 * spread", "posterior"),
+    Mutant("posterior/stacking.py", "+ pull @ np.log(weights)", "", "posterior/test_stacking.py"),
+    Mutant("posterior/stacking.py", "total / max(len(part), 1)", "1.0", "posterior/test_stacking.py"),
+    Mutant("posterior/predict.py", "1 - np.prod(1 - together, axis=1)", "together.max(axis=1)", "posterior"),
+    Mutant(
+        "posterior/scores.py",
+        "return score_cells(ones, chances, posterior.base_rate, n_bins)",
+        "return score_cells(ones, chances, None, n_bins)",
+        "posterior/test_scores.py estimator/test_machine.py",
+    ),
+    Mutant(
+        "selection/validation.py",
+        "math.sqrt(1 / repeats + test_size / (1 - test_size))",
+        "math.sqrt(1 / repeats)",
+        "selection",
+    ),
+    Mutant(
+        "data/columns.py",
+        "parts[1::2] = [(len(digits), digits)",
+        "parts[1::2] = [(0, digits)",
+        "data tensors/test_read.py",
+    ),
+    Mutant("data/columns.py", "numbers >= threshold", "numbers > threshold", "data tensors/test_read.py"),
+    Mutant(
+        "data/columns.py",
+        "return numbers.astype(np.int64)[column.codes] - first",
+        "return numbers.astype(np.int64)[column.codes]",
+        "data tensors/test_read.py",
+    ),
+    Mutant("tensors/holdout.py", "cells[hidden] = np.nan", "cells[hidden] = 0", "tensors/test_holdout.py"),
+    Mutant(
+        "tensors/holdout.py",
+        "share, ratio, rng)",
+        "share, 1.0, rng)",
+        "tensors/test_holdout.py tensors/test_sparse.py",
+    ),
+    Mutant("storage/checkpoints.py", 'if file.word("run") != self.run:', "if False:", "storage"),
+    Mutant("storage/chain.py", "if np.isnan(table).any():", "if False:", "storage"),
+    Mutant(
+        "report/describe.py",
+        "total / sum(map(len, posterior.traces))",
+        "total / len(posterior.traces)",
+        "report/test_describe.py",
+    ),
+    Mutant(
+        "report/describe.py",
+        "np.count_nonzero(means > SURE)",
+        "np.count_nonzero(means > MEMBER)",
+        "report/test_describe.py",
+    ),
+    Mutant("cli/fit.py", '"auto" if name == "burn_in"', '0 if name == "burn_in"', "cli"),
+    Mutant("cli/results.py", "page.stat().st_size / 1000", "page.stat().st_size / 1024", "cli test_pages.py"),
+]
+
+
+def find(mutant: Mutant, folder: Path) -> str:
+    """What the tests say: caught, survived, or that there is no such text any more."""
+    shutil.copytree(
+        ROOT / "src", folder
+    )  # with its compiled code, which serves while kernels are as they were
+    file = folder / "tensorm" / mutant.path
+    text = file.read_text()
+    if mutant.right not in text:
+        return "STALE: the text is not there"
+    file.write_text(text.replace(mutant.right, mutant.wrong, 1))
+    where, *chosen = mutant.tests.replace("-or-", " or ").split(" -k ")
+    paths = [str(ROOT / "tests" / path) for path in where.split()]
+    command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *paths]
+    command += ["-k", chosen[0]] if chosen else []
+    variables = os.environ | {"PYTHONPATH": str(folder), "MPLBACKEND": "Agg"}
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        return f"ERROR {done.returncode}: {done.stdout[-300:]}"
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return f"caught by {failed[0].split()[1]}" if failed else "SURVIVED"
+
+
+def main(wanted: list[str]) -> int:
+    bad = 0
+    for number, mutant in enumerate(MUTANTS):
+        if wanted and not any(word == str(number) or word in mutant.path for word in wanted):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            found = find(mutant, Path(folder) / "src")
+        bad += not found.startswith("caught")
+        print(
+            f"{number:2} {mutant.path}: {mutant.wrong or 'without ' + mutant.right}\n   {found}", flush=True
+        )
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
