@@ -101,7 +101,7 @@ def test_it_is_told_and_drawn(
     model: TensOrMachine, held: tuple[RelationalTensor, RelationalTensor], tmp_path: Path
 ) -> None:
     texts = model.describe()
-    assert texts[-1].startswith("Of the comparisons that components make, ")
+    assert texts[-1].startswith("The data agree with ")
     model.report(tmp_path / "page.html", held[0])
     assert (tmp_path / "page.html").stat().st_size > 10_000
     model.plot("slice", at={"object": 0})

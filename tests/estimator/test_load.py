@@ -196,7 +196,7 @@ def test_a_run_is_resumed_with_its_own_cells_only(tmp_path: Path, cell: tuple[in
     model = stopped_run(tmp_path)
     other = X.copy()
     other[cell] = 1 - other[cell]
-    with pytest.raises(tensorm.InputError, match="X has other cells than this run"):
+    with pytest.raises(tensorm.InputError, match="X differs from the cells of this run"):
         tensorm.resume(tmp_path, other)
     listed = SparseTensor(np.argwhere(X == 1), X.shape)
     assert_same_fit(tensorm.resume(tmp_path, listed, progress=False), model)

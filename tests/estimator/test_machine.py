@@ -30,7 +30,7 @@ import naive
 from tensorm import DenseTensor, Posterior, TensOrMachine, model
 from tensorm.datasets import simulate, ward
 from tensorm.estimator import machine
-from tensorm.estimator.progress import foretell
+from tensorm.estimator.progress import forecast_run
 from tensorm.posterior.align import match
 
 SIM = simulate((10, 9, 8), rank=3, density=0.3, noise=0.05, random_state=0)
@@ -304,7 +304,7 @@ def test_burn_in_is_exactly_so_many_sweeps() -> None:
 def test_what_a_run_takes_is_foretold(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(
-        "tensorm.estimator.machine.foretell", lambda *given: told.append(foretell(*given[:-1], 60.0))
+        "tensorm.estimator.machine.forecast_run", lambda *given: told.append(forecast_run(*given[:-1], 60.0))
     )
     monkeypatch.setattr("tensorm.estimator.progress.memory_for_counts", lambda *given: 5 * 2**20)
     for settings in ({}, {"n_draws": 32}, {"burn_in": "auto"}):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tensorm.estimator.progress import COMPILING, Forecast, announcing_compilation, foretell, watching
+from tensorm.estimator.progress import COMPILING, Forecast, announcing_compilation, forecast_run, watching
 from tensorm.model import Confusion
 from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
@@ -36,7 +36,7 @@ def make_step(chain: int, phase: str, done: int, total: int | None) -> Step:
 def make_forecast(n_draws: int, n_chains: int = 3) -> Forecast:
     """Of chains with 435 bytes in a draw, two at a time: 12 MB if three make 10,000 draws."""
     plan = Plan(Target(58, Asymmetric(), LearnedPrior(), np.uint64(0)), n_draws, burn_in=0)
-    return partial(foretell, DenseTensor(np.eye(30)), plan, n_chains, 2)
+    return partial(forecast_run, DenseTensor(np.eye(30)), plan, n_chains, 2)
 
 
 class Terminal(io.StringIO):
@@ -98,7 +98,7 @@ def test_a_long_run_is_announced(terminal: Terminal) -> None:
 )
 def test_the_forecast_knows_of_heating(effort: float, init: str, sweeps: int) -> None:
     plan = Plan(Target(2, Asymmetric(), LearnedPrior(), np.uint64(0)), 10, init=init, effort=effort)
-    assert f"at least {sweeps} sweeps" in foretell(DenseTensor(np.eye(3)), plan, 1, 1, 6.0)
+    assert f"at least {sweeps} sweeps" in forecast_run(DenseTensor(np.eye(3)), plan, 1, 1, 6.0)
 
 
 def test_without_a_terminal_a_long_run_is_announced_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

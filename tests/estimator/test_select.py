@@ -68,7 +68,7 @@ def test_the_most_that_are_tried_are_remarked_on(monkeypatch: pytest.MonkeyPatch
     for method in ("posterior", "occam"):
         found = select_components(SIM.observed, method, progress=False)
         assert found.best == 2
-        assert "the most that are tried; more may be needed: try candidates beyond 2." in found.reason
+        assert "the largest number tried; more may be needed: try candidates beyond 2." in found.reason
 
 
 def test_comparisons_are_known_to_depend_on_each_other() -> None:
@@ -124,7 +124,7 @@ def test_a_selection_goes_on_where_it_stopped(tmp_path, monkeypatch) -> None:
     plain = select_components(SMALL, "cv", [2, 3, 4], n_repeats=2, n_jobs=1, progress=False)
     assert resumed.table == plain.table
 
-    with pytest.raises(FileError, match="another seed; give another run_dir"):
+    with pytest.raises(FileError, match="a different seed; give another run_dir"):
         select(random_state=5)
     (tmp_path / kept[0]).write_text("{")
     with pytest.raises(FileError, match="delete it to run its trial again"):

@@ -40,7 +40,7 @@ def read(path: str) -> None:
     """Read a file with the options that its name says, and everything that a user would see of it."""
     import tensorm
 
-    warnings.filterwarnings("ignore", "Listed cells are repeated")  # tensorm's own, of one sentence
+    warnings.filterwarnings("ignore", "Some cells are listed more than once")
     options = next((how for word, how in OPTIONS.items() if f"-{word}-" in Path(path).name), {})
     try:
         tensor = tensorm.read(path, **options)

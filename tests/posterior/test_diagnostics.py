@@ -131,7 +131,7 @@ def test_different_explanations_are_told() -> None:
     assert told.finders == (4, 3)
     assert told.differences == (
         "Chain 3 (weight 0.25) found the same components with other members.",
-        "Chain 2 (weight 0.15) does not have component 1 but 1 other.",
+        "Chain 2 (weight 0.15) lacks component 1 but has 1 other.",
     )
     assert "All 4 chains found component 0; 3 chains found component 1.\nChain 3" in str(told)
     assert [(row.explanation, row.weight) for row in told.chains] == [
@@ -149,7 +149,7 @@ def test_many_explanations_are_cut_short() -> None:
         posterior(5), weights=(0.4, 0.3, 0.2, 0.06, 0.04), explanations=tuple(range(5))
     )
     assert len(diagnose(found).differences) == 3
-    assert diagnose(found).differences[-1] == "Further explanations have weight 0.10."
+    assert diagnose(found).differences[-1] == "The other explanations have a total weight of 0.10."
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_chains_that_were_still_improving() -> None:
 
 def test_chains_that_have_not_mixed() -> None:
     assert diagnose(posterior(apart=1.0)).conclusion.startswith(
-        "The chains have not mixed: R-hat of the rate of ones "
+        "The chains have not mixed: the R-hat of the rate of ones "
     )
     found = diagnose(posterior(apart=1.0))
     worst = max(found.quantities, key=lambda row: row.rhat)

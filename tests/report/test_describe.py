@@ -159,7 +159,7 @@ def test_what_other_explanations_see_differently_is_told() -> None:
     texts = describe(told)
     assert texts[1].startswith("Component 1 - mode 0: 2 (1 of 6)")  # no mixture of two
     assert texts[1].endswith("2 of 3 chains found it.")
-    assert texts[2] == "Chain 2 (weight 0.40) does not have component 1 but 1 other."
+    assert texts[2] == "Chain 2 (weight 0.40) lacks component 1 but has 1 other."
 
 
 def test_nothing_is_said_about_the_inside_of_empty_components() -> None:

@@ -61,5 +61,5 @@ def test_what_no_chain_can_have_left_is_refused(
         form = json.loads(path.read_text())
         form["result"] = form["result"] | forged if isinstance(forged, dict) else forged
         path.write_text(json.dumps(form))
-    with pytest.raises(InputError, match=r"in the run_dir is damaged; delete its file to run it again\.$"):
+    with pytest.raises(InputError, match=r"in run_dir is damaged; delete its file to run it again\.$"):
         select_components(X, "occam", [2, 4], n_repeats=2, n_jobs=2, run_dir=tmp_path, progress=False)

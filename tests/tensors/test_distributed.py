@@ -214,7 +214,7 @@ def test_a_run_is_resumed_with_the_same_cells_only(client: Any, alone: TensOrMac
     (tmp_path / "fit.tensorm").unlink()
     with pytest.raises(FileError, match=r"on a cluster; give them: resume\(run_dir, X\)"):
         tensorm.resume(tmp_path)
-    with pytest.raises(InputError, match="X has other cells than this run"):
+    with pytest.raises(InputError, match="X differs from the cells of this run"):
         tensorm.resume(tmp_path, 1 - X)
     assert_same_draws(tensorm.resume(tmp_path, tensor, progress=False), alone)
 

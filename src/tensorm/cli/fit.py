@@ -81,20 +81,21 @@ def prior(value: str) -> float | str:
     "--init",
     type=click.Choice(STARTS),
     default="data",
-    help="Where chains start: components found in the data, random factors, or fair coins.",
+    help="Where chains start: from components found in the data, random factors, or fair coins.",
 )
 @click.option(
     "--noise",
     type=click.Choice([*list_choices(), AUTO]),
-    help="Two rates of ones, inside and outside the components (the default), one error rate, a strength for "
-    "each, comparisons that count once (the default with --relational), or two rates or strengths, whichever "
-    "predict hidden cells better.",
+    help="How ones arise: at two rates, inside and outside the components (asymmetric, the default), with "
+    "one error rate (symmetric), with a strength for each component (strengths), as comparisons that count "
+    "once (comparisons, the default with --relational), or with two rates or strengths, whichever predict "
+    "hidden cells better (auto).",
 )
 @click.option(
     "--background",
     type=click.Choice(BACKGROUNDS),
     default="activity",
-    help="With strengths: ones without components by how active each index is, or all alike.",
+    help="With strengths: whether ones outside the components depend on how active each index is, or not.",
 )
 @click.option(
     "--noise-update",
@@ -110,7 +111,7 @@ def prior(value: str) -> float | str:
     help="Probability that an index is in a component: learned for each mode, or one number.",
 )
 @click.option(
-    "--as-published", is_flag=True, help="Use the paper's own algorithm, apart from options given here."
+    "--as-published", is_flag=True, help="Use the paper's own algorithm, except for options that are given."
 )
 @options.seed
 @options.jobs
@@ -136,7 +137,7 @@ def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **given: Any)
     where = given.pop("scheduler"), given.pop("workers")
     with nullcontext() if where == (None, None) else connect(*where) as client:
         if client is not None:
-            LOG.info(f"Watch the cluster at {client.dashboard_link}")
+            LOG.info(f"Dashboard of the cluster: {client.dashboard_link}")
         model = _fit(file, out, given, client, not quiet)
         _tell(model, out, as_json, quiet)
 
@@ -188,7 +189,7 @@ def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
 @click.argument("folder", type=options.FOLDER)
 @options.as_json
 def show_command(folder: Path, as_json: bool) -> None:
-    """Say again what the fit in FOLDER found.
+    """Print again what the fit in FOLDER found.
 
     \b
     Example:

@@ -86,7 +86,10 @@ class ListedCells(NamedTuple):
         distinct = [_sort(part) for part in parts]
         repeated = sum(map(len, parts)) - sum(map(len, distinct))
         if repeated and not self.repeatable:
-            warnings.warn(f"Listed cells are repeated {repeated:,} times; each counts once.", stacklevel=3)
+            warnings.warn(
+                f"Some cells are listed more than once ({repeated:,} repeats); each counts once.",
+                stacklevel=3,
+            )
         for some, others in combinations(distinct, 2):
             few, many = sorted((some, others), key=len)
             both = few[many[np.searchsorted(many[:-1], few)] == few] if len(few) else few

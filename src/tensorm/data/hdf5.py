@@ -70,7 +70,7 @@ def _check(file: Path) -> None:
                 address = h5py.h5o.get_info(item.id).addr
                 if isinstance(item, h5py.Group):
                     if address in seen:
-                        raise _refusal(file, f"the group {name[:40]!r} lies inside itself")
+                        raise _refusal(file, f"the group {name[:40]!r} contains itself")
                     groups.append(item)
                 elif isinstance(item, h5py.Dataset) and address not in seen:
                     size += _check_dataset(file, item, longest)
@@ -104,7 +104,7 @@ def _check_dataset(file: Path, item: Any, longest: int) -> int:
     shape = item.shape or ()
     chunks = math.prod(-(-n // c) for n, c in zip(shape, item.chunks or shape, strict=True) if c)
     if chunks > MOST_CHUNKS + file.stat().st_size:
-        raise _refusal(file, f"{item.name[:40]!r} says that it has {chunks:,} chunks")
+        raise _refusal(file, f"{item.name[:40]!r} claims to have {chunks:,} chunks")
     _check_packed(file, item)
     if item.dtype.hasobject and math.prod(shape) * longest > LARGEST_TEXTS:
         _check_texts(file, item, max(1, LARGEST_TEXTS // max(1, longest)))

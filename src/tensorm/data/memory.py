@@ -31,7 +31,7 @@ def available_memory() -> int:
 def check_room(file: Any, need: int) -> None:
     """Raise if what a file holds takes more bytes than there are."""
     if need > (room := available_memory()):
-        problem = f"it takes {need / 2**30:,.1f} GB of memory and there are {room / 2**30:,.1f}"
+        problem = f"it needs {need / 2**30:,.1f} GB of memory, and {room / 2**30:,.1f} GB are available"
         raise FileError(f"{file} cannot be read: {problem}; give a smaller file.")
 
 

@@ -84,4 +84,4 @@ def pick_variable(title: Any, dataset: Any, value: str | None) -> Any:
 def list_names(names: list[str], what: str) -> str:
     """Return how many things there are, and the names of the first."""
     shown = ", ".join(repr(name[:40]) for name in names[:6]) + ", ..." * (len(names) > 6)
-    return f"{len(names)} {what} ({shown})" if names else f"no {what}"
+    return f"{len(names)} {what.removesuffix('s' * (len(names) == 1))} ({shown})" if names else f"no {what}"

@@ -158,7 +158,7 @@ def _check(path: Any, array: Any, n_files: float, n_bytes: float) -> None:
 def _check_chunks(path: Any, shape: Sequence[int], chunks: Sequence[int], most: float) -> None:
     count = math.prod(-(-n // c) for n, c in zip(shape, chunks, strict=True))
     if count > most:
-        problem = f"it says that it has {count:,} chunks, far more than it stores"
+        problem = f"it claims to have {count:,} chunks, far more than it stores"
         raise FileError(f"{path} cannot be read: {problem}; use larger chunks.")
 
 

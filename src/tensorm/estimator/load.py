@@ -81,7 +81,7 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     FileError
         When there is no run in the folder, or its files are damaged.
     InputError
-        When X has other cells than the run began with.
+        When X differs from the cells that the run began with.
     """
     folder, progress = as_path(run_dir, "run_dir"), check_flag("progress", progress)
     if find_file(folder, FIT) is None:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.estimator.fitted import FittedModel
 from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
-from tensorm.estimator.progress import announcing_compilation, foretell, say, watching
+from tensorm.estimator.progress import announcing_compilation, forecast_run, say, watching
 from tensorm.posterior.draws import Posterior, check_room
 from tensorm.report.selection import Selection
 from tensorm.sampler.chains import Bookmark, ChainPool, run_chains, warm_up
@@ -265,7 +265,7 @@ class TensOrMachine(FittedModel):
         checkpoints = None if folder is None else Checkpoints(folder, run, tensor.shape, plan.target)
         with announcing_compilation(self.progress):
             warm_up(tensor, plan.target)
-        forecast = partial(foretell, tensor, plan, self.n_chains, threads)
+        forecast = partial(forecast_run, tensor, plan, self.n_chains, threads)
         with watching(self.n_chains, self.progress, forecast) as watch:
             traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
         posterior = Posterior.from_traces(traces, tensor.with_threads(threads))

@@ -24,10 +24,10 @@ from tensorm.tensors.cached import memory_for_counts
 LOG = logging.getLogger("tensorm")
 LONG = 60.0  # seconds beyond which a run is announced
 Forecast = Callable[[float], str | None]  # what to expect if a sweep takes this many seconds
-COMPILING = "Compiling for this processor, which is slow only the first time."
+COMPILING = "Compiling for this processor; this takes a while, but only once."
 
 
-def foretell(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: float) -> str | None:
+def forecast_run(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: float) -> str | None:
     """Return what to expect of a run if a sweep takes this many seconds, or None if it is short."""
     heated = isinstance(plan.init, str) and plan.init == "data" and plan.effort > 0
     least = 2 * WINDOW + ROUND * heated  # one round, and more where that finds something

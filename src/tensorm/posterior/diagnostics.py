@@ -158,16 +158,17 @@ def tell_differences(posterior: Posterior) -> Iterator[str]:
         lacking = np.flatnonzero(lead & ~alike.any(axis=1)).tolist()
         extra = int(np.count_nonzero(active(means) & ~alike.any(axis=0)))
         who = f"Chain{'s' * (len(chains) > 1)} {_listed(chains)}"
-        does = "does" if len(chains) == 1 else "do"
-        told = f"{does} not have {number_components(lacking)}" if lacking else "found the same components"
+        one = len(chains) == 1
+        told = f"lack{'s' * one} {number_components(lacking)}" if lacking else "found the same components"
         if extra:
-            told += f" {'but' if lacking else 'and'} {extra} other{'s' * (extra > 1)}"
+            have = f"but {'has' if one else 'have'}" if lacking else "and"
+            told += f" {have} {extra} other{'s' * (extra > 1)}"
         elif not lacking:
             told += " with other members"
         yield f"{who} (weight {weight:.2f}) {told}."
     if len(others) > MOST_OTHERS:
         rest = sum(weight for _, (weight, _) in others[MOST_OTHERS:])
-        yield f"Further explanations have weight {rest:.2f}."
+        yield f"The other explanations have a total weight of {rest:.2f}."
 
 
 def largest_rhat(length: int) -> float:
@@ -204,10 +205,8 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
             yield f"The {row.name} never changes within a chain but differs between chains; run more chains."
     worst = max(quantities, key=lambda row: row.rhat or 0)
     if (worst.rhat or 0) > largest_rhat(length):
-        yield (
-            f"The chains have not mixed: R-hat of the {worst.name} is {_rhat(worst.rhat)}; increase n_draws "
-            "and burn_in."
-        )
+        found = f"the R-hat of the {worst.name} is {_rhat(worst.rhat)}"
+        yield f"The chains have not mixed: {found}; increase n_draws and burn_in."
     least = min(math.inf if row.ess is None else row.ess for row in quantities)
     if least < SMALLEST_ESS:
         wanted = length * math.ceil(SMALLEST_ESS / max(least, 1))

@@ -94,10 +94,8 @@ class Description(NamedTuple):
         if self.said is not None:
             return f"It makes {self.cells:,.0f} comparisons ({_percent(self.share)})."
         text = f"It covers {self.cells:,.0f} cells ({_percent(self.share)})"
-        return (
-            f"{text}."
-            if self.strength is None
-            else f"{text} and makes {_percent(self.strength)} of its cells 1."
+        return text + (
+            "." if self.strength is None else f" and turns {_percent(self.strength)} of them into ones."
         )
 
     def how_sure(self) -> str:
@@ -207,7 +205,7 @@ def _name_busiest(posterior: Posterior) -> str:
         f"{mode.name} {mode.label(int(activity.argmax()))}"
         for mode, activity in zip(read_modes(posterior), activities, strict=True)
     ]
-    return f" Busiest without any component: {_listed(list(dict.fromkeys(found)))}."
+    return f" Most active outside the components: {_listed(list(dict.fromkeys(found)))}."
 
 
 def _members(modes: Sequence[FittedMode], l: int) -> Iterator[ModeMembers]:

@@ -72,7 +72,7 @@ def _decode(name: str, form: Any, decode: Callable[[Any], T]) -> T:
         return decode(form)
     except DAMAGED as error:
         remedy = "delete its file to run it again"
-        raise InputError(f"What was kept of {name} in the run_dir is damaged; {remedy}.") from error
+        raise InputError(f"The saved result of {name} in run_dir is damaged; {remedy}.") from error
 
 
 class ChainPool(NamedTuple):

@@ -154,12 +154,10 @@ class Strong(Parameters):
     @classmethod
     def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
         outside = means["background"] if "background" in means else -math.expm1(-means["rate"])
-        typical = "" if "background" in means else "of typical indices "
-        inside = f"from {percent(min(means['strength']))} to {percent(max(means['strength']))}"
-        return (
-            f"Components make {inside} of their cells 1; without any, {percent(outside)} of the cells "
-            f"{typical}are 1."
-        )
+        typical = "" if "background" in means else " of typical indices"
+        inside = f"{percent(min(means['strength']))} to {percent(max(means['strength']))}"
+        elsewhere = f"elsewhere, {percent(outside)} of the cells{typical} are 1"
+        return f"Components turn {inside} of their cells into ones; {elsewhere}."
 
 
 class ConstantStrengths(_Constant, Strong):

@@ -225,7 +225,7 @@ def _remarks(
     """Return what else the reader should know."""
     text = ""
     if n >= most and (candidates is not None or most == LARGEST_NUMBER):
-        what = "the largest candidate" if candidates is not None else "the most that are tried"
+        what = "the largest candidate" if candidates is not None else "the largest number tried"
         text += f" That is {what}; more may be needed: try candidates beyond {most}."
     elif candidates is not None and chosen != max(n, 1):
         text += f" {chosen} is the smallest candidate with room for them."

@@ -54,8 +54,8 @@ def choose_noise(tensor: Tensor, target: Target, watch: Watch = lambda step: Non
     if not tensor.takes_strengths:
         return NoiseChoice(False, "Two rates of ones: strengths are not available for this kind of tensor.")
     if tensor.n_ones > MOST_ONES:
-        few = f"strengths are tried for up to {MOST_ONES:,} ones"
-        return NoiseChoice(False, f"Two rates of ones: {few}, and here are {tensor.n_ones:,}.")
+        few = f"strengths are only tried with up to {MOST_ONES:,} ones, and X has {tensor.n_ones:,}"
+        return NoiseChoice(False, f"Two rates of ones: {few}.")
     rng, gains = np.random.default_rng([int(target.seed), 4]), np.zeros(0)
     for _ in range(MOST_SPLITS):
         try:

@@ -103,5 +103,5 @@ def _read_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> T
             return tensor
         known = tensor.digest()
     if given.shape != shape or given.digest() != known:
-        raise InputError("X has other cells than this run; give the cells that the run started with.")
+        raise InputError("X differs from the cells of this run; give the cells that the run started with.")
     return given

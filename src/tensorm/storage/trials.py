@@ -40,7 +40,9 @@ class Store:
             return
         for name, mine in json.loads(text).items():
             if theirs.get(name) != mine:
-                raise FileError(f"{folder} holds a selection with another {name}; give another run_dir.")
+                raise FileError(
+                    f"{folder} contains a selection with a different {name}; give another run_dir."
+                )
 
     def read(self, name: str) -> Any:
         """Return the result of a trial, or None if there is none."""

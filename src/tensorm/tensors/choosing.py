@@ -88,8 +88,7 @@ def refuse_unmirrored(ones: Bits, observed: Bits, pair: tuple[int, int], names: 
         raise InputError(f"X has observed cells where {both} are the same; make these cells missing (NaN).")
     if not all(np.array_equal(plane, plane.swapaxes(*pair)) for plane in (ones, observed)):
         raise InputError(
-            f"X is not the same when {both} are exchanged; make it symmetric, or do not say that they are "
-            "the same."
+            f"X is not the same when {both} are exchanged; make it symmetric, or do not declare it symmetric."
         )
 
 

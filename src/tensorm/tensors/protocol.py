@@ -388,8 +388,8 @@ class Tensor(ABC):
         first, second = self.modes[i], self.modes[j]
         if math.prod(self.shape) > MOST_COMPARED:
             raise InputError(
-                f"X has {math.prod(self.shape):,} cells, too many to check whether {first} and {second} can "
-                "be exchanged; do not say that they are the same."
+                f"X has {math.prod(self.shape):,} cells, too many to check if it is symmetric in {first} "
+                f"and {second}; do not declare it symmetric."
             )
         # Along mode 0, a cell and its mirror image may lie in different blocks.
         blocks = self.blocks() if i else self.blocks(math.prod(self.shape))

@@ -188,7 +188,7 @@ def test_other_explanations_and_weights_are_there() -> None:
     found = replace(make_posterior([[draw] * 4, [other] * 4]), weights=(0.8, 0.2), explanations=(0, 1))
     text = Reader(render_report(found)).text
     assert "The 2 chains found 2 explanations of the data" in text
-    assert "Chain 1 (weight 0.20) does not have component 1 but 1 other." in text
+    assert "Chain 1 (weight 0.20) lacks component 1 but has 1 other." in text
     assert "chain 1, explanation 1" in text
     assert "0.80" in text
 
