@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from tensorm.cli import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,6 +27,16 @@ def test_the_code_prints_what_is_shown() -> None:
     with contextlib.redirect_stdout(printed):
         exec(compile(block("python"), "README.md", "exec"), {})
     assert printed.getvalue() == block("text")
+
+
+def test_the_commands_run_on_what_the_demo_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    quick = {"demo": ["--components", "2"], "fit": ["--components", "2", "--chains", "1", "--draws", "5"]}
+    for line in ["tensorm demo", *block("console").splitlines()]:
+        _, command, *words = shlex.split(line)
+        done = CliRunner().invoke(main, [command, *words, *quick.get(command, [])])
+        assert done.exit_code == 0, done.output
+    assert (tmp_path / "runs/ward/report.html").stat().st_size > 10_000
 
 
 def test_it_is_short() -> None:

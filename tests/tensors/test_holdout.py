@@ -93,6 +93,15 @@ def test_no_slice_loses_all_its_cells(seed, symmetric) -> None:
         np.testing.assert_array_equal(mask[both], mask.swapaxes(1, 2)[both])
 
 
+def test_as_many_zeros_for_each_one_as_asked_for() -> None:
+    X = (np.random.default_rng(0).random((30, 40)) < 0.1).astype(float)
+    for zeros in (0, 0.5, 3):
+        values = hold_out(X, 0.2, zeros=zeros).values
+        ones = np.count_nonzero(values)
+        assert ones > 15
+        assert len(values) - ones == round(zeros * ones)
+
+
 def test_mirror_images_are_held_out_together() -> None:
     X = datasets.ward()
     mask = train_test_mask(X, 0.2, symmetric=("person", "met"))

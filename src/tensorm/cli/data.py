@@ -37,7 +37,7 @@ MADE = {
     "--out",
     type=options.FOLDER,
     default="demo",
-    help="Folder for the figure and the report; created if necessary.",
+    help="Folder for the tables, the figure and the report; created if necessary.",
 )
 @click.option("--components", type=options.COUNT, default=7, help="Number of components.")
 @options.seed
@@ -50,6 +50,9 @@ def demo(out: Path, components: int, seed: int) -> None:
         f"Who met whom on an invented hospital ward: {X.shape[0]} hours x {X.shape[1]} people x {X.shape[2]} "
         f"people, {np.nanmean(X):.1%} of the cells are 1."
     )
+    contacts = X.to_series()
+    contacts[contacts == 1].index.to_frame(index=False).to_csv(out / "contacts.csv", index=False)
+    X.role.to_series().to_csv(out / "roles.csv")
     start = time.perf_counter()
     model = TensOrMachine(n_components=components, random_state=seed).fit(X)
     seconds = time.perf_counter() - start
@@ -63,6 +66,7 @@ def demo(out: Path, components: int, seed: int) -> None:
     report = out / "report.html"
     model.report(report, X, metadata=roles, title="Who met whom on an invented hospital ward")
     say(f"Report, to open in a browser: {report}")
+    say(f"The data as tables, to try tensorm fit on: {out / 'contacts.csv'}, {out / 'roles.csv'}")
 
 
 def _name_planted(factors: Sequence[Any], truth: datasets.WardTruth) -> str:
