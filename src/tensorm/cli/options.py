@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +16,7 @@ from tensorm.data.read import read_columns
 from tensorm.errors import InputError
 from tensorm.report.metadata import LABEL, check_metadata
 from tensorm.tensors import Tensor
-from tensorm.tensors.read import read_with_metadata
+from tensorm.tensors.read import read, read_with_metadata
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,65 +60,41 @@ metadata = click.option(
 )
 
 
+CELLS: dict[str, dict[str, Any]] = {  # what the command line needs to know beside the name and the default
+    "modes": {"type": names},
+    "unlisted": {"type": click.Choice(["zero", "missing"])},
+    "pair": {"type": names},
+    "normalise": {"type": click.Choice(["zscore", "rank", "none"])},
+    "floor": {"type": float},
+    "missing": {"type": names, "default": None},
+    "threshold": {"type": float},
+    "order": {
+        "type": assigned("mode=labels", "day=Mon,Tue,Wed"),
+        "metavar": "MODE=LABELS",
+        "multiple": True,
+        "default": (),
+    },
+}
+SWITCHES = {"time": ("--time", "--time-column"), "header": ("--header/--no-header",)}
+
+
 def about_cells(command: F) -> F:
-    """Add the options that describe a file of cells: those of ``tensorm.read``, with the same names."""
-    options = [
-        click.option("--modes", type=names, help="Columns that are modes, or names for an array's modes."),
-        click.option("--value", help="Column with 0 and 1; without it every row is a 1."),
-        click.option(
-            "--unlisted",
-            type=click.Choice(["zero", "missing"]),
-            default="zero",
-            help="Value of the cells that no row mentions.",
-        ),
-        click.option(
-            "--time", "--time-column", "time", help="Column with times, cut into bins; becomes a mode."
-        ),
-        click.option(
-            "--bins",
-            help="Bins of times: clock (hours of the day, the default), a length (1h, 30min, 1d), or a "
-            "number of equal bins.",
-        ),
-        click.option("--origin", help='Start of times in seconds, such as "2010-12-06 13:00".'),
-        click.option("--pair", type=names, help="Two modes that stand for the same things, as in i,j."),
-        click.option(
-            "--undirected", is_flag=True, help="Pairs have no direction: a row counts for both orders."
-        ),
-        click.option(
-            "--wide", is_flag=True, help="The table has one mode in its rows and the other in its columns."
-        ),
-        click.option(
-            "--relational",
-            is_flag=True,
-            help="Compare the numbers of a wide table or matrix: which of two columns is higher in each row.",
-        ),
-        click.option(
-            "--normalise",
-            type=click.Choice(["zscore", "rank", "none"]),
-            default="zscore",
-            help="With --relational: compare z-scores, places among all rows, or the numbers themselves.",
-        ),
-        click.option(
-            "--floor",
-            type=float,
-            help="With --relational: numbers up to this are not compared, such as 0 for counts.",
-        ),
-        click.option("--missing", type=names, help="Values that mean missing, such as -1,unknown."),
-        click.option("--threshold", type=float, help="Numbers of at least this are 1, all others 0."),
-        click.option(
-            "--order",
-            type=assigned("mode=labels", "day=Mon,Tue,Wed"),
-            metavar="MODE=LABELS",
-            multiple=True,
-            help="All labels of a mode in order, such as day=Mon,Tue,Wed.",
-        ),
-        click.option("--indices", is_flag=True, help="Columns hold indices counted from 0, not labels."),
-        click.option("--header/--no-header", default=None, help="Whether the first line has names."),
-        click.option("--shared", is_flag=True, help="The two modes of an undirected pair share one factor."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    """Add the options that describe a file of cells: those of ``tensorm.read``, in its own words."""
+    for name, default in reversed(Options._field_defaults.items()):
+        how = {"default": default, "help": describe(read, name), **CELLS.get(name, {})}
+        if isinstance(default, bool):
+            said = how["help"].removeprefix("Whether ").removeprefix("to ")
+            how |= {"is_flag": True, "help": said[0].upper() + said[1:]}
+        command = click.option(*SWITCHES.get(name, (f"--{name}",)), name, **how)(command)
+    shared = "The two modes of an undirected pair share one factor."
+    return click.option("--shared", is_flag=True, help=shared)(command)
+
+
+def describe(function: Any, name: str) -> str:
+    """Return what a docstring says first about a parameter, so that it is described only once."""
+    found = re.search(rf"^{name} : .*\n((?:    .*\n)+)", inspect.getdoc(function) or " ", re.MULTILINE)
+    text = "?" if found is None else " ".join(re.sub(r"``(\w+)``", r"--\1", found[1]).split())
+    return text.split(". ")[0].rstrip(".") + "."
 
 
 def read_named(file: Path, given: dict[str, Any], client: Any = None) -> tuple[Tensor, dict[str, Any]]:

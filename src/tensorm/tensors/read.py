@@ -60,39 +60,39 @@ def read(
         .zarr, .h5ad). Or a pandas, polars or pyarrow table, an AnnData, an ``xarray.DataArray``, a sparse
         matrix or array, a NumPy or Dask array, nested lists. A tensor is returned as it is.
     modes : sequence of str, optional
-        The columns of a table that are modes, or names in the index of a pandas table; by default all that
-        have no other purpose, if they are at most six. For an array or a wide table, names for its modes.
+        Columns that are modes, or names for the modes of an array or a wide table. A pandas table may have
+        them in its index. By default all columns without another purpose, if they are at most six.
     value : str, optional
-        The column with the value of each cell: 0, 1, or empty if it is missing. Without it every row is a 1.
+        Column with 0, 1 or nothing where the cell is missing; without it every row is a 1.
     unlisted : "zero" or "missing", default "zero"
         Value of the cells that no row of a table mentions, or that a sparse matrix does not store.
     time : str, optional
-        A column with times, which is cut into bins and becomes a mode.
+        Column with times, which is cut into bins and becomes a mode.
     bins : str or int, optional
         "clock" for the hours of the day (the default), a length such as "1h", "30min" or "1d", or a number of
         equal bins.
     origin : str, optional
-        The moment from which times in seconds count, such as "2010-12-06 13:00".
+        Start of times in seconds, such as "2010-12-06 13:00".
     pair : pair of str, optional
         Two modes that stand for the same things, such as people; they get the same labels.
     undirected : bool, default False
-        Whether the pair has no direction: a row then says the same of both orders, and cells of an index with
-        itself are missing.
+        Whether pairs have no direction: a row counts for both orders, and cells of an index with itself are
+        missing.
     wide : bool, default False
-        Whether a table has a row for each index of one mode, with its label in the first column (or in the
-        index of a pandas table), and a column for each index of the other mode. Without this, a table is
-        wide if all its columns hold 0, 1, yes, no or nothing, or all but a first one with different labels.
+        Whether the table has one mode in its rows and the other in its columns. The labels of the rows are in
+        the first column, or in the index of a pandas table. Without this, a table is wide if all its columns
+        hold 0, 1, yes, no or nothing, or all but a first one with different labels.
     relational : bool, default False
-        Whether a wide table or a matrix holds numbers to be compared with each other, as in
-        ``RelationalTensor``.
+        Whether to compare the numbers of a wide table or matrix: which of two columns is higher in each row.
+        The result is a ``RelationalTensor``, which also explains ``normalise`` and ``floor``.
     normalise : "zscore", "rank", "none" or None, default "zscore"
+        With ``relational``: compare z-scores, places among all rows, or the numbers themselves.
     floor : float, optional
-        With ``relational``: how the columns are made comparable, and the value at or below which numbers are
-        not compared, as in ``RelationalTensor``.
+        With ``relational``: numbers up to this are not compared, such as 0 for counts.
     missing : str, number or sequence of them, optional
         Values that stand for missing cells, besides empty fields, NaN, "NA" and "null".
     threshold : float, optional
-        Makes numbers cells: 1 if at least as large, 0 if smaller.
+        Numbers of at least this are 1, all others 0.
     order : mapping, optional
         For some modes all labels in their order, including those without a row.
     indices : bool, default False
