@@ -56,6 +56,37 @@ def functions_called(run: Callable[[], object]) -> tuple[int, int]:
     return len(seen), len({file for file, _ in seen})
 
 
+def kernels_behind(module: str) -> set[str]:
+    """Return the kernel files that one of them calls into, itself included; compiled code shows no calls."""
+    found, left = set(), [module]
+    while left:
+        if (name := left.pop()) in found:
+            continue
+        found.add(name)
+        for node in ast.walk(ast.parse((ROOT / "kernels" / f"{name}.py").read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == "tensorm.kernels":
+                left += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tensorm.kernels."):
+                left.append(node.module.removeprefix("tensorm.kernels."))
+    return found
+
+
+def flip() -> tuple[int, int]:
+    """Return through how many files of Python, and of kernels, an update of one mode's entries goes."""
+    from tensorm.estimator.plan import make_plan
+    from tensorm.sampler.sweep import random_factors, start
+    from tensorm.tensors import Rule
+
+    X = tensorm.datasets.simulate((12, 12, 12), rank=3, density=0.2, noise=0.1, random_state=0).observed
+    tensor = tensorm.DenseTensor(X)
+    target = make_plan(tensorm.TensOrMachine(3, random_state=0), tensor).target
+    state = start(target, random_factors(tensor, target, 0))
+    rule = Rule(np.arange(3), target.flips, state.noise.weights, target.prior.log_odds(0, state.density))
+    stream = target.stream(0, 0, 0)
+    _, files = functions_called(lambda: tensor.update_factor(0, state.factors, rule, stream))
+    return files, len(kernels_behind("slices"))
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     files = list(ROOT.rglob("*.py"))
@@ -79,4 +110,5 @@ if __name__ == "__main__":
         rows = "".join(f"h{i},a{j},b{k}\n" for i, j, k in np.argwhere(X == 1))
         table.write_text(f"hour,a,b\n{rows}", encoding="utf-8")
         print("CSV row to report: {} functions in {} files".format(*functions_called(to_page)))
+    print("one flip: {} files of Python that are called, {} of kernels behind them".format(*flip()))
     print("array to predict_proba: {} functions in {} files".format(*functions_called(predict)))

@@ -22,7 +22,7 @@ from tensorm import (
     hold_out,
     train_test_mask,
 )
-from tensorm.tensors import choosing
+from tensorm.tensors import held_cells
 from tensorm.tensors.pick import to_dense, to_sparse
 
 
@@ -65,7 +65,7 @@ def test_every_cell_is_as_likely() -> None:
 
 def test_pieces_of_a_large_tensor_give_their_share(monkeypatch) -> None:
     X = cells((10, 9, 8))
-    monkeypatch.setattr(choosing, "AT_ONCE", 50)
+    monkeypatch.setattr(held_cells, "AT_ONCE", 50)
     mask = train_test_mask(X, 0.25)
     observed = ~np.isnan(X)
     assert mask.sum() == round(0.25 * observed.sum())

@@ -15,7 +15,7 @@ from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import Tensor
 from tensorm.tensors.bits import Bits
-from tensorm.tensors.choosing import check_share
+from tensorm.tensors.held_cells import check_share
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,7 +34,7 @@ class Split(NamedTuple):
 def split_cells(
     tensor: Tensor, test_size: float, symmetric: tuple[int, int] | None, rng: np.random.Generator
 ) -> Split:
-    """Hold out a share of the observed cells; every index of every mode keeps one (tensors/choosing.py)."""
+    """Hold out a share of the observed cells; every index of every mode keeps one (tensors/held_cells.py)."""
     pair = tensor.pair or symmetric
     if math.prod(tensor.shape) > LARGEST and not (tensor.lists_observed and pair is None):
         tensor = _take_part(tensor, pair, rng)

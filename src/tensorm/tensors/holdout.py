@@ -21,7 +21,7 @@ from tensorm.data.inputs import is_a
 from tensorm.errors import InputError
 from tensorm.tensors import read
 from tensorm.tensors.bits import Bits
-from tensorm.tensors.choosing import check_share
+from tensorm.tensors.held_cells import check_share
 from tensorm.tensors.pick import to_sparse
 from tensorm.tensors.protocol import HeldOut, Tensor
 

@@ -38,8 +38,8 @@ from tensorm.errors import InputError
 from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule, Weights
 from tensorm.model import Confusion
 from tensorm.tensors.bits import DIGEST, Bits, Words, digest_arrays
-from tensorm.tensors.choosing import choose_mask, refuse_unmirrored
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.held_cells import choose_mask, refuse_unmirrored
 
 __all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "Weights"]
 

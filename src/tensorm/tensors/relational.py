@@ -15,9 +15,9 @@ from tensorm.errors import InputError
 from tensorm.kernels.relational import Held, Ranks, count_pairs, kernels, read_slices
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, digest_arrays, unpack, words_for
-from tensorm.tensors.choosing import check_share
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.held_cells import check_share
 from tensorm.tensors.layout import TAIL, WIDEST, make_layout
 from tensorm.tensors.measurements import (
     Index,

@@ -19,8 +19,8 @@ from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.sparse import Listed
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words, digest_arrays
-from tensorm.tensors.choosing import draw_share, draw_zeros, give_back_listed
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.held_cells import draw_share, draw_zeros, give_back_listed
 from tensorm.tensors.protocol import (
     Counts,
     HeldOut,
