@@ -213,10 +213,6 @@ class Plan:
         """How chains start, beside the target."""
         return self.init, self.effort, self.noise, self.held
 
-    def first(self, state: State) -> State:
-        """Return the first state of a chain, with the noise that it is to have."""
-        return state if self.noise is None else state._replace(noise=self.noise)
-
 
 class Snapshot(NamedTuple):
     """A chain between two sweeps."""
@@ -270,7 +266,9 @@ def sample(
     if stop():  # before the search for a start, which takes long
         return
     burn_in = BurnIn(tensor, plan.target, chain, plan.init, plan.burn_in, plan.effort)
-    state, burn_in.memory, burnt, confusion, draws = saved or Snapshot(plan.first(burn_in.start()))
+    state, burn_in.memory, burnt, confusion, draws = saved or Snapshot(burn_in.start())
+    if saved is None and plan.noise is not None:
+        state = state._replace(noise=plan.noise)
     cached = tensor.cached(plan.target.n_components)
     burnt = burnt or burn_in.end(state)
     n_drawn = len(draws) if draws else 0

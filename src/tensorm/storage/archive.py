@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,15 +49,10 @@ def write_archive(path: FilePath, tree: Tree) -> None:
         When the file cannot be written.
     """
     place = as_path(path)
-    replace_file(place, pack_archive(place, tree))
-
-
-def pack_archive(path: Path, tree: Tree) -> memoryview:
-    """Return the bytes of a tree's file; the path is for messages."""
     image, arrays = BytesIO(), dict[str, npt.NDArray[Any]]()
     about = json.dumps(_take_arrays(tree, "", arrays)).encode()
     if len(about) > MOST_JSON:
-        raise FileError(f"{path} cannot be written: its settings are too long; give arrays, not lists.")
+        raise FileError(f"{place} cannot be written: its settings are too long; give arrays, not lists.")
     with zipfile.ZipFile(image, "w", zipfile.ZIP_DEFLATED) as file:
         file.comment = MARK + bytes(DIGITS)
         with file.open(ABOUT, "w") as member:  # without a date: the same content gives the same bytes
@@ -69,7 +64,7 @@ def pack_archive(path: Path, tree: Tree) -> memoryview:
                 npy.write_array(member, little, (1, 0), allow_pickle=False)
     content = image.getbuffer()
     content[-DIGITS:] = _checksum(content)
-    return content
+    replace_file(place, content)
 
 
 @contextmanager
@@ -83,27 +78,22 @@ def reading(path: FilePath) -> Iterator[Stored]:
     """
     place = as_path(path)
     with open_file(place) as file:
-        archive = _open(place, file)
+        with refusing(place, "it cannot be read to its end"):
+            size = os.fstat(file.fileno()).st_size
+            if not size:
+                raise refusal(place, "it is empty")
+            if size > available_memory():
+                raise refusal(place, f"it has {size:,} bytes, more than this machine's memory")
+            content = file.read(size)
+            if not content.startswith(ZIP):
+                raise refusal(place, "it is not a tensorm file")
+            archive = _Archive(place, content)
         yield Stored(archive, archive.about, "")
 
 
 def refusal(path: Path, why: str) -> FileError:
     """Return the error that says why a file cannot be read."""
     return FileError(f"{path} cannot be read: {why}.")
-
-
-def _open(path: Path, file: BinaryIO) -> _Archive:
-    """Read a file, and tell its format by its first bytes."""
-    with refusing(path, "it cannot be read to its end"):
-        size = os.fstat(file.fileno()).st_size
-        if not size:
-            raise refusal(path, "it is empty")
-        if size > available_memory():
-            raise refusal(path, f"it has {size:,} bytes, more than this machine's memory")
-        content = file.read(size)
-        if not content.startswith(ZIP):
-            raise refusal(path, "it is not a tensorm file")
-        return _Archive(path, content)
 
 
 class Stored:

@@ -15,7 +15,6 @@ from tensorm.data.inputs import Names
 from tensorm.errors import FileError, InputError
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.draws import Posterior, check_room
-from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, reading, write_archive
 from tensorm.storage.chain import (
@@ -91,13 +90,18 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
             raise file.refuse(f"there are {target.n_components:,} components in the model and {L:,} in draws")
         chains = (file.tree(f"chain_{number}") for number in range(n_chains))
         traces = tuple(read_trace(chain, shape, target) for chain in chains)
-        _check_chains(file, traces)
+        counts = [trace.confusion[0].tolist() for trace in traces]
+        if len({(tp + fn, fp + tn) for tp, fp, fn, tn in counts}) > 1:
+            raise file.refuse("the chains were not sampled from the same cells")
         weights, explanations = _read_weights(file, n_chains)
         most = math.prod(shape)
         least = 0 if traces[0].kind.pair is None else -most  # one that contests others takes ones away
         contributions = _read_contributions(file.tree("contributions"), L, (least, most))
         posterior = Posterior(traces, shape, names, weights, explanations, contributions)
-        _check_memory(file, posterior)
+        try:
+            check_room(shape, L, n_chains, max(map(len, traces)))
+        except InputError as error:
+            raise file.refuse("its draws need more memory than this machine has") from error
         settings = read_settings(file.tree("settings"), parameters)
         file.expect_end()
         return Fit(settings, target, posterior)
@@ -156,13 +160,6 @@ def _is_mode(mode: Any) -> bool:
     return complete and isinstance(mode["name"], str) and isinstance(mode["labels"], (str, type(None)))
 
 
-def _check_chains(file: Stored, traces: Sequence[Trace]) -> None:
-    """Raise unless all chains saw the same data."""
-    counts = [trace.confusion[0].tolist() for trace in traces]
-    if len({(tp + fn, fp + tn) for tp, fp, fn, tn in counts}) > 1:
-        raise file.refuse("the chains were not sampled from the same cells")
-
-
 def _read_weights(file: Stored, n_chains: int) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Read how much each chain counts, and the number of its explanation."""
     weights = file.array("weights", "f8", (n_chains,))
@@ -188,11 +185,3 @@ def _read_contributions(tree: Stored, n_components: int, bounds: tuple[int, int]
             raise tree.refuse(f"{name} holds impossible numbers")
         columns.append(column.tolist())
     return tuple(Contribution(*row) for row in zip(range(n_components), *columns, strict=True))
-
-
-def _check_memory(file: Stored, posterior: Posterior) -> None:
-    try:
-        longest = max(len(trace) for trace in posterior.chains)
-        check_room(posterior.shape, posterior.n_components, len(posterior.chains), longest)
-    except InputError as error:
-        raise file.refuse("its draws need more memory than this machine has") from error
