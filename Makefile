@@ -55,12 +55,12 @@ clean:
 # A stamp is older than pyproject.toml when the dependencies may have changed.
 $(venv)/.installed: pyproject.toml | $(venv)/.made
 	@echo "Installing tensorm into $(venv) (a minute or two, once)"
-	@$(install) -e '.[plot,report]'
+	@$(install) -e '.[plot]'
 	@touch $@
 
 $(venv)/.installed-dev: pyproject.toml | $(venv)/.made
 	@echo "Installing tensorm and what its tests need into $(venv) (a minute or two, once)"
-	@$(install) -e '.[dev,plot,report]'
+	@$(install) -e '.[dev,plot]'
 	@touch $(venv)/.installed $@
 
 $(venv)/.made:

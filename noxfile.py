@@ -104,7 +104,7 @@ def package(session: nox.Session) -> None:
     session.run("python", "-m", "venv", "--clear", str(Path(session.create_tmp()) / "fresh"))
     folder = Path(session.create_tmp()).resolve()
     python = folder / "fresh" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    session.run(str(python), "-m", "pip", "install", "-qq", f"{wheel.resolve()}[plot,report]", external=True)
+    session.run(str(python), "-m", "pip", "install", "-qq", f"{wheel.resolve()}[plot]", external=True)
     sources = Path.cwd()
     with session.chdir(folder):
         session.run(str(python), "-m", "tensorm", "demo", "--out", "demo", env=QUIET, external=True)

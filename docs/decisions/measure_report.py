@@ -1,6 +1,7 @@
-"""Compare the size of a report with one heat map by altair, and try the latter with eval forbidden (note 8).
+"""Measure reports: size, time to draw, height of a component; and one heat map by altair (note 8).
 
-Needs altair, vl-convert-python, playwright and Chromium: python docs/decisions/measure_report.py
+Needs playwright and Chromium, for the last two lines also altair and vl-convert-python:
+python docs/decisions/measure_report.py
 """
 
 from __future__ import annotations
@@ -8,14 +9,28 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-import time
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
-from tensorm import TensOrMachine, datasets, write_report
+from tensorm import TensOrMachine, datasets
+
+SLOWEST = """async () => {  // milliseconds to show each view
+  let slowest = 0;
+  for (const tab of document.querySelectorAll("button[data-view]")) {
+    const start = performance.now();
+    tab.click();
+    await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+    slowest = Math.max(slowest, performance.now() - start);
+  }
+  return slowest;
+}"""
+TALLEST = """() => Math.max(...[...document.querySelectorAll(".entry")].map((_, i) => {
+  document.querySelectorAll(".entry")[i].click();
+  return document.documentElement.scrollHeight;
+}))"""
 
 
 def page_of_altair(factor: np.ndarray) -> str:
@@ -36,42 +51,52 @@ def forbid_eval(page: str) -> str:
     return page.replace("<head>", f'<head><meta http-equiv="Content-Security-Policy" content="{policy}">', 1)
 
 
-def first_error(path: Path) -> str:
+def visit(path: Path, *questions: str) -> tuple[list[float], str]:
+    """Open a page; return the answers to questions, and the first error."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page, errors = browser.new_page(), []
+        page, errors = browser.new_page(viewport={"width": 1280, "height": 800}), []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.goto(path.as_uri())
         page.wait_for_timeout(1500)
-        drawn = page.locator("canvas, .vega-embed svg").count()
+        answers = [page.evaluate(question) for question in questions]
         browser.close()
-    return f"{drawn} pictures, {errors[0][:60] if errors else 'no error'}"
+    return answers, errors[0][:60] if errors else "no error"
 
 
-def simulate(name: str, shape: tuple[int, ...], L: int, folder: Path) -> None:
-    sim = datasets.simulate(shape=shape, rank=L, density=0.2, noise=0.05, random_state=0)
-    model = TensOrMachine(L, n_chains=2, n_draws=50, random_state=0, progress=False).fit(sim.observed)
-    measure(name, model, sim.observed, folder)
+def measure(name: str, model: TensOrMachine, X: object, folder: Path) -> None:
+    path = folder / "report.html"
+    model.report(path, X)
+    (slowest, tallest), error = visit(path, SLOWEST, TALLEST)
+    print(
+        f"report, {name}: {path.stat().st_size / 1000:,.0f} kB, views within {slowest:.0f} ms, "
+        f"a component up to {tallest / 800:.1f} screens of 1280 x 800, {error}"
+    )
 
 
-def measure(name: str, model: TensOrMachine, X: object, folder: Path) -> TensOrMachine:
-    path, start = folder / "report.html", time.perf_counter()
-    write_report(model, path, X=X)
-    seconds = time.perf_counter() - start
-    print(f"report, {name}: {path.stat().st_size / 1000:,.0f} kB in {seconds:.1f} s, {first_error(path)}")
-    return model
+def simulate(shape: tuple[int, ...], L: int, density: float, folder: Path) -> None:
+    sim = datasets.simulate(shape=shape, rank=L, density=density, noise=0.05, random_state=0)
+    options = {"n_chains": 2, "n_draws": 20, "burn_in": 20, "effort": 0, "random_state": 0, "progress": False}
+    model = TensOrMachine(L, init=sim.factors, **options).fit(sim.observed)
+    measure(f"{' x '.join(map(str, shape))}, {L} components", model, sim.observed, folder)
 
 
 if __name__ == "__main__":
     folder = Path(tempfile.mkdtemp())
     X = datasets.ward()
-    ward = measure("ward", TensOrMachine(7, random_state=0, progress=False).fit(X), X, folder)
-    simulate("1,200 x 300 x 40, 25 components", (1200, 300, 40), 25, folder)
+    ward = TensOrMachine(7, random_state=0, progress=False).fit(X)
+    measure("ward", ward, X, folder)
+    nations = datasets.nations()
+    twelve = TensOrMachine(12, n_draws=100, random_state=0, progress=False).fit(nations)
+    measure("nations, 12 components", twelve, nations, folder)
+    simulate((1200, 300, 40), 25, 0.2, folder)
+    simulate((5000, 400, 20), 100, 0.3, folder)
     plain = page_of_altair(ward.factors_[1])
     for name, page in (("", plain), (", eval forbidden", forbid_eval(plain))):
         path = folder / "altair.html"
         path.write_text(page)
-        print(f"altair, one heat map{name}: {len(page) / 1000:,.0f} kB, {first_error(path)}")
+        (drawn,), error = visit(path, "document.querySelectorAll('canvas, .vega-embed svg').length")
+        print(f"altair, one heat map{name}: {len(page) / 1000:,.0f} kB, {drawn} pictures, {error}")

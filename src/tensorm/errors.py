@@ -5,6 +5,17 @@ from __future__ import annotations
 import re
 
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+OPTIONS = {
+    "n_components": "--components",
+    "n_chains": "--chains",
+    "n_draws": "--draws",
+    "burn_in": "--burn-in",
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "run_dir": "--out",
+    "tensorm.resume": "tensorm resume",
+    "tensorm.read a threshold": "a --threshold",
+}
 
 
 def printable(text: str) -> str:
@@ -13,6 +24,11 @@ def printable(text: str) -> str:
     Also lone surrogates, which cannot be encoded, and marks that change the direction of the text.
     """
     return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def name_options(text: str) -> str:
+    """Replace the names of settings in a message by their command-line options."""
+    return re.sub(r"\b(" + "|".join(map(re.escape, OPTIONS)) + r")\b", lambda name: OPTIONS[name[0]], text)
 
 
 class PlainError(Exception):

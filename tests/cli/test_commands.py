@@ -203,6 +203,7 @@ def test_badges_are_cut_into_hours_and_have_no_direction(folder, monkeypatch) ->
     assert stranger.stderr == "Error: Unknown i 'zed'; labels look like '0'.\n"
     assert run("report", "runs/shared").exit_code == 0
     html = (folder / "runs/shared/report.html").read_text(encoding="utf-8")
+    assert "<title>badges</title>" in html
     assert "tensorm fit badges.tsv --time-column t --modes i,j --pair i,j --undirected --shared" in html
 
 

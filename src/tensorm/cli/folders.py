@@ -70,6 +70,13 @@ def read_command(folder: Path) -> str | None:
     return f"{shlex.join(map(str, words))}\ntensorm report {shlex.quote(str(folder))}"
 
 
+def read_title(folder: Path) -> str | None:
+    """Return the name of the file that a command fitted, without its ending."""
+    words = read_json(folder / COMMAND, REMEDY).get("command")
+    given = words[2] if isinstance(words, list) and len(words) > 2 else None  # after "tensorm fit"
+    return Path(given).name.split(".")[0] or None if isinstance(given, str) and given[:1] != "-" else None
+
+
 def read_tables(folder: Path) -> dict[str, Any]:
     """Return the tables of metadata that the command was given: for each mode columns by name."""
     tables = read_json(folder / METADATA, REMEDY)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,24 +18,11 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from tensorm.errors import ClusterError, FileError, InputError, printable
+from tensorm.errors import ClusterError, FileError, InputError, name_options, printable
 
 F = TypeVar("F", bound=Callable[..., Any])
 MODULES = "data", "fit", "results", "select"
 QUIET = "tensorm.quiet"
-OPTIONS = {
-    "n_components": "--components",
-    "n_chains": "--chains",
-    "n_draws": "--draws",
-    "burn_in": "--burn-in",
-    "random_state": "--seed",
-    "n_jobs": "--jobs",
-    "run_dir": "--out",
-    "tensorm.resume": "tensorm resume",
-    "tensorm.read a threshold": "a --threshold",
-}
-
-
 STOPPED = 130  # exit code after Ctrl-C, as shells have it
 
 
@@ -102,11 +88,6 @@ def main() -> None:
     For shell completion, add  eval "$(_TENSORM_COMPLETE=bash_source tensorm)"  to ~/.bashrc; for other
     shells use zsh_source or fish_source.
     """
-
-
-def name_options(text: str) -> str:
-    """Replace the names of settings in a message by their command-line options."""
-    return re.sub(r"\b(" + "|".join(map(re.escape, OPTIONS)) + r")\b", lambda name: OPTIONS[name[0]], text)
 
 
 def printable_lines(text: str) -> str:

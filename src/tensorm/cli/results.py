@@ -32,7 +32,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 @click.argument("folder", type=options.FOLDER)
 @click.option("--out", type=options.FILE, help="File to write; FOLDER/report.html by default.")
 @options.metadata
-@click.option("--title", help="Heading of the page.")
+@click.option("--title", help="Heading of the page; by default the name of the data's file.")
 @quietly("Print nothing but errors.")
 def report_command(
     folder: Path, out: Path | None, metadata: tuple[tuple[str, str], ...], title: str | None, quiet: bool
@@ -54,7 +54,7 @@ def report_command(
             metadata=folders.read_tables(folder)
             | share_metadata(cells, options.read_tables(metadata, cells)),
             selection=Selection.read(folder),
-            title=title,
+            title=title or folders.read_title(folder),
             command=folders.read_command(folder),
         )
     if not quiet:

@@ -125,9 +125,10 @@ class FittedModel(Predictor):
     ) -> None:
         """Write the fit as a single HTML page, to open in a browser, mail or print; it loads nothing else.
 
-        The page describes what was found and shows the members of each component with their probabilities,
-        the data next to the reconstruction, whether the chains agree, how the number of components was
-        chosen, and how to repeat the fit.
+        The page is an explorer: what was found in a sentence, data beside the reconstruction, an index of the
+        components, the members of each by what they contribute, all about a label, doubtful memberships,
+        surprising cells, a network of paired modes, whether the chains agree, and how to repeat the fit.
+        Tables can be saved as CSV, pictures as SVG and PNG.
 
         Parameters
         ----------
@@ -137,14 +138,14 @@ class FittedModel(Predictor):
             The data of the fit, which the model does not keep; without them the page shows predictions only.
         metadata : mapping, optional
             For some modes, by name or number, a table with a row for each label, such as the role of a
-            person, or an array with a value for each index. Rows of the page can be ordered and filtered by
-            it, and components are tested for associations with it.
+            person, or an array with a value for each index. Labels can be ordered and filtered by it, and
+            components are tested for associations with it. Modes with the same labels share theirs.
         selection : Selection, optional
             How the number of components was chosen; by default the model's ``selection_``, if any.
         title : str, optional
             The heading; by default the names of the modes.
         command : str, optional
-            The shell commands that made the fit, shown next to the Python code.
+            The shell commands that made the fit, shown instead of the Python code.
 
         Raises
         ------

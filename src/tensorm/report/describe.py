@@ -29,6 +29,7 @@ LONGEST = 8  # names in a list before it is cut short
 INTERVAL = re.compile(r"([^-–]+)[-–]([^-–]+)")
 ORDERED = "iufmM"  # dtype kinds of labels whose order carries meaning: numbers and times
 NUMBERED = re.compile(r"(.*?)(\d+)")
+IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
 
 
 class ModeMembers(NamedTuple):
@@ -83,7 +84,7 @@ class Description(NamedTuple):
     def __str__(self) -> str:
         if self.empty:
             return f"Component {self.component} is empty."
-        found = self.said or "; ".join(f"{_listed(part.modes)}: {part.text}" for part in self.members)
+        found = self.said or "; ".join(f"{listed(part.modes)}: {part.text}" for part in self.members)
         text = f"Component {self.component} - {found}. {self.how_much()} {self.how_sure()}"
         if self.chains < self.n_chains:
             text += f" {self.chains} of {self.n_chains} chains found it."
@@ -92,10 +93,10 @@ class Description(NamedTuple):
     def how_much(self) -> str:
         """Return a sentence on how many cells the component covers."""
         if self.said is not None:
-            return f"It makes {self.cells:,.0f} comparisons ({_percent(self.share)})."
-        text = f"It covers {self.cells:,.0f} cells ({_percent(self.share)})"
+            return f"It makes {self.cells:,.0f} comparisons ({percent(self.share)})."
+        text = f"It covers {self.cells:,.0f} cells ({percent(self.share)})"
         return text + (
-            "." if self.strength is None else f" and turns {_percent(self.strength)} of them into ones."
+            "." if self.strength is None else f" and turns {percent(self.strength)} of them into ones."
         )
 
     def how_sure(self) -> str:
@@ -187,11 +188,11 @@ def describe_components(posterior: Posterior, groups: Groups | None = None) -> l
 def describe_noise(posterior: Posterior) -> str:
     """Return sentences on the noise and on the accuracy."""
     if not active(posterior.factors).any():
-        ones = _percent(posterior.base_rate)
+        ones = percent(posterior.base_rate)
         return f"No component has members in every mode; {ones} of the observed cells are 1."
-    noise, explained = posterior.noise, _percent(posterior.noise["explained"])
+    noise, explained = posterior.noise, percent(posterior.noise["explained"])
     return (
-        f"{posterior.chains[0].kind.describe(noise, _percent)} "
+        f"{posterior.chains[0].kind.describe(noise, percent)} "
         f"The components predict {explained} of the observed cells correctly.{_name_busiest(posterior)}"
     )
 
@@ -205,7 +206,7 @@ def _name_busiest(posterior: Posterior) -> str:
         f"{mode.name} {mode.label(int(activity.argmax()))}"
         for mode, activity in zip(read_modes(posterior), activities, strict=True)
     ]
-    return f" Most active outside the components: {_listed(list(dict.fromkeys(found)))}."
+    return f" Most active outside the components: {listed(list(dict.fromkeys(found)))}."
 
 
 def _members(modes: Sequence[FittedMode], l: int) -> Iterator[ModeMembers]:
@@ -256,7 +257,7 @@ def _count_members(groups: npt.NDArray[np.str_], members: list[int]) -> str:
     if len(names) > LONGEST:
         names.sort(key=lambda name: -counts[name])
     return _cut(
-        f"all {size} {_plural(name, size)}" if count == size else f"{count} of {size} {_plural(name, size)}"
+        f"all {size} {plural(name, size)}" if count == size else f"{count} of {size} {plural(name, size)}"
         for name, size, count in ((name, sizes[name], counts[name]) for name in names)
     )
 
@@ -279,7 +280,7 @@ def _runs(mode: FittedMode, members: list[int]) -> Iterator[list[int]]:
     """Split members into runs whose names follow each other."""
     run: list[int] = []
     for n in members:
-        if run and not (n == run[-1] + 1 and _follows(mode, n)):
+        if run and not (n == run[-1] + 1 and follows(mode, n)):
             yield run
             run = []
         run.append(n)
@@ -287,7 +288,7 @@ def _runs(mode: FittedMode, members: list[int]) -> Iterator[list[int]]:
         yield run
 
 
-def _follows(mode: FittedMode, n: int) -> bool:
+def follows(mode: FittedMode, n: int) -> bool:
     """Whether the name of index n continues the one before it: the next number, hour, date or interval."""
     if mode.labels is not None and mode.labels.dtype.kind in "iu":
         return bool(mode.labels[n] == mode.labels[n - 1] + 1)  # badges 1109 and 1114 are not consecutive
@@ -317,8 +318,10 @@ def _name_run(mode: FittedMode, run: Sequence[int]) -> list[str]:
     return [f"{names[0]} to {number[2] if number else names[-1]}"]
 
 
-def _plural(name: str, count: int) -> str:
+def plural(name: str, count: int) -> str:
     """Return the plural of an everyday word; names, codes and plurals stay as they are."""
+    if count != 1 and name in IRREGULAR:
+        return IRREGULAR[name]
     if count == 1 or name == UNKNOWN or not (name.isalpha() and name.islower()) or name.endswith("s"):
         return name
     if re.search(r"[^aeiou]y$", name):
@@ -346,7 +349,8 @@ def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:
     return [float(cells) for cells in total / sum(map(len, posterior.traces))]
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Return a share as text, with as many digits as a reader needs."""
     percent = 100 * share
     if 0 < percent < 0.05:
         return "<0.1%"
@@ -355,5 +359,6 @@ def _percent(share: float) -> str:
     return f"{percent:.{0 if percent in (0, 100) or 9.95 <= percent <= 99 else 1}f}%"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return "a, b and c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

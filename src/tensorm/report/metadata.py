@@ -87,7 +87,7 @@ def read_metadata(posterior: Posterior, metadata: Metadata | None) -> tuple[tupl
     )
 
 
-def share_metadata(tensor: Tensor, metadata: Metadata) -> dict[str, dict[str, list[Any]]]:
+def share_metadata(tensor: Posterior | Tensor, metadata: Metadata) -> dict[str, dict[str, list[Any]]]:
     """Return the tables as columns, labels first, by mode; modes with the same labels share theirs."""
     given = {check_mode(mode, tensor.modes): table for mode, table in metadata.items()}
     names = [_labels(tensor, k) for k in range(len(tensor.modes))]

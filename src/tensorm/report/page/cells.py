@@ -1,103 +1,214 @@
-"""Pictures of cells: the data next to the predictions, slice by slice, and the cells of each component.
+"""Cells for the page: the data beside predictions, each component's cells, unknown ones and surprises.
 
-The two largest modes are the rows and columns of a picture; each combination of the others has its own slice.
-Modes with too many indices for a page are thinned evenly, in the order of their strongest component, so that
-each component keeps its share.
+Nothing here costs by the volume of the tensor. Pictures and components are read in parts of limited size:
+modes with too many indices are thinned evenly, in the order of the component that an index belongs to first,
+so that each component keeps its share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.coordinates import key_of
+from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, read_modes
+from tensorm.posterior.stacking import sample_cells
 from tensorm.tensors.protocol import MISSING, Tensor
 
 Index = npt.NDArray[np.intp]
+Keys = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
-SIDE, SLICES = 160, 24  # maximal rows and columns of a picture, and number of pictures
-BLOCK_SIDE, BLOCK_CELLS = 60, 2**20  # the same for a component, and the cells that are averaged
-
-
-class Slices(NamedTuple):
-    """Pictures of the same rows and columns, one for each index (or pair of indices) of the other modes."""
-
-    rows: int  # the mode
-    columns: int
-    row_indices: list[int]
-    column_indices: list[int]
-    titles: list[str]
-    predicted: list[list[int]]  # for each picture P(x = 1) of its cells in percent, row by row
-    data: list[list[int]] | None  # 0, 1 and -1 for missing
-    complete: bool  # whether every cell is shown
+SIDE, SLICES, SHOWN = 160, 24, 2**17  # maximal rows and columns of a picture, number of pictures, their cells
+BLOCK_SIDE, BLOCK_CELLS = 60, 2**18  # the same for a component, and the cells that are read of it
+MANY = 30  # components from which on their pictures are smaller
+CONSIDERED, ROUGH = 4096, 32  # cells of a component that are ranked by a few draws
+LISTED, LEAST, MOST = 12_000, 2, 8  # unknown cells in all, and for each index
+SAMPLED, SURPRISES = 20_000, 100  # cells looked at, and ones and zeros listed
 
 
-class Block(NamedTuple):
-    """A component's members as rows and columns, shaded by the share of ones over the other modes."""
+class Box(NamedTuple):
+    """The cells of a component: its members along each mode, thinned if there are many, and what they are."""
 
-    row_indices: list[int]
-    column_indices: list[int]
-    shares: list[int]  # in percent, -1 where no cell is observed
+    indices: list[Index]
+    cells: npt.NDArray[np.int8] | None  # 0, 1 and MISSING; None without data
     complete: bool
 
 
-def slice_cells(posterior: Posterior, tensor: Tensor | None) -> Slices:
-    """Return pictures of all slices, or of some rows, columns and slices of a large tensor."""
+def slice_cells(posterior: Posterior, tensor: Tensor | None, homes: Sequence[Index]) -> dict[str, Any]:
+    """Return pictures of the same rows and columns, one for each index (or pair of indices) of other modes.
+
+    The two largest modes are rows and columns. ``predicted`` has for each picture P(x = 1) in percent, row by
+    row, ``data`` 0 or 100, and -1 for missing. With other modes, the first picture is the mean of the rest.
+    """
     modes, (rows, columns) = read_modes(posterior), _sides(posterior.shape)
     others = [k for k in range(len(posterior.shape)) if k not in (rows, columns)]
-    most = {rows: SIDE, columns: SIDE} | {k: max(2, int(SLICES ** (1 / len(others)))) for k in others}
-    orders = [np.argsort(mode.strongest(), kind="stable") for mode in modes]
-    indices = [np.sort(thin(order, most[k])) for k, order in enumerate(orders)]
+    room = SHOWN // math.prod(min(posterior.shape[k], SIDE) for k in (rows, columns))
+    each = max(2, int(min(SLICES, room) ** (1 / max(1, len(others)))))
+    orders = [np.argsort(home, kind="stable") for home in homes]
+    indices = [np.sort(thin(order, SIDE if k in (rows, columns) else each)) for k, order in enumerate(orders)]
     place = [*others, rows, columns]
-    predicted = np.rint(100 * posterior.predict_part(indices)).astype(int).transpose(place)
-    data = None if tensor is None else tensor.read_cells(indices).transpose(place)
-    where = list(np.ndindex(*(len(indices[k]) for k in others)))
-    return Slices(
-        rows=rows,
-        columns=columns,
-        row_indices=indices[rows].tolist(),
-        column_indices=indices[columns].tolist(),
-        titles=[
-            ", ".join(_title(modes[k], indices[k][n]) for k, n in zip(others, at, strict=True))
-            for at in where
-        ],
-        predicted=[predicted[at].ravel().tolist() for at in where],
-        data=None if data is None else [data[at].ravel().tolist() for at in where],
-        complete=all(len(index) == size for index, size in zip(indices, posterior.shape, strict=True)),
-    )
+    flat = -1, len(indices[rows]) * len(indices[columns])
+    predicted = (100 * posterior.predict_part(indices)).transpose(place).reshape(flat)
+    data = None if tensor is None else tensor.read_cells(indices).transpose(place).reshape(flat)
+    titles = [
+        ", ".join(_title(modes[k], indices[k][n]) for k, n in zip(others, at, strict=True))
+        for at in np.ndindex(*(len(indices[k]) for k in others))
+    ]
+    complete = [len(index) == size for index, size in zip(indices, posterior.shape, strict=True)]
+    whole = all(complete[k] for k in others)
+    if others:
+        titles.insert(0, f"mean of {'all' if whole else 'these'} {len(titles):,} slices")
+    return {
+        "rows": rows,
+        "columns": columns,
+        "row_indices": indices[rows].tolist(),
+        "column_indices": indices[columns].tolist(),
+        "titles": titles,
+        "predicted": _with_mean(predicted, bool(others)),
+        "data": None if data is None else _with_mean(np.where(data == 1, 100, data), bool(others)),
+        "complete": all(complete),
+    }
 
 
-def component_cells(posterior: Posterior, tensor: Tensor | None, component: int) -> Block | None:
-    """Return the cells of a component, observed or predicted; None if it is empty."""
-    modes, (rows, columns) = read_modes(posterior), _sides(posterior.shape)
-    others = [k for k in range(len(posterior.shape)) if k not in (rows, columns)]
-    room = int((BLOCK_CELLS / BLOCK_SIDE**2) ** (1 / max(1, len(others))))
-    members = [np.sort(mode.members(component)) for mode in modes]
-    if not all(len(index) for index in members):
+def _with_mean(pictures: npt.NDArray[Any], several: bool) -> list[list[int]]:
+    """Return pictures in whole percent, their mean over what is not missing first."""
+    shown = list(pictures)
+    if several:
+        seen = (pictures >= 0).sum(axis=0)
+        total = np.where(pictures >= 0, pictures, 0).sum(axis=0)
+        shown.insert(0, np.where(seen > 0, total / np.maximum(seen, 1), MISSING))
+    return [np.rint(picture).astype(int).tolist() for picture in shown]
+
+
+def read_box(posterior: Posterior, tensor: Tensor | None, component: int) -> Box | None:
+    """Return the cells of a component, or None if it is empty."""
+    members = [np.flatnonzero(mean[:, component] > MEMBER) for mean in posterior.factors]
+    if not all(map(len, members)):
         return None
-    indices = [thin(index, BLOCK_SIDE if k in (rows, columns) else room) for k, index in enumerate(members)]
-    if tensor is None:
-        shares = posterior.predict_part(indices).mean(axis=tuple(others))
-    else:
-        cells = tensor.read_cells(indices)
-        seen = (cells != MISSING).sum(axis=tuple(others))
-        ones = (cells == 1).sum(axis=tuple(others))
-        shares = np.where(seen > 0, ones / np.maximum(seen, 1), MISSING / 100)
-    return Block(
-        row_indices=indices[rows].tolist(),
-        column_indices=indices[columns].tolist(),
-        shares=np.rint(100 * shares).astype(int).ravel().tolist(),
-        complete=all(len(index) == len(whole) for index, whole in zip(indices, members, strict=True)),
-    )
+    sizes = [len(index) for index in members]
+    while math.prod(sizes) > BLOCK_CELLS:
+        sizes[int(np.argmax(sizes))] -= max(1, max(sizes) // 20)
+    indices = [thin(index, size) for index, size in zip(members, sizes, strict=True)]
+    cells = None if tensor is None else tensor.read_cells(indices)
+    return Box(indices, cells, sizes == [len(index) for index in members])
 
 
-def thin(order: Index, most: int) -> Index:
-    """Return at most this many indices, evenly spread over their order."""
+def picture_box(posterior: Posterior, box: Box) -> dict[str, Any]:
+    """Return for every two modes the share of ones among a component's cells, in percent, -1 if unknown.
+
+    ``pairs`` has a list for each two modes, row by row; ``at`` says which members are shown.
+    """
+    side = BLOCK_SIDE if posterior.n_components <= MANY else BLOCK_SIDE // 2
+    places = [thin(np.arange(len(index)), side) for index in box.indices]
+    pairs = {}
+    for i, j in combinations(range(len(box.indices)), 2):
+        rest = tuple(k for k in range(len(box.indices)) if k not in (i, j))
+        if box.cells is None:
+            some = [thin(index, side if k in (i, j) else 8) for k, index in enumerate(box.indices)]
+            shares = posterior.predict_part(some).mean(axis=rest)
+        else:
+            ones, seen = (box.cells == 1).sum(axis=rest), (box.cells != MISSING).sum(axis=rest)
+            shares = np.where(seen > 0, ones / np.maximum(seen, 1), MISSING / 100)
+            shares = shares[np.ix_(places[i], places[j])]
+        pairs[f"{i},{j}"] = np.rint(100 * shares).astype(int).ravel().tolist()
+    return {
+        "at": [index[place].tolist() for index, place in zip(box.indices, places, strict=True)],
+        "pairs": pairs,
+        "complete": box.complete and all(len(index) <= side for index in box.indices),
+    }
+
+
+def list_unknown(
+    posterior: Posterior, tensor: Tensor, boxes: Sequence[Box | None], pair: tuple[int, int] | None
+) -> list[list[int]]:
+    """Return the most probable cells of each index that are not known to be 1.
+
+    A row has K indices and P(x = 1) in thousandths. Zeros count as known where all observed cells are
+    listed, or where cells compare two attributes.
+    """
+    least = MISSING + (0 if tensor.lists_observed or posterior.chains[0].kind.pair else 1)
+    cells = _inside(posterior, boxes, MISSING, least)
+    if pair is not None:
+        cells = cells[cells[:, pair[0]] != cells[:, pair[1]]]
+    rough, each = _predict_roughly(posterior, cells), min(MOST, max(LEAST, LISTED // sum(posterior.shape)))
+    best = np.argsort(-rough, kind="stable")
+    chosen = np.unique(np.concatenate([_first_of_each(cells[best, k], each) for k in range(cells.shape[1])]))
+    cells = cells[best[chosen]]
+    return _with_probabilities(posterior, cells)
+
+
+def list_surprises(posterior: Posterior, tensor: Tensor, boxes: Sequence[Box | None]) -> list[list[int]]:
+    """Return the least expected observed cells: K indices, the value, and P(x = 1) in thousandths."""
+    sample = sample_cells(tensor, SAMPLED)
+    drawn = np.stack(sample.indices, axis=1)
+    found = []
+    for value, sign in ((1, 1), (0, -1)):
+        inside = [] if value else [_inside(posterior, boxes, 0, 0)]
+        cells = np.unique(np.concatenate([drawn[sample.ones == value], *inside]), axis=0)
+        order = np.argsort(sign * _predict_roughly(posterior, cells), kind="stable")[: 3 * SURPRISES]
+        rows = sorted(_with_probabilities(posterior, cells[order]), key=lambda row: sign * row[-1])
+        found += [[*cell, value, p] for *cell, p in rows[:SURPRISES]]
+    return found
+
+
+def _inside(posterior: Posterior, boxes: Sequence[Box | None], low: int, high: int) -> Index:
+    """Return cells (n, K) of components with a value from low to high, at most CONSIDERED for each."""
+    keys: list[Keys] = [np.zeros(0, np.int64)]
+    for box in boxes:
+        if box is not None and box.cells is not None:
+            at = np.nonzero((box.cells >= low) & (box.cells <= high))
+            found = key_of([i[n] for i, n in zip(box.indices, at, strict=True)], posterior.shape)
+            keys.append(thin(found, CONSIDERED))
+    return np.stack(np.unravel_index(np.unique(np.concatenate(keys)), posterior.shape), axis=1)
+
+
+def _first_of_each(indices: Index, most: int) -> Index:
+    """Return the places of the first few cells of every index."""
+    order = np.argsort(indices, kind="stable")
+    ranked = indices[order]
+    rank = np.arange(len(ranked)) - np.searchsorted(ranked, ranked)
+    return order[rank < most]
+
+
+def _predict_roughly(posterior: Posterior, cells: Index) -> Floats:
+    """Return P(x = 1) of cells from a few draws of each chain."""
+    total = np.zeros(len(cells))
+    for trace, weight in posterior.counted:
+        draws = thin(np.arange(len(trace)), max(1, ROUGH // len(posterior.counted)))
+        for draw in draws.tolist():
+            p = trace.noise_at(draw).predict(trace.factors_at(draw), tuple(cells.T))
+            total += weight / len(draws) * p
+    return total
+
+
+def _with_probabilities(posterior: Posterior, cells: Index) -> list[list[int]]:
+    p = np.rint(1000 * posterior.predict_cells(list(cells.T))).astype(int)
+    return [[*cell, chance] for cell, chance in zip(cells.tolist(), p.tolist(), strict=True)]
+
+
+def thin(order: Any, most: int) -> Any:
+    """Return at most this many items of an array, evenly spread over their order."""
     return order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(np.intp)]
+
+
+def pairs_of(modes: Sequence[FittedMode]) -> Iterator[tuple[int, int]]:
+    """Yield modes for the same things: they have the same labels, or without any the same means."""
+    for i, j in combinations(range(len(modes)), 2):
+        first, second = modes[i], modes[j]
+        if first.labels is None or second.labels is None:
+            same = first.labels is second.labels and np.array_equal(first.means, second.means)
+        else:
+            same = list(map(str, first.labels)) == list(map(str, second.labels))
+        if same:
+            yield i, j
 
 
 def _title(mode: FittedMode, n: int) -> str:

@@ -1,0 +1,194 @@
+"""Everything that the page shows, as plain lists, numbers and texts for its script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorm.posterior.diagnostics import IN_WORDS, Diagnostics
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import FittedMode, read_modes
+from tensorm.report.associations import associate
+from tensorm.report.describe import ORDERED, Description, follows, plural
+from tensorm.report.export import summarise_parameter
+from tensorm.report.metadata import Column, Metadata, read_metadata
+from tensorm.report.page.cells import (
+    list_surprises,
+    list_unknown,
+    pairs_of,
+    picture_box,
+    read_box,
+    slice_cells,
+)
+from tensorm.report.page.members import count_ones, find_homes, pack_members
+from tensorm.tensors.protocol import Tensor
+from tensorm.tensors.ranked import split
+
+Rows = list[dict[str, Any]]
+
+
+def collect(
+    posterior: Posterior, tensor: Tensor | None, metadata: Metadata | None, told: Sequence[Description]
+) -> dict[str, Any]:
+    """Return modes, components and cells; `told` describes the components."""
+    modes = read_modes(posterior)
+    pair = posterior.chains[0].kind.pair or next(pairs_of(modes), None)
+    counts = None if tensor is None else count_ones(posterior, tensor)
+    homes = find_homes(posterior, counts, pair)
+    boxes = [read_box(posterior, tensor, l) for l in range(posterior.n_components)]
+    known = zip(modes, read_metadata(posterior, metadata), homes, _activities(posterior), strict=True)
+    slices = slice_cells(posterior, tensor, homes)
+    mirrored = tensor is not None and (tensor.mirrored is not None or _is_symmetric(slices, pair))
+    return {
+        "modes": [
+            _pack_mode(*parts, twin=pair is not None and k == pair[1]) for k, parts in enumerate(known)
+        ],
+        "pair": pair,
+        "mirrored": mirrored,
+        "compares": posterior.chains[0].kind.pair is not None,
+        "chains": len(posterior.chains),
+        "components": [
+            _pack_component(posterior, description)
+            | {"members": pack_members(posterior, counts, description.component)}
+            | {"block": None if box is None else picture_box(posterior, box)}
+            for description, box in zip(told, boxes, strict=True)
+        ],
+        "slices": slices,
+        "unknown": [] if tensor is None else list_unknown(posterior, tensor, boxes, pair),
+        "surprises": [] if tensor is None else list_surprises(posterior, tensor, boxes),
+    }
+
+
+def _is_symmetric(slices: dict[str, Any], pair: tuple[int, int] | None) -> bool:
+    """Whether all cells of the pictures equal their mirror images, so that each need be listed once."""
+    if (slices["rows"], slices["columns"]) != pair or slices["row_indices"] != slices["column_indices"]:
+        return False
+    side = len(slices["row_indices"])
+    pictures = np.reshape(slices["data"], (-1, side, side))
+    return bool((pictures == pictures.transpose(0, 2, 1)).all())
+
+
+def _pack_mode(
+    mode: FittedMode,
+    columns: Sequence[Column],
+    home: Any,
+    activity: dict[str, list[float]] | None,
+    twin: bool,
+) -> dict[str, Any]:
+    """Return a mode; the second of two modes for the same things is named as it is: "met" has no plural."""
+    N = len(mode.means)
+    grouping = [column.grouping for column in columns]
+    return {
+        "name": mode.name,
+        "plural": mode.name if twin else plural(mode.name, 2),
+        "labels": [mode.label(n) for n in range(N)],
+        "named": mode.labels is not None,
+        "ordered": mode.labels is None or mode.labels.dtype.kind in ORDERED,
+        "follows": "0" + "".join("01"[follows(mode, n)] for n in range(1, N)),
+        "home": home.tolist(),
+        "groups": grouping.index(True) if True in grouping else None,
+        "activity": activity,
+        "columns": [
+            {
+                "name": column.name,
+                "values": column.values.tolist(),
+                "numbers": None if column.numbers is None else [finite(number) for number in column.numbers],
+                "categories": column.categories,
+            }
+            for column in columns
+        ],
+    }
+
+
+def _pack_component(posterior: Posterior, told: Description) -> dict[str, Any]:
+    l = told.component
+    counted = posterior.contributions[l]._asdict() if posterior.contributions else {}
+    kept = ("covered", "explained", "added", "alone", "errors", "log_likelihood_lost")
+    strength = summarise_parameter(posterior, "strength") if "strength" in posterior.noise else {}
+    return {
+        "chains": told.chains,
+        "cells": finite(told.cells, 1),
+        "strength": [finite(part[l]) for part in strength.values()] or None,
+        **{name: finite(counted[name], 1) for name in kept if counted},
+    }
+
+
+def _activities(posterior: Posterior) -> list[dict[str, list[float]] | None]:
+    """Return for each mode how active its indices are without any component, if the noise has activities."""
+    if "activity" not in posterior.noise:
+        return [None for _ in posterior.shape]
+    parts = {
+        name: split(part, posterior.shape)
+        for name, part in summarise_parameter(posterior, "activity").items()
+    }
+    return [
+        {name: np.round(part[k], 3).tolist() for name, part in parts.items()}
+        for k in range(len(posterior.shape))
+    ]
+
+
+def tabulate_chains(diagnostics: Diagnostics) -> dict[str, Any]:
+    """Return the conclusion on the chains, sentences and two tables."""
+    return {
+        "conclusion": diagnostics.conclusion,
+        "fine": diagnostics.fine,
+        "texts": [*diagnostics.about_components(), *diagnostics.differences, diagnostics.about_entries()],
+        "chains": [
+            {
+                "chain": row.chain,
+                "explanation": row.explanation,
+                "weight": round(row.weight, 2),
+                "accuracy": round(row.accuracy, 4),
+                "log-likelihood": round(row.log_likelihood, 1),
+                "components": row.active,
+                "agreement": round(row.agreement, 3),
+                "burn-in": row.burn_in,
+            }
+            for row in diagnostics.chains
+        ],
+        "quantities": [
+            {
+                "quantity": row.name,
+                "R-hat": finite(row.rhat, 2),
+                "ESS": finite(row.ess, 0),
+                "tail ESS": finite(row.ess_tail, 0),
+                "state": IN_WORDS.get(row.state, ""),
+            }
+            for row in diagnostics.quantities
+        ],
+    }
+
+
+def tabulate_associations(
+    posterior: Posterior, metadata: Metadata | None, largest_q: float = 0.05
+) -> dict[str, Any]:
+    """Return how many associations were tested, and those with a small q."""
+    found = associate(posterior, metadata) if metadata else None
+    return {
+        "tested": 0 if found is None else len(found.rows),
+        "q": largest_q,
+        "rows": []
+        if found is None
+        else [
+            {
+                "component": row.component,
+                "mode": row.mode,
+                "metadata": row.topic,
+                "members": row.inside,
+                "compared with": row.otherwise,
+                "q": float(f"{row.q:.2g}"),
+            }
+            for row in found.below(largest_q)
+        ],
+    }
+
+
+def finite(value: float | None, digits: int = 4) -> float | None:
+    """Return a rounded number; None for what JSON has no word for."""
+    if value is None or not math.isfinite(value):
+        return None
+    rounded = round(float(value), digits)
+    return int(rounded) if rounded == int(rounded) else rounded

@@ -1,0 +1,94 @@
+"""The first sentences of the page: what was found, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tensorm.posterior.align import active
+from tensorm.posterior.diagnostics import Diagnostics
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.modes import FittedMode, read_modes
+from tensorm.report.describe import listed, percent, plural
+from tensorm.report.page.cells import pairs_of
+
+SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
+
+
+class Finding(NamedTuple):
+    """What was found.
+
+    Attributes
+    ----------
+    found, sure : str
+        Sentences.
+    noise : bool
+        Whether the data look like noise.
+    """
+
+    found: str
+    sure: str
+    noise: bool
+
+
+def tell_finding(posterior: Posterior, diagnostics: Diagnostics) -> Finding:
+    """Say what was found; ``sure`` does not repeat the conclusion of the diagnostics."""
+    used, where = int(active(posterior.factors).sum()), name_sizes(read_modes(posterior))
+    compares = posterior.chains[0].kind.pair is not None
+    components, s = f"{used:,} component{'s' * (used != 1)}", "s" * (used == 1)
+    if not used:
+        ones = f"{percent(posterior.base_rate)} of the observed cells are 1"
+        return Finding(f"The data look like noise: no component was found in {where}; {ones}.", "", True)
+    if compares:
+        told, right = map(percent, _said(posterior))
+        found = (
+            f"{components} predict{s} {told} of the comparisons in {where}, and {right} of these correctly."
+        )
+        return Finding(found, "By chance half of them would be correct.", False)
+    ones, cells = map(percent, _explained(posterior))
+    found = f"{components} explain{s} {ones} of the ones in {where} with {cells} of the cells."
+    sure = f"As many cells taken at random would explain {cells}."
+    if _gain(posterior) < SMALLEST_GAIN or (len(posterior.chains) > 1 and max(diagnostics.finders) < 2):
+        return Finding(f"The data look like noise: {found}", sure, True)
+    return Finding(found, sure, False)
+
+
+def name_sizes(modes: Sequence[FittedMode]) -> str:
+    """Return "13 hours × 75 people (person and met)"; modes of the same things are counted once."""
+    if all(mode.name == f"mode {k}" for k, mode in enumerate(modes)):  # nobody named them
+        return f"{' × '.join(f'{len(mode.means):,}' for mode in modes)} cells"
+    alike = {j: i for i, j in pairs_of(modes)}
+    texts = []
+    for k, mode in enumerate(modes):
+        if k in alike:
+            continue
+        names, size = [mode.name, *(modes[j].name for j, i in alike.items() if i == k)], len(mode.means)
+        many = plural(mode.name, size)
+        text = f"{mode.name} ({size:,})" if many == mode.name and size != 1 else f"{size:,} {many}"
+        texts.append(text if len(names) == 1 else f"{text} ({listed(names)})")
+    return " × ".join(texts)
+
+
+def _explained(posterior: Posterior) -> tuple[float, float]:
+    """Return the shares of ones and of observed cells in components, means over draws."""
+    tp, fp, fn, tn = np.concatenate([trace.confusion for trace in posterior.traces]).mean(axis=0)
+    return float(tp / max(tp + fn, 1)), float((tp + fp) / (tp + fp + fn + tn))
+
+
+def _said(posterior: Posterior) -> tuple[float, float]:
+    """Return the share of comparisons that components make, and how many of these are so."""
+    tp, fp, fn, tn = np.concatenate([trace.confusion for trace in posterior.traces]).mean(axis=0)
+    return float((tp + fp) / max((tp + fp + fn + tn) / 2, 1)), float(tp / max(tp + fp, 1))
+
+
+def _gain(posterior: Posterior) -> float:
+    """Return by how much the log-likelihood is better than that of a constant, as a share of the latter."""
+    p, observed = posterior.base_rate, int(posterior.chains[0].confusion[0].sum())
+    if not 0 < p < 1:
+        return 1.0
+    constant = observed * (p * math.log(p) + (1 - p) * math.log(1 - p))
+    mean = np.concatenate([trace.log_likelihood for trace in posterior.traces]).mean()
+    return 1 - float(mean) / constant
