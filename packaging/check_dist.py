@@ -50,8 +50,11 @@ def main(folder: str, *options: str) -> None:
         sys.exit(
             f"Versions differ between wheel, sdist, CITATION.cff and tag: {', '.join(sorted(versions))}."
         )
-    if f"\n## {version}" not in Path("CHANGELOG.md").read_text("utf-8"):
+    changes = Path("CHANGELOG.md").read_text("utf-8")
+    if f"\n## {version} (" not in changes:
         sys.exit(f"CHANGELOG.md has no section {version}.")
+    if tags and f"\n## {version} (unreleased)" in changes:
+        sys.exit(f"CHANGELOG.md calls {version} unreleased; give the date.")
     print(f"{wheel.name} and {sdist.name} are as they should be.")
 
 

@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tensorm.errors import ClusterError, FileError, InputError, name_options, printable
+from tensorm.version import __version__
 
 F = TypeVar("F", bound=Callable[..., Any])
 MODULES = "data", "fit", "results", "select"
@@ -75,7 +76,7 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
-@click.version_option(package_name="tensorm", message="tensorm %(version)s")
+@click.version_option(__version__, message="tensorm %(version)s")
 def main() -> None:
     """Find patterns in multi-way yes/no data.
 

@@ -6,7 +6,6 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +19,7 @@ from tensorm.posterior.draws import Posterior
 from tensorm.sampler.parameters import INDEX, ONCE
 from tensorm.sampler.state import Trace
 from tensorm.tensors.protocol import MISSING, Tensor
+from tensorm.version import __version__
 
 if TYPE_CHECKING:
     import xarray
@@ -76,7 +76,7 @@ def to_datatree(
     if tensor is not None and log_likelihood:
         tree["log_likelihood"] = _log_likelihood(parts, tensor)
     tree["constant_data"].attrs.update({name: _attribute(value) for name, value in settings.items()})
-    about = {"inference_library": "tensorm", "inference_library_version": version("tensorm")}
+    about = {"inference_library": "tensorm", "inference_library_version": __version__}
     for dataset in tree.values():
         dataset.attrs.update(about)
     tree["posterior"].attrs["draws_left_out"] = parts.left_out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -28,6 +27,7 @@ from tensorm.storage.chain import (
     read_trace,
 )
 from tensorm.storage.files import FilePath, as_path, quote
+from tensorm.version import __version__
 
 FORMAT = "tensorm fit"
 FORMAT_VERSION = 4  # of all files: any change to a layout adds 1
@@ -109,7 +109,7 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
 
 def describe_file(kind: str) -> dict[str, Any]:
     """Say what a file is, in which version of its format, and who wrote it."""
-    return {"format": kind, "format_version": FORMAT_VERSION, "tensorm_version": version("tensorm")}
+    return {"format": kind, "format_version": FORMAT_VERSION, "tensorm_version": __version__}
 
 
 def check_format(file: Stored, kind: str) -> None:

@@ -9,7 +9,6 @@ from base64 import b64encode
 from collections.abc import Mapping
 from hashlib import sha256
 from html import escape
-from importlib.metadata import version
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -27,6 +26,7 @@ from tensorm.report.page.content import collect, tabulate_associations, tabulate
 from tensorm.report.page.finding import tell_finding
 from tensorm.report.selection import Selection
 from tensorm.storage.files import as_path, replace_file
+from tensorm.version import __version__
 
 SCRIPTS = (  # in this order; each is a part of one function
     "start",
@@ -94,7 +94,7 @@ def render_report(
     heading = printable(" × ".join(posterior.modes) if title is None else title)
     content = collect(posterior, tensor, metadata, told) | {
         "title": heading,
-        "version": version("tensorm"),
+        "version": __version__,
         "noise": describe_noise(posterior),
         "fit": tabulate_chains(diagnostics) | {"conclusion": conclusion},
         "traces": trace_chains(posterior, diagnostics),
@@ -111,7 +111,7 @@ def render_report(
     return Template(_asset("page.html")).substitute(
         title=escape(heading),
         policy=_policy(css, script),
-        version=escape(version("tensorm")),
+        version=escape(__version__),
         css=css,
         found=escape(finding.found),
         sure=escape(finding.sure),
