@@ -17,7 +17,7 @@ nox.options.error_on_missing_interpreters = False
 def tests(session: nox.Session) -> None:
     """Run the tests."""
     session.install("-e", ".[dev,plot]")
-    session.run("pytest", *(session.posargs or ["-n", "2"]), env=QUIET)
+    session.run("pytest", *(session.posargs or ["-n", "2", "--dist", "worksteal"]), env=QUIET)
 
 
 @nox.session
@@ -31,6 +31,8 @@ def checks(session: nox.Session) -> None:
     session.run("lint-imports")
     workflows = map(str, Path(".github/workflows").glob("*.yml"))
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    if shutil.which("actionlint"):  # a program of its own, which the workflow of the tests has
+        session.run("actionlint", external=True)
 
 
 @nox.session
@@ -83,9 +85,11 @@ def coverage(session: nox.Session) -> None:
 
 @nox.session
 def benchmarks(session: nox.Session) -> None:
-    """See that the benchmarks run, on small sizes."""
+    """See that the benchmarks start, and run those parts of them that tests use."""
     session.install("-e", ".[dev,plot]")
-    session.run("python", "-m", "pytest", "tests/benchmarks", "-n", "2", env=QUIET)
+    for path in sorted(Path("benchmarks").glob("[a-z]*.py")):
+        session.run("python", "-m", f"benchmarks.{path.stem}", "--help", silent=True)
+    session.run("pytest", "tests/test_accuracy.py", "tests/sampler/test_calibration.py", env=QUIET)
 
 
 @nox.session

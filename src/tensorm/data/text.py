@@ -205,6 +205,8 @@ class TextTable:
         """Return the records as a table of pandas, its columns numbered."""
         import pandas as pd
 
+        version = tuple(map(int, pd.__version__.split(".")[:2]))
+        exact: Any = {"float_precision": "round_trip"} if version < (3, 1) else {}  # the default since then
         try:
             with warnings.catch_warnings(action="ignore", category=pd.errors.DtypeWarning):
                 frame = pd.read_csv(
@@ -218,7 +220,7 @@ class TextTable:
                     keep_default_na=False,
                     skipinitialspace=True,
                     skip_blank_lines=False,  # so that each record is a row
-                    float_precision="round_trip",
+                    **exact,
                     **how,
                 )
         except pd.errors.ParserError as error:
