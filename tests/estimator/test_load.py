@@ -212,7 +212,7 @@ def test_two_corners_that_change_places_are_noticed(tmp_path: Path) -> None:
     (tmp_path / "fit.tensorm").unlink()
     Y = X.copy()
     Y[:2, :2, 0] = X[:2, :2, 0][::-1]
-    with pytest.raises(tensorm.InputError, match="X has other cells"):
+    with pytest.raises(tensorm.InputError, match="X differs from the cells"):
         tensorm.resume(tmp_path, Y)
 
 

@@ -117,5 +117,5 @@ def test_a_folder_in_place_of_what_a_killed_run_left(stopped: Path) -> None:
 
 def test_other_cells_are_refused_by_a_finished_run(finished: Path) -> None:
     tensorm.resume(finished, CELLS)
-    with pytest.raises(InputError, match="X has other cells than this run"):
+    with pytest.raises(InputError, match="X differs from the cells of this run"):
         tensorm.resume(finished, ~CELLS)

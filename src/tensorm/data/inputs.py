@@ -62,6 +62,22 @@ class Names(NamedTuple):
         return Names(self.modes, labels, self.undirected if _same(indices[i], indices[j]) else None)
 
 
+class Named:
+    """Has names of modes and labels of their indices."""
+
+    names: Names
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Names of the modes."""
+        return self.names.modes
+
+    @property
+    def labels(self) -> Labels:
+        """For each mode the names of its indices, or None."""
+        return self.names.labels
+
+
 def _same(some: Any, others: Any) -> bool:
     return some is others or (type(some) is type(others) and np.array_equal(some, others))
 

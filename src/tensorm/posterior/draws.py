@@ -22,7 +22,7 @@ from tensorm.data.checks import (
     check_number,
     check_parts,
 )
-from tensorm.data.inputs import Labels, Names
+from tensorm.data.inputs import Named, Names
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.posterior.align import align, factor_means, group_chains
@@ -44,7 +44,7 @@ METHODS = ("predictive", "mean", "map", "best")
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class Posterior(Named):
     """Draws of all chains, components aligned across them and strongest first.
 
     Predictions average all chains by their weights. Whatever is about components is about the first
@@ -100,16 +100,6 @@ class Posterior:
     def __repr__(self) -> str:
         draws = f"{self.n_draws} draws from {len(self.chains)} chains"
         return f"Posterior(shape={self.shape}, n_components={self.n_components}, {draws})"
-
-    @property
-    def modes(self) -> tuple[str, ...]:
-        """Names of the modes."""
-        return self.names.modes
-
-    @property
-    def labels(self) -> Labels:
-        """For each mode the names of its indices, or None."""
-        return self.names.labels
 
     @property
     def traces(self) -> tuple[Trace, ...]:

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from tensorm.data.checks import check_count, check_parts, check_range
 from tensorm.data.coordinates import key_of
-from tensorm.data.inputs import Labels, Names, Pair
+from tensorm.data.inputs import Named, Pair
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule, Weights
@@ -77,7 +77,7 @@ class HeldOut(NamedTuple):
     values: Bits
 
 
-class Tensor(ABC):
+class Tensor(Named, ABC):
     """Observations of 0, 1 and missing with K >= 2 modes.
 
     Attributes
@@ -109,7 +109,6 @@ class Tensor(ABC):
     """
 
     shape: tuple[int, ...]
-    names: Names
     n_observed: int
     n_ones: int
     lists_cells = False
@@ -130,16 +129,6 @@ class Tensor(ABC):
     def __repr__(self) -> str:
         facts = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("shape", *self._facts))
         return f"{type(self).__name__}({facts})"
-
-    @property
-    def modes(self) -> tuple[str, ...]:
-        """Names of the modes."""
-        return self.names.modes
-
-    @property
-    def labels(self) -> Labels:
-        """For each mode the names of its indices, or None."""
-        return self.names.labels
 
     @property
     def undirected(self) -> Pair | None:
