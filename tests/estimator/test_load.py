@@ -168,12 +168,11 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
 def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch) -> None:
     """The disk is full after a few checkpoints; once there is room, the run goes on to the same end."""
     from tensorm.storage import files
-    from tensorm.storage.checkpoints import Checkpoints
 
     X = datasets.simulate((8, 8, 8), rank=2, noise=0.1, random_state=0).observed
     settings = {"n_components": 2, "n_chains": 1, "n_draws": 20, "random_state": 3, "progress": False}
     expected = TensOrMachine(**settings).fit(X)
-    monkeypatch.setattr(Checkpoints, "due", lambda self, number: True)
+    monkeypatch.setattr(files.Due, "__call__", lambda self, chain: True)
     written, real = [], files.os.fsync
 
     def full(descriptor: int) -> None:
