@@ -4,8 +4,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from tensorm.version import __version__
-
 __all__ = [
     "ClusterError",
     "DaskTensor",
@@ -29,6 +27,7 @@ __all__ = [
     "train_test_mask",
     "write_report",
 ]
+__version__ = "1.0.0"
 
 if TYPE_CHECKING:
     from tensorm import baselines, datasets

@@ -18,8 +18,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from tensorm import __version__
 from tensorm.errors import ClusterError, FileError, InputError, name_options, printable
-from tensorm.version import __version__
 
 F = TypeVar("F", bound=Callable[..., Any])
 MODULES = "data", "fit", "results", "select"

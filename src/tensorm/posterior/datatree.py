@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm import __version__
 from tensorm.data.checks import check_flag
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
@@ -19,7 +20,6 @@ from tensorm.posterior.draws import Posterior
 from tensorm.sampler.parameters import INDEX, ONCE
 from tensorm.sampler.state import Trace
 from tensorm.tensors.protocol import MISSING, Tensor
-from tensorm.version import __version__
 
 if TYPE_CHECKING:
     import xarray

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensorm import __version__
 from tensorm.data.coordinates import check_shape
 from tensorm.data.inputs import Names
 from tensorm.errors import FileError, InputError
@@ -27,7 +28,6 @@ from tensorm.storage.chain import (
     read_trace,
 )
 from tensorm.storage.files import FilePath, as_path, quote
-from tensorm.version import __version__
 
 FORMAT = "tensorm fit"
 FORMAT_VERSION = 4  # of all files: any change to a layout adds 1

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorm import __version__
 from tensorm.data.checks import check_text, short
 from tensorm.errors import InputError, name_options, printable
 from tensorm.posterior.diagnostics import diagnose
@@ -26,7 +27,6 @@ from tensorm.report.page.content import collect, tabulate_associations, tabulate
 from tensorm.report.page.finding import tell_finding
 from tensorm.report.selection import Selection
 from tensorm.storage.files import as_path, replace_file
-from tensorm.version import __version__
 
 SCRIPTS = (  # in this order; each is a part of one function
     "start",
