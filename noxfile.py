@@ -46,18 +46,8 @@ def docs(session: nox.Session) -> None:
 def lowest(session: nox.Session) -> None:
     """Run the tests of the core with the oldest versions that pyproject.toml allows."""
     session.install("uv")
-    session.run(
-        "uv",
-        "pip",
-        "install",
-        "--resolution",
-        "lowest-direct",
-        "-e",
-        ".",
-        "pytest",
-        "pytest-xdist",
-        "hypothesis",
-    )
+    session.run("uv", "pip", "install", "--resolution", "lowest-direct", "-e", ".")
+    session.run("uv", "pip", "install", *NEEDED_BY_CORE)
     session.run("pytest", *(session.posargs or ["-n", "2", *CORE]), env=QUIET)
 
 
@@ -71,6 +61,15 @@ def newest(session: nox.Session) -> None:
 
 
 CORE = ["tests/kernels", "tests/tensors", "tests/sampler", "tests/contract"]
+NEEDED_BY_CORE = [
+    "pytest",
+    "pytest-xdist",
+    "hypothesis",
+    "matplotlib",
+    "dask[array,dataframe]",
+    "distributed",
+]
+NEEDED_BY_CORE += ["zarr", "polars", "pyarrow", "sparse", "openpyxl"]
 
 
 @nox.session
