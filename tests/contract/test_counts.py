@@ -15,12 +15,12 @@ from tensorm.sampler.noise import Rates
 rates = st.floats(0.02, 0.98)
 
 
-@settings(few, max_examples=300)
+@settings(few, max_examples=150)
 @given(problem=problems(), hit=rates, false_alarm=rates, seed=st.integers(0, 2**32 - 1))
 def test_conditionals_equal_brute_force(
     kind: Kind, problem: Problem, hit: float, false_alarm: float, seed: int
 ) -> None:
-    """300 tensors, a random entry of every mode in each; Bayes' rule on the whole likelihood is the judge."""
+    """150 tensors, a random entry of every mode in each; Bayes' rule on the whole likelihood is the judge."""
     rng = np.random.default_rng(seed)
     (tensor, problem), noise = kind.store(problem), Rates(hit, false_alarm)
     w1, w0 = noise.weights

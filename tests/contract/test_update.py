@@ -31,7 +31,7 @@ from tensorm.tensors.bits import unpack
 
 
 @pytest.mark.parametrize("rule", RULES)
-@settings(few, max_examples=150)
+@settings(few, max_examples=75)
 @given(problem=problems(), seed=st.integers(0, 2**32 - 1))
 def test_generated_cases(kind: Kind, rule: str, problem: Problem, seed: int) -> None:
     tensor, problem = kind.store(problem)

@@ -233,7 +233,7 @@ needs_data = pytest.mark.skipif(
 )
 
 
-@pytest.mark.slow  # as are those of students and nations
+@pytest.mark.slow  # that of nations goes the same way
 @needs_data
 def test_a_small_run_of_the_hospital_study(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hospital, "RUSHED", ((2,), 1))
@@ -256,6 +256,7 @@ def test_a_small_run_of_the_hospital_study(out: Path, monkeypatch: pytest.Monkey
     assert (out / "quick" / "hospital.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 @needs_data
 def test_a_small_run_of_the_students_study(out: Path) -> None:
     found = make_small(students.main, out, "students")
