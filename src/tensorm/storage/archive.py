@@ -31,7 +31,7 @@ from tensorm.storage.files import FilePath, as_path, open_file, quote, replace_f
 
 ABOUT = "about.json"
 ARRAY = re.compile(r"[a-z0-9_]+(/[a-z0-9_]+)*\.npy")
-ZIP = b"PK\x03\x04"  # how files begin
+ZIP, HDF5 = b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"  # how files begin
 MARK, DIGITS = b"tensorm ", 64  # the zip's comment, the end of the file: this and a checksum of all before it
 LARGE = 2**20  # bytes from which arrays are compressed at level 1: 8 times as fast, and hardly larger
 MOST_EXPANSION = 1032  # times that deflate can shrink its input
@@ -49,6 +49,11 @@ def write_archive(path: FilePath, tree: Tree) -> None:
         When the file cannot be written.
     """
     place = as_path(path)
+    replace_file(place, pack_archive(place, tree))
+
+
+def pack_archive(place: Path, tree: Tree) -> memoryview:
+    """Return the content of a file that holds a tree."""
     image, arrays = BytesIO(), dict[str, npt.NDArray[Any]]()
     about = json.dumps(_take_arrays(tree, "", arrays)).encode()
     if len(about) > MOST_JSON:
@@ -64,7 +69,7 @@ def write_archive(path: FilePath, tree: Tree) -> None:
                 npy.write_array(member, little, (1, 0), allow_pickle=False)
     content = image.getbuffer()
     content[-DIGITS:] = _checksum(content)
-    replace_file(place, content)
+    return content
 
 
 @contextmanager
@@ -84,8 +89,12 @@ def reading(path: FilePath) -> Iterator[Stored]:
                 raise refusal(place, "it is empty")
             if size > available_memory():
                 raise refusal(place, f"it has {size:,} bytes, more than this machine's memory")
-            content = file.read(size)
-            if not content.startswith(ZIP):
+            content: bytes | memoryview = file.read(size)
+            if content[: len(HDF5)] == HDF5:
+                from tensorm.storage.old_netcdf import read_tree  # which needs what is here
+
+                content = pack_archive(place, read_tree(place, memoryview(content)))
+            if content[: len(ZIP)] != ZIP:
                 raise refusal(place, "it is not a tensorm file")
             archive = _Archive(place, content)
         yield Stored(archive, archive.about, "")

@@ -22,6 +22,7 @@ from tensorm.tensors.protocol import Tensor
 
 FORMAT = "tensorm run"
 RUN, FIT = "run.tensorm", "fit.tensorm"
+OLD = {RUN: "run.nc", FIT: "fit.nc"}  # names in version 0.1
 DIGEST = "digest"  # of cells that are elsewhere
 
 
@@ -57,9 +58,9 @@ def check_folder(folder: FilePath) -> Path:
 
 
 def find_file(folder: FilePath, name: str) -> Path | None:
-    """Return the path of a folder's RUN or FIT, or None if there is none."""
-    path = as_path(folder) / name
-    return path if path.exists() else None
+    """Return the path of a folder's RUN or FIT, also under its name in version 0.1; None without it."""
+    paths = (as_path(folder) / name, as_path(folder) / OLD[name])
+    return next((path for path in paths if path.exists()), None)
 
 
 def digest_run(folder: FilePath) -> str:
