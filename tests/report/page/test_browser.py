@@ -596,8 +596,12 @@ def test_a_hundred_components_and_five_thousand_labels(visit) -> None:
     show(page, "map")
     canvas = page.locator(".scroller canvas")
     assert canvas.bounding_box()["height"] < 700  # only what is in sight is drawn
+    page.locator("[data-key=by]").select_option("as in the data")
     canvas.focus()
     page.keyboard.press("Control+ArrowDown")
+    assert page.locator(".scroller").evaluate("s => s.scrollTop") > 90_000
+    page.keyboard.press("Enter")  # opens the last patient, and stays there
+    assert page.locator("#label h2").inner_text() == "patient 4999"
     assert page.locator(".scroller").evaluate("s => s.scrollTop") > 90_000
     page.locator(".find").fill("patient 07")
     assert page.locator("main > .caption .count").inner_text() == "100 of 5,000"

@@ -50,6 +50,7 @@ def collect(
         "mirrored": mirrored,
         "compares": posterior.chains[0].kind.pair is not None,
         "chains": len(posterior.chains),
+        "ones": round(posterior.base_rate * int(posterior.chains[0].confusion[0].sum())),
         "components": [
             _pack_component(posterior, description)
             | {"members": pack_members(posterior, counts, description.component)}

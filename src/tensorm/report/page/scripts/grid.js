@@ -7,20 +7,33 @@ const grids = {}; // what is zoomed, by name: while the page is open
 
 const makeGrid = parts => {
   const whole0 = { top: 0, left: 0, bottom: parts.rows, right: parts.columns };
-  const zoom = grids[parts.zoomName || parts.name] ??= { ...whole0 };
+  const zoom = (grids[parts.zoomName || parts.name] ??= { ...whole0 });
   if (zoom.bottom > parts.rows || zoom.right > parts.columns || zoom.bottom <= zoom.top) Object.assign(zoom, whole0);
-  const canvas = h("canvas", { tabindex: "0", role: "application", "aria-roledescription": "picture of cells", class: "grid",
-    "aria-label": parts.name + "; use the arrow keys to move, plus and minus to zoom, Enter to open" });
-  let at = null, frame = null, drag = null;
+  const canvas = h("canvas", {
+    tabindex: "0",
+    role: "application",
+    "aria-roledescription": "picture of cells",
+    class: "grid",
+    "aria-label": parts.name + "; use the arrow keys to move, plus and minus to zoom, Enter to open",
+  });
+  let at = null,
+    frame = null,
+    drag = null;
 
   const measure = () => {
-    const down = zoom.bottom - zoom.top, across = zoom.right - zoom.left;
+    const down = zoom.bottom - zoom.top,
+      across = zoom.right - zoom.left;
     const longest = (count, read) => widest(range(Math.min(count, 200)).map(read), 11, parts.width < 320 ? 64 : 120);
-    const most = parts.most || 16, fit = size => (size >= 8 ? Math.floor(size) : size);
-    const besides = STRIP + 2 + longest(down, i => parts.rowLabel(zoom.top + i)), above = STRIP + 2 + longest(across, j => parts.columnLabel(zoom.left + j));
+    const most = parts.most || 16,
+      fit = size => (size >= 8 ? Math.floor(size) : size);
+    const besides = STRIP + 2 + longest(down, i => parts.rowLabel(zoom.top + i)),
+      above = STRIP + 2 + longest(across, j => parts.columnLabel(zoom.left + j));
     const named = Math.min(most, (parts.width - besides) / across) >= 9; // labels, if fields are large enough
     const head = named ? above : STRIP + 2;
-    const left = Math.min(most, (parts.width - besides) / across, ((parts.height || 1e6) - head) / down) >= 9 ? besides : STRIP + 2;
+    const left =
+      Math.min(most, (parts.width - besides) / across, ((parts.height || 1e6) - head) / down) >= 9
+        ? besides
+        : STRIP + 2;
     const field = fit(clamp((parts.width - left) / across, 0.5, most));
     const tall = fit(clamp(parts.height ? Math.min(field, (parts.height - head) / down) : field, 0.5, most));
     return { left, head, field, tall, down, across };
@@ -28,31 +41,55 @@ const makeGrid = parts => {
   const paint = (pen, saving = false) => {
     const { left, head, field, tall, down, across } = frame;
     const gap = Math.min(field, tall) >= 5 ? 1 : 0;
-    for (let i = 0; i < down; i++) for (let j = 0; j < across; j++) {
-      const value = parts.value(zoom.top + i, zoom.left + j);
-      if (value === null) continue;
-      const x = Math.round(left + j * field), y = Math.round(head + i * tall);
-      pen.fillStyle = value < 0 && !parts.signed ? colours.hatch : (parts.shade || (v => colours.shades[Math.round(v)]))(value);
-      pen.fillRect(x, y, Math.max(1, Math.round(left + (j + 1) * field) - x - gap), Math.max(1, Math.round(head + (i + 1) * tall) - y - gap));
-    }
-    setFont(pen, Math.min(11, tall + 1));
+    for (let i = 0; i < down; i++)
+      for (let j = 0; j < across; j++) {
+        const value = parts.value(zoom.top + i, zoom.left + j);
+        if (value === null) continue;
+        const x = Math.round(left + j * field),
+          y = Math.round(head + i * tall);
+        pen.fillStyle =
+          value < 0 && !parts.signed ? colours.hatch : (parts.shade || (v => colours.shades[Math.round(v)]))(value);
+        pen.fillRect(
+          x,
+          y,
+          Math.max(1, Math.round(left + (j + 1) * field) - x - gap),
+          Math.max(1, Math.round(head + (i + 1) * tall) - y - gap),
+        );
+      }
+    setFont(pen, Math.min(11, tall));
     pen.textBaseline = "middle";
     pen.textAlign = "right";
     const lit = parts.lit || {};
     for (let i = 0; i < down; i++) {
-      const row = zoom.top + i, y = head + i * tall, strip = parts.marks && parts.marks.row(row);
-      if (strip) { pen.fillStyle = strip; pen.fillRect(left - STRIP - 1, y, STRIP - 2, tall - gap); }
-      if (lit.row && lit.row(row)) { pen.fillStyle = colours.cross; pen.fillRect(left - 2, y, 2, tall - gap); }
+      const row = zoom.top + i,
+        y = head + i * tall,
+        strip = parts.marks && parts.marks.row(row);
+      if (strip) {
+        pen.fillStyle = strip;
+        pen.fillRect(left - STRIP - 1, y, STRIP - 2, tall - gap);
+      }
+      if (lit.row && lit.row(row)) {
+        pen.fillStyle = colours.cross;
+        pen.fillRect(left - 2, y, 2, tall - gap);
+      }
       if (left <= STRIP + 2) continue;
       pen.fillStyle = lit.row && lit.row(row) ? colours.cross : colours.ink;
       pen.fillText(shorten(pen, parts.rowLabel(row), left - STRIP - 6), left - STRIP - 4, y + tall / 2);
     }
-    setFont(pen, Math.min(11, field + 1));
+    setFont(pen, Math.min(11, field));
     pen.textAlign = "left";
     for (let j = 0; j < across; j++) {
-      const column = zoom.left + j, x = left + j * field, strip = parts.marks && parts.marks.column(column);
-      if (strip) { pen.fillStyle = strip; pen.fillRect(x, head - STRIP - 1, field - gap, STRIP - 2); }
-      if (lit.column && lit.column(column)) { pen.fillStyle = colours.cross; pen.fillRect(x, head - 2, field - gap, 2); }
+      const column = zoom.left + j,
+        x = left + j * field,
+        strip = parts.marks && parts.marks.column(column);
+      if (strip) {
+        pen.fillStyle = strip;
+        pen.fillRect(x, head - STRIP - 1, field - gap, STRIP - 2);
+      }
+      if (lit.column && lit.column(column)) {
+        pen.fillStyle = colours.cross;
+        pen.fillRect(x, head - 2, field - gap, 2);
+      }
       if (head <= STRIP + 2) continue;
       pen.fillStyle = lit.column && lit.column(column) ? colours.cross : colours.ink;
       pen.save();
@@ -64,17 +101,34 @@ const makeGrid = parts => {
     if (saving) return;
     pen.strokeStyle = colours.cross;
     pen.lineWidth = 2;
-    if (at) pen.strokeRect(left + (at.column - zoom.left) * field - 0.5, head + (at.row - zoom.top) * tall - 0.5, Math.max(3, field), Math.max(3, tall));
-    if (drag && drag.x !== undefined) pen.strokeRect(Math.min(drag.x, drag.x0), Math.min(drag.y, drag.y0), Math.abs(drag.x - drag.x0), Math.abs(drag.y - drag.y0));
+    if (at)
+      pen.strokeRect(
+        left + (at.column - zoom.left) * field - 0.5,
+        head + (at.row - zoom.top) * tall - 0.5,
+        Math.max(3, field),
+        Math.max(3, tall),
+      );
+    if (drag && drag.x !== undefined)
+      pen.strokeRect(
+        Math.min(drag.x, drag.x0),
+        Math.min(drag.y, drag.y0),
+        Math.abs(drag.x - drag.x0),
+        Math.abs(drag.y - drag.y0),
+      );
   };
-  const size = () => [Math.ceil(frame.left + frame.across * frame.field), Math.ceil(frame.head + frame.down * frame.tall)];
+  const size = () => [
+    Math.ceil(frame.left + frame.across * frame.field),
+    Math.ceil(frame.head + frame.down * frame.tall),
+  ];
   const draw = () => {
     frame = measure();
     paint(prepare(canvas, ...size()));
   };
   const find = (x, y) => {
-    const row = zoom.top + Math.floor((y - frame.head) / frame.tall), column = zoom.left + Math.floor((x - frame.left) / frame.field);
-    const inRows = y >= frame.head && row < zoom.bottom, inColumns = x >= frame.left && column < zoom.right;
+    const row = zoom.top + Math.floor((y - frame.head) / frame.tall),
+      column = zoom.left + Math.floor((x - frame.left) / frame.field);
+    const inRows = y >= frame.head && row < zoom.bottom,
+      inColumns = x >= frame.left && column < zoom.right;
     return { row: inRows ? row : null, column: inColumns ? column : null };
   };
   const point = where => {
@@ -82,7 +136,11 @@ const makeGrid = parts => {
     draw();
     for (const other of parts.twins || []) if (other !== grid) other.follow(where);
   };
-  const leave = () => { hideTip(); drag = null; if (at) point(null); };
+  const leave = () => {
+    hideTip();
+    drag = null;
+    if (at) point(null);
+  };
   const resize = changes => {
     Object.assign(zoom, changes);
     at = null;
@@ -92,11 +150,13 @@ const makeGrid = parts => {
   };
   const scale = factor => {
     const part = (low, high, most, middle) => {
-      const length = clamp(Math.round((high - low) * factor), Math.min(4, most), most), start = clamp(Math.round(middle - length / 2), 0, most - length);
+      const length = clamp(Math.round((high - low) * factor), Math.min(4, most), most),
+        start = clamp(Math.round(middle - length / 2), 0, most - length);
       return [start, start + length];
     };
     const middle = at || { row: (zoom.top + zoom.bottom) / 2, column: (zoom.left + zoom.right) / 2 };
-    const [top, bottom] = part(zoom.top, zoom.bottom, parts.rows, middle.row), [left, right] = part(zoom.left, zoom.right, parts.columns, middle.column);
+    const [top, bottom] = part(zoom.top, zoom.bottom, parts.rows, middle.row),
+      [left, right] = part(zoom.left, zoom.right, parts.columns, middle.column);
     resize({ top, bottom, left, right });
   };
   const act = where => {
@@ -109,11 +169,15 @@ const makeGrid = parts => {
     if (event.pointerType === "mouse" && event.button === 0) drag = { x0: event.offsetX, y0: event.offsetY };
   });
   canvas.addEventListener("pointermove", event => {
-    if (drag && parts.zoomable && Math.hypot(event.offsetX - drag.x0, event.offsetY - drag.y0) > 6) { Object.assign(drag, { x: event.offsetX, y: event.offsetY }); return draw(); }
+    if (drag && parts.zoomable && Math.hypot(event.offsetX - drag.x0, event.offsetY - drag.y0) > 6) {
+      Object.assign(drag, { x: event.offsetX, y: event.offsetY });
+      return draw();
+    }
     const where = find(event.offsetX, event.offsetY);
     if (where.row === null || where.column === null) {
       if (at) leave();
-      const text = where.row !== null ? parts.rowLabel(where.row) : where.column !== null ? parts.columnLabel(where.column) : "";
+      const text =
+        where.row !== null ? parts.rowLabel(where.row) : where.column !== null ? parts.columnLabel(where.column) : "";
       return text ? showTip(text, event.clientX, event.clientY) : hideTip();
     }
     point(where);
@@ -122,35 +186,80 @@ const makeGrid = parts => {
   canvas.addEventListener("pointerup", event => {
     const done = drag;
     drag = null;
-    if (!done || done.x === undefined) return event.pointerType === "mouse" && event.button ? null : act(find(event.offsetX, event.offsetY));
+    if (!done || done.x === undefined)
+      return event.pointerType === "mouse" && event.button ? null : act(find(event.offsetX, event.offsetY));
     const inside = (value, low, high) => clamp(value, low, high - 0.01);
-    const [x0, x1] = [done.x0, done.x].sort((a, b) => a - b), [y0, y1] = [done.y0, done.y].sort((a, b) => a - b);
-    const column = x => zoom.left + Math.floor(inside((x - frame.left) / frame.field, 0, frame.across)), row = y => zoom.top + Math.floor(inside((y - frame.head) / frame.tall, 0, frame.down));
+    const [x0, x1] = [done.x0, done.x].sort((a, b) => a - b),
+      [y0, y1] = [done.y0, done.y].sort((a, b) => a - b);
+    const column = x => zoom.left + Math.floor(inside((x - frame.left) / frame.field, 0, frame.across)),
+      row = y => zoom.top + Math.floor(inside((y - frame.head) / frame.tall, 0, frame.down));
     resize({ left: column(x0), right: column(x1) + 1, top: row(y0), bottom: row(y1) + 1 });
   });
   canvas.addEventListener("pointerleave", event => event.pointerType === "mouse" && leave());
   canvas.addEventListener("blur", leave);
   canvas.addEventListener("dblclick", () => parts.zoomable && resize(whole0));
   canvas.addEventListener("keydown", event => {
-    const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -1e9], End: [0, 1e9] };
+    const steps = {
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+      PageUp: [-10, 0],
+      PageDown: [10, 0],
+      Home: [0, -1e9],
+      End: [0, 1e9],
+    };
     if (event.altKey || event.metaKey) return;
-    if (event.key === "Escape" && at) { event.stopPropagation(); return leave(); }
+    if (event.key === "Escape" && at) {
+      event.stopPropagation();
+      return leave();
+    }
     if (event.key === "Enter" && at && parts.click) return parts.click(at.row, at.column);
-    if (parts.zoomable && ["+", "=", "-", "0"].includes(event.key)) { event.preventDefault(); return event.key === "0" ? resize(whole0) : scale(event.key === "-" ? 2 : 0.5); }
+    if (parts.zoomable && ["+", "=", "-", "0"].includes(event.key)) {
+      event.preventDefault();
+      return event.key === "0" ? resize(whole0) : scale(event.key === "-" ? 2 : 0.5);
+    }
     if (!(event.key in steps)) return;
     event.preventDefault();
-    const [down, right] = steps[event.key], far = event.ctrlKey ? 1e9 : 1;
+    const [down, right] = steps[event.key],
+      far = event.ctrlKey ? 1e9 : 1;
     const from = at || { row: zoom.top - Math.abs(Math.sign(down)), column: zoom.left - Math.abs(Math.sign(right)) };
-    point({ row: clamp(from.row + down * far, zoom.top, zoom.bottom - 1), column: clamp(from.column + right * far, zoom.left, zoom.right - 1) });
+    point({
+      row: clamp(from.row + down * far, zoom.top, zoom.bottom - 1),
+      column: clamp(from.column + right * far, zoom.left, zoom.right - 1),
+    });
     const box = canvas.getBoundingClientRect();
-    showTip(parts.say(at.row, at.column), box.left + frame.left + (at.column - zoom.left + 1) * frame.field, box.top + frame.head + (at.row - zoom.top) * frame.tall);
+    showTip(
+      parts.say(at.row, at.column),
+      box.left + frame.left + (at.column - zoom.left + 1) * frame.field,
+      box.top + frame.head + (at.row - zoom.top) * frame.tall,
+    );
   });
-  const grid = { canvas, draw, paint, size, scale, reset: () => resize(whole0), follow: where => { at = where; draw(); } };
+  const grid = {
+    canvas,
+    draw,
+    paint,
+    size,
+    scale,
+    reset: () => resize(whole0),
+    follow: where => {
+      at = where;
+      draw();
+    },
+  };
   grid.save = () => saveButtons(parts.name, size, paint);
   if (parts.twins) parts.twins.push(grid);
   draw();
   return grid;
 };
-const zoomButtons = grid => h("span", { class: "zoom" },
-  button("+", () => grid.scale(0.5), { "aria-label": "Zoom in", title: "Zoom in; or drag over a part of the picture" }),
-  button("−", () => grid.scale(2), { "aria-label": "Zoom out", title: "Zoom out" }), button("all", () => grid.reset(), { "aria-label": "Show everything", title: "Show everything" }));
+const zoomButtons = grid =>
+  h(
+    "span",
+    { class: "zoom" },
+    button("+", () => grid.scale(0.5), {
+      "aria-label": "Zoom in",
+      title: "Zoom in; or drag over a part of the picture",
+    }),
+    button("−", () => grid.scale(2), { "aria-label": "Zoom out", title: "Zoom out" }),
+    button("all", () => grid.reset(), { "aria-label": "Show everything", title: "Show everything" }),
+  );

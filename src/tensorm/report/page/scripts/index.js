@@ -2,51 +2,150 @@
 const ORDERS = {
   order: ["most important first", () => 0],
   size: ["largest first", (a, b) => sizeOf(b) - sizeOf(a)],
-  ...(page.components.some(c => c.strength) ? { strength: ["strongest first", (a, b) => page.components[b].strength[0] - page.components[a].strength[0]] } : {}),
-  ...(counted ? { alone: ["most explained alone first", (a, b) => page.components[b].alone - page.components[a].alone] } : {}),
+  ...(page.components.some(c => c.strength)
+    ? { strength: ["strongest first", (a, b) => page.components[b].strength[0] - page.components[a].strength[0]] }
+    : {}),
+  ...(counted
+    ? { alone: ["most explained alone first", (a, b) => page.components[b].alone - page.components[a].alone] }
+    : {}),
   chains: ["found by most chains first", (a, b) => page.components[b].chains - page.components[a].chains],
   name: ["by name", (a, b) => compare(nameOf(a), nameOf(b))],
 };
 const indexItem = (l, most) => {
-  const component = page.components[l], now = selected();
+  const component = page.components[l],
+    now = selected();
   const common = now === null || now === l || isEmpty(now) ? 0 : overlap(now, l);
   const shares = page.compares || !counted ? null : component.explained / Math.max(1, component.covered);
   const strength = component.strength ? component.strength[0] : shares;
   const facts = [
     times(sizeOf(l), page.compares ? "comparison" : "cell"),
     strength === null ? null : percent(strength) + " ones",
-    page.chains > 1 ? component.chains + "/" + page.chains + " chains" : null,
+    shares === null ? null : percent(component.alone / Math.max(1, page.ones)) + " alone",
   ];
-  return h("li", {}, button([
-    number(l),
-    h("span", { class: "what" }, h("span", { class: "name" }, nameOf(l), common > 0 && h("span", { class: "overlap", title: "shares " + percent(common) + " of the cells of " + nameOf(now) }, percent(common))), h("span", { class: "short" }, shortly(l)),
-      counted && h("span", { class: "explains", title: whole(component.explained) + " ones, " + whole(component.alone) + " of them in no other component" }, proportion(component, most)),
-      h("span", { class: "facts" }, facts.filter(Boolean).join(" · "))),
-  ], () => openComponent(l), { class: "entry", "aria-current": now === l && state.view === "component" ? "true" : null, "data-key": "index " + l, "data-component": l,
-    "data-chains": component.chains < page.chains ? "few" : "all" }));
+  return h(
+    "li",
+    {},
+    button(
+      [
+        number(l),
+        h(
+          "span",
+          { class: "what" },
+          h(
+            "span",
+            { class: "name" },
+            nameOf(l),
+            page.chains > 1 && foundBy(component.chains),
+            common > 0 &&
+              h(
+                "span",
+                { class: "overlap", title: "has " + percent(common) + " of the cells of " + nameOf(now) },
+                percent(common),
+              ),
+          ),
+          h("span", { class: "short" }, shortly(l)),
+          counted &&
+            h(
+              "span",
+              {
+                class: "explains",
+                title:
+                  whole(component.explained) + " ones, " + whole(component.alone) + " of them in no other component",
+              },
+              proportion(component, most),
+            ),
+          h(
+            "span",
+            {
+              class: "facts",
+              title: "cells; share of ones among them; share of all ones that only this component explains",
+            },
+            facts.filter(Boolean).join(" · "),
+          ),
+        ),
+      ],
+      () => openComponent(l),
+      {
+        class: "entry",
+        "aria-current": now === l && state.view === "component" ? "true" : null,
+        "data-key": "index " + l,
+        "data-component": l,
+        "data-chains": component.chains < page.chains ? "few" : "all",
+      },
+    ),
+  );
 };
+// How many chains found a component, as dots.
+const foundBy = chains =>
+  h(
+    "span",
+    { class: "found-by", title: "found by " + chains + " of " + page.chains + " chains" },
+    page.chains > 6 ? chains + "/" + page.chains : "●".repeat(chains) + "○".repeat(page.chains - chains),
+  );
 // A bar of the ones a component explains, beside the largest; dark: those that only it explains.
 const proportion = (component, most) => {
-  const bars = h("span", { class: "proportion" }), explained = h("i"), alone = h("b");
-  explained.style.width = 100 * component.explained / most + "%";
-  alone.style.width = 100 * component.alone / most + "%";
+  const bars = h("span", { class: "proportion" }),
+    explained = h("i"),
+    alone = h("b");
+  explained.style.width = (100 * component.explained) / most + "%";
+  alone.style.width = (100 * component.alone) / most + "%";
   bars.append(explained, alone);
   return bars;
 };
 const renderIndex = () => {
   const most = Math.max(1, ...page.components.map(component => component.explained ?? 0));
   const sort = ORDERS[state.sort] ? state.sort : "order";
-  const full = range(L).filter(l => !isEmpty(l)).sort((a, b) => ORDERS[sort][1](a, b) || a - b), empty = range(L).filter(isEmpty);
+  const full = range(L)
+      .filter(l => !isEmpty(l))
+      .sort((a, b) => ORDERS[sort][1](a, b) || a - b),
+    empty = range(L).filter(isEmpty);
   const now = selected();
   byId("index").replaceChildren(
-    h("div", { class: "index-head" }, h("h2", {}, times(full.length, "component")), full.length > 1 && choice("", "sort", Object.entries(ORDERS).map(([key, [name]]) => [key, name]), sort)),
-    h("ol", { class: "entries" }, full.map(l => indexItem(l, most))),
-    counted && full.length ? h("p", { class: "quiet" }, "Bars: ones explained; dark: by no other component.", now !== null && full.some(l => l !== now && overlap(now, l)) ? " At the right: share of the cells of " + nameOf(now) + " that are in this one, too." : "") : "",
-    empty.length ? h("p", { class: "quiet" }, (empty.length === 1 ? "Component " : "Components ") + listed(empty.map(String)) + (empty.length === 1 ? " is" : " are") + " empty at this threshold, or found by too few chains.") : "");
-  const current = byId("index").querySelector("[aria-current]"), list = byId("index").querySelector(".entries");
+    h(
+      "div",
+      { class: "index-head" },
+      h("h2", {}, times(full.length, "component")),
+      full.length > 1 &&
+        choice(
+          "",
+          "sort",
+          Object.entries(ORDERS).map(([key, [name]]) => [key, name]),
+          sort,
+        ),
+    ),
+    h(
+      "ol",
+      { class: "entries" },
+      full.map(l => indexItem(l, most)),
+    ),
+    counted && full.length
+      ? h(
+          "p",
+          { class: "quiet" },
+          "Bars: ones explained; dark: by no other component (alone). Dots: chains that found it.",
+          now !== null && full.some(l => l !== now && overlap(now, l))
+            ? " At the right: share of the cells of " + nameOf(now) + " that are in this one, too."
+            : "",
+        )
+      : "",
+    empty.length
+      ? h(
+          "p",
+          { class: "quiet" },
+          (empty.length === 1 ? "Component " : "Components ") +
+            listed(empty.map(String)) +
+            (empty.length === 1 ? " is" : " are") +
+            " empty at this threshold, or found by too few chains.",
+        )
+      : "",
+  );
+  const current = byId("index").querySelector("[aria-current]"),
+    list = byId("index").querySelector(".entries");
   if (current) {
     const place = current.parentElement;
-    if (place.offsetTop < list.scrollTop || place.offsetTop + place.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = place.offsetTop - list.clientHeight / 2;
-    if (place.offsetLeft < list.scrollLeft || place.offsetLeft + place.offsetWidth > list.scrollLeft + list.clientWidth) list.scrollLeft = place.offsetLeft - 16;
+    if (place.offsetTop < list.scrollTop || place.offsetTop + place.offsetHeight > list.scrollTop + list.clientHeight)
+      list.scrollTop = place.offsetTop - list.clientHeight / 2;
+    if (place.offsetLeft < list.scrollLeft || place.offsetLeft + place.offsetWidth > list.scrollLeft + list.clientWidth)
+      list.scrollLeft = place.offsetLeft - 16;
   }
 };

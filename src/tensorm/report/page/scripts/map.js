@@ -1,41 +1,71 @@
 // A mode as a map of labels by components. Only visible rows are drawn, so thousands scroll as smoothly as ten.
 const HEAD = 40;
+const scrolled = {}; // how far, by mode and order
 const mapOrder = (k, by) => {
-  const mode = page.modes[k], [kind, text] = by.split(" "), at = Number(text);
+  const mode = page.modes[k],
+    [kind, text] = by.split(" "),
+    at = Number(text);
   if (kind === "label") return (a, b) => compare(mode.labels[a], mode.labels[b]);
   if (kind === "c" && at < L) return (a, b) => chance(k, b, at) - chance(k, a, at);
   if (kind === "activity" && mode.activity) return (a, b) => mode.activity.mean[b] - mode.activity.mean[a];
   const side = kind === "column" ? mode.columns[at] : null;
   if (side && side.numbers) return (a, b) => (side.numbers[a] ?? Infinity) - (side.numbers[b] ?? Infinity) || 0;
-  if (side) return (a, b) => (side.values[a] === "") - (side.values[b] === "") || compare(side.values[a], side.values[b]);
-  if (kind === "component") return (a, b) => mode.home[a] - mode.home[b] || (mode.home[a] < L ? chance(k, b, mode.home[b]) - chance(k, a, mode.home[a]) : 0);
+  if (side)
+    return (a, b) => (side.values[a] === "") - (side.values[b] === "") || compare(side.values[a], side.values[b]);
+  if (kind === "component")
+    return (a, b) =>
+      mode.home[a] - mode.home[b] || (mode.home[a] < L ? chance(k, b, mode.home[b]) - chance(k, a, mode.home[a]) : 0);
   return () => 0;
 };
 const mapRows = k => {
-  const mode = page.modes[k], text = state.find.trim().toLowerCase(), [column, ...rest] = state.filter.split("="), wanted = rest.join("=");
-  const fits = n => (!text || mode.labels[n].toLowerCase().includes(text) || mode.columns.some(part => part.values[n].toLowerCase().includes(text)))
-    && (!state.filter || !mode.columns[column] || mode.columns[column].values[n] === wanted) && (!state.only || inComponents(k, n).length > 0);
+  const mode = page.modes[k],
+    text = state.find.trim().toLowerCase(),
+    [column, ...rest] = state.filter.split("="),
+    wanted = rest.join("=");
+  const fits = n =>
+    (!text ||
+      mode.labels[n].toLowerCase().includes(text) ||
+      mode.columns.some(part => part.values[n].toLowerCase().includes(text))) &&
+    (!state.filter || !mode.columns[column] || mode.columns[column].values[n] === wanted) &&
+    (!state.only || inComponents(k, n).length > 0);
   return range(sizes[k]).filter(fits).sort(mapOrder(k, state.by));
 };
 const mapPicture = (k, rows) => {
-  const mode = page.modes[k], canvas = h("canvas", { tabindex: "0", role: "application", "aria-roledescription": "heat map", "aria-label": "Probabilities of " + mode.plural + " in components; use the arrow keys to move, Enter to open" });
-  const spacer = h("div", { class: "spacer" }, canvas), scroller = h("div", { class: "scroller" }, spacer);
-  const room = byId("view").clientWidth - 4, height = printing ? clamp(800 / Math.max(1, rows.length), 0.2, 18) : 20;
+  const mode = page.modes[k],
+    canvas = h("canvas", {
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "heat map",
+      "aria-label": "Probabilities of " + mode.plural + " in components; use the arrow keys to move, Enter to open",
+    });
+  const spacer = h("div", { class: "spacer" }, canvas),
+    scroller = h("div", { class: "scroller" }, spacer);
+  const room = byId("view").clientWidth - 4,
+    height = printing ? clamp(800 / Math.max(1, rows.length), 0.2, 18) : 20;
   const column = state.by.startsWith("column ") ? mode.columns[Number(state.by.split(" ")[1])] : null;
-  const side = column ? column.values : state.by === "activity" && mode.activity ? mode.activity.mean.map(value => value.toPrecision(2)) : null;
-  const left = 12 + widest(mode.labels, 13, room < 500 ? 112 : 220), note = side ? 8 + widest(side, 13, room < 500 ? 70 : 150) : 0;
-  const field = clamp(Math.floor((room - left - note - 16) / Math.max(1, L)), 9, 44), width = left + L * field + note + 4;
-  const focus = chosen(), partners = focus && sameThings(focus.k).includes(k) ? focus.n : null;
+  const side = column
+    ? column.values
+    : state.by === "activity" && mode.activity
+      ? mode.activity.mean.map(value => value.toPrecision(2))
+      : null;
+  const left = 12 + widest(mode.labels, 13, room < 500 ? 112 : 220),
+    note = side ? 8 + widest(side, 13, room < 500 ? 70 : 150) : 0;
+  const field = clamp(Math.floor((room - left - note - 16) / Math.max(1, L)), 9, 44),
+    width = left + L * field + note + 4;
+  const focus = chosen(),
+    partners = focus && sameThings(focus.k).includes(k) ? focus.n : null;
   const near = focus && partners === null ? new Set(inComponents(focus.k, focus.n)) : null; // highlight members of the same components
   const lit = n => n === partners || (near && inComponents(k, n).some(l => near.has(l)));
   let at = null;
   spacer.style.height = HEAD + rows.length * height + 4 + "px";
   spacer.style.width = width + "px";
   const paint = (pen, top, tall, saving) => {
-    const first = Math.floor(top / height), last = Math.min(rows.length, Math.ceil((top + tall - HEAD) / height));
+    const first = Math.floor(top / height),
+      last = Math.min(rows.length, Math.ceil((top + tall - HEAD) / height));
     pen.textBaseline = "middle";
     for (let i = first; i < last; i++) {
-      const n = rows[i], y = HEAD + i * height - top;
+      const n = rows[i],
+        y = HEAD + i * height - top;
       for (let l = 0; l < L; l++) {
         pen.fillStyle = colours.shades[Math.round(100 * chance(k, n, l))];
         pen.fillRect(left + l * field, y, field - 1, height >= 6 ? height - 1 : height + 0.5);
@@ -61,19 +91,39 @@ const mapPicture = (k, rows) => {
       setFont(pen, 10);
       if (field >= 22) pen.fillText(String(members(k, l).length), left + l * field + field / 2, 30);
     }
-    if (!saving && at) { pen.strokeStyle = colours.cross; pen.lineWidth = 2; pen.strokeRect(left + at.column * field - 0.5, HEAD + at.row * height - top - 0.5, field, height); }
+    if (!saving && at) {
+      pen.strokeStyle = colours.cross;
+      pen.lineWidth = 2;
+      pen.strokeRect(left + at.column * field - 0.5, HEAD + at.row * height - top - 0.5, field, height);
+    }
   };
   const tall = () => Math.min(printing ? 1e6 : 600, HEAD + rows.length * height + 4);
   const draw = () => paint(prepare(canvas, width, tall()), scroller.scrollTop, tall(), false);
-  const say = () => [mode.labels[rows[at.row]], nameOf(at.column) + ": " + hundredths(chance(k, rows[at.row], at.column)), ...labelFacts(k, rows[at.row])].join("\n");
+  const say = () =>
+    [
+      mode.labels[rows[at.row]],
+      nameOf(at.column) + ": " + hundredths(chance(k, rows[at.row], at.column)),
+      ...labelFacts(k, rows[at.row]),
+    ].join("\n");
   const find = event => {
-    const row = Math.floor((event.offsetY - HEAD + scroller.scrollTop) / height), column = Math.floor((event.offsetX - left) / field);
-    return { row: event.offsetY >= HEAD && row < rows.length ? row : null, column: column >= 0 && column < L ? column : null };
+    const row = Math.floor((event.offsetY - HEAD + scroller.scrollTop) / height),
+      column = Math.floor((event.offsetX - left) / field);
+    return {
+      row: event.offsetY >= HEAD && row < rows.length ? row : null,
+      column: column >= 0 && column < L ? column : null,
+    };
   };
-  const leave = () => { at = null; hideTip(); draw(); };
+  const leave = () => {
+    at = null;
+    hideTip();
+    draw();
+  };
   canvas.addEventListener("pointermove", event => {
     const where = find(event);
-    if (where.row === null || where.column === null) { if (at) leave(); return; }
+    if (where.row === null || where.column === null) {
+      if (at) leave();
+      return;
+    }
     at = where;
     draw();
     showTip(say(), event.clientX, event.clientY);
@@ -86,43 +136,166 @@ const mapPicture = (k, rows) => {
     else if (where.column !== null) go({ by: "c " + where.column, c: where.column });
   });
   canvas.addEventListener("keydown", event => {
-    const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -1e9], End: [0, 1e9] };
-    if (event.key === "Escape" && at) { event.stopPropagation(); return leave(); }
+    const steps = {
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+      PageUp: [-10, 0],
+      PageDown: [10, 0],
+      Home: [0, -1e9],
+      End: [0, 1e9],
+    };
+    if (event.key === "Escape" && at) {
+      event.stopPropagation();
+      return leave();
+    }
     if (event.key === "Enter" && at) return openLabel(k, rows[at.row]);
     if (!(event.key in steps) || event.altKey || event.metaKey || !rows.length || !L) return;
     event.preventDefault();
-    const [down, right] = steps[event.key], far = event.ctrlKey ? 1e9 : 1, from = at || { row: -Math.abs(Math.sign(down)), column: -Math.abs(Math.sign(right)) };
+    const [down, right] = steps[event.key],
+      far = event.ctrlKey ? 1e9 : 1,
+      from = at || { row: -Math.abs(Math.sign(down)), column: -Math.abs(Math.sign(right)) };
     at = { row: clamp(from.row + down * far, 0, rows.length - 1), column: clamp(from.column + right * far, 0, L - 1) };
-    const y = at.row * height, space = scroller.clientHeight - HEAD - height;
+    const y = at.row * height,
+      space = scroller.clientHeight - HEAD - height;
     if (y < scroller.scrollTop) scroller.scrollTop = y;
     if (y > scroller.scrollTop + space) scroller.scrollTop = y - space;
     draw();
     const box = canvas.getBoundingClientRect();
     showTip(say(), box.left + left + (at.column + 1) * field, box.top + HEAD + y - scroller.scrollTop);
   });
-  scroller.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
+  const place = [k, state.by, state.find, state.filter, state.only].join();
+  const scroll = () => {
+    scrolled[place] = scroller.scrollTop;
+    requestAnimationFrame(draw);
+  };
+  scroller.addEventListener("scroll", scroll, { passive: true });
+  queueMicrotask(() => {
+    // when it is in the page: stay where the reader was, or go to the selected label
+    scroller.scrollTop = scrolled[place] ?? Math.max(0, rows.indexOf(partners) * height - 200);
+    draw();
+  });
   const all = () => [width, HEAD + Math.min(rows.length, 1000) * height];
   draw();
   return { element: scroller, save: saveButtons("map of " + mode.plural, all, pen => paint(pen, 0, all()[1], true)) };
 };
 const viewMap = () => {
-  const shownModes = range(K).filter(k => !(page.pair && k === page.pair[1] && !page.compares && range(L).every(l => groupModes(l).some(group => group.length > 1))));
-  const k = shownModes.includes(Number(state.mode)) && state.mode !== "" ? Number(state.mode) : page.slices.rows in shownModes ? page.slices.rows : shownModes[0], mode = page.modes[k];
-  const rows = mapRows(k), picture = mapPicture(k, rows);
+  const shownModes = range(K).filter(
+    k =>
+      !(
+        page.pair &&
+        k === page.pair[1] &&
+        !page.compares &&
+        range(L).every(l => groupModes(l).some(group => group.length > 1))
+      ),
+  );
+  const k =
+      shownModes.includes(Number(state.mode)) && state.mode !== ""
+        ? Number(state.mode)
+        : page.slices.rows in shownModes
+          ? page.slices.rows
+          : shownModes[0],
+    mode = page.modes[k];
+  const rows = mapRows(k),
+    picture = mapPicture(k, rows);
   return [
-    h("div", { class: "controls" },
-      h("span", { class: "tabs small", role: "group", "aria-label": "Mode" }, shownModes.map(j => button(page.modes[j].plural, () => go({ mode: j, by: "component", find: "", filter: "" }), { "aria-pressed": String(j === k), "data-key": "mode " + j }))),
-      choice("Order", "by", [["component", "by component"], ["data", "as in the data"], ["label", "by label"], ...(mode.activity ? [["activity", "by activity"]] : []),
-        ...mode.columns.map((column, i) => ["column " + i, "by " + column.name]), ...range(L).map(l => ["c " + l, "by " + nameOf(l).toLowerCase()])]),
-      mode.columns.some(column => column.categories.length) && choice("Only", "filter", [["", "all"], ...mode.columns.flatMap((column, i) => column.categories.slice(0, 200).map(value => [i + "=" + value, column.name + ": " + value]))]),
-      h("label", {}, "Find ", h("input", { type: "search", class: "find", "data-key": "find", value: state.find, placeholder: mode.labels[0].slice(0, 16), autocomplete: "off", spellcheck: "false", oninput: event => go({ find: event.target.value }, false) })),
-      h("label", { class: "tick" }, h("input", { type: "checkbox", class: "members-only", "data-key": "only", checked: state.only !== "", onchange: event => go({ only: event.target.checked ? "1" : "" }, false) }), " members only")),
-    h("p", { class: "caption" }, h("strong", {}, mode.plural), " ", h("span", { class: "count", "aria-live": "polite" }, rows.length === sizes[k] ? whole(rows.length) : whole(rows.length) + " of " + whole(sizes[k])), picture.save),
+    h(
+      "div",
+      { class: "controls" },
+      h(
+        "span",
+        { class: "tabs small", role: "group", "aria-label": "Mode" },
+        shownModes.map(j =>
+          button(page.modes[j].plural, () => go({ mode: j, by: "component", find: "", filter: "" }), {
+            "aria-pressed": String(j === k),
+            "data-key": "mode " + j,
+          }),
+        ),
+      ),
+      choice("Order", "by", [
+        ["component", "by component"],
+        ["data", "as in the data"],
+        ["label", "by label"],
+        ...(mode.activity ? [["activity", "by activity"]] : []),
+        ...mode.columns.map((column, i) => ["column " + i, "by " + column.name]),
+        ...range(L).map(l => ["c " + l, "by " + nameOf(l).toLowerCase()]),
+      ]),
+      mode.columns.some(column => column.categories.length) &&
+        choice("Only", "filter", [
+          ["", "all"],
+          ...mode.columns.flatMap((column, i) =>
+            column.categories.slice(0, 200).map(value => [i + "=" + value, column.name + ": " + value]),
+          ),
+        ]),
+      h(
+        "label",
+        {},
+        "Find ",
+        h("input", {
+          type: "search",
+          class: "find",
+          "data-key": "find",
+          value: state.find,
+          placeholder: mode.labels[0].slice(0, 16),
+          autocomplete: "off",
+          spellcheck: "false",
+          oninput: event => go({ find: event.target.value }, false),
+        }),
+      ),
+      h(
+        "label",
+        { class: "tick" },
+        h("input", {
+          type: "checkbox",
+          class: "members-only",
+          "data-key": "only",
+          checked: state.only !== "",
+          onchange: event => go({ only: event.target.checked ? "1" : "" }, false),
+        }),
+        " members only",
+      ),
+    ),
+    h(
+      "p",
+      { class: "caption" },
+      h("strong", {}, mode.plural),
+      " ",
+      h(
+        "span",
+        { class: "count", "aria-live": "polite" },
+        rows.length === sizes[k] ? whole(rows.length) : whole(rows.length) + " of " + whole(sizes[k]),
+      ),
+      picture.save,
+    ),
     picture.element,
-    h("p", { class: "quiet" }, "Rows: " + mode.plural + "; columns: components, with their numbers of members; shade: probability of membership. Click a row to see all about it, a component's number to put its members first."),
-    makeTable({ name: "members of all components", caption: "All members", most: 0, rows: page.modes.flatMap((_, j) => range(L).flatMap(l => members(j, l).map(n => ({ k: j, l, n })))),
-      columns: [{ name: "mode", value: row => page.modes[row.k].name, word: true }, { name: "label", value: row => label(row.k, row.n), show: row => labelLink(row.k, row.n), word: true },
-        { name: "component", value: row => nameOf(row.l), word: true }, { name: "probability", value: row => Number(chance(row.k, row.n, row.l).toFixed(3)) },
-        ...(hasData ? [{ name: "shows", value: row => (shown(row.k, row.n, row.l) < 0 ? null : shown(row.k, row.n, row.l) / 100) }, { name: "own", value: row => (own(row.k, row.n, row.l) < 0 ? null : own(row.k, row.n, row.l) / 100) }] : [])] }),
+    h(
+      "p",
+      { class: "quiet" },
+      "Rows: " +
+        mode.plural +
+        "; columns: components, with their numbers of members; shade: probability of membership. Click a row to see all about it, a component's number to put its members first.",
+    ),
+    makeTable({
+      name: "members of all components",
+      caption: "All members",
+      most: 0,
+      rows: page.modes.flatMap((_, j) => range(L).flatMap(l => members(j, l).map(n => ({ k: j, l, n })))),
+      columns: [
+        { name: "mode", value: row => page.modes[row.k].name, word: true },
+        { name: "label", value: row => label(row.k, row.n), show: row => labelLink(row.k, row.n), word: true },
+        { name: "component", value: row => nameOf(row.l), word: true },
+        { name: "probability", value: row => Number(chance(row.k, row.n, row.l).toFixed(3)) },
+        ...(hasData
+          ? [
+              {
+                name: "shows",
+                value: row => (shown(row.k, row.n, row.l) < 0 ? null : shown(row.k, row.n, row.l) / 100),
+              },
+              { name: "own", value: row => (own(row.k, row.n, row.l) < 0 ? null : own(row.k, row.n, row.l) / 100) },
+            ]
+          : []),
+      ],
+    }),
   ];
 };

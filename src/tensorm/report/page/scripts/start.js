@@ -19,7 +19,8 @@ const h = (name, options = {}, ...children) => {
   for (const [key, value] of Object.entries(options)) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (["textContent", "value", "checked", "hidden", "disabled"].includes(key)) element[key] = value;
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(key, value === true ? "" : value);
+    else if (value !== null && value !== undefined && value !== false)
+      element.setAttribute(key, value === true ? "" : value);
   }
   element.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== false));
   return element;
@@ -49,7 +50,9 @@ const showTip = (text, x, y) => {
   tip.style.left = clamp(x + 14, 4, Math.max(4, innerWidth - width - 4)) + "px";
   tip.style.top = (y + 18 + height > innerHeight ? Math.max(4, y - height - 10) : y + 18) + "px";
 };
-const hideTip = () => { tip.hidden = true; };
+const hideTip = () => {
+  tip.hidden = true;
+};
 
 // Hand a file to the reader.
 const download = (name, blob) => {
@@ -57,4 +60,8 @@ const download = (name, blob) => {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 };
-const fileName = text => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "page";
+const fileName = text =>
+  text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .replace(/^-|-$/g, "") || "page";

@@ -1,5 +1,7 @@
 // Sentences, which follow the threshold. describe.py says the same at 0.5, and a test compares them.
-const LONGEST = 8, INTERVAL = /^([^-–]+)[-–]([^-–]+)$/, NUMBERED = /^(.*?)(\d+)$/;
+const LONGEST = 8,
+  INTERVAL = /^([^-–]+)[-–]([^-–]+)$/,
+  NUMBERED = /^(.*?)(\d+)$/;
 const listed = names => (names.length < 2 ? names.join("") : names.slice(0, -1).join(", ") + " and " + names.at(-1));
 const cut = texts => (texts.length <= LONGEST + 1 ? texts : [...texts.slice(0, LONGEST), "..."]).join(", ");
 const IRREGULAR = { person: "people", child: "children", man: "men", woman: "women" };
@@ -9,10 +11,16 @@ const plural = (name, count) => {
   if (/[^aeiou]y$/.test(name)) return name.slice(0, -1) + "ies";
   return name + (/(x|ch|sh)$/.test(name) ? "es" : "s");
 };
-const touch = (before, now) => { const a = before.match(INTERVAL), b = now.match(INTERVAL); return Boolean(a && b && a[2] === b[1]); };
+const touch = (before, now) => {
+  const a = before.match(INTERVAL),
+    b = now.match(INTERVAL);
+  return Boolean(a && b && a[2] === b[1]);
+};
 
 const nameRun = (mode, run) => {
-  const names = run.map(n => mode.labels[n]), a = names[0].match(INTERVAL), b = names.at(-1).match(INTERVAL);
+  const names = run.map(n => mode.labels[n]),
+    a = names[0].match(INTERVAL),
+    b = names.at(-1).match(INTERVAL);
   if (run.length > 1 && touch(names[0], names[1]) && a && b) return [a[1] + "-" + b[2]];
   if (run.length < 3) return names;
   const number = mode.ordered ? null : names.at(-1).match(NUMBERED);
@@ -22,9 +30,12 @@ const nameMembers = (k, found) => {
   const mode = page.modes[k];
   if (found.length === sizes[k]) return "all " + found.length;
   const runs = [];
-  for (const n of found) if (runs.length && n === runs.at(-1).at(-1) + 1 && mode.follows[n] === "1") runs.at(-1).push(n); else runs.push([n]);
+  for (const n of found)
+    if (runs.length && n === runs.at(-1).at(-1) + 1 && mode.follows[n] === "1") runs.at(-1).push(n);
+    else runs.push([n]);
   let pieces = runs.flatMap(run => nameRun(mode, run));
-  if (pieces.length > LONGEST + 1 && !mode.ordered) { // those that are in the fewest other components
+  if (pieces.length > LONGEST + 1 && !mode.ordered) {
+    // those that are in the fewest other components
     const often = n => memberships[k][n];
     const rarest = new Set([...found].sort((a, b) => often(a) - often(b) || a - b).slice(0, LONGEST));
     pieces = [...found.filter(n => rarest.has(n)).map(n => mode.labels[n]), ...pieces.slice(LONGEST)];
@@ -34,25 +45,57 @@ const nameMembers = (k, found) => {
 const countMembers = (k, found) => {
   const values = page.modes[k].columns[page.modes[k].groups].values.map(value => value || "unknown");
   if (found.length === sizes[k]) return "all " + found.length;
-  const all = new Map(), mine = new Map();
+  const all = new Map(),
+    mine = new Map();
   for (const value of values) all.set(value, (all.get(value) || 0) + 1);
   for (const n of found) mine.set(values[n], (mine.get(values[n]) || 0) + 1);
   const names = [...all.keys()].filter(name => mine.has(name));
   if (names.length > LONGEST) names.sort((a, b) => mine.get(b) - mine.get(a));
-  return cut(names.map(name => (mine.get(name) === all.get(name) ? "all " : mine.get(name) + " of ") + all.get(name) + " " + plural(name, all.get(name))));
+  return cut(
+    names.map(
+      name =>
+        (mine.get(name) === all.get(name) ? "all " : mine.get(name) + " of ") +
+        all.get(name) +
+        " " +
+        plural(name, all.get(name)),
+    ),
+  );
 };
 const tellMembers = (k, found) => (page.modes[k].groups === null ? nameMembers(k, found) : countMembers(k, found));
 
 // Which attributes a component puts above which, and in whom.
 const tellComparison = l => {
-  const below = new Set(members(2, l)), above = new Set(members(1, l));
-  const levels = [[...above].filter(n => !below.has(n)), [...above].filter(n => below.has(n)), [...below].filter(n => !above.has(n))];
-  const found = levels.filter(some => some.length), first = found[0] || [], last = found.length > 1 ? found.at(-1) : [];
-  const between = levels[1].length && levels[1] !== first && levels[1] !== last ? "; " + levels[1].length + " in between" : "";
-  return "in " + page.modes[0].name + " " + tellMembers(0, members(0, l)) + ": " + nameMembers(1, first) + " above " + nameMembers(2, last) + between;
+  const below = new Set(members(2, l)),
+    above = new Set(members(1, l));
+  const levels = [
+    [...above].filter(n => !below.has(n)),
+    [...above].filter(n => below.has(n)),
+    [...below].filter(n => !above.has(n)),
+  ];
+  const found = levels.filter(some => some.length),
+    first = found[0] || [],
+    last = found.length > 1 ? found.at(-1) : [];
+  const between =
+    levels[1].length && levels[1] !== first && levels[1] !== last ? "; " + levels[1].length + " in between" : "";
+  return (
+    "in " +
+    page.modes[0].name +
+    " " +
+    tellMembers(0, members(0, l)) +
+    ": " +
+    nameMembers(1, first) +
+    " above " +
+    nameMembers(2, last) +
+    between
+  );
 };
-const tellParts = l => (page.compares ? [["", tellComparison(l)]]
-  : groupModes(l).map(group => [listed(group.map(k => page.modes[k].name)), tellMembers(group[0], members(group[0], l))]));
+const tellParts = l =>
+  page.compares
+    ? [["", tellComparison(l)]]
+    : groupModes(l).map(group => [
+        listed(group.map(k => page.modes[k].name)),
+        tellMembers(group[0], members(group[0], l)),
+      ]);
 
 const tellSize = l => {
   const { covered, explained, alone, cells, strength } = page.components[l];
@@ -60,12 +103,34 @@ const tellSize = l => {
   const strong = strength ? " It turns " + percent(strength[0]) + " of its cells into ones." : "";
   if (covered === undefined) return "It covers " + times(cells, "cell") + "." + strong;
   const only = alone ? "; " + whole(alone) + " of these ones are in no other component" : "";
-  return "It covers " + times(covered, "observed cell") + ", of which " + percent(explained / Math.max(1, covered)) + " are 1" + only + "." + strong;
+  return (
+    "It covers " +
+    times(covered, "observed cell") +
+    ", of which " +
+    percent(explained / Math.max(1, covered)) +
+    " are 1" +
+    only +
+    "." +
+    strong
+  );
 };
 const tellCertainty = l => {
-  const groups = groupModes(l), chances = groups.flatMap(group => members(group[0], l).map(n => mean(group, k => chance(k, n, l))));
+  const groups = groupModes(l),
+    chances = groups.flatMap(group => members(group[0], l).map(n => mean(group, k => chance(k, n, l))));
   const sure = chances.filter(p => p > 0.9).length;
   return (sure === chances.length ? "All " : sure + " of ") + chances.length + " members have p > 0.9.";
 };
-const tellChains = l => (page.chains < 2 ? "" : (page.components[l].chains === page.chains ? "All " : page.components[l].chains + " of ") + page.chains + " chains found it.");
-const shortly = l => (isEmpty(l) ? "empty" : page.compares ? tellComparison(l) : groupModes(l).map(group => tellMembers(group[0], members(group[0], l))).join("; "));
+const tellChains = l =>
+  page.chains < 2
+    ? ""
+    : (page.components[l].chains === page.chains ? "All " : page.components[l].chains + " of ") +
+      page.chains +
+      " chains found it.";
+const shortly = l =>
+  isEmpty(l)
+    ? "empty"
+    : page.compares
+      ? tellComparison(l)
+      : groupModes(l)
+          .map(group => tellMembers(group[0], members(group[0], l)))
+          .join("; ");
