@@ -150,7 +150,7 @@ MUTANTS = [
         "report/test_describe.py",
     ),
     Mutant("cli/fit.py", '"auto" if name == "burn_in"', '0 if name == "burn_in"', "cli"),
-    Mutant("cli/results.py", "page.stat().st_size / 1000", "page.stat().st_size / 1024", "cli test_pages.py"),
+    Mutant("cli/results.py", "members(threshold)", "members()", "cli/test_commands.py -k again"),
 ]
 
 
