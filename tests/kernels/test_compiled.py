@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -9,8 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba import types
+from numba.core.errors import TypingError
 
 import tensorm.kernels
+from tensorm.kernels.decisions import bit_of
+from tensorm.kernels.rows import count_ones
 
 SCRIPT = """
 import numpy as np
@@ -72,3 +77,16 @@ def test_from_a_zip_archive(copied: Path, tmp_path: Path) -> None:
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     assert run(Path(archive), **home) == "4 0"
     assert run(Path(archive), **home) == "4 1"
+
+
+def test_python_cannot_call_a_part() -> None:
+    """It has no machine code of its own, so that calling it must not reach any."""
+    with pytest.raises(KeyError, match="bit_of is a part, which only compiled code can call"):
+        bit_of(3)
+
+
+def test_garbage_is_collected_again_after_compiling() -> None:
+    assert gc.isenabled()
+    with pytest.raises(TypingError):
+        count_ones.compile((types.unicode_type,))
+    assert gc.isenabled()

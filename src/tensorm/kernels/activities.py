@@ -14,7 +14,8 @@ import numpy as np
 from numba import uint64
 
 from tensorm.kernels import ranked
-from tensorm.kernels.compiled import inlined, kernel, lend, part
+from tensorm.kernels.arrays import copy_to, new, new_zeros
+from tensorm.kernels.compiled import inlined, kernel, lend, maker, part
 from tensorm.kernels.decisions import ONE, bit_of
 from tensorm.kernels.ranked import UNIT, Scores
 from tensorm.kernels.rows import CELLS, FREE, Masks, Table, make_table, make_workspace
@@ -51,11 +52,11 @@ class Bins(NamedTuple):
     seen: Any  # (levels,) zeros by level
 
 
-@part
+@maker
 def make_bins(n_groups, n_levels):
     """Bins without any cell."""
-    counts, seen = np.zeros(2 * n_groups * n_levels, np.int64), np.zeros(n_levels, np.int64)
-    return Bins(counts, np.empty_like(counts), np.zeros(1, np.int64), seen)
+    counts, seen = new_zeros(2 * n_groups * n_levels, np.int64), new_zeros(n_levels, np.int64)
+    return Bins(counts, new(counts.shape[0], np.int64), new_zeros(1, np.int64), seen)
 
 
 @inlined
@@ -157,7 +158,7 @@ def list_ones(ones, bins, given, n_groups, n_levels):
             ones.places[i] -= (group - min(group - n_groups, given.probe)) * n_levels
 
 
-@part
+@maker
 def empty_bins(bins, counts, shift):
     """Add the ones to counts (2, L + 1, levels), their levels raised by so much."""
     flat = counts.reshape(-1)
@@ -178,17 +179,17 @@ class Count(NamedTuple):
     workspace: Any
 
 
-@part
+@maker
 def make_count(source, masks, n_groups, n_levels):
     """Room for one slice after the other."""
     table, bins = make_table(masks, EVERY, True), make_bins(n_groups, n_levels)
     return Count(bins, make_list(bins), places_of(source, table.members), table, make_workspace(table))
 
 
-@part
+@maker
 def make_list(bins):
     """Room for the ones in the bins."""
-    return Ones(np.empty_like(bins.used), np.empty_like(bins.used), np.zeros(1, np.int64))
+    return Ones(new(bins.used.shape[0], np.int64), new(bins.used.shape[0], np.int64), new_zeros(1, np.int64))
 
 
 @part
@@ -196,12 +197,12 @@ def draw_activity(counts, row, n, source, count, given, span, stream):
     """Draw the activity of index n and count the cells of its slice."""
     (ones, tot), scores, (bins, listed, places, table, workspace) = counts, Scores(*given.scores), count
     lay_rows(source, workspace, n, places, 2, span)
-    bins.seen[:] = given.rest
+    copy_to(bins.seen, given.rest)
     sort_slice(bins, tot, row, table, workspace, scores, given.probe)
     draw_sorted(ones, n, bins, listed, (scores.ones, scores.share), given, stream)
 
 
-@part
+@maker
 def draw_sorted(ones, n, bins, listed, scores, given, stream):
     """Draw the activity of index n, whose cells lie in the bins, and count its ones."""
     (by_group, share), exposure = scores, 0.0
@@ -215,7 +216,7 @@ def draw_sorted(ones, n, bins, listed, scores, given, stream):
     empty_bins(bins, ones, given.base + given.levels[n])
 
 
-@part
+@maker
 def draw_activities(counts, factor, rows, source, masks, given, stream):
     """Draw the activities of some indices and count their slices' cells.
 
@@ -228,7 +229,7 @@ def draw_activities(counts, factor, rows, source, masks, given, stream):
         draw_activity(counts, factor[n], n, source, count, given, masks.span, stream)
 
 
-@part
+@maker
 def draw_tied(counts, factor, rows, source, masks, tie, given, stream):
     """Do the same where another mode has the same activities: it follows row after row.
 

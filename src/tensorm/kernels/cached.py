@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
+from tensorm.kernels.arrays import new, new_zeros
 from tensorm.kernels.compiled import kernel, lend, part
-from tensorm.kernels.decisions import CERTAIN, ONE, bit_of, decide_row, spread_prior, weigh
+from tensorm.kernels.decisions import CERTAIN, ONE, Rule, bit_of, decide_row, weigh
 from tensorm.kernels.philox import fill_uniforms
 
 
@@ -38,8 +39,8 @@ def find_flips(rows, factor, counts, inert, rule, stream):
     """
     factor, counts, inert, found = lend(factor), lend(counts), lend(inert), 0
     pos, tot = counts[0], counts[1]
-    rule = spread_prior(lend(rule), *pos.shape)
-    against, numbers = np.empty(pos.shape[1]), np.empty(pos.shape[1])
+    rule = Rule(*lend(rule))
+    against, numbers = new(pos.shape[1], np.float64), new(pos.shape[1], np.float64)
     for n in range(factor.shape[0]):
         weigh_row(against, factor[n], n, pos[n], tot[n], rule)
         if np.min(against) > CERTAIN:
@@ -76,13 +77,13 @@ def may_flip(against, numbers):
 
 
 @kernel
-def find_changes(old, new, mask):
+def find_changes(old, changed, mask):
     """Rows in which two factors differ in a component of the mask, and the components of all differences."""
-    rows, moved, count = np.empty(old.shape[0], np.intp), np.zeros(old.shape[1], np.uint64), 0
+    rows, moved, count = new(old.shape[0], np.int64), new_zeros(old.shape[1], np.uint64), 0
     for n in range(old.shape[0]):
         found = False
         for m in range(old.shape[1]):
-            different = old[n, m] ^ new[n, m]
+            different = old[n, m] ^ changed[n, m]
             moved[m] |= different
             found |= (different & mask[m]) != 0
         if found:
@@ -94,7 +95,7 @@ def find_changes(old, new, mask):
 @kernel
 def present(factor):
     """The components that a factor has any entry of."""
-    found = np.zeros(factor.shape[1], np.uint64)
+    found = new_zeros(factor.shape[1], np.uint64)
     for n in range(factor.shape[0]):
         for m in range(factor.shape[1]):
             found[m] |= factor[n, m]

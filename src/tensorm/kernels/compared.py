@@ -15,8 +15,9 @@ import numpy as np
 from numba import uint64
 
 from tensorm.kernels import vectors as v
-from tensorm.kernels.compiled import inlined, keep, kernel, lend, part
-from tensorm.kernels.decisions import ONE, bit_of, count, decide_row, spread_prior
+from tensorm.kernels.arrays import count_up, new, new_zeros
+from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
+from tensorm.kernels.decisions import ONE, Rule, bit_of, count, decide_row
 from tensorm.kernels.relational import Ranks
 from tensorm.kernels.rows import (
     CELLS,
@@ -120,14 +121,14 @@ def turn_rows(cells, row, component):
         uncover_rows(cells, positions, row)
 
 
-@part
+@maker
 def make_mirror(table, masks):
     """Room for the mirror images of one slice after the other."""
     own, width = masks.rows[table.members], table.columns.shape[1]
     positions, firsts = list_holders(own, masks.n_components)
     columns = transpose_masks(masks.columns, masks.n_components, v.LANES * len(masks.span))
-    planes = np.empty((own.shape[0], 2, width), np.uint64)
-    return Mirror(own, positions, firsts, columns, np.arange(own.shape[0]), planes)
+    planes = new((own.shape[0], 2, width), np.uint64)
+    return Mirror(own, positions, firsts, columns, count_up(own.shape[0]), planes)
 
 
 @part
@@ -177,7 +178,7 @@ def update_objects(factor, rows, slices, mirrored, rule, stream):
     """
     given, masks = slices
     factor, source, masks = lend(factor), Ranks(*lend(given)), Masks(*masks)
-    rule = spread_prior(lend(rule), factor.shape[0], masks.n_components)
+    rule = Rule(*lend(rule))
     table = make_table(masks, rule.order, False)
     own = Objects(make_slice(source, table, masks.span, 1), make_mirror(table, Masks(*mirrored)))
     cells = lend(own)
@@ -196,7 +197,7 @@ def update_attributes(factor, rows, slices, mirrored, rule, stream):
     """
     given, masks = slices
     factor, source, masks = lend(factor), Ranks(*lend(given)), Masks(*masks)
-    rule = spread_prior(lend(rule), factor.shape[0], masks.n_components)
+    rule = Rule(*lend(rule))
     table = make_table(masks, rule.order, False)
     opposite, opposite_rows, places = mirrored
     own = Attributes(make_slice(source, table, masks.span, 1), make_mirror(table, Masks(*opposite)))
@@ -254,11 +255,11 @@ def count_said(factor, rows, slices, mirrored):
     """(ones, all, contested) of the observed cells that components cover in some objects."""
     given, masks = slices
     source, masks = Ranks(*lend(given)), Masks(*masks)
-    table, span = make_table(masks, np.arange(masks.n_components), False), masks.span
+    table, span = make_table(masks, count_up(masks.n_components), False), masks.span
     mirror = make_mirror(table, Masks(*mirrored))
     width = table.columns.shape[1]
-    workspace = np.empty((table.members.shape[0], 2, width), np.uint64)
-    own = Objects(Slice(np.zeros(2, np.int64), source, table.members, table, workspace, span, 1), mirror)
+    workspace = new((table.members.shape[0], 2, width), np.uint64)
+    own = Objects(Slice(new_zeros(2, np.int64), source, table.members, table, workspace, span, 1), mirror)
     cells = lend(own)
     ones, seen, contested = 0, 0, 0
     for n in rows:

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
-from tensorm.kernels.compiled import OPTIONS, inlined, verb
+from tensorm.kernels.compiled import copied, inlined, verb
 from tensorm.kernels.philox import uniform
 
 GIBBS, METROPOLIS, GREEDY = 0, 1, 2
@@ -68,16 +68,16 @@ def log_ratio(weights, component, pos, tot):
 
 
 @inlined
-def spread_prior(rule, n_rows, n_components):
-    """The rule with a prior for every entry; a plain tuple will do."""
-    order, kind, weights, prior = rule
-    return Rule(order, kind, weights, np.broadcast_to(prior, (n_rows, n_components)))
+def prior_of(rule, n, component):
+    """Prior log-odds of an entry; a single row serves all rows, and a single column all components."""
+    prior = rule.prior
+    return prior[min(n, prior.shape[0] - 1), min(component, prior.shape[1] - 1)]
 
 
 @inlined
 def weigh(rule, n, component, pos, tot):
     """Log-odds of an entry (eq. 4) from its prior and its counts."""
-    return rule.prior[n, component] + log_ratio(rule.weights, component, pos, tot)
+    return prior_of(rule, n, component) + log_ratio(rule.weights, component, pos, tot)
 
 
 @inlined
@@ -86,7 +86,7 @@ def bit_of(component):
     return component >> 6, ONE << uint64(component & 63)
 
 
-@njit(inline="always", **OPTIONS)
+@copied
 def decide_row(row, n, turn, cells, rule, stream):
     """Decide the entries of row n in place, from a turn on; return the turn that it stopped at."""
     stop = rule.order.shape[0]
@@ -94,7 +94,7 @@ def decide_row(row, n, turn, cells, rule, stream):
         component = rule.order[turn]
         word, bit = bit_of(component)
         active = (row[word] & bit) != 0
-        log_odds = rule.prior[n, component]
+        log_odds = prior_of(rule, n, component)
         if not np.isinf(log_odds):
             pos, tot = count(cells, turn, component, active)
             log_odds = weigh(rule, n, component, pos, tot)

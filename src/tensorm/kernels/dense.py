@@ -9,6 +9,7 @@ from numba import uint64
 
 from tensorm.kernels import vectors as v
 from tensorm.kernels.activities import make_ranked_kernels
+from tensorm.kernels.arrays import new, new_zeros
 from tensorm.kernels.compiled import inlined, kernel
 from tensorm.kernels.decisions import ONE
 from tensorm.kernels.slices import make_kernels, seen_at
@@ -76,7 +77,7 @@ def gather_bits(target, starts, words, rows, columns):
     eight at a time.
     """
     n, six, last = columns.shape[0], uint64(6), uint64(63)
-    whole = np.zeros(-(-n // 64), np.bool_)
+    whole = new_zeros(-(-n // 64), np.bool_)
     for first in range(0, n - 63, 64):
         alone = 0
         for t in range(first, first + 63):
@@ -112,7 +113,7 @@ def turn_bits(target, source, n_rows, n_columns):
     By squares of 64 x 64 bits, in which halves, then quarters, ... change places.
     """
     (words, at, at_step), (turned, to, to_step) = source, target
-    square = np.empty(64, np.uint64)
+    square = new(64, np.uint64)
     for row in range(0, n_rows, 64):
         for column in range(0, n_columns, 64):
             here = min(64, n_rows - row)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from tensorm.kernels.compiled import inlined, kernel, part
+from tensorm.kernels.arrays import new, new_zeros
+from tensorm.kernels.compiled import inlined, kernel, maker, part
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -24,14 +25,15 @@ class Groups(NamedTuple):
     size: Any  # how many there are, in an array of one
 
 
-@part
+@maker
 def make_groups(room, n_words):
     """Groups without any mask, with room for so many."""
     places = 16
     while places < 2 * room:
         places *= 2
-    slots, size = np.full(places, -1, np.int64), np.zeros(1, np.int64)
-    return Groups(slots, np.empty((room, n_words), np.uint64), np.zeros(room, np.int64), size)
+    slots, size = new(places, np.int64), new_zeros(1, np.int64)
+    slots[:] = -1
+    return Groups(slots, new((room, n_words), np.uint64), new_zeros(room, np.int64), size)
 
 
 @inlined
@@ -68,7 +70,7 @@ def clear(groups):
     groups.size[0] = 0
 
 
-@part
+@maker
 def enlarged(groups):
     """The same groups with twice the room."""
     room, n_words = groups.masks.shape
@@ -79,7 +81,7 @@ def enlarged(groups):
     return wider
 
 
-@part
+@maker
 def add(groups, mask, weight):
     """The groups with so much more of a mask, in a larger table where there was no room."""
     number, _ = find(groups, mask)
@@ -99,11 +101,11 @@ def is_empty(mask):
     return some == 0
 
 
-@part
+@maker
 def group_rows(masks, present):
     """The groups of a factor's rows by the components that are present; rows in none are left out."""
     groups = make_groups(64, masks.shape[1])
-    mask = np.empty(masks.shape[1], np.uint64)
+    mask = new(masks.shape[1], np.uint64)
     for n in range(masks.shape[0]):
         for m in range(masks.shape[1]):
             mask[m] = masks[n, m] & present[m]
@@ -112,14 +114,15 @@ def group_rows(masks, present):
     return groups
 
 
-@part
+@maker
 def find_present(stack, edges, but):
     """The components with members in all modes but some: only they can be shared."""
-    present = ~np.zeros(stack.shape[1], np.uint64)
+    present = new(stack.shape[1], np.uint64)
+    present[:] = ~uint64(0)
     for k in range(edges.shape[0] - 1):
         if k in but:
             continue
-        held = np.zeros(stack.shape[1], np.uint64)
+        held = new_zeros(stack.shape[1], np.uint64)
         for n in range(edges[k], edges[k + 1]):
             for m in range(stack.shape[1]):
                 held[m] |= stack[n, m]
@@ -136,7 +139,7 @@ def group_tuples(stack, edges, but):
     are left out.
     """
     n_words, present = stack.shape[1], find_present(stack, edges, but)
-    shared, groups = np.empty(n_words, np.uint64), add(make_groups(64, n_words), present, 1)
+    shared, groups = new(n_words, np.uint64), add(make_groups(64, n_words), present, 1)
     for k in range(edges.shape[0] - 1):
         if k in but:
             continue

@@ -7,9 +7,10 @@ its uniform number does not depend on who computes it, in which order, or on whi
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint32, uint64
+from numba import uint32, uint64
 
-from tensorm.kernels.compiled import kernel, part
+from tensorm.kernels.arrays import new
+from tensorm.kernels.compiled import inlined, kernel, part
 
 LOW = np.uint64(0xFFFFFFFF)
 MULTIPLY_0, MULTIPLY_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -17,7 +18,7 @@ STEP_0, STEP_1 = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
 UNIT = 1.0 / (1 << 52)
 
 
-@njit(inline="always")
+@inlined
 def philox(c0, c1, c2, c3, k0, k1):
     """Four random 32-bit words for a counter of four and a key of two."""
     for _ in range(10):
@@ -33,7 +34,7 @@ def philox(c0, c1, c2, c3, k0, k1):
     return c0, c1, c2, c3
 
 
-@njit(inline="always")
+@inlined
 def uniform(stream, row, component):
     """A number in (0, 1) for one decision; `stream` is a tensors.protocol.Stream."""
     seed, chain, sweep, purpose, by_row, first = stream
@@ -50,6 +51,12 @@ def uniform(stream, row, component):
 
 
 @part
+def one_uniform(stream, row, component):
+    """The same number, where few are drawn: code of its own, not copied to where it is called."""
+    return uniform(stream, row, component)
+
+
+@part
 def fill_uniforms(out, stream, row):
     """Numbers in (0, 1), one for each component of a row; all at once take a fifth of the time of each."""
     for component in range(out.shape[0]):
@@ -59,6 +66,6 @@ def fill_uniforms(out, stream, row):
 @kernel
 def uniforms(stream, row, count):
     """`count` numbers in (0, 1), one for each component of a row."""
-    out = np.empty(count)
+    out = new(count, np.float64)
     fill_uniforms(out, stream, row)
     return out

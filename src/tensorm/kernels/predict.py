@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64
 
+from tensorm.kernels.arrays import new
 from tensorm.kernels.compiled import inlined, kernel
 from tensorm.kernels.vectors import lowest_bit
 
@@ -38,7 +39,7 @@ def first_shared(mask, other, none):
 @kernel
 def find_first(masks, none):
     """The first component of each mask, or `none`."""
-    found = np.empty(masks.shape[0], np.int64)
+    found = new(masks.shape[0], np.int64)
     for n in range(masks.shape[0]):
         found[n] = first_shared(masks[n], masks[n], none)
     return found

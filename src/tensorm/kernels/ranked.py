@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from tensorm.kernels.compiled import inlined, keep, kernel, lend, part
-from tensorm.kernels.decisions import CERTAIN, GIBBS, GREEDY, ONE, bit_of, spread_prior
+from tensorm.kernels.arrays import count_up, new, new_zeros
+from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
+from tensorm.kernels.decisions import CERTAIN, GIBBS, GREEDY, ONE, Rule, bit_of, prior_of
 from tensorm.kernels.philox import uniform
 from tensorm.kernels.rows import (
     CELLS,
@@ -73,17 +74,27 @@ class Ranked(NamedTuple):
     range: Any  # least and greatest level of rows and columns together
 
 
-@part
+@maker
 def make_ranked(source, table, scores, span):
     """Room for one slice after the other."""
     places, n_groups = places_of(source, table.members), scores.zeros.shape[0]
-    pos, tot = np.zeros(n_groups, np.int64), np.zeros(n_groups, np.int64)
-    low, high = 0, 0
+    pos, tot = new_zeros(n_groups, np.int64), new_zeros(n_groups, np.int64)
+    range = new_zeros(2, np.int64)
     if table.members.shape[0]:
-        rows = scores.rows[table.members]
-        low, high = rows.min() + scores.columns.min(), rows.max() + scores.columns.max()
-    range = np.array([low, high])
+        find_range(range, table.members, scores.rows, scores.columns)
     return Ranked(source, places, table, make_workspace(table), span, scores, pos, tot, range)
+
+
+@part
+def find_range(range, members, rows, columns):
+    """Write the least and the greatest level of some rows and all columns together."""
+    low, high = rows[members[0]], rows[members[0]]
+    for member in members:
+        low, high = min(low, rows[member]), max(high, rows[member])
+    least, most = columns[0], columns[0]
+    for level in columns:
+        least, most = min(least, level), max(most, level)
+    range[0], range[1] = low + least, high + most
 
 
 @inlined
@@ -204,7 +215,7 @@ def decide_entry(cells, row, n, component, rule, stream):
     """The new value of an entry."""
     word, bit = bit_of(component)
     active = (row[word] & bit) != 0
-    prior = rule.prior[n, component]
+    prior = prior_of(rule, n, component)
     if np.isinf(prior):
         return prior > 0
     count_groups(cells, row, component)
@@ -231,36 +242,37 @@ def decide_entry(cells, row, n, component, rule, stream):
 def decide_ranked(row, n, cells, rule, stream):
     """Lay slice n on its workspace and decide the entries of row n in place."""
     lay_rows(cells.source, cells.workspace, n, cells.places, 2, cells.span)
-    span, table, done = cells.span, cells.table, 0
+    done = 0
     for component in rule.order:
         for other in range(done, component):  # those whose turn it is not
             word, bit = bit_of(other)
             if row[word] & bit:
-                cover(cells.workspace, holders(table, other), table.columns[other], span)
+                cover(cells, other)
         done = component + 1
         word, bit = bit_of(component)
         if decide_entry(cells, row, n, component, rule, stream):
             row[word] |= bit
-            cover(cells.workspace, holders(table, component), table.columns[component], span)
+            cover(cells, component)
         else:
             row[word] &= ~bit
 
 
 @inlined
-def cover(workspace, positions, column, span):
-    """What a component's column covers in these rows matters to no weaker one."""
-    width = workspace.shape[2]
+def cover(cells, component):
+    """What a component covers matters to no weaker one."""
+    table, workspace, span = cells.table, cells.workspace, cells.span
+    positions, width = holders(table, component), workspace.shape[2]
     for at in range(0, width, LANES * len(span)):
-        bits = load(column, at, span)
+        bits = load(table.columns, component * width + at, span)
         for position in positions:
             place = position * 3 * width + FREE * width + at
             store(workspace, place, without(load(workspace, place, span), bits))
 
 
-@part
+@maker
 def update_rows(factor, rows, source, masks, rule, stream):
     """Update factor[rows] in place; rows are independent given the other modes' factors."""
-    rule = spread_prior(rule, factor.shape[0], masks.n_components)
+    rule = Rule(*rule)
     table = make_table(masks, rule.order, False)
     own = make_ranked(source, table, Scores(*rule.weights), masks.span)
     cells = lend(own)
@@ -269,10 +281,10 @@ def update_rows(factor, rows, source, masks, rule, stream):
     keep(own)
 
 
-@part
+@maker
 def update_tied(factor, rows, source, masks, tie, rule, stream):
     """Update factor[rows] in place, row after row, where another mode shares the factor (slices.py)."""
-    rule = spread_prior(rule, factor.shape[0], masks.n_components)
+    rule = Rule(*rule)
     table = make_table(masks, rule.order, True)
     cells = make_ranked(source, table, Scores(*rule.weights), masks.span)
     for n in rows:
@@ -285,60 +297,66 @@ def update_tied(factor, rows, source, masks, tie, rule, stream):
             cells = Ranked(source, places, table, workspace, span, scores, pos, tot, range)
 
 
-@part
+@maker
 def count_decided(counts, factor, rows, source, masks, probe):
     """Add to counts (2, 2, L + 1) the ones and all cells that each component decides, by one of them.
 
     counts[0] has all cells, counts[1] those that component `probe` holds, too; it decides none itself, and
     the last column has the cells that it alone holds.
     """
-    table, span = make_table(masks, np.arange(masks.n_components), False), masks.span
-    places, width, last = places_of(source, table.members), table.columns.shape[1], counts.shape[2] - 1
-    workspace = np.empty((places.shape[0], 2, width), np.uint64)
-    cells = Slice(np.zeros(2, np.int64), source, places, table, workspace, span, 1)
-    word, bit = bit_of(probe)
+    table, span = make_table(masks, count_up(masks.n_components), False), masks.span
+    places = places_of(source, table.members)
+    workspace = new((places.shape[0], 2, table.columns.shape[1]), np.uint64)
+    cells = Slice(new_zeros(2, np.int64), source, places, table, workspace, span, 1)
     for n in rows:
         cells.here[0] = n
         lay_rows(source, workspace, n, places, 1, span)
-        probed = (factor[n, word] & bit) != 0
-        for m in range(factor.shape[1]):
-            left = factor[n, m]
-            if m == word:
-                left &= ~bit
-            while left:
-                component = (m << 6) + lowest_bit(left)
-                left &= left - ONE
-                for position in holders(table, component):
-                    inside = probed and (table.masks[position, word] & bit) != 0
-                    for at in range(0, width, LANES * len(span)):
-                        to = position * 2 * width + at
-                        free = load(workspace, to, span)
-                        held = both(free, load(table.columns, component * width + at, span))
-                        store(workspace, to, without(free, held))
-                        data = both(held, laid_cells(source, cells, position, at))
-                        counts[0, 0, component] += total(popcount(data))
-                        counts[0, 1, component] += total(popcount(held))
-                        if inside:
-                            own = load(table.columns, probe * width + at, span)
-                            counts[1, 0, component] += total(popcount(both(data, own)))
-                            counts[1, 1, component] += total(popcount(both(held, own)))
-        if probed:
-            for position in holders(table, probe):
+        count_slice(counts, factor[n], cells, probe)
+
+
+@part
+def count_slice(counts, row, cells, probe):
+    """Count the cells of a slice that lies on its workspace."""
+    table, workspace, span, (word, bit) = cells.table, cells.workspace, cells.span, bit_of(probe)
+    probed, width, last = (row[word] & bit) != 0, table.columns.shape[1], counts.shape[2] - 1
+    for m in range(row.shape[0]):
+        left = row[m]
+        if m == word:
+            left &= ~bit
+        while left:
+            component = (m << 6) + lowest_bit(left)
+            left &= left - ONE
+            for position in holders(table, component):
+                inside = probed and (table.masks[position, word] & bit) != 0
                 for at in range(0, width, LANES * len(span)):
                     to = position * 2 * width + at
-                    held = both(load(workspace, to, span), load(table.columns, probe * width + at, span))
-                    data = both(held, laid_cells(source, cells, position, at))
-                    counts[1, 0, last] += total(popcount(data))
-                    counts[1, 1, last] += total(popcount(held))
+                    free = load(workspace, to, span)
+                    held = both(free, load(table.columns, component * width + at, span))
+                    store(workspace, to, without(free, held))
+                    data = both(held, laid_cells(cells.source, cells, position, at))
+                    counts[0, 0, component] += total(popcount(data))
+                    counts[0, 1, component] += total(popcount(held))
+                    if inside:
+                        own = load(table.columns, probe * width + at, span)
+                        counts[1, 0, component] += total(popcount(both(data, own)))
+                        counts[1, 1, component] += total(popcount(both(held, own)))
+    if probed:
+        for position in holders(table, probe):
+            for at in range(0, width, LANES * len(span)):
+                to = position * 2 * width + at
+                held = both(load(workspace, to, span), load(table.columns, probe * width + at, span))
+                data = both(held, laid_cells(cells.source, cells, position, at))
+                counts[1, 0, last] += total(popcount(data))
+                counts[1, 1, last] += total(popcount(held))
 
 
 @kernel
 def permute_masks(masks, order):
     """Masks in which bit i is what bit order[i] was."""
-    new = np.zeros_like(masks)
+    turned = new_zeros(masks.shape, np.uint64)
     for n in range(masks.shape[0]):
         for i in range(order.shape[0]):
             (word, bit), (to, new_bit) = bit_of(order[i]), bit_of(i)
             if masks[n, word] & bit:
-                new[n, to] |= new_bit
-    return new
+                turned[n, to] |= new_bit
+    return turned

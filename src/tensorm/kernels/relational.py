@@ -14,6 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from tensorm.kernels import vectors as v
+from tensorm.kernels.arrays import new
 from tensorm.kernels.compiled import inlined, kernel
 from tensorm.kernels.slices import make_kernels, seen_at
 
@@ -161,7 +162,7 @@ def hash_below(typing, keys, offset, mine, both_keys, limit, span):
 @kernel
 def count_pairs(counts, left, right, n_levels):
     """Write the ones and the observed cells of each object to counts (2, O); ranks are below n_levels."""
-    up_to = np.empty(n_levels + 1, np.int64)
+    up_to = new(n_levels + 1, np.int64)
     for o in range(left.shape[0]):
         up_to[:] = 0
         for rank in right[o]:

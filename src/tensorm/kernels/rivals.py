@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorm.kernels.compiled import inlined, part
-from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, bit_of
+from tensorm.kernels.arrays import count_up, new
+from tensorm.kernels.compiled import inlined, maker
+from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, bit_of, prior_of
 from tensorm.kernels.philox import uniform
 from tensorm.kernels.ranked import (
     UNIT,
@@ -23,7 +24,7 @@ from tensorm.kernels.ranked import (
     walk_ones,
     weaker,
 )
-from tensorm.kernels.rows import holders, make_table
+from tensorm.kernels.rows import make_table
 from tensorm.kernels.slices import lay_rows
 from tensorm.kernels.vectors import count_bits, lowest_bit
 
@@ -60,7 +61,7 @@ def lose(zeros, row, component, scores):
 @inlined
 def decide_known(row, n, component, known, scores, rule, stream):
     """The new value of an entry, with the random number of ranked.decide_entry."""
-    (zeros, gain), (word, bit), prior = known, bit_of(component), rule.prior[n, component]
+    (zeros, gain), (word, bit), prior = known, bit_of(component), prior_of(rule, n, component)
     if np.isinf(prior):
         return prior > 0
     fixed = prior + scores.share * lose(zeros, row, component, scores.zeros)
@@ -73,12 +74,12 @@ def decide_known(row, n, component, known, scores, rule, stream):
     return odds > threshold(rule.kind, (row[word] & bit) != 0, u)
 
 
-@part
+@maker
 def count_rows(counts, factor, rows, source, masks, scores):
     """Write gain (rows, L) and zeros of the entries of some rows, one row's after the other; zeros are 0."""
     L, (gain, zeros), scores = masks.n_components, counts, Scores(*scores)
-    table = make_table(masks, np.arange(L), False)
-    cells, places, at = make_ranked(source, table, scores, masks.span), np.empty(L + 1, np.int64), 0
+    table = make_table(masks, count_up(L), False)
+    cells, places, at = make_ranked(source, table, scores, masks.span), new(L + 1, np.int64), 0
     for i in range(rows.shape[0]):
         n = rows[i]
         row, size = factor[n], find_places(places, factor[n])
@@ -95,5 +96,5 @@ def count_rows(counts, factor, rows, source, masks, scores):
                     zeros[at + places[rival] * L + component] = cells.tot[rival] - cells.pos[rival]
             word, bit = bit_of(component)
             if row[word] & bit:
-                cover(cells.workspace, holders(table, component), table.columns[component], masks.span)
+                cover(cells, component)
         at += size * L

@@ -18,7 +18,8 @@ import numpy as np
 from numba import uint64
 
 from tensorm.kernels import vectors as v
-from tensorm.kernels.compiled import inlined, kernel, part
+from tensorm.kernels.arrays import new, new_zeros
+from tensorm.kernels.compiled import copied, inlined, kernel, maker, part
 from tensorm.kernels.decisions import ONE
 
 FREE, SINGLE, CELLS = 0, 1, 2  # what the workspace keeps of each row
@@ -43,7 +44,7 @@ class Table(NamedTuple):
     columns: Any  # (L, width) the entries of each component along the packed modes, as bits
 
 
-@part
+@maker
 def make_table(masks, order, every):
     """The table of the rows that hold a component of `order`, or of every row."""
     members = find_members(masks.rows, order, every)
@@ -52,14 +53,14 @@ def make_table(masks, order, every):
     return Table(members, own, *list_holders(own, masks.n_components), columns)
 
 
-@part
+@maker
 def find_members(row_masks, order, every):
     """The rows that hold a component of `order`, or every row."""
     n_rows, n_words = row_masks.shape
-    wanted = np.zeros(n_words, np.uint64)
+    wanted = new_zeros(n_words, np.uint64)
     for component in order:
         wanted[component >> 6] |= ONE << uint64(component & 63)
-    members, count = np.empty(n_rows, np.int64), 0
+    members, count = new(n_rows, np.int64), 0
     for r in range(n_rows):
         relevant = uint64(0)
         for m in range(n_words):
@@ -69,11 +70,11 @@ def find_members(row_masks, order, every):
     return members[:count]
 
 
-@part
+@maker
 def list_holders(masks, n_components):
     """(positions, firsts) of a table with these masks."""
     # The rows of l are counted at l + 2: summed up, l + 1 is where they begin; once listed, where they end.
-    firsts = np.zeros(n_components + 2, np.int64)
+    firsts = new_zeros(n_components + 2, np.int64)
     for position in range(masks.shape[0]):
         for m in range(masks.shape[1]):
             left = masks[position, m]
@@ -82,7 +83,7 @@ def list_holders(masks, n_components):
                 left &= left - ONE
     for l in range(2, n_components + 2):
         firsts[l] += firsts[l - 1]
-    positions = np.empty(firsts[-1], np.int64)
+    positions = new(firsts[-1], np.int64)
     for position in range(masks.shape[0]):
         for m in range(masks.shape[1]):
             left = masks[position, m]
@@ -94,11 +95,11 @@ def list_holders(masks, n_components):
     return positions, firsts
 
 
-@part
+@maker
 def transpose_masks(masks, n_components, lanes):
     """Columns of a factor as bits: (L, width) words from (T, M) row masks, width padded to whole vectors."""
     width = -(-masks.shape[0] // (64 * lanes)) * lanes
-    columns = np.zeros((n_components, width), np.uint64)
+    columns = new_zeros((n_components, width), np.uint64)
     for t in range(masks.shape[0]):
         bit = ONE << uint64(t & 63)
         for m in range(masks.shape[1]):
@@ -109,16 +110,16 @@ def transpose_masks(masks, n_components, lanes):
     return columns
 
 
-@part
+@maker
 def make_workspace(table):
     """An empty workspace; its rows begin at a cache line, which numba leaves to luck."""
     n_rows, width = table.members.shape[0], table.columns.shape[1]
-    room = np.empty(n_rows * 3 * width + 7, np.uint64)
+    room = new(n_rows * 3 * width + 7, np.uint64)
     first = -(room.ctypes.data >> 3) & 7
     return room[first : first + n_rows * 3 * width].reshape((n_rows, 3, width))
 
 
-@part
+@copied
 def holders(table, component):
     """Positions of the rows that hold a component."""
     return table.positions[table.firsts[component] : table.firsts[component + 1]]

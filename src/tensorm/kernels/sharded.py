@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.kernels import vectors as v
+from tensorm.kernels.arrays import new, new_zeros
 from tensorm.kernels.compiled import inlined, kernel, lend
-from tensorm.kernels.decisions import ONE, bit_of, decide_row, spread_prior
+from tensorm.kernels.decisions import ONE, Rule, bit_of, decide_row
 from tensorm.kernels.ranked import Scores
 from tensorm.kernels.rivals import decide_known, find_places
 
@@ -52,7 +53,7 @@ def find_open(order, turn, stop, company):
 @kernel
 def find_company(masks, n_components):
     """For each component (L, M) the mask of all that it shares a row of this factor with."""
-    company = np.zeros((n_components, masks.shape[1]), np.uint64)
+    company = new_zeros((n_components, masks.shape[1]), np.uint64)
     for n in range(masks.shape[0]):
         for m in range(masks.shape[1]):
             left = masks[n, m]
@@ -73,8 +74,8 @@ def decide_rows(factor, turns, rows, known, rule, stream):
     cells covered.
     """
     counts, company = lend(known)
-    rule, first = spread_prior(lend(rule), factor.shape[0], company.shape[0]), turns.min()
-    gained = np.zeros(2, np.int64)
+    rule, first = Rule(*lend(rule)), turns.min()
+    gained = new_zeros(2, np.int64)
     for i in range(rows.shape[0]):
         cells = Counted(counts[0, i], counts[1, i], first, rule.order, company, lend(gained))
         turns[i] = decide_row(factor[rows[i]], rows[i], turns[i], cells, rule, stream)
@@ -85,9 +86,9 @@ def decide_rows(factor, turns, rows, known, rule, stream):
 def decide_ranked(factor, turns, rows, known, rule, stream):
     """Do the same where components have strengths: `known` has gain, zeros (rivals.py) and the company."""
     gain, zeros, company = lend(known)
-    rule = spread_prior(lend(rule), factor.shape[0], company.shape[0])
+    rule = Rule(*lend(rule))
     scores, n_turns, at = Scores(*rule.weights), rule.order.shape[0], 0
-    places = np.empty(company.shape[0] + 1, np.int64)
+    places = new(company.shape[0] + 1, np.int64)
     for i in range(rows.shape[0]):
         row, turn, stop = factor[rows[i]], turns[i], n_turns
         size = find_places(places, row) * company.shape[0]

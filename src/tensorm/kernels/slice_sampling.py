@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tensorm.kernels.compiled import part, verb
-from tensorm.kernels.philox import uniform
+from tensorm.kernels.philox import one_uniform
 
 PATIENCE = 300  # turns after which the interval is next to nothing, and the state stays
 
@@ -23,9 +23,9 @@ def height(target, x):
 @part
 def draw_number(target, x, low, high, stream, row):
     """The next state of x between two bounds."""
-    level, turn = height(target, x) + np.log(uniform(stream, row, 0)), 1
+    level, turn = height(target, x) + np.log(one_uniform(stream, row, 0)), 1
     while turn < PATIENCE:
-        new = low + uniform(stream, row, turn) * (high - low)
+        new = low + one_uniform(stream, row, turn) * (high - low)
         if height(target, new) >= level:
             return new
         low, high = (new, high) if new < x else (low, new)
@@ -36,12 +36,12 @@ def draw_number(target, x, low, high, stream, row):
 @part
 def draw_step(target, x, bounds, window, stream, row):
     """The next state of a whole number between two bounds, in a window placed at random around it."""
-    low = x - int(uniform(stream, row, 1) * (window + 1))
+    low = x - int(one_uniform(stream, row, 1) * (window + 1))
     high = min(low + window, bounds[1])
     low, turn = max(low, bounds[0]), 2
-    level = height(target, x) + np.log(uniform(stream, row, 0))
+    level = height(target, x) + np.log(one_uniform(stream, row, 0))
     while True:
-        new = low + int(uniform(stream, row, turn) * (high - low + 1))
+        new = low + int(one_uniform(stream, row, turn) * (high - low + 1))
         if new == x or height(target, new) >= level:
             return new
         low, high = (new + 1, high) if new < x else (low, new - 1)

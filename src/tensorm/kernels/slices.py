@@ -6,14 +6,16 @@ its own (dense.py, relational.py), with the verbs below as methods.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
 
 from tensorm.kernels import vectors as v
-from tensorm.kernels.compiled import keep, kernel, lend, part, verb
-from tensorm.kernels.decisions import ONE, bit_of, count, decide_row, spread_prior
+from tensorm.kernels.arrays import count_up, new, new_zeros
+from tensorm.kernels.compiled import MAKER, keep, kernel, lend, maker, part, verb
+from tensorm.kernels.decisions import ONE, Rule, bit_of, count, decide_row
 from tensorm.kernels.rows import (
     FREE,
     SINGLE,
@@ -28,7 +30,7 @@ from tensorm.kernels.rows import (
 )
 
 
-@verb
+@partial(verb, options=MAKER)
 def places_of(source, members):
     """Where the rows with these numbers are to be found in any slice."""
 
@@ -84,10 +86,10 @@ class Slice(NamedTuple):
         return stop
 
 
-@part
+@maker
 def make_slice(source, table, span, n_turns):
     """Room for one slice after the other."""
-    here, places = np.zeros(2, np.int64), places_of(source, table.members)
+    here, places = new_zeros(2, np.int64), places_of(source, table.members)
     return Slice(here, source, places, table, make_workspace(table), span, n_turns)
 
 
@@ -124,18 +126,17 @@ def uncover_rows(cells, positions, row):
             v.store(workspace, to + SINGLE * width, single)
 
 
-@part
+@maker
 def update_rows(factor, rows, source, masks, rule, stream):
     """Update factor[rows] in place; rows are independent given the other modes' factors."""
-    rule = spread_prior(rule, factor.shape[0], masks.n_components)
+    rule = Rule(*rule)
     table = make_table(masks, rule.order, False)
     own = make_slice(source, table, masks.span, rule.order.shape[0])
     cells = lend(own)
     for i in range(rows.shape[0]):
         n = rows[i]
         cells.here[0], cells.here[1] = n, rows[min(i + 1, rows.shape[0] - 1)]
-        lay_slice(cells, factor[n])
-        decide_row(factor[n], n, 0, cells, rule, stream)
+        update_row(factor[n], n, cells, rule, stream)
     keep(own)
 
 
@@ -147,14 +148,14 @@ class Tie(NamedTuple):
     rest: Any  # (tuples, M) the components of the other modes beside it
 
 
-@part
+@maker
 def update_tied(factor, rows, slices, tie, rule, stream):
     """Update factor[rows] in place, row after row, where another mode shares the factor.
 
     No cell of row n is observed in slice n, so that the table need not change before the row is decided.
     """
     source, masks = slices
-    rule = spread_prior(rule, factor.shape[0], masks.n_components)
+    rule = Rule(*rule)
     table = make_table(masks, rule.order, True)
     cells = make_slice(source, table, masks.span, rule.order.shape[0])
     for n in rows:
@@ -193,7 +194,7 @@ def follow(table, tie, factor, n, old):
     return changed
 
 
-@part
+@maker
 def count_entries(counts, factor, rows, source, masks, components):
     """Write (pos, tot) of some components' entries of factor[rows] to two arrays, others held."""
     table, (pos, tot) = make_table(masks, components, False), counts
@@ -202,12 +203,33 @@ def count_entries(counts, factor, rows, source, masks, components):
     for i in range(rows.shape[0]):
         n = rows[i]
         cells.here[0], cells.here[1] = n, rows[min(i + 1, rows.shape[0] - 1)]
-        lay_slice(cells, factor[n])
-        for turn in range(components.shape[0]):
-            word, bit = bit_of(components[turn])
-            active = (factor[n, word] & bit) != 0
-            pos[i, turn], tot[i, turn] = count(cells, turn, components[turn], active)
+        count_row(pos[i], tot[i], factor[n], cells, components)
     keep(own)
+
+
+@part
+def count_row(pos, tot, row, cells, components):
+    """Write (pos, tot) of some components' entries of a row."""
+    lay_slice(cells, row)
+    for turn in range(components.shape[0]):
+        word, bit = bit_of(components[turn])
+        pos[turn], tot[turn] = count(cells, turn, components[turn], (row[word] & bit) != 0)
+
+
+@part
+def cover_slice(cells, row):
+    """(ones, all) of the observed cells that components cover in a slice."""
+    source, places, workspace, ones, seen = cells.source, cells.places, cells.workspace, 0, 0
+    fetch_rows(source, cells.here[1], places, workspace.shape[2], 0, 1)
+    lay_rows(source, workspace, cells.here[0], places, 1, cells.span)
+    for m in range(row.shape[0]):
+        left = row[m]
+        while left:
+            pos, tot = claim_cells(cells, (m << 6) + v.lowest_bit(left))
+            left &= left - ONE
+            ones += pos
+            seen += tot
+    return ones, seen
 
 
 @part
@@ -232,27 +254,18 @@ def claim_cells(cells, component):
     return v.total(pos), v.total(tot)
 
 
-@part
+@maker
 def count_covered(counts, factor, rows, source, masks):
     """Write to counts (2, N) the ones and the observed cells that components cover in slices; their sums."""
-    table, span = make_table(masks, np.arange(masks.n_components), False), masks.span
+    table, span = make_table(masks, count_up(masks.n_components), False), masks.span
     places, width = places_of(source, table.members), table.columns.shape[1]
-    workspace = np.empty((places.shape[0], 2, width), np.uint64)
-    own = Slice(np.zeros(2, np.int64), source, places, table, workspace, span, 1)
+    workspace = new((places.shape[0], 2, width), np.uint64)
+    own = Slice(new_zeros(2, np.int64), source, places, table, workspace, span, 1)
     cells = lend(own)
     all_ones, all_seen = 0, 0
     for n in rows:
-        cells.here[0] = n
-        fetch_rows(source, min(n + 1, rows[-1]), places, width, 0, 1)
-        lay_rows(source, workspace, n, places, 1, span)
-        ones, seen = 0, 0
-        for m in range(factor.shape[1]):
-            left = factor[n, m]
-            while left:
-                pos, tot = claim_cells(cells, (m << 6) + v.lowest_bit(left))
-                left &= left - ONE
-                ones += pos
-                seen += tot
+        cells.here[0], cells.here[1] = n, min(n + 1, rows[-1])
+        ones, seen = cover_slice(cells, factor[n])
         counts[0, n], counts[1, n] = ones, seen
         all_ones += ones
         all_seen += seen

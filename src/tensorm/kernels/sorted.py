@@ -19,7 +19,8 @@ from tensorm.kernels.activities import (
     put,
     sort_slice,
 )
-from tensorm.kernels.compiled import kernel, lend, part
+from tensorm.kernels.arrays import copy_to, new, new_zeros
+from tensorm.kernels.compiled import kernel, lend, maker
 from tensorm.kernels.ranked import Scores
 from tensorm.kernels.rivals import count_rows
 from tensorm.kernels.rows import Masks
@@ -36,19 +37,27 @@ class Lists(NamedTuple):
     counts: Any
 
 
-@part
+@maker
 def make_lists(n_rows):
     """Lists without any cell."""
-    return Lists(np.zeros(n_rows + 1, np.int64), np.empty(64, np.int64), np.empty(64, np.int64))
+    return Lists(new_zeros(n_rows + 1, np.int64), new(64, np.int64), new(64, np.int64))
 
 
-@part
+@maker
+def doubled(numbers):
+    """The numbers with as much room again after them."""
+    larger = new(2 * numbers.shape[0], np.int64)
+    copy_to(larger, numbers)
+    return larger
+
+
+@maker
 def append(lists, n, bins):
     """The lists with the bins of slice n, the next one, which are emptied."""
     (firsts, places, counts), (found, used, size, seen) = lists, bins
     at = firsts[n]
     while at + size[0] + seen.shape[0] > places.shape[0]:
-        places, counts = np.append(places, places), np.append(counts, counts)
+        places, counts = doubled(places), doubled(counts)
     for i in range(size[0]):
         places[at], counts[at] = used[i], found[used[i]]
         found[used[i]] = 0
@@ -61,7 +70,7 @@ def append(lists, n, bins):
     return Lists(firsts, places, counts)
 
 
-@part
+@maker
 def sort_slices(tot, factor, source, masks, scores, probe):
     """Sort the cells of all slices of a dense tensor; add to tot (2, L + 1) as activities.sort_slice does."""
     scores = Scores(*scores)
@@ -94,7 +103,7 @@ def draw_from_lists(ones, lists, given, stream):
     bins = make_bins(ones.shape[1], ones.shape[2])
     room, n_bins = make_list(bins), bins.counts.shape[0]
     for n in range(firsts.shape[1] - 1):
-        bins.seen[: given.rest.shape[0]] = given.rest
+        copy_to(bins.seen, given.rest)
         for of in range(firsts.shape[0]):
             for i in range(firsts[of, n], firsts[of, n + 1]):
                 if places[i] < n_bins:

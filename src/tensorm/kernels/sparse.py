@@ -17,8 +17,9 @@ import numpy as np
 from numba import uint64
 
 from tensorm.kernels import vectors as v
-from tensorm.kernels.compiled import inlined, keep, kernel, lend, part
-from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, Rule, bit_of, decide_row, spread_prior, weigh
+from tensorm.kernels.arrays import copy_to, new, new_zeros
+from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
+from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, Rule, bit_of, decide_row, weigh
 from tensorm.kernels.groups import Groups, add, clear, find, is_empty, make_groups
 
 REMEMBERED = 2**23  # numbers kept for the masks met so far, by each thread
@@ -88,7 +89,7 @@ class Idle(NamedTuple):
 def arrange(keys, shape, edges, mode, firsts, cells):
     """List cells, given by their number in the tensor, by the slices of a mode; their order is kept."""
     K = shape.shape[0]
-    place = np.empty(K, np.int64)
+    place = new(K, np.int64)
     for key in keys:
         for k in range(K - 1, mode, -1):
             key //= shape[k]
@@ -110,17 +111,17 @@ def arrange(keys, shape, edges, mode, firsts, cells):
                 i += 1
 
 
-@part
+@maker
 def make_workspace(rows, listing, remembered):
     """An empty workspace, with room for the largest of some slices and the totals of so many rows."""
     n_words, n_counts = listing.stack.shape[1], listing.n_components + 1
-    masks = np.empty((longest(listing.ones[0], rows), n_words), np.uint64)
-    other_masks = np.empty((longest(listing.others[0], rows), n_words), np.uint64)
-    pos, others = np.zeros(n_counts, np.int64), np.zeros(n_counts, np.int64)
+    masks = new((longest(listing.ones[0], rows), n_words), np.uint64)
+    other_masks = new((longest(listing.others[0], rows), n_words), np.uint64)
+    pos, others = new_zeros(n_counts, np.int64), new_zeros(n_counts, np.int64)
     room = max(16, min(4 * remembered, REMEMBERED // n_counts)) if listing.implied else 1
-    groups, totals = make_groups(room, n_words), np.empty((room, n_counts), np.int64)
+    groups, totals = make_groups(room, n_words), new((room, n_counts), np.int64)
     totals[0] = 0  # where nothing is implied
-    here, tuples = np.zeros(3, np.int64), listing.tuples
+    here, tuples = new_zeros(3, np.int64), listing.tuples
     return Workspace(masks, pos, other_masks, others, groups, totals, here, listing.implied, tuples)
 
 
@@ -246,7 +247,7 @@ def observed(workspace, component):
     return workspace.pos[component] + workspace.others[component]
 
 
-@part
+@maker
 def leave_idle(rows, factor, workspace, listing, rule, stream):
     """The rows without those that have no listed cell, are in no component and will join none.
 
@@ -254,17 +255,17 @@ def leave_idle(rows, factor, workspace, listing, rule, stream):
     are not overwhelming does a random number decide, and where it says that a row joins, the row is left to
     be updated like others.
     """
-    blank, likely = np.zeros(factor.shape[1], np.uint64), -CERTAIN
+    blank, likely = new_zeros(factor.shape[1], np.uint64), -CERTAIN
     recall(workspace, blank)
     totals = workspace.totals[workspace.here[TOTAL]].copy()
     if rule.kind == GREEDY:
         likely = 0.0
-    open_to, n_open = np.empty_like(rule.order), 0
+    open_to, n_open = new(rule.order.shape[0], np.int64), 0
     for component in rule.order:
         open_to[n_open] = component
         n_open += weigh(rule, 0, component, 0, totals[component]) > likely
     idle, few = Idle(totals), Rule(open_to[:n_open], rule.kind, rule.weights, rule.prior)
-    busy, n_busy, firsts, other_firsts = np.empty_like(rows), 0, listing.ones[0], listing.others[0]
+    busy, n_busy, firsts, other_firsts = new(rows.shape[0], np.int64), 0, listing.ones[0], listing.others[0]
     for n in rows:
         stays = firsts[n + 1] == firsts[n] and other_firsts[n + 1] == other_firsts[n] and is_empty(factor[n])
         busy[n_busy] = n
@@ -279,14 +280,13 @@ def update_rows(factor, rows, listing, same_prior, rule, stream):
     `same_prior` says that all rows have the same prior.
     """
     listing, factor = Listing(*lend(listing)), lend(factor)
-    rule = spread_prior(lend(rule), factor.shape[0], listing.n_components)
+    rule = Rule(*lend(rule))
     own = make_workspace(rows, listing, rows.shape[0])
     workspace = lend(own)
     if same_prior:
         rows = leave_idle(rows, factor, workspace, listing, rule, stream)
     for n in rows:
-        lay_slice(workspace, listing, n, factor[n])
-        decide_row(factor[n], n, 0, workspace, rule, stream)
+        update_row(factor[n], n, workspace, listing, rule, stream)
     keep(own)
 
 
@@ -305,7 +305,7 @@ def update_tied(factor, rows, listing, tie, rule, stream):
     the two.
     """
     listing, (first, rest) = Listing(*listing), tie
-    rule = spread_prior(rule, factor.shape[0], listing.n_components)
+    rule = Rule(*rule)
     tuples = make_groups(64, factor.shape[1])
     for mask, weight in zip(*listing.tuples):
         tuples = add(tuples, mask, weight)
@@ -313,13 +313,13 @@ def update_tied(factor, rows, listing, tie, rule, stream):
     for n in rows:
         old = listing.stack[first + n].copy()
         update_row(factor[n], n, workspace, listing, rule, stream)
-        listing.stack[first + n] = factor[n]
+        copy_to(listing.stack[first + n], factor[n])
         if listing.implied and np.any(old != factor[n]):
             tuples = add_tuples(add_tuples(tuples, old, rest, -1), factor[n], rest, 1)
             workspace = with_tuples(workspace, tuples)
 
 
-@part
+@maker
 def add_tuples(tuples, row, rest, sign):
     """The tuples with more of those, or fewer, that a row of the shared factor makes with others."""
     for mask, weight in zip(*rest):
@@ -329,7 +329,7 @@ def add_tuples(tuples, row, rest, sign):
     return tuples
 
 
-@part
+@maker
 def with_tuples(workspace, tuples):
     """The workspace for other tuples, with no totals remembered."""
     masks, pos, other_masks, others, groups, totals, here, implied, _ = workspace

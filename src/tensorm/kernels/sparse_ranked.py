@@ -14,8 +14,9 @@ import numpy as np
 from numba import uint64
 
 from tensorm.kernels import vectors as v
-from tensorm.kernels.compiled import inlined, keep, kernel, lend, part
-from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, bit_of, spread_prior
+from tensorm.kernels.arrays import copy_to, new, new_zeros
+from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
+from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, Rule, bit_of, prior_of
 from tensorm.kernels.groups import Groups, add, clear, find, is_empty, make_groups
 from tensorm.kernels.ranked import Scores
 from tensorm.kernels.rivals import decide_known, find_places
@@ -42,19 +43,19 @@ class Workspace(NamedTuple):
     tuples: Any  # as in the listing
 
 
-@part
+@maker
 def make_workspace(rows, listing, scores, remembered):
     """An empty workspace, with room for the largest of some slices and the totals of so many rows."""
     n_words, L = listing.stack.shape[1], listing.n_components
     room = longest(listing.ones[0], rows) + longest(listing.others[0], rows)
-    masks, levels = np.empty((room, n_words), np.uint64), np.empty(room, np.int64)
-    zeros, gain, places = np.empty((L + 1) * L, np.int64), np.zeros(L, np.int64), np.empty(L + 1, np.int64)
+    masks, levels = new((room, n_words), np.uint64), new(room, np.int64)
+    zeros, gain, places = new((L + 1) * L, np.int64), new_zeros(L, np.int64), new(L + 1, np.int64)
     known = max(16, min(4 * remembered, REMEMBERED // (OFTEN * L))) if listing.implied else 1
-    groups, firsts = make_groups(known, n_words), np.zeros(known, np.int64)
-    totals = np.empty(max(known * OFTEN * L, zeros.shape[0]), np.int64)
+    groups, firsts = make_groups(known, n_words), new_zeros(known, np.int64)
+    totals = new(max(known * OFTEN * L, zeros.shape[0]), np.int64)
     totals[: zeros.shape[0]] = 0  # where nothing is implied
     here, by_level, implied, tuples = (
-        np.zeros(4, np.int64),
+        new_zeros(4, np.int64),
         scores.ones.T.copy(),
         listing.implied,
         listing.tuples,
@@ -200,25 +201,21 @@ class Idle(NamedTuple):
     order: Any  # components that such a row may join, as far as odds can tell
 
 
-@part
+@maker
 def make_idle(workspace, scores, rule):
     """What all these rows share, if they have the same prior."""
-    size, open_to, n_open = (
-        recall(workspace, np.zeros(workspace.masks.shape[1], np.uint64)),
-        rule.order.copy(),
-        0,
-    )
-    zeros, gain = workspace.totals[workspace.here[TOTAL] :][:size].copy(), np.zeros(size, np.int64)
+    size = recall(workspace, new_zeros(workspace.masks.shape[1], np.uint64))
+    open_to, n_open = new(rule.order.shape[0], np.int64), 0
+    zeros, gain = workspace.totals[workspace.here[TOTAL] :][:size].copy(), new_zeros(size, np.int64)
     likely = 0.0 if rule.kind == GREEDY else -CERTAIN - 1
     for component in rule.order:
+        loss = scores.share * (zeros[component] * scores.zeros[component])
         open_to[n_open] = component
-        n_open += (
-            rule.prior[0, component] + scores.share * (zeros[component] * scores.zeros[component]) > likely
-        )
+        n_open += prior_of(rule, 0, component) + loss > likely
     return Idle(zeros, gain, open_to[:n_open])
 
 
-@inlined
+@part
 def stays_idle(row, n, workspace, idle, scores, rule, stream):
     """Whether a row without any component joins none; in a large mode that is what most rows do."""
     if workspace.here[CELLS] or not is_empty(row):
@@ -229,7 +226,7 @@ def stays_idle(row, n, workspace, idle, scores, rule, stream):
     return True
 
 
-@inlined
+@part
 def decide_row(row, n, workspace, scores, rule, stream):
     """Decide the entries of row n in place, whose slice lies on the workspace."""
     tally(workspace, row, scores.own[n])
@@ -248,7 +245,7 @@ def update_rows(factor, rows, listing, same_prior, rule, stream):
     `same_prior` says that all rows have the same prior.
     """
     listing, factor = Listing(*lend(listing)), lend(factor)
-    rule = spread_prior(lend(rule), factor.shape[0], listing.n_components)
+    rule = Rule(*lend(rule))
     scores = Scores(*rule.weights)
     made = make_workspace(rows, listing, scores, rows.shape[0])
     own = made, make_idle(made, scores, rule)
@@ -271,7 +268,7 @@ def update_row(row, n, workspace, listing, scores, rule, stream):
 def update_tied(factor, rows, listing, tie, rule, stream):
     """Update some rows in place, row after row, where another mode shares the factor (sparse.py)."""
     listing, (first, rest) = Listing(*listing), tie
-    rule = spread_prior(rule, factor.shape[0], listing.n_components)
+    rule = Rule(*rule)
     scores, tuples = Scores(*rule.weights), make_groups(64, factor.shape[1])
     for mask, weight in zip(*listing.tuples):
         tuples = add(tuples, mask, weight)
@@ -279,13 +276,13 @@ def update_tied(factor, rows, listing, tie, rule, stream):
     for n in rows:
         old = listing.stack[first + n].copy()
         update_row(factor[n], n, workspace, listing, scores, rule, stream)
-        listing.stack[first + n] = factor[n]
+        copy_to(listing.stack[first + n], factor[n])
         if listing.implied and np.any(old != factor[n]):
             tuples = add_tuples(add_tuples(tuples, old, rest, -1), factor[n], rest, 1)
             workspace = with_tuples(workspace, tuples)
 
 
-@part
+@maker
 def with_tuples(workspace, tuples):
     """The workspace for other tuples, with no totals remembered."""
     masks, levels, scores, zeros, gain, places, groups, firsts, totals, here, implied, _ = workspace
@@ -306,8 +303,8 @@ def count_rivals(counts, factor, rows, listing, scores):
     for i in range(rows.shape[0]):
         lay_slice(workspace, listing, rows[i], scores.rows)
         size = tally(workspace, factor[rows[i]], scores.own[rows[i]])
-        gain[i] = workspace.gain
-        zeros[at : at + size] = workspace.zeros[:size]
+        copy_to(gain[i], workspace.gain)
+        copy_to(zeros[at:], workspace.zeros[:size])
         at += size
     keep(own)
 
@@ -356,7 +353,7 @@ def count_decided(counts, factor, rows, listing, probe):
 @kernel
 def count_tuples(counts, masks, weights, probe):
     """Add to counts (2, L + 1) the cells of index tuples that share masks, by who decides them."""
-    cells = np.empty((1, 0), np.uint32)
+    cells = new((1, 0), np.uint32)
     for i in range(masks.shape[0]):
         group, inside = find_decider(masks, cells, 0, masks[i], probe)
         counts[inside, group] += weights[i]

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
-from tensorm.kernels.compiled import inlined, kernel, part
-from tensorm.kernels.philox import uniform
+from tensorm.kernels.arrays import new, new_zeros
+from tensorm.kernels.compiled import inlined, kernel, maker, part
+from tensorm.kernels.philox import one_uniform
 from tensorm.kernels.ranked import UNIT
 from tensorm.kernels.slice_sampling import draw_number, draw_step, height
 
@@ -37,11 +38,11 @@ class Decided(NamedTuple):
     chances: Any
 
 
-@part
+@maker
 def list_ones(zeros, ones, chances):
     """What groups decide, from a table (G, levels) of ones; levels without any are left out."""
-    firsts, size = np.zeros(zeros.shape[0] + 1, np.int64), 0
-    counts, values = np.empty(ones.size), np.empty(ones.size)
+    firsts, size = new_zeros(zeros.shape[0] + 1, np.int64), 0
+    counts, values = new(ones.size, np.float64), new(ones.size, np.float64)
     for group in range(zeros.shape[0]):
         for level in range(chances.shape[0]):
             counts[size], values[size] = ones[group, level], chances[level]
@@ -178,11 +179,11 @@ def log_beta(prior):
     return math.lgamma(size + 2) - math.lgamma(a + 1) - math.lgamma(b + 1)
 
 
-@part
+@maker
 def draw_probe(q, prior, zeros, ones, chances, probe, stream):
     """Draw the strength of the probe; afterwards zeros[0] and ones[0] have what each decides."""
     inside = list_ones(zeros[1], ones[1], chances)
-    theirs = np.zeros(q.shape[0])
+    theirs = new_zeros(q.shape[0], np.float64)
     for group in range(q.shape[0] - 1):
         theirs[group] = likelihood(inside, group, q[group])
     target = Anywhere(inside, q.copy(), theirs, prior)
@@ -192,13 +193,36 @@ def draw_probe(q, prior, zeros, ones, chances, probe, stream):
         if group != probe:
             winner = group if q[group] > q[probe] else probe
             zeros[0, winner] += zeros[1, group]
-            ones[0, winner] += ones[1, group]
+            for level in range(chances.shape[0]):
+                ones[0, winner, level] += ones[1, group, level]
+
+
+@maker
+def rank(q):
+    """The strongest first."""
+    order = new(q.shape[0], np.int64)
+    for l in range(q.shape[0]):
+        place = l
+        while place and q[order[place - 1]] < q[l]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = l
+    return order
 
 
 @part
+def add_up(numbers):
+    """The sum of an array of one dimension."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
+@maker
 def draw_others(q, prior, decided, stream):
     """Draw every strength between those of its neighbours."""
-    order = np.argsort(-q)  # none is last
+    order = rank(q)  # none is last
     for place in range(q.shape[0] - 1):
         l = order[place]
         high = q[order[place - 1]] if place else 1 - EDGE
@@ -207,15 +231,15 @@ def draw_others(q, prior, decided, stream):
             q[l] = draw_number(Between(decided, l, prior), q[l], low, high, stream, FIRST + l)
 
 
-@part
+@maker
 def draw_prior(q, prior, decided, stream):
     """Draw the mode and the spread of the strengths, and shift all of them; return the prior."""
     L = q.shape[0] - 1
-    u = uniform(stream, COMMON, 1000)
+    u = one_uniform(stream, COMMON, 1000)
     shift = draw_number(
         Common(decided, q[:L].copy(), prior), 0.0, -SHIFT * u, SHIFT * (1 - u), stream, COMMON
     )
-    logs = np.zeros(2)
+    logs = new_zeros(2, np.float64)
     for l in range(L):
         q[l] = moved(q[l], shift)
         logs[0] += np.log(q[l])
@@ -233,10 +257,10 @@ def draw_strengths(q, prior, tot, ones, chances, probe, stream):
     tot (2, L + 1) and ones (2, L + 1, levels) are the groups of ranked.count_decided, in the first place
     without the cells that the probe holds.
     """
-    zeros, prior = np.empty(tot.shape), Prior(*prior)
+    zeros, prior = new(tot.shape, np.float64), Prior(*prior)
     for side in range(2):
         for group in range(q.shape[0]):
-            zeros[side, group] = tot[side, group] - ones[side, group].sum()
+            zeros[side, group] = tot[side, group] - add_up(ones[side, group])
     if q.shape[0] > 1:
         draw_probe(q, prior, zeros, ones, chances, probe, stream)
         decided = list_ones(zeros[0], ones[0], chances)
@@ -248,7 +272,7 @@ def draw_strengths(q, prior, tot, ones, chances, probe, stream):
 @kernel
 def draw_background(background, q, zeros, ones, prior, stream):
     """Draw a constant background."""
-    target = Background(zeros.sum(), ones[:, 0], q, prior)
+    target = Background(add_up(zeros), ones[:, 0], q, prior)
     return draw_number(target, background, EDGE, 1 - EDGE, stream, BACKGROUND)
 
 
@@ -307,15 +331,23 @@ def draw_shape(levels, shapes, normalisers, stream, row):
     sum_ = 0.0
     for n in levels:
         sum_ += STEP * n - np.exp(STEP * n)
-    heights = shapes * sum_ - levels.shape[0] * normalisers
-    shares = np.cumsum(np.exp(heights - heights.max()))
-    return shapes[min(np.searchsorted(shares, uniform(stream, row, 0) * shares[-1]), shapes.shape[0] - 1)]
+    shares, highest, whole = new(shapes.shape[0], np.float64), -np.inf, 0.0
+    for i in range(shapes.shape[0]):
+        shares[i] = shapes[i] * sum_ - levels.shape[0] * normalisers[i]
+        highest = max(highest, shares[i])
+    for i in range(shapes.shape[0]):
+        whole += np.exp(shares[i] - highest)
+        shares[i] = whole
+    place, wanted = 0, one_uniform(stream, row, 0) * whole
+    while place < shapes.shape[0] - 1 and shares[place] < wanted:
+        place += 1
+    return shapes[place]
 
 
 @kernel
 def make_scores(q, levels, first):
     """Scores of ones (L + 1, levels) by component and level, in units of UNIT."""
-    scores = np.empty((q.shape[0], levels), np.int64)
+    scores = new((q.shape[0], levels), np.int64)
     for level in range(levels):
         chance = -np.expm1(-np.exp(STEP * (first + level)))
         for group in range(q.shape[0]):
