@@ -151,6 +151,110 @@ MUTANTS = [
     ),
     Mutant("cli/fit.py", '"auto" if name == "burn_in"', '0 if name == "burn_in"', "cli"),
     Mutant("cli/results.py", "members(threshold)", "members()", "cli/test_commands.py -k again"),
+    # What files from strangers and unlucky moments must not do (docs/files.md).
+    Mutant(
+        "storage/checkpoints.py",
+        'if file.word("run") != self.run:',
+        'if file.word("run") == "":',
+        "storage/test_checkpoints.py",
+    ),
+    Mutant(
+        "storage/chain.py",
+        "if np.any(bits[..., -1] >> bits.dtype.type(used)):",
+        "if bits.size < 0:",
+        "storage/test_checkpoints.py",
+    ),
+    Mutant(
+        "data/inputs.py",
+        "if not (inside and (bounds[1:] >= bounds[:-1]).all()):",
+        "if not inside:",
+        "hostile/test_inputs.py -k sparse",
+    ),
+    Mutant("data/zarr.py", "if name not in CODECS]", 'if name == ""]', "hostile/test_inputs.py -k codecs"),
+    Mutant(
+        "data/text.py",
+        "        if exact:\n            self.keep_texts([name])\n",
+        "",
+        "data/test_text.py hostile/test_tables.py",
+    ),
+    Mutant(
+        "data/text.py", 'comment="#" if self.coordinates else None', 'comment="#"', "hostile/test_tables.py"
+    ),
+    Mutant(
+        "sampler/sample.py",
+        "if state.sweep >= self.length else None",
+        "if state.sweep >= min(self.length, 2000) else None",
+        "sampler/test_burnin.py",
+    ),
+    Mutant(
+        "sampler/sweep.py",
+        "value += target.prior.log_probability(mode, state.factors)",
+        "value += mode",
+        "sampler/test_log_posterior.py",
+    ),
+    Mutant(
+        "storage/files.py",
+        "FileLock(path, timeout=0, is_singleton=True)",
+        "FileLock(f'{path}{os.getpid()}', timeout=0)",
+        "storage/test_owner.py",
+    ),
+    Mutant(
+        "kernels/stored.py",
+        "        except OSError:\n            continue\n",
+        "        except ZeroDivisionError:\n            continue\n",
+        "kernels/test_stored.py",
+    ),
+    Mutant(
+        "data/hdf5.py",
+        "if item.is_virtual or item.external:",
+        "if item.is_virtual:",
+        "hostile/test_inputs.py -k forgeries",
+    ),
+    Mutant(
+        "data/hdf5.py",
+        "if not isinstance(group.get(name, getlink=True), h5py.HardLink):",
+        'if name == "":',
+        "hostile/test_inputs.py -k forgeries",
+    ),
+    Mutant("data/hdf5.py", "if size > most:", "if size < 0:", "hostile/test_inputs.py -k forgeries"),
+    Mutant("data/text.py", "UNPACKED = 2**26", "UNPACKED = 2**40", "hostile/test_inputs.py -k forgeries"),
+    Mutant(
+        "cli/results.py",
+        'return f"\'{text}" if text.startswith(FORMULA)',
+        "return f\"'{text}\" if text.startswith('=')",
+        "hostile/test_text.py",
+    ),
+    Mutant(
+        "errors.py",
+        "super().__init__(printable(message))",
+        "super().__init__(message)",
+        "hostile/test_text.py",
+    ),
+    Mutant(
+        "storage/files.py",
+        "except (OSError, ValueError, RecursionError) as error:",
+        "except OSError as error:",
+        "storage/test_files.py",
+    ),
+    Mutant(
+        "storage/files.py",
+        "if not isinstance(path, (str, os.PathLike)) or not str(path)",
+        "if not str(path)",
+        "hostile/test_api.py",
+    ),
+    Mutant(
+        "storage/run.py",
+        "if given.shape != shape or given.digest() != known:",
+        "if given.shape != shape:",
+        "storage/test_run.py",
+    ),
+    Mutant("storage/files.py", "    check_links(folder)\n", "", "storage/test_run.py"),
+    Mutant(
+        "storage/files.py",
+        "    signal.signal(signal.SIGTERM, stop)\n",
+        "",
+        "storage/test_owner.py",
+    ),
 ]
 
 

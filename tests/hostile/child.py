@@ -81,7 +81,7 @@ def run(function: str, arguments: Sequence[str], outside: Path) -> Iterator[Outc
 
 
 def _start(function: str, outside: Path, complaints: Any, times: int = 1) -> Any:
-    paths = [str(TESTS), str(TESTS.parent / "src"), os.environ.get("PYTHONPATH", "")]
+    paths = [str(TESTS), os.environ.get("PYTHONPATH", ""), str(TESTS.parent / "src")]
     child = subprocess.Popen(
         [sys.executable, "-W", "always", __file__, function, str(outside), str(times)],
         stdin=subprocess.PIPE,

@@ -22,19 +22,52 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+import xarray
+from click.testing import CliRunner
 
 import forge
 import tensorm
 from hostile import child
-from tensorm import RelationalTensor, SparseTensor, TensOrMachine, datasets
+from interrupting import CtrlC
+from tensorm import RelationalTensor, SparseTensor, TensOrMachine, datasets, select_components
+from tensorm.cli import main as main_command
 from tensorm.estimator import load
 from tensorm.sampler.chains import run_chain
+from tensorm.sampler.sample import Step
+from tensorm.selection.counting import COUNTING
+from tensorm.selection.occam import PRUNING
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.storage.run import digest_run
 
 X = datasets.simulate((7, 6, 5), rank=2, density=0.4, noise=0.1, random_state=0).observed
 PAIRS = np.where(np.eye(6), np.nan, (X[:, :, :1] == 1) | (X[:, :, :1] == 1).swapaxes(1, 2))
 SETTINGS: Any = {"n_chains": 2, "n_draws": 6, "burn_in": 6, "random_state": 3, "n_jobs": 1, "progress": False}
+NAMED = xarray.DataArray(
+    X,
+    dims=("gene", "day", "who"),
+    coords={
+        "gene": [*"abcdef", "\u00d6sterreich"],
+        "day": np.array(
+            ["2020-01-01", "NaT", "1969-12-31", "2020-01-02", "2021-05-05", "2022-01-01"], "M8[D]"
+        ),
+        "who": np.array([1, "x", None, (1, "y"), 2.5], object),
+    },
+)
+TIED = SETTINGS | {"symmetric": (1, 2), "n_jobs": 2}
+REPEATS: Any = {"n_repeats": 2, "n_jobs": 2}
+CHOICES = {  # stopped selections by their methods; None for a fit that chooses
+    "choice-fit": None,
+    "choice-occam": "occam",
+    "choice-pruning": "occam",
+    "choice-counting": "posterior",
+    "choice-cv": "cv",
+    "choice-published": "occam-published",
+}
+LATE: dict[str, Callable[[Step], bool]] = {  # where those are stopped that have more than burn-in
+    "choice-pruning": lambda step: step.phase == PRUNING and step.done > 2,
+    "choice-counting": lambda step: step.phase == COUNTING and step.state.sweep > 200,
+}
 METADATA = {"mode 1": {"mode 1": [0, 1, 2, 3, 4, 5], "age": [1, 2, None, 4, 5, 6]}}
 PATIENCE = 8.0  # seconds of processor time after which the user of a run that goes on and on presses Ctrl-C
 ODD = [None, True, 0, 1, -1, 0.5, float("nan"), 2**31, 2**63, 10**400, "", "x", "<f8", [], [1, 2], {}, [[]]]
@@ -63,11 +96,16 @@ def make_samples(folder: Path) -> list[Path]:
         "constant": lambda path: TensOrMachine(
             2, noise="strengths", background="constant", symmetric=(1, 2), **SETTINGS
         ).fit(PAIRS, run_dir=path),
+        "listed": lambda path: TensOrMachine(2, noise="strengths", **SETTINGS).fit(
+            SparseTensor(np.argwhere(X == 1), X.shape), run_dir=path
+        ),
+        "named": lambda path: TensOrMachine(2, noise="auto", **SETTINGS).fit(NAMED, run_dir=path),
         "auto": lambda path: TensOrMachine("auto", **SETTINGS).fit(X, run_dir=path),
     }
     for name, make in kinds.items():
         make(folder / name)
     copies = {"choosing": "auto", "done": "auto", "done-active": "active", "done-tied": "tied"}
+    copies |= {"done-named": "named", "done-relational": "relational"}
     for copy, name in copies.items():
         shutil.copytree(folder / name, folder / copy)
     for name in kinds:
@@ -81,14 +119,37 @@ def make_samples(folder: Path) -> list[Path]:
     (folder / "done" / "metadata.json").write_text(json.dumps(METADATA))
     command = {"command": ["tensorm", "fit", "x.csv"]}
     (folder / "done" / "command.json").write_text(json.dumps(command))
-    samples = [folder / name for name in (*kinds, *copies)]
+    begin_choices(folder)
+    samples = [folder / name for name in (*kinds, *copies, *CHOICES)]
     for sample in samples:  # compiles what resuming needs, so that no user loses patience with that
         shutil.copytree(sample, folder / "tried")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tensorm.resume(folder / "tried", progress=False)
+            go_on(folder / "tried", sample.name)
         shutil.rmtree(folder / "tried")
     return samples
+
+
+def begin_choices(folder: Path) -> None:
+    """Stop choices of every kind, so that chains leave bookmarks."""
+    for name, method in CHOICES.items():
+        with pytest.MonkeyPatch.context() as patch, suppress(KeyboardInterrupt):
+            press = CtrlC(patch, LATE.get(name, lambda step: step.state.sweep >= 4))
+            if method is None:
+                press.watch_in("tensorm.estimator.machine")
+                TensOrMachine("auto", **TIED).fit(PAIRS, run_dir=folder / name)
+            else:
+                press.watch_in("tensorm.estimator.select")
+                select_components(X, method, [2, 4], **REPEATS, run_dir=folder / name)
+        assert list((folder / name).rglob("*-part.json")), name
+
+
+def go_on(folder: Path, name: str) -> None:
+    """Resume what is in a folder, which has the name of a sample."""
+    if CHOICES.get(name) is None:
+        tensorm.resume(folder, progress=False)
+    else:
+        select_components(X, CHOICES[name], [2, 4], **REPEATS, run_dir=folder, progress=False)
 
 
 def stop_after(sweeps: int, folder: Path) -> None:
@@ -107,6 +168,7 @@ def use(argument: str) -> None:
     from tensorm.report.selection import Selection
 
     folder = Path(argument)
+    name = folder.name.rpartition("-")[0]
 
     def lose_patience(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -117,7 +179,7 @@ def use(argument: str) -> None:
         with suppress(KeyboardInterrupt), warnings.catch_warnings():
             for own in ("Stopped by Ctrl-C", "The log-likelihood of"):  # of one sentence
                 warnings.filterwarnings("ignore", own)
-            tensorm.resume(folder, progress=False)
+            go_on(folder, name)
         signal.setitimer(signal.ITIMER_PROF, 0)
         if folder.name.startswith("done"):
             model, cells = folders.load_finished(folder), folders.read_cells(folder)
@@ -131,8 +193,17 @@ def use(argument: str) -> None:
                 selection=Selection.read(folder),
                 command=folders.read_command(folder),
             )
+            for words in (["show"], ["members"], ["report"], ["predict", "--of", model.modes_[0], "0"]):
+                command(words[0], str(folder), *words[1:])
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def command(*words: str) -> None:
+    """Give a command that may refuse in one sentence."""
+    found = CliRunner().invoke(main_command, words)
+    if found.exit_code not in (0, 2) or found.output.count("Error: ") != (found.exit_code == 2):
+        raise found.exception or AssertionError(found.output[-300:])
 
 
 def mutate(folder: Path, samples: list[Path], rng: random.Random) -> str:
@@ -184,12 +255,17 @@ def _other(path: Path, samples: list[Path], rng: random.Random) -> str:
 
 def _strange(path: Path, _: Any, rng: random.Random) -> str:
     """Put something else than a file in its place, or a file of something else."""
+    outside = next(folder for folder in (parent / "outside" for parent in path.parents) if folder.is_dir())
+    away = outside / f"{path.parent.name}-{path.name}"
+    content = path.read_bytes()
     path.unlink()
     deep = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
     things: dict[str, Callable[[], Any]] = {
         "pipe": lambda: os.mkfifo(path),
         "folder": path.mkdir,
         "loop": lambda: path.symlink_to(path),
+        "link": lambda: path.symlink_to(away),
+        "moved": lambda: (away.write_bytes(content), path.symlink_to(away)),
         "device": lambda: path.symlink_to("/dev/zero"),
         "empty": lambda: path.write_bytes(b""),
         "deep": lambda: path.write_bytes(deep),
@@ -277,6 +353,7 @@ def _alike(path: Path, samples: list[Path]) -> list[Path]:
 def make_cases(folder: Path, samples: list[Path], seeds: range) -> tuple[list[str], list[str]]:
     """Return the folders of mutated runs, and what was done to each."""
     made, told = [], []
+    (folder.parent / "outside").mkdir(exist_ok=True)
     for seed in seeds:
         rng = random.Random(seed)
         sample = rng.choice(samples)
@@ -291,7 +368,6 @@ def main(count: int, first: int = 0) -> None:
     """Try so many cases, and print those that no user may meet."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "outside").mkdir()
         samples, kinds = make_samples(folder / "samples"), Counter[str]()
         for start in range(first, first + count, 200):
             seeds = range(start, min(start + 200, first + count))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 from pathlib import Path
+from typing import Any
 
+import numcodecs
+import numcodecs.abc
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
 import sparse
+import zarr
 
 import tensorm
 from hostile import inputs, samples
@@ -25,6 +31,32 @@ def test_forgeries(tmp_path: Path) -> None:
     paths = samples.forge_all(tmp_path / "forged", tmp_path / "outside")
     assert len(paths) > 150
     assert refused(paths, tmp_path / "outside") == []
+
+
+class Singing(numcodecs.abc.Codec):
+    """A codec that runs what it reads, as that of pickles did up to numcodecs 0.16.5."""
+
+    codec_id = "singing"
+
+    def encode(self, content: Any) -> bytes:
+        return pickle.dumps(content)
+
+    def decode(self, content: Any, out: Any = None) -> Any:
+        return np.array(pickle.loads(content))
+
+
+@pytest.mark.parametrize(
+    "place", [{"compressor": {"id": "singing"}}, {"filters": [{"id": "singing"}]}], ids=str
+)
+def test_codecs_that_run_code_are_refused_unread(place: dict[str, Any], tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(numcodecs.registry.codec_registry, "singing", Singing)
+    zarr.save_array(tmp_path / "x.zarr", np.eye(3), zarr_format=2)
+    said = json.loads((tmp_path / "x.zarr" / ".zarray").read_text())
+    (tmp_path / "x.zarr" / ".zarray").write_text(json.dumps(said | {"compressor": None} | place))
+    (tmp_path / "x.zarr" / "0.0").write_bytes(pickle.dumps([samples.Song(tmp_path / "canary")]))
+    with pytest.raises(InputError, match=r"uses 1 codec \('singing'\) that tensorm does not trust; use zstd"):
+        tensorm.read(tmp_path / "x.zarr")
+    assert not (tmp_path / "canary").exists()
 
 
 def test_damaged_files(tmp_path: Path) -> None:

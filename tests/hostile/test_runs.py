@@ -21,7 +21,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def try_all(folder: Path, cases: list[str]) -> list[child.Outcome]:
-    (folder / "outside").mkdir()
+    (folder / "outside").mkdir(exist_ok=True)
     return list(child.run("hostile.runs:use", cases, folder / "outside"))
 
 

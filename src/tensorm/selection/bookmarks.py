@@ -27,9 +27,11 @@ def to_members(factors: Factors) -> Members:
     return [[np.flatnonzero(column).tolist() for column in bits.T] for bits in factors.bits()]
 
 
-def to_factors(members: Members, shape: Sequence[int]) -> Factors:
-    """Undo ``to_members``; raises ValueError or such if members from a file cannot be."""
+def to_factors(members: Members, shape: Sequence[int], most: int) -> Factors:
+    """Undo ``to_members``, for at most so many components; raises ValueError or such if they cannot be."""
     factors, n_components = [], len(members[0])
+    if n_components > most:
+        raise ValueError("too many components")
     for columns, size in zip(members, shape, strict=True):
         bits = np.zeros((size, n_components), np.bool_)
         if len(columns) != n_components or any(not 0 <= n < size for column in columns for n in column):
@@ -62,14 +64,16 @@ def put(bookmark: Bookmark, at: Snapshot, target: Target, **more: Any) -> None:
 
 def read_snapshot(form: Any, shape: Sequence[int], target: Target) -> Snapshot:
     """Return the chain that ``put`` marked, with at most as many components as the target has."""
-    factors, model = to_factors(form["members"], shape), target.noise
+    factors, model = to_factors(form["members"], shape, target.n_components), target.noise
     kind = (model.stand_in if form["searching"] else model).parameters
     row, L = np.array(form["noise"], np.float64), factors.n_components
     history, *counts = form["memory"]
     density, confusion, burnt = tuple(form["density"]), form["confusion"], form["burnt"]
     numbers = [form["sweep"], *counts, *(confusion or ()), *(burnt or (0, False))[:1]]
     right = row.shape == (kind.width(L, shape),) and not kind.find_fault(kind.split(row, L, shape))
-    right &= target.n_components >= L and len(counts) == 3 and len(density) == len(shape)
+    right &= len(counts) == 3 and len(density) == len(shape)
+    first, second = target.tied or (0, 0)
+    right &= np.array_equal(factors[first], factors[second])
     right &= all(type(n) is int and 0 <= n <= MOST_SWEEPS for n in [form["sweep"], *counts])
     right &= all(type(n) is int and 0 <= n < 2**60 for n in numbers)
     right &= all(p != p or 0 < p < 1 for p in density) and len(history) <= 2 * WINDOW

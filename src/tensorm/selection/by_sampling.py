@@ -178,7 +178,7 @@ def _decode(form: Any, shape: Sequence[int], most: int) -> Found:
     small = max(n_components, 1) == len(members[0]) <= most and n_components >= 0
     if not (all(fits) and rates and small) or not all(type(x) in (int, float) for x in numbers):
         raise ValueError("no chain found this")
-    return Found(to_factors(members, shape), n_components, evidence, least, stages, shares)
+    return Found(to_factors(members, shape, most), n_components, evidence, least, stages, shares)
 
 
 def _decode_numbers(most: int, form: Any) -> Numbers:

@@ -126,7 +126,8 @@ def count_components(
             [int(n) for n in form["counts"]],
             [float(x) for x in form["evidence"]],
         )
-        if len(drawn.counts) != len(drawn.evidence):
+        known = all(0 <= n <= target.n_components for n in drawn.counts) and np.isfinite(drawn.evidence).all()
+        if not known or not len(drawn.counts) == len(drawn.evidence) <= n_draws:
             raise ValueError("no draws")
         return read_snapshot(form, tensor.shape, target)
 

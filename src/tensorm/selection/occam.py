@@ -159,6 +159,10 @@ class Pruner:
             pairs = zip(shares, self.tensor.shape, strict=True)
             if not all(share.shape == (len(shares[0]), size) for share, size in pairs):
                 raise ValueError("no shares")
+            if not all(((share >= 0) & (share < 1.01)).all() for share in shares):
+                raise ValueError("no shares")
+        if min(self.searches, self.in_vain) < 0:
+            raise ValueError("no searches")
         return self._saved.state
 
     def explain(self, state: State) -> Explanation:
@@ -175,7 +179,7 @@ class Pruner:
         for step in sample(self.tensor, plan, self.chain, saved, self.watch, self.stop):
             saved = step.snapshot
             put(self.bookmark, saved, self.target)
-        if saved is None or not saved.burnt:
+        if saved is None or (self.stop() and not saved.burnt):
             return None
         self.first = list_stages(self.explain(saved.state))
         return self.remove_idle(saved.state)

@@ -180,7 +180,7 @@ def _try_all(
             pool.watch(step._replace(phase=method, done=candidates.index(L), total=len(candidates)))
 
         tensor, mine = tensor_of(repeat), replace(target, n_components=L)
-        before = None if members is None else to_factors(members, tensor.shape)
+        before = None if members is None else to_factors(members, tensor.shape, L)
         state = burn_in_from(before, tensor, mine, repeat, watch, stop, bookmark)
         return {"measures": measure(state, mine, repeat, watch, stop), "members": to_members(state.factors)}
 
@@ -194,7 +194,8 @@ def _try_all(
 def _check_trial(form: Any, shape: Sequence[int], most: int) -> Any:
     """Return what a trial left; raises ValueError or such if no trial leaves that."""
     numbers = all(type(x) in (int, float) for x in form["measures"].values())
-    if not numbers or to_factors(form["members"], shape).n_components > most:
+    to_factors(form["members"], shape, most)
+    if not numbers:
         raise ValueError("no trial")
     return form
 
