@@ -6,10 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from interrupting import CtrlC
 from tensorm import InputError, datasets, select_components
+from tensorm.sampler.noise import Asymmetric
+from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sweep import Target
+from tensorm.selection.bookmarks import read_snapshot
 
 X = datasets.simulate((12, 12, 12), rank=2, density=0.3, noise=0.1, random_state=0).observed
 
@@ -63,3 +68,25 @@ def test_what_no_chain_can_have_left_is_refused(
         path.write_text(json.dumps(form))
     with pytest.raises(InputError, match=r"in run_dir is damaged; delete its file to run it again\.$"):
         select_components(X, "occam", [2, 4], n_repeats=2, n_jobs=2, run_dir=tmp_path, progress=False)
+
+
+def test_a_burn_in_that_is_over_at_once_still_ends_in_a_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in stop(tmp_path, monkeypatch, "posterior")[:1]:
+        form = json.loads(path.read_text())
+        form["result"]["sweep"] = 2**31
+        path.write_text(json.dumps(form))
+    chosen = select_components(
+        X, "posterior", [2, 4], n_repeats=2, n_jobs=2, run_dir=tmp_path, progress=False
+    )
+    assert chosen.complete
+
+
+def test_modes_that_share_a_factor_are_marked_alike() -> None:
+    target = Target(1, Asymmetric(), LearnedPrior(), np.uint64(0), tied=(1, 2))
+    form = {"members": [[[0]], [[1]], [[1]]], "noise": [0.9, 0.1], "searching": False, "density": [0.5] * 3}
+    form |= {"sweep": 1, "memory": [[], 0, 0, 0], "burnt": None, "confusion": None}
+    assert read_snapshot(form, (2, 2, 2), target).state.sweep == 1
+    with pytest.raises(ValueError, match="no chain was here"):
+        read_snapshot(form | {"members": [[[0]], [[1]], [[0]]]}, (2, 2, 2), target)
