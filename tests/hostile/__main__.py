@@ -1,4 +1,7 @@
-"""Many cases by hand, in tests/: ``python -m hostile runs 5000``; or ``tables``, ``races`` and ``kills``."""
+"""Many cases by hand, in tests/: ``python -m hostile runs 5000``; or ``tables``, ``races`` and ``kills``.
+
+A second number is the first seed.
+"""
 
 from __future__ import annotations
 

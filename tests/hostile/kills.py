@@ -77,13 +77,13 @@ def check(folder: Path, whole: tensorm.TensOrMachine) -> None:
     assert not list(folder.glob(".*.part"))
 
 
-def main(count: int) -> None:
-    """Kill at least so often, and print how."""
+def main(count: int, first: int = 0) -> None:
+    """Kill at least so often, with seeds from the first on, and print how."""
     whole = tensorm.TensOrMachine(**killable.SETTINGS).fit(killable.X)
     kills, runs = Counter[str](), 0
     while kills.total() < count:
         folder = Path(tempfile.mkdtemp())
-        kills += kill_until_it_ends(folder / "run", random.Random(runs))
+        kills += kill_until_it_ends(folder / "run", random.Random(first + runs))
         check(folder / "run", whole)
         shutil.rmtree(folder)
         runs += 1

@@ -100,16 +100,16 @@ def judge(pair: str, folder: Path, ends: list[tuple[int, str]]) -> str:
     return f"{pair}: {sum(code == 0 for code, _ in ends)} of 2 went through"
 
 
-def main(count: int) -> None:
-    """Race so often, and print how the races ended."""
+def main(count: int, first: int = 0) -> None:
+    """Race so often, with seeds from the first on, and print how the races ended."""
     found = Counter[str]()
-    for number in range(count):
+    for number in range(first, first + count):
         folder = Path(tempfile.mkdtemp())
         pair = PAIRS[number % len(PAIRS)]
         found[judge(pair, folder, race(pair, folder, random.Random(number)))] += 1
         shutil.rmtree(folder)
         if number % 20 == 19:
-            print(number + 1, dict(found), flush=True)
+            print(number + 1 - first, dict(found), flush=True)
 
 
 # Compiled before the first race, and before the server forks, so that its children start at once.
