@@ -69,7 +69,7 @@ LATE: dict[str, Callable[[Step], bool]] = {  # where those are stopped that have
     "choice-counting": lambda step: step.phase == COUNTING and step.state.sweep > 200,
 }
 METADATA = {"mode 1": {"mode 1": [0, 1, 2, 3, 4, 5], "age": [1, 2, None, 4, 5, 6]}}
-PATIENCE = 8.0  # seconds of processor time after which the user of a run that goes on and on presses Ctrl-C
+PATIENCE = 4.0  # seconds of processor time after which the user of a run that goes on and on presses Ctrl-C
 ODD = [None, True, 0, 1, -1, 0.5, float("nan"), 2**31, 2**63, 10**400, "", "x", "<f8", [], [1, 2], {}, [[]]]
 
 
