@@ -53,7 +53,7 @@ def stop_after(n_sweeps: int):
 
 @pytest.mark.parametrize("sweeps", [40, 70, 71, 79, 80, 81, 140, 1000])
 def test_a_chain_stopped_while_it_is_heated_goes_on(tensor, tmp_path: Path, sweeps: int) -> None:
-    plan = make_plan(effort=0.2)
+    plan = make_plan(effort=1.0)
     whole = run_chain(tensor, plan, 1)
     assert whole.burn_in > 50 + 100  # of them two rounds and more
     run_chain(tensor, plan, 1, stop=stop_after(sweeps), checkpoints=keep(tmp_path, plan))
@@ -153,6 +153,11 @@ def all_say(n_components: int):
     return change
 
 
+def hot_masks(parts: forge.Parts) -> None:
+    for k in range(3):
+        parts.members[f"hot_{k}.npy"] = parts.members[f"state_{k}.npy"]
+
+
 FORGED = {
     "another kind of file": (said("format", "tensorm fit"), "format is 'tensorm fit'"),
     "newer": (said("format_version", 9), "install a newer tensorm"),
@@ -181,9 +186,10 @@ FORGED = {
     "more history than sweeps": (said("sweeps_since", 1), "history does not hold log-likelihoods"),
     "repairs of text": (said("repairs", "1"), "repairs is '1'"),
     "heat of too many sweeps": (said("heat_sweeps", 40), "heat_sweeps is 40"),
-    "heat without factors": (said("heat_sweeps", 3), "heat_score does not hold"),
-    "score before any heat": (replaced("heat_score", np.array(-5.0)), "heat_score does not hold"),
-    "more in vain than rounds": (said("heat_in_vain", 1), "heat_in_vain is 1"),
+    "heat without scores": (said("heat_sweeps", 3), "heat_scores does not hold"),
+    "scores before any heat": (replaced("heat_scores", np.full(3, -5.0)), "heat_scores does not hold"),
+    "heat worth too much": (said("heat_worth", 121), "heat_worth is 121"),
+    "hot factors without heat": (hot_masks, "heat_sweeps does not fit"),
     "count negative": (changed("confusion", 0, -1), "confusion holds counts"),
     "count too large": (changed("confusion", 0, 10**6), "confusion holds counts"),
     "no counts": (replaced("confusion", np.zeros(4, "i8")), "confusion holds counts"),

@@ -80,9 +80,9 @@ class TensOrMachine(FittedModel):
         come from the exact sampler. Chains from other starts are not repaired.
     effort : float, default 1.0
         How hard burn-in searches for a better explanation where chains would stop in different ones. Chains
-        that start from the data are heated and cooled again: at most 48 rounds of 40 sweeps, 16 in vain,
-        times ``effort``. One round is enough where the data leave no doubt. 0 is none; 10 takes up to ten
-        times as long.
+        that start from the data are heated and cooled again, in rounds of 40 sweeps: 24 to 120 of them, the
+        more the smaller the data, where one more component would pay; otherwise 4, or a few more if they find
+        something, and one where the data leave no doubt; all times ``effort``. 0 is none.
     noise : "asymmetric", "symmetric", "strengths", "comparisons", "auto" or None, default None
         Two rates of ones, inside and outside the components; the paper's single error rate; or a strength for
         each component, the probability that it makes a cell 1, where the strongest one that holds a cell

@@ -127,8 +127,9 @@ class BurnIn:
 
     def heat(self, tensor: Tensor, state: State, confusion: Confusion) -> tuple[State, Confusion]:
         """Make a sweep of heating; the chain itself stays where it is until something better is found."""
-        rng = self._rng(state.sweep)
-        heat, found = heat_once(tensor, self._searched, self.chain, state, self.memory.heat, rng)
+        heat, found = heat_once(
+            tensor, self._searched, self.chain, state, self.memory.heat, lambda: self._rng(state.sweep)
+        )
         if found is None:
             self.memory = self.memory._replace(heat=heat)
             return state._replace(sweep=state.sweep + 1), confusion

@@ -18,7 +18,7 @@ import numpy as np
 from tensorm.model import Confusion
 from tensorm.sampler.parameters import NoiseModel
 from tensorm.sampler.sample import WINDOW, Memory, Snapshot
-from tensorm.sampler.search.heating import ROUND, Heat
+from tensorm.sampler.search.heating import MOST_ROUNDS, ROUND, Heat
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, reading, write_archive
@@ -142,23 +142,33 @@ def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
 def _pack_heat(heat: Heat) -> dict[str, Any]:
     return {
         "heat_rounds": heat.rounds,
-        "heat_in_vain": heat.in_vain,
+        "heat_worth": heat.worth,
         "heat_solid": int(heat.solid),
         "heat_sweeps": heat.sweeps,
-        "heat_score": np.array(heat.score),
+        "heat_scores": np.array([heat.first, heat.score, heat.height]),
+        **{f"base_{k}": masks for k, masks in enumerate(heat.base or ())},
         **{f"hot_{k}": masks for k, masks in enumerate(heat.factors or ())},
     }
 
 
 def _read_heat(file: Stored, shape: Sequence[int], L: int) -> Heat:
-    sweeps, score = file.integer("heat_sweeps", 0, ROUND - 1), float(file.array("heat_score", "f8", ()))
-    rounds = file.integer("heat_rounds", 0)
-    if math.isfinite(score) != bool(rounds or sweeps):
-        raise file.refuse("heat_score does not hold a log posterior")
-    sizes = enumerate((size, words_for(L)) for size in shape)
-    masks = tuple(read_members(file, f"hot_{k}", "u8", size, L) for k, size in sizes if sweeps)
-    in_vain, solid = file.integer("heat_in_vain", 0, rounds), bool(file.integer("heat_solid", 0, 1))
-    return Heat(rounds, in_vain, solid, score, sweeps, Factors(masks, L) if sweeps else None)
+    rounds, worth = file.integer("heat_rounds", 0), file.integer("heat_worth", 0, MOST_ROUNDS)
+    sweeps, scores = file.integer("heat_sweeps", 0, ROUND - 1), file.array("heat_scores", "f8", (3,))
+    begun = bool(rounds or sweeps)
+    if bool(worth) != begun or not (np.isfinite(scores) == begun).all():
+        raise file.refuse("heat_scores does not hold log posteriors")
+
+    def read(name: str) -> Factors | None:
+        if not file.has(f"{name}_0"):
+            return None
+        sizes = enumerate((size, words_for(L)) for size in shape)
+        return Factors(tuple(read_members(file, f"{name}_{k}", "u8", size, L) for k, size in sizes), L)
+
+    base, hot = read("base"), read("hot")
+    if (hot is not None) != bool(sweeps):
+        raise file.refuse("heat_sweeps does not fit what is heated")
+    solid = bool(file.integer("heat_solid", 0, 1))
+    return Heat(rounds, worth, solid, *scores.tolist(), base, sweeps, hot)
 
 
 def _read_memory(file: Stored, shape: Sequence[int], L: int) -> Memory:

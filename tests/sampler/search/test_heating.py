@@ -10,11 +10,24 @@ import pytest
 
 from shard_hosts import cut, shard
 from tensorm.datasets import simulate
+from tensorm.sampler.chains import run_chain
 from tensorm.sampler.noise import Asymmetric, Symmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import BURN_IN, Plan, sample
+from tensorm.sampler.search import heating
 from tensorm.sampler.search.explanation import Explanation
-from tensorm.sampler.search.heating import HOTTEST, MILDEST, PATIENCE, ROUND, ROUNDS, Heat, lowest_beta
+from tensorm.sampler.search.heating import (
+    FEW_ROUNDS,
+    HOTTEST,
+    LEAST_ROUNDS,
+    MELTED,
+    MILDEST,
+    MOST_ROUNDS,
+    ROUND,
+    Heat,
+    lowest_beta,
+    start_heat,
+)
 from tensorm.sampler.sweep import Target, sweep, update_factors
 from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, Tensor
 from tensorm.tensors.factors import Factors
@@ -33,17 +46,40 @@ def burn_in(tensor: Tensor, effort: float, chain: int = 0, target: Target = TARG
     return [*sample(tensor, Plan(target, n_draws=0, effort=effort, **how), chain)]
 
 
-def score(tensor: Tensor, steps) -> float:
-    return Explanation(tensor, TARGET, steps[-1].state.factors).polished(3).score
+def test_heated_chains_end_in_better_explanations() -> None:
+    """By what a user gets: the draws."""
+    crowded = DenseTensor(simulate((14, 30, 14), rank=20, density=0.35, noise=0.05, random_state=2).observed)
+    cold, hot = (
+        np.array([run_chain(crowded, plan, chain).log_posterior.mean() for chain in range(2)])
+        for plan in (Plan(TARGET, n_draws=60, effort=effort) for effort in (0.0, 1.0))
+    )
+    assert hot.min() > cold.max() + 5
 
 
-def test_heated_chains_end_in_better_explanations(doubtful) -> None:
-    """What rounds found counts most: where a sampled state is when burn-in ends is chance."""
-    cold, hot = ([burn_in(doubtful, effort, chain) for chain in range(4)] for effort in (0.0, 1.0))
-    ends, heated = (np.array([score(doubtful, steps) for steps in chains]) for chains in (cold, hot))
-    found = np.array([steps[-1].snapshot.memory.heat.score for steps in hot])
-    assert np.median(found) > np.median(ends) + 3
-    assert heated.min() > ends.min()
+def test_rounds_go_on_from_what_is_a_little_worse(doubtful) -> None:
+    """But the chain stays with the best, and the best is never forgotten."""
+    heats = [step.snapshot.memory.heat for step in burn_in(doubtful, 0.5)]
+    elsewhere = [heat for heat in heats if heat.base is not None]
+    assert elsewhere
+    assert all(heat.height <= heat.score + 1 for heat in elsewhere)
+    assert all(before.score <= after.score for before, after in pairwise(heats) if before.worth)
+
+
+@pytest.mark.parametrize(("n_components", "rounds"), [(2, MOST_ROUNDS), (4, FEW_ROUNDS), (6, FEW_ROUNDS)])
+def test_rounds_are_worth_while_where_components_are_too_few(n_components: int, rounds: int) -> None:
+    tensor = DenseTensor(simulate((20, 20, 20), rank=4, density=0.3, noise=0.2, random_state=4).observed)
+    target = replace(TARGET, n_components=n_components)
+    here = Explanation(tensor, target, burn_in(tensor, 0.0, target=target)[-1].state.factors)
+    assert start_heat(here, np.random.default_rng(0)).worth == rounds
+
+
+def test_fewer_rounds_are_worth_while_where_they_cost_more(doubtful, monkeypatch) -> None:
+    monkeypatch.setattr(heating, "is_more_to_find", lambda explanation, rng: True)
+    rounds = [
+        start_heat(Explanation(doubtful, TARGET, Factors.empty((60, 60), n)), np.random.default_rng(0)).worth
+        for n in (6, 1000, 10**5)
+    ]
+    assert rounds == [MOST_ROUNDS, round(MOST_ROUNDS * (2**20 / 3.6e6) ** 0.5), LEAST_ROUNDS]
 
 
 def test_where_the_data_leave_no_doubt_one_round_is_all() -> None:
@@ -91,19 +127,20 @@ def test_only_chains_from_the_data_are_heated(doubtful, init) -> None:
 
 def test_effort_limits_the_rounds() -> None:
     assert Heat().is_over(0.0)
-    assert Heat(rounds=1, solid=True).is_over(9.0)
-    for spent in (Heat(rounds=ROUNDS), Heat(rounds=20, in_vain=PATIENCE)):
-        assert [spent.is_over(effort) for effort in (0.5, 1.0, 2.0)] == [True, True, False]
-    for going_on in (Heat(), Heat(rounds=1), Heat(ROUNDS, sweeps=3, factors=Factors.empty((2, 2), 1))):
+    assert not Heat().is_over(0.1)
+    assert Heat(1, FEW_ROUNDS, solid=True, first=-9, score=-9).is_over(9.0)
+    spent = Heat(FEW_ROUNDS, FEW_ROUNDS, first=-9, score=-9)
+    assert [spent.is_over(effort) for effort in (0.5, 1.0, 2.0)] == [True, True, False]
+    for going_on in (spent._replace(score=20.0), spent._replace(factors=Factors.empty((2, 2), 1), sweeps=3)):
         assert not going_on.is_over(1.0)
+    assert Heat(MOST_ROUNDS, MOST_ROUNDS, first=-9, score=999).is_over(1.0)
 
 
 def test_rounds_fill_the_range_of_heat() -> None:
-    betas = np.array([lowest_beta(number) for number in range(30)])
-    assert betas[0] == betas.min() == HOTTEST
-    assert betas.max() < MILDEST
-    places = np.sort(np.log(betas / HOTTEST) / np.log(MILDEST / HOTTEST))
-    assert np.diff([*places, 1]).max() < 2.5 / 30
+    first, *others = (lowest_beta(number) for number in range(31))
+    assert first == MELTED
+    places = np.sort(np.log(np.array(others) / HOTTEST) / np.log(MILDEST / HOTTEST))
+    assert np.diff([0, *places, 1]).max() < 2.5 / 30
 
 
 @pytest.mark.parametrize("noise", [Asymmetric(), Symmetric()])

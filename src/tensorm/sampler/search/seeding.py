@@ -217,25 +217,41 @@ def fill(
     return explanation
 
 
+def is_more_to_find(explanation: Explanation, rng: np.random.Generator) -> bool:
+    """Whether one more component would pay, as far as a quick search can tell.
+
+    Not where chains prefer none at all: what would pay there is a matter of the purity it is searched with.
+    """
+    if not explanation.used:
+        return False
+    part = choose_region(explanation.tensor, rng, REPAIR, explanation)
+    small = part.cut(explanation)
+    least = PURITIES[-1]  # with less, a component of nearly all cells may seem to pay
+    for purity in (max(explanation.noise.purity, least), least):
+        pool = choose_seeds(explanation.tensor, small.tensor, rng, part.n_ones).grow(small, purity)
+        if pool is not None and pool.rises().max(initial=-np.inf) > 0:
+            return True
+    return False
+
+
 def regrow(explanation: Explanation, rng: np.random.Generator, n_out: int) -> Explanation:
     """Replace a few components, those that explain little more often, by any others that pay.
 
     A repair takes the best of many candidates, and ends where it cannot find a better one. This is a way out.
     """
+    if not n_out:
+        return explanation
     chance = 1 / (1 + np.maximum(losses(explanation), 0))
     out = rng.choice(len(chance), min(n_out, len(chance)), replace=False, p=chance / chance.sum())
     rest = explanation.emptied([int(component) for component in out])
     part = choose_region(explanation.tensor, rng, REPAIR, rest)
     found, purity = part.cut(rest), rng.choice([*PURITIES, explanation.noise.purity])
-    for component in out:
-        cells = found.tensor.sample_ones(rng, FEW * FEW)
-        cells = cells[~found.factors.covers([*cells.T])][:FEW]
-        if not len(cells):
-            break
+    cells = found.tensor.sample_ones(rng, FEW * FEW)
+    cells = cells[~found.factors.covers([*cells.T])][:FEW]
+    if len(cells):
         pool = CandidatePool.from_cells(found, cells, purity)
-        paying = np.flatnonzero(pool.rises() > 0)
-        if len(paying):
-            chosen = rng.choice(paying)
+        paying = rng.permutation(np.flatnonzero(pool.rises() > 0))
+        for component, chosen in zip(out, paying, strict=False):
             found = found.replaced(int(component), [column[:, chosen] for column in pool.columns])
     return part.spread(found, rest)
 
