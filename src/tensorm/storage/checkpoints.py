@@ -167,8 +167,8 @@ def _read_heat(file: Stored, shape: Sequence[int], L: int) -> Heat:
     base, hot = read("base"), read("hot")
     if (hot is not None) != bool(sweeps):
         raise file.refuse("heat_sweeps does not fit what is heated")
-    solid = bool(file.integer("heat_solid", 0, 1))
-    return Heat(rounds, worth, solid, *scores.tolist(), base, sweeps, hot)
+    solid, (first, score, height) = bool(file.integer("heat_solid", 0, 1)), scores.tolist()
+    return Heat(rounds, worth, solid, first, score, height, base, sweeps, hot)
 
 
 def _read_memory(file: Stored, shape: Sequence[int], L: int) -> Memory:

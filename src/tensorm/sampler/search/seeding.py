@@ -224,7 +224,7 @@ def is_more_to_find(explanation: Explanation, rng: np.random.Generator) -> bool:
     """
     if not explanation.used:
         return False
-    part = choose_region(explanation.tensor, rng, REPAIR, explanation)
+    part = choose_region(explanation.tensor, rng, FIRST_SEARCH, explanation)
     small = part.cut(explanation)
     least = PURITIES[-1]  # with less, a component of nearly all cells may seem to pay
     for purity in (max(explanation.noise.purity, least), least):
