@@ -80,7 +80,11 @@ def reports(tmp_path_factory, ward_fit):
     for name, draw in (("empty", []), ("single", [1])):
         found = make_posterior([[[bits(3, draw), bits(4, draw)]] * 3] * 2)
         write_report(found, folder / f"{name}.html", X=np.eye(3, 4))
-    models = {"ward": model, "strong": strong, "compared": compared}
+    benches = np.array(["bench 1", "bench 2", "bench 3", "bench 7", "chair", "desk"])
+    draws = [[bits(6, range(5)), bits(3, range(n))] for n in (3, 3, 2, 1)]  # 1, 0.75 and 0.5
+    gaps = make_posterior([draws] * 2, ("seat", "room"), (benches, None))
+    write_report(gaps, folder / "gaps.html")
+    models = {"gaps": gaps, "ward": model, "strong": strong, "compared": compared}
     return folder, models
 
 
@@ -275,16 +279,14 @@ def test_overlaps_are_visible(visit, reports) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["ward", "compared", "strong"])
+@pytest.mark.parametrize("name", ["ward", "compared", "strong", "gaps"])
 def test_sentences_are_those_of_describe(visit, reports, name) -> None:
-    model = reports[1][name]
+    posterior = getattr(reports[1][name], "posterior_", reports[1][name])
     groups = (
-        groups_of(model.posterior_, {1: datasets.ward().role, 2: datasets.ward().role})
-        if name == "ward"
-        else None
+        groups_of(posterior, {1: datasets.ward().role, 2: datasets.ward().role}) if name == "ward" else None
     )
     page = visit(name)
-    for component in describe_components(model.posterior_, groups):
+    for component in describe_components(posterior, groups):
         if component.empty:
             continue
         page.locator(f".entry[data-component='{component.component}']").click()
@@ -312,9 +314,8 @@ def test_doubts_nearest_to_one_half_come_first(visit) -> None:
     page = visit("small", at="#view=doubts")
     assert column(page, "doubts") == ["nurse 04"]
     assert table(page, "doubts").locator("tbody td").all_inner_texts() == ["met", "Component 1", "0.25"]
-    page = visit("strong", at="#view=doubts")
-    away = [abs(float(p) - 0.5) for p in column(page, "doubts", 3)]
-    assert away == sorted(away)
+    page = visit("gaps", at="#view=doubts")
+    assert column(page, "doubts", 3) == ["0.50", "0.75"]
 
 
 def test_a_label_shows_all_about_it(visit, reports) -> None:
@@ -347,6 +348,9 @@ def test_a_selection_in_one_mode_is_highlighted_in_the_others(visit) -> None:
     assert int(share.strip("%")) == round(100 * np.nanmean(X[at]))
     page.locator("main [data-label='1:0']").click()
     assert picture(page, ".block canvas") != block
+    hour, share = column(page, "hour of component 2")[0], column(page, "hour of component 2", 3)[0]
+    met = datasets.ward().sel(hour=hour, person="doctor 01").values[:12]
+    assert int(share.strip("%")) == round(100 * np.nanmean(met))
 
 
 def test_activity_and_strength(visit, reports) -> None:
@@ -358,6 +362,9 @@ def test_activity_and_strength(visit, reports) -> None:
     page.keyboard.press("Enter")
     activity = model.activity_.query("mode == 'person' and label == 'doctor 05'")["mean"].item()
     assert f"activity without any component: {activity:.2g}" in page.locator("#label").inner_text()
+    chances = column(page, "unknown cells of doctor 05", -1)
+    assert len(set(chances)) > 1
+    assert chances == sorted(chances, reverse=True)
     show(page, "map")
     page.locator("[data-key='mode 1']").click()
     page.locator("[data-key=by]").select_option("by activity")
@@ -603,6 +610,10 @@ def test_a_hundred_components_and_five_thousand_labels(visit) -> None:
     page.keyboard.press("Enter")  # opens the last patient, and stays there
     assert page.locator("#label h2").inner_text() == "patient 4999"
     assert page.locator(".scroller").evaluate("s => s.scrollTop") > 90_000
+    page.locator(".scroller").evaluate("s => { s.scrollTop = 50000 }")
+    wait(page)
+    page.locator("#theme").click()
+    assert page.locator(".scroller").evaluate("s => s.scrollTop") == 50_000
     page.locator(".find").fill("patient 07")
     assert page.locator("main > .caption .count").inner_text() == "100 of 5,000"
     show(page, "component")
