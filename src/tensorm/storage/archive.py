@@ -52,7 +52,7 @@ def write_archive(path: FilePath, tree: Tree) -> None:
     replace_file(place, pack_archive(place, tree))
 
 
-def pack_archive(place: Path, tree: Tree) -> memoryview:
+def pack_archive(place: Path, tree: Tree) -> bytes:
     """Return the content of a file that holds a tree."""
     image, arrays = BytesIO(), dict[str, npt.NDArray[Any]]()
     about = json.dumps(_take_arrays(tree, "", arrays)).encode()
@@ -67,9 +67,9 @@ def pack_archive(place: Path, tree: Tree) -> memoryview:
             file.compresslevel = None if array.nbytes < LARGE else 1
             with file.open(f"{name}.npy", "w", force_zip64=array.nbytes > 2**30) as member:
                 npy.write_array(member, little, (1, 0), allow_pickle=False)
-    content = image.getbuffer()
-    content[-DIGITS:] = _checksum(content)
-    return content
+    with image.getbuffer() as content:  # given back, or the garbage collector of Python 3.13 may complain
+        content[-DIGITS:] = _checksum(content)
+    return image.getvalue()
 
 
 @contextmanager
