@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hostile import child, chunks, demands, samples, stores  # noqa: F401 (they add to samples.FORGERIES)
 from tensorm import InputError
+from tensorm.data.read import read_columns
 
 OPTIONS = {
     "plain": {},
@@ -42,6 +43,9 @@ def read(path: str) -> None:
 
     warnings.filterwarnings("ignore", "Some cells are listed more than once")
     options = next((how for word, how in OPTIONS.items() if f"-{word}-" in Path(path).name), {})
+    if "-metadata-" in Path(path).name:
+        read_columns(path, ["who"])
+        return
     try:
         tensor = tensorm.read(path, **options)
     except InputError as error:
@@ -106,7 +110,9 @@ def mutants(folder: Path, count: int, seed: int, first: int = 0) -> Iterator[Pat
         rng = random.Random(f"{seed} {n}")
         sample = honest[n % len(honest)]
         words = (
-            list(OPTIONS) if sample.suffix in (".csv", ".tsv", ".txt") else ["plain", "plain", "relational"]
+            [*OPTIONS, "metadata"]
+            if sample.suffix in (".csv", ".tsv", ".txt")
+            else ["plain", "plain", "relational"]
         )
         path = folder / f"{n:05d}-{rng.choice(words)}-{sample.name}"
         mutate(sample, path, rng)
