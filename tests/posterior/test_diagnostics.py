@@ -11,7 +11,7 @@ import pytest
 
 from posteriors import bits, make_posterior, set_noise
 from tensorm import Posterior, TensOrMachine, datasets
-from tensorm.posterior.diagnostics import diagnose, number_components
+from tensorm.posterior.diagnostics import _tell_shared, diagnose, number_components
 
 BLOCK = [bits(6, [0, 1, 2], [4, 5]), bits(5, [0, 1], [2, 3])]
 OTHER = [bits(6, [3], [1, 4]), bits(5, [4], [0, 2])]
@@ -126,7 +126,7 @@ def test_different_explanations_are_told() -> None:
     told = diagnose(with_explanations())
     assert told.conclusion == (
         "The 4 chains found 3 explanations of the data; predictions average them by weight, but only "
-        "1 of 2 components were found by all chains; trust those."
+        "1 of 2 components was found by all chains; trust that one."
     )
     assert told.finders == (4, 3)
     assert told.differences == (
@@ -142,6 +142,19 @@ def test_different_explanations_are_told() -> None:
     ]
     assert all(row.rhat < 1.05 for row in told.quantities)
     assert "agree" not in str(told).replace("agreement", "")
+
+
+@pytest.mark.parametrize(
+    ("everywhere", "told"),
+    [
+        (0, "but none of the 4 components was found by all chains; trust predictions rather than them"),
+        (1, "but only 1 of 4 components was found by all chains; trust that one"),
+        (3, "but only 3 of 4 components were found by all chains; trust those"),
+        (4, "and all chains found the same components with partly different members"),
+    ],
+)
+def test_what_chains_share_is_told_in_plain_words(everywhere: int, told: str) -> None:
+    assert _tell_shared(everywhere, 4) == told
 
 
 def test_many_explanations_are_cut_short() -> None:

@@ -191,8 +191,20 @@ def _judge_chains(rows: Sequence[ChainSummary], finders: Sequence[int]) -> Itera
         everywhere, used = finders.count(len(rows)), sum(n > 0 for n in finders)
         yield (
             f"The {len(rows)} chains found {found} explanations of the data; predictions average them by "
-            f"weight, but only {everywhere} of {used} components were found by all chains; trust those."
+            f"weight, {_tell_shared(everywhere, used)}."
         )
+
+
+def _tell_shared(everywhere: int, used: int) -> str:
+    """Return how many of the components all chains found, and what to trust."""
+    if everywhere == used:
+        return "and all chains found the same components with partly different members"
+    if not everywhere:
+        return (
+            f"but none of the {used} components was found by all chains; trust predictions rather than them"
+        )
+    verb, trust = ("was", "that one") if everywhere == 1 else ("were", "those")
+    return f"but only {everywhere} of {used} components {verb} found by all chains; trust {trust}"
 
 
 def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: int) -> Iterator[str]:
