@@ -15,6 +15,7 @@ OPTIONS = {
     "run_dir": "--out",
     "tensorm.resume": "tensorm resume",
     "tensorm.read a threshold": "a --threshold",
+    "wide=True": "--wide",
 }
 
 
@@ -28,7 +29,11 @@ def printable(text: str) -> str:
 
 def name_options(text: str) -> str:
     """Replace the names of settings in a message by their command-line options."""
-    return re.sub(r"\b(" + "|".join(map(re.escape, OPTIONS)) + r")\b", lambda name: OPTIONS[name[0]], text)
+    text = re.sub(r"\b(" + "|".join(map(re.escape, OPTIONS)) + r")\b", lambda name: OPTIONS[name[0]], text)
+    text = re.sub(r"\bvalue='([^']*)'", r"--value \1", text)
+    return re.sub(
+        r"\bmodes=\[('[^\]]*)\]", lambda found: "--modes " + re.sub("'|(?<=,) ", "", found[1]), text
+    )
 
 
 class PlainError(Exception):

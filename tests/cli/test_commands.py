@@ -325,9 +325,16 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit many.csv --out x", "many.csv has the columns .*; name the modes"),
         ("fit wide.csv --wide --out x", "column 'b' holds 2 in line 3 of wide.csv; use 0, 1"),
         ("fit maybe.csv --relational --out x", "column 'j' holds 'b' in line 2 of maybe.csv; give a number"),
+        (
+            "fit twice.csv --out x",
+            "give --value x if it says which cells are 1, or --modes i,j,x if it is a mode",
+        ),
         ("fit twice.csv --bins 1h --out x", "--bins needs --time COLUMN"),
-        ("fit twice.csv --unlisted missing --out x", "--unlisted missing needs --value"),
-        ("fit twice.csv --metadata i=a.csv --metadata i=roles.csv --out x", "No such file: a.csv"),
+        ("fit twice.csv --modes i,j --unlisted missing --out x", "--unlisted missing needs --value"),
+        (
+            "fit twice.csv --modes i,j --metadata i=a.csv --metadata i=roles.csv --out x",
+            "No such file: a.csv",
+        ),
         (
             "fit genes.csv --wide --components 9999999999 --out x/y",
             "--components is 9,999,999,999, ",

@@ -54,7 +54,7 @@ def test_noise_alone_is_called_so() -> None:
     for method in ("posterior", "occam"):
         found = select_components(X, method, progress=False)
         assert found.best == 1
-        assert "looks like noise" in found.reason
+        assert "look like noise" in found.reason
 
 
 def test_the_largest_candidate_is_remarked_on() -> None:

@@ -307,6 +307,18 @@ def test_a_table_that_may_mean_anything_is_refused(source, table, message, tmp_p
         np.testing.assert_array_equal(cells_of(tensorm.read(given, threshold=2)), [[0, 1], [0, 1]])
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_zeros_in_a_last_column_are_not_taken_for_ones(source, tmp_path) -> None:
+    table = {"i": ["p", "q", "q"], "j": ["x", "x", "y"], "met": [1, 0, 1]}
+    given = brought(pd.DataFrame(table), source, tmp_path)
+    with pytest.raises(
+        InputError, match=r"in its last column; give value='met' .* modes=\['i', 'j', 'met'\]"
+    ):
+        tensorm.read(given)
+    assert tensorm.read(given, value="met").n_ones == 2
+    assert tensorm.read(given, modes=["i", "j", "met"]).shape == (2, 2, 2)
+
+
 def test_a_table_with_labels_must_hold_cells() -> None:
     frame = pd.DataFrame({"person": [7, 8], "met": [8, 7]}, index=["p", "q"])
     with pytest.raises(InputError, match=r"^X holds 7.*threshold\.$"):

@@ -158,6 +158,7 @@ def _check_guess(table: Table) -> None:
         columns = (table.column(name, exact=False) for name in names)
         odd = next((column.name for column in columns if column.values.dtype.kind == "f"), None)
         if odd is None:
+            _check_last(table)
             return
         what = f", and numbers with fractions in {odd!r}"
     shown = ", ".join(map(repr, names[:MOST_GUESSED])) + ", ..." * (len(names) > MOST_GUESSED)
@@ -166,6 +167,17 @@ def _check_guess(table: Table) -> None:
         f"{table.title} has the columns {shown}{what}; name the modes, as in modes=[{modes}], or set "
         "wide=True if its first column has labels, or give a threshold if every column has numbers to be cut."
     )
+
+
+def _check_last(table: Table) -> None:
+    """Raise if the last column may say which cells are 1: as a mode, its zeros would count as ones."""
+    name = table.names[-1]
+    if len(table.names) > 2 and is_cell(table.column(name, exact=False)):  # two modes besides
+        modes = ", ".join(map(repr, table.names[:-1]))
+        raise InputError(
+            f"{table.title} has only 0 and 1, or yes and no, in its last column; give value={name!r} if it "
+            f"says which cells are 1, or modes=[{modes}, {name!r}] if it is a mode."
+        )
 
 
 class Header(NamedTuple):

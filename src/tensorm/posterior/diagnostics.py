@@ -92,7 +92,8 @@ class Diagnostics(NamedTuple):
         total, texts = len(self.chains), []
         for count in sorted({*self.finders} - {0}, reverse=True) if total > 1 else ():
             numbers = [l for l, finders in enumerate(self.finders) if finders == count]
-            who = f"all {total} chains" if count == total else f"{count} chain{'s' * (count > 1)}"
+            everybody = "both chains" if total == 2 else f"all {total} chains"
+            who = everybody if count == total else f"{count} chain{'s' * (count > 1)}"
             texts.append(f"{who} found {number_components(numbers)}")
         return [f"{'; '.join(texts)}.".capitalize()] if texts else []
 

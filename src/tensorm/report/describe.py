@@ -95,9 +95,7 @@ class Description(NamedTuple):
         if self.said is not None:
             return f"It makes {self.cells:,.0f} comparisons ({percent(self.share)})."
         text = f"It covers {self.cells:,.0f} cells ({percent(self.share)})"
-        return text + (
-            "." if self.strength is None else f" and turns {percent(self.strength)} of them into ones."
-        )
+        return text + ("." if self.strength is None else f" and makes {percent(self.strength)} of them 1.")
 
     def how_sure(self) -> str:
         """Return a sentence on how certain its members are."""

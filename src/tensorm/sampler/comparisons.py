@@ -104,7 +104,7 @@ class Agreement(_Agreement, Parameters):
 
     @classmethod
     def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
-        return f"The data agree with {percent(means['agreement'])} of the comparisons that components make."
+        return f"{percent(means['agreement'])} of the comparisons that the components predict are correct."
 
 
 class WeighedAgreement(_Weighed, Agreement):  # type: ignore[misc]  # two NamedTuples

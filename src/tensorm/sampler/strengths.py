@@ -155,9 +155,10 @@ class Strong(Parameters):
     def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
         outside = means["background"] if "background" in means else -math.expm1(-means["rate"])
         typical = "" if "background" in means else " of typical indices"
-        inside = f"{percent(min(means['strength']))} to {percent(max(means['strength']))}"
+        low, high = percent(min(means["strength"])), percent(max(means["strength"]))
+        inside = low if low == high else f"{low} to {high}"
         elsewhere = f"elsewhere, {percent(outside)} of the cells{typical} are 1"
-        return f"Components turn {inside} of their cells into ones; {elsewhere}."
+        return f"Components make {inside} of their cells 1; {elsewhere}."
 
 
 class ConstantStrengths(_Constant, Strong):

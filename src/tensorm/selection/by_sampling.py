@@ -28,7 +28,7 @@ from tensorm.tensors.protocol import Tensor
 
 FIRST_NUMBER, LARGEST_NUMBER, LEFT_OVER = 16, 128, 0.75
 N_CHAINS, N_DRAWS = 2, 200
-NONE = "No component explains more than the rate of ones alone does: this looks like noise."
+NONE = "No component improves on a constant rate of ones; the data look like noise."
 STOPPED = " Ctrl-C stopped the choice, so it is based on what was found by then."
 
 
@@ -230,7 +230,7 @@ def _remarks(
     elif candidates is not None and chosen != max(n, 1):
         text += f" {chosen} is the smallest candidate with room for them."
     if len(set(counts)) > 1:
-        text += f" While choosing, chains ended with {', '.join(map(str, sorted(counts)))}."
+        text += f" The chains disagreed on the number: {', '.join(map(str, sorted(counts)))}."
     if tensor.comparisons:
         text += (
             " Comparisons within an object depend on each other, which the model ignores, so fewer "

@@ -17,7 +17,10 @@ from tensorm.tensors.protocol import Tensor
 METHODS = ("posterior", "occam", "cv", "mdl", "occam-published", "cv-published")
 MOST_CANDIDATES = 12  # that are tried when none are given
 STAND_IN = "The number was chosen with two rates of ones in place of strengths."
-FEWER = "The number was chosen with less weight on comparisons: those of one object are not independent."
+FEWER = (
+    "Comparisons within an object are not independent, so each counted for less when the number of "
+    "components was chosen."
+)
 
 
 def choose(

@@ -67,10 +67,10 @@ def choose_noise(tensor: Tensor, target: Target, watch: Watch = lambda step: Non
         if len(gains) >= CELLS:
             break
     gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
-    told = f"the log probability of a hidden cell {'rises' if gain > 0 else 'falls'} by {abs(gain):.4f}"
+    told = f"{'raise' if gain > 0 else 'lower'} the mean log probability of hidden cells by {abs(gain):.4f}"
     if gains.sum() > NEGLIGIBLE:
-        return NoiseChoice(True, f"Strengths in place of two rates: with them, {told} ± {error:.4f}.")
-    return NoiseChoice(False, f"Two rates of ones are enough: with strengths, {told} ± {error:.4f}.")
+        return NoiseChoice(True, f"Strengths were chosen: they {told} ± {error:.4f}.")
+    return NoiseChoice(False, f"Two rates of ones are enough: strengths {told} ± {error:.4f}.")
 
 
 def _try_both(split: Split, target: Target, watch: Watch) -> Floats:

@@ -72,7 +72,7 @@ def read(
         "clock" for the hours of the day (the default), a length such as "1h", "30min" or "1d", or a number of
         equal bins.
     origin : str, optional
-        Start of times in seconds, such as "2010-12-06 13:00".
+        Date and time at which the seconds in the time column start, such as "2010-12-06 13:00".
     pair : pair of str, optional
         Two modes that stand for the same things, such as people; they get the same labels.
     undirected : bool, default False
@@ -88,13 +88,13 @@ def read(
     normalise : "zscore", "rank", "none" or None, default "zscore"
         With ``relational``: compare z-scores, places among all rows, or the numbers themselves.
     floor : float, optional
-        With ``relational``: numbers up to this are not compared, such as 0 for counts.
+        With ``relational``: ignore numbers at or below this value, for example 0 for counts.
     missing : str, number or sequence of them, optional
         Values that stand for missing cells, besides empty fields, NaN, "NA" and "null".
     threshold : float, optional
         Numbers of at least this are 1, all others 0.
     order : mapping, optional
-        For some modes all labels in their order, including those without a row.
+        Labels of a mode in their order: all of them, including labels that no row mentions.
     indices : bool, default False
         Whether the columns of a table hold indices counted from 0, not labels. Files of type .tns do, from 1.
     header : bool, optional

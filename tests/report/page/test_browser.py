@@ -357,7 +357,7 @@ def test_activity_and_strength(visit, reports) -> None:
     page, model = visit("strong"), reports[1]["strong"]
     strength = model.strengths_["mean"][0]
     page.locator(".entry[data-component='0']").click()
-    assert f"It turns {100 * strength:.0f}% of its cells into ones." in page.locator(".sentence").inner_text()
+    assert f"It makes {100 * strength:.0f}% of its cells 1." in page.locator(".sentence").inner_text()
     page.locator("#search").fill("doctor 05")
     page.keyboard.press("Enter")
     activity = model.activity_.query("mode == 'person' and label == 'doctor 05'")["mean"].item()

@@ -20,7 +20,7 @@ const viewCells = () => {
       { class: "body" },
       table("unexpected ones", "Unexpected ones", ofValue(1)),
       table("unexpected zeros", "Unexpected zeros", ofValue(0)),
-      unknown.length ? table("likely cells", "Likeliest beyond all these and the known ones", unknown) : null,
+      unknown.length ? table("likely cells", "Other likely cells, not known to be 1", unknown) : null,
     ),
     viewResiduals(),
   ];

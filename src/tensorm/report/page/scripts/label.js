@@ -119,7 +119,7 @@ const renderLabel = () => {
     unknown.length
       ? makeTable({
           name: "unknown cells of " + label(k, n),
-          caption: "Likeliest beyond the known ones",
+          caption: "Likely cells that are not known to be 1",
           rows: unknown,
           most: 8,
           columns: [...cellColumns(page.mirrored && modes.length > 1 ? [] : [k]), probability],

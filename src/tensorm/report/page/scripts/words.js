@@ -100,7 +100,7 @@ const tellParts = l =>
 const tellSize = l => {
   const { covered, explained, alone, cells, strength } = page.components[l];
   if (page.compares) return "It makes " + times(cells, "comparison") + ".";
-  const strong = strength ? " It turns " + percent(strength[0]) + " of its cells into ones." : "";
+  const strong = strength ? " It makes " + percent(strength[0]) + " of its cells 1." : "";
   if (covered === undefined) return "It covers " + times(cells, "cell") + "." + strong;
   const only = alone ? "; " + whole(alone) + " of these ones are in no other component" : "";
   return (
