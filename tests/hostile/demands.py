@@ -17,6 +17,7 @@ from hostile.stores import SHEET, change, edit_zip
 
 ROWS = 200_000
 text("row-wide-repeats.csv", "id,a\n" + "".join(f"r{n},1\n" for n in [*range(ROWS), 0]))
+text("long-value-name.csv", "who," + "tool" * 200 + "\nann,saw\n")
 text("short-wide-rows.csv", "id," + ",".join(f"c{n}" for n in range(20_000)) + "\n" + "x,1\n" * 20_000)
 text("short_rows.csv", ",".join(f"c{n}" for n in range(30)) + "\n" + "1\n" * 2**22)
 text(

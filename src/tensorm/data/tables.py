@@ -203,7 +203,8 @@ def choose_columns(table: Table | Header, options: Options) -> tuple[list[str], 
         raise InputError(f"{title} has {len(modes):,} columns; {wanted}.")
     for name in modes if value is None else [*modes, value]:
         if name not in names:
-            raise InputError(f"{title} has no column {name!r}; choose from {', '.join(map(repr, names))}.")
+            known = ", ".join(repr(other[:40]) for other in names[:10]) + ", ..." * (len(names) > 10)
+            raise InputError(f"{title} has no column {str(name)[:40]!r}; choose from {known}.")
         if not name:
             wanted = "write one into the first line, or name the columns that are modes"
             raise InputError(f"{title} has no name for column {names.index(name) + 1}; {wanted}.")
