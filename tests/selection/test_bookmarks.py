@@ -50,6 +50,7 @@ def test_a_chain_goes_on_where_it_was(method: str, tmp_path: Path, monkeypatch: 
         {"sweep": 1.5},
         {"memory": [["x"], 1, 0, 0]},
         {"memory": [[], 1, 0]},
+        {"memory": [[[1, 2]], 1, 0, 0]},
         {"memory": [[float("inf")], 1, 0, 0]},
         {"burnt": [True, True]},
         {"confusion": [1, 2, 3]},

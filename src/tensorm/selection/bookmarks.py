@@ -67,7 +67,8 @@ def read_snapshot(form: Any, shape: Sequence[int], target: Target) -> Snapshot:
     factors, model = to_factors(form["members"], shape, target.n_components), target.noise
     kind = (model.stand_in if form["searching"] else model).parameters
     row, L = np.array(form["noise"], np.float64), factors.n_components
-    history, *counts = form["memory"]
+    past, *counts = form["memory"]
+    history = np.array(past, np.float64)
     density, confusion, burnt = tuple(form["density"]), form["confusion"], form["burnt"]
     numbers = [form["sweep"], *counts, *(confusion or ()), *(burnt or (0, False))[:1]]
     right = row.shape == (kind.width(L, shape),) and not kind.find_fault(kind.split(row, L, shape))
@@ -77,12 +78,12 @@ def read_snapshot(form: Any, shape: Sequence[int], target: Target) -> Snapshot:
     right &= all(type(n) is int and 0 <= n <= MOST_SWEEPS for n in [form["sweep"], *counts])
     right &= all(type(n) is int and 0 <= n < 2**60 for n in numbers)
     right &= all(p != p or 0 < p < 1 for p in density) and len(history) <= 2 * WINDOW
-    right &= bool(np.isfinite(np.array(history, np.float64)).all())
+    right &= history.ndim == 1 and bool(np.isfinite(history).all())
     if not right:
         raise ValueError("no chain was here")
     return Snapshot(
         State(factors, kind.from_row(row, L, shape), density, form["sweep"]),
-        Memory(tuple(history), *counts),
+        Memory(tuple(history.tolist()), *counts),
         None if burnt is None else (burnt[0], bool(burnt[1])),
         None if confusion is None else Confusion(*confusion),
     )
