@@ -204,3 +204,8 @@ def test_notes_steer_no_terminal(run: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("tensorm.cli.folders.load_finished", warn)
     assert "\x1b" not in CliRunner().invoke(main, ["report", str(run)]).output
+
+
+def test_an_array_is_no_metadata(model: TensOrMachine, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"metadata is .*give a dict of modes and tables\.$"):
+        model.report(tmp_path / "report.html", metadata=np.zeros((3, 1, 2)))

@@ -83,7 +83,7 @@ def render_report(
     if not isinstance(selection, Selection | None):
         raise InputError(f"selection is {short(selection)}; give what select_components returned.")
     tensor = None if X is None else posterior.check_tensor(X)
-    if metadata:
+    if metadata is not None:
         read_metadata(posterior, metadata)  # raises if it does not fit
         metadata = share_metadata(posterior, metadata)
     told = describe_components(posterior, groups_of(posterior, metadata))
