@@ -98,7 +98,7 @@ def fit_once(name: str, X: Any, about: Row, settings: Mapping[str, Any], fresh: 
     folder = record.OUT / "fits" / f"{name}-{key}"
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)
-    choice, facts = folder / "selection.json", folder / "facts.json"
+    choice, facts = folder / "chosen.json", folder / "facts.json"
 
     def chosen() -> Selection | None:
         return Selection.from_json(choice.read_text()) if choice.exists() else None

@@ -77,7 +77,7 @@ def test_comparisons_are_known_to_depend_on_each_other() -> None:
     old = select_components(tensor, "occam", [1, 2], estimator=two_rates, progress=False)
     assert "depend on each other" in old.reason
     new = select_components(tensor, "occam", [1, 2], progress=False)
-    assert "less weight on each comparison" in new.reason
+    assert "each counted for less" in new.reason
     assert "depend on each other" not in new.reason
 
 

@@ -27,8 +27,8 @@ LABELLED = xarray.DataArray(
     coords={"patient": ["p", "q", "r"], "gene": ["a", "b", "c"], "type": ("patient", ["x", "y", "y"])},
     name="cells",
 )
-TABLE = pd.DataFrame({"who": ["ann", "bob", "cy"], "tool": ["saw", "axe", "axe"], "x": [1, 0, 1]})
-LONG = TABLE.to_csv(index=False) + "".join(f"p{n},t{n % 7},{n % 2}\n" for n in range(40))
+TABLE = pd.DataFrame({"x": [1, 0, 1], "who": ["ann", "bob", "cy"], "tool": ["saw", "axe", "axe"]})
+LONG = TABLE.to_csv(index=False) + "".join(f"{n % 2},p{n},t{n % 7}\n" for n in range(40))
 
 
 def write_samples(folder: Path) -> list[Path]:
@@ -46,7 +46,7 @@ def write_samples(folder: Path) -> list[Path]:
     (folder / "utf16.csv").write_bytes(LONG.encode("utf-16"))
     TABLE.to_parquet(folder / "long.parquet")
     pd.DataFrame(X, ["p", "q", "r"], ["a", "b", "c"]).to_parquet(folder / "wide.parquet")
-    TABLE.to_parquet(folder / "parts.parquet", partition_cols=[TABLE.columns[0]])
+    TABLE.to_parquet(folder / "parts.parquet", partition_cols=["who"])
     TABLE.to_excel(folder / "long.xlsx", index=False)
     np.save(folder / "array.npy", X)
     np.savez(folder / "array.npz", X)
