@@ -79,7 +79,7 @@ def cover(factors: Factors) -> npt.NDArray[np.bool_]:
 def contract(scores: Numbers, vectors: list[Numbers], left: int) -> Numbers:
     """Multiply the scores (n, N_1, .., N_m) of each pair by the vectors (n, N_k) of all modes but one."""
     n, product = len(scores), scores
-    with np.errstate(invalid="ignore"):  # all is finite; BLAS may say so of lanes that it does not use
+    with np.errstate(invalid="ignore"):  # scores are finite; a matmul of a chain warned once, unexplained
         for vector in vectors[:left:-1]:
             product = np.matmul(product.reshape(n, -1, vector.shape[1]), vector[:, :, None])
         for vector in vectors[:left]:
