@@ -40,7 +40,7 @@ def write_tables(folder: Path, n: int) -> dict[str, dict[str, Any]]:
             {**{name: rng.integers(0, 5000, n) for name in ("i", "j", "k")}, "x": rng.choice([-0.5, 1.5], n)},
             {"value": "x", "threshold": 0},
         ),
-        "floats": ({"level": rng.integers(0, 5000, n) / 8, **pairs}, {}),
+        "floats": ({"level": rng.integers(0, 5000, n) / 8, **pairs}, {"modes": ["level", "person", "met"]}),
         "values": ({**pairs, "x": rng.random(n).round(4)}, {"value": "x", "threshold": 0.5}),
     }
     for name, (columns, _) in tables.items():

@@ -77,7 +77,8 @@ def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> 
         codes = np.cumsum(present, dtype=np.int32)[offsets] - 1
         return CodedColumn(name, codes, np.flatnonzero(present) + array.min(), place, **more)
     if array.dtype.kind == "O":
-        texts = [item for item in array if isinstance(item, str)]
+        only_texts = pd.api.types.infer_dtype(array, skipna=False) == "string"
+        texts = array.tolist() if only_texts else [item for item in array if isinstance(item, str)]
         if sum(map(len, texts)) > LONG_TEXTS:
             rows, objects = _share(array)
             if len(objects) < len(array):

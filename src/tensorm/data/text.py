@@ -100,6 +100,7 @@ class TextTable:
         labels = [] if numeric is None else [k for k, name in enumerate(names) if name not in numeric]
         self._frame = self._parse_mixed(self._find_texts(labels))
         self._texts: dict[int, Any] = {}  # columns that were parsed again
+        self._coded: dict[tuple[int, bool], CodedColumn] = {}  # columns asked for before, as texts or not
         if not any(self._frame[k].notna().all() for k in self._frame):
             self._frame = self._frame.dropna(how="all")
         if not len(self._frame):
@@ -116,8 +117,12 @@ class TextTable:
         k = self._numbers[name]
         if exact:
             self.keep_texts([name])
-        rows = self._texts.get(k, self._frame[k]) if exact else self._frame[k]
-        column = factorise(name, rows.to_numpy(), self.place, decimal=self.decimal)
+        as_texts = exact and k in self._texts
+        if (k, as_texts) not in self._coded:
+            rows = self._texts[k] if as_texts else self._frame[k]
+            column = factorise(name, rows.to_numpy(), self.place, decimal=self.decimal)
+            self._coded[k, as_texts] = column
+        column = self._coded[k, as_texts]
         return column if exact else column._replace(values=parse_numbers(column.values, self.decimal))
 
     def keep_texts(self, names: Sequence[str]) -> None:
