@@ -75,7 +75,7 @@ def check_fit_refuses(X: Any, message: str, **settings: Any) -> None:
         (
             with_cell(2.0),
             r"X holds 2\.0 at \(4, 1, 2\); cells must be 0, 1 or missing \(NaN\), "
-            r"unless you give tensorm.read a threshold\.$",
+            r"unless you use tensorm\.read\(X, threshold=NUMBER\)\.$",
         ),
         (with_cell(-1, int), r"X holds -1 at \(4, 1, 2\); cells must be 0, 1 or missing"),
         (with_cell(0.5), r"X holds 0\.5 at \(4, 1, 2\); cells must be 0, 1 or missing"),

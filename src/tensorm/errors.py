@@ -1,22 +1,14 @@
-"""The exceptions users meet: an argument or a file that cannot be used as it is, a cluster that is gone."""
+"""The exceptions users meet: an argument or a file that cannot be used as it is, a cluster that is gone.
+
+A message names a parameter as its first word ("bins is 0; ...") or as in a call ("give wide=True"), so that
+the command line can put its options in their place (cli/groups.py).
+"""
 
 from __future__ import annotations
 
 import re
 
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-OPTIONS = {
-    "n_components": "--components",
-    "n_chains": "--chains",
-    "n_draws": "--draws",
-    "burn_in": "--burn-in",
-    "random_state": "--seed",
-    "n_jobs": "--jobs",
-    "run_dir": "--out",
-    "tensorm.resume": "tensorm resume",
-    "tensorm.read a threshold": "a --threshold",
-    "wide=True": "--wide",
-}
 
 
 def printable(text: str) -> str:
@@ -25,15 +17,6 @@ def printable(text: str) -> str:
     Also lone surrogates, which cannot be encoded, and marks that change the direction of the text.
     """
     return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-def name_options(text: str) -> str:
-    """Replace the names of settings in a message by their command-line options."""
-    text = re.sub(r"\b(" + "|".join(map(re.escape, OPTIONS)) + r")\b", lambda name: OPTIONS[name[0]], text)
-    text = re.sub(r"\bvalue='([^']*)'", r"--value \1", text)
-    return re.sub(
-        r"\bmodes=\[('[^\]]*)\]", lambda found: "--modes " + re.sub("'|(?<=,) ", "", found[1]), text
-    )
 
 
 class PlainError(Exception):

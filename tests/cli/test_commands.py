@@ -101,7 +101,7 @@ def test_what_was_found_is_said_again(folder, monkeypatch) -> None:
     np.testing.assert_allclose(table.probability, expected.probability, atol=6e-5)
     assert run("members", "runs/again", "--threshold", 1, "--out", "nobody.csv").exit_code == 0
     assert len(pd.read_csv("nobody.csv")) == 0
-    assert "contains no finished fit" in run("show", "nowhere").stderr
+    assert "No such file: nowhere." in run("show", "nowhere").stderr
 
 
 def test_a_prior_that_is_no_number_is_named(folder, tmp_path) -> None:
@@ -213,7 +213,6 @@ def test_the_package_speaks_of_options(folder, monkeypatch) -> None:
     found = run("fit", "contacts.csv", *options, "--out", "runs/plain")
     assert "person and met share 18 labels. If they are the same things" in found.stderr
     assert len([line for line in found.stdout.splitlines() if line.startswith("Component ")]) <= 20
-    assert "--draws" in found.stdout
     assert "n_draws" not in found.output
     assert 'tensorm.load("runs/plain")' in found.stdout
 
@@ -284,10 +283,10 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit contacts.csv --undirected --out x", "--undirected needs --pair I,J"),
         ("fit contacts.csv --shared --out x", "--shared needs an undirected pair"),
         ("fit contacts.csv --order hour --out x", "is not of the form mode=labels; write day=Mon,Tue,Wed"),
-        ("fit contacts.csv --order hour=09-10 --out x", "order leaves out '.*', a label of 'hour'"),
+        ("fit contacts.csv --order hour=09-10 --out x", "--order leaves out '.*', a label of 'hour'"),
         ("fit contacts.csv --indices --out x", "holds '.*' instead of an index"),
-        ("fit expression.csv --wide --out x", "column 'u' holds .* or set a threshold"),
-        ("fit levels.npy --out x", "X holds 5 at .*, unless you give a --threshold"),
+        ("fit expression.csv --wide --out x", "column 'u' holds .* or set --threshold NUMBER"),
+        ("fit levels.npy --out x", "levels.npy holds 5 at .*, unless you use --threshold NUMBER"),
         ("fit contacts.csv --pair a,b --undirected --out x", "but the modes are hour, person, met"),
         (
             "fit contacts.csv --metadata person --out x",
@@ -301,8 +300,14 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit badges.tsv --time-column t --bins fortnight --modes i,j --out x", "give clock, a number, or a"),
         ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give at most"),
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
-        ("fit badges.tsv --time-column i --modes i,j --out x", "Times in seconds have no hour of the day"),
-        ("fit contacts.csv --workers 2 --scheduler tcp://x --out x", "Give either scheduler"),
+        (
+            "fit badges.tsv --time-column i --modes i,j --out x",
+            "no hour of the day; give --origin '2010-12-06 13:00', from which they count, or --bins 1h",
+        ),
+        (
+            "fit contacts.csv --workers 2 --scheduler tcp://x --out x",
+            "Give either --scheduler ADDRESS of a running cluster or --workers NUMBER",
+        ),
         ("fit empty.csv --out x", "holds no data"),
         ("fit junk.csv --out x", "line 1 is damaged or not UTF-8 text"),
         ("fit latin.csv --out x", "line 2 is damaged or not UTF-8 text; save it as UTF-8"),
@@ -322,7 +327,10 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "fit colon.csv --modes i,j --out x",
             "colon.csv has one column, 'i:j'; give two or more, separated by commas",
         ),
-        ("fit many.csv --out x", "many.csv has the columns .*; name the modes"),
+        (
+            "fit many.csv --out x",
+            "many.csv has the columns .*; name the modes, as in --modes c0,c1,..., or set --wide if",
+        ),
         ("fit wide.csv --wide --out x", "column 'b' holds 2 in line 3 of wide.csv; use 0, 1"),
         ("fit maybe.csv --relational --out x", "column 'j' holds 'b' in line 2 of maybe.csv; give a number"),
         (
@@ -349,13 +357,23 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "line 2 of twice.csv and line 3 of twice.csv give the same cell different values",
         ),
         ("fit genes.csv --wide --out genes.csv", "genes.csv"),
-        ("report x", "contains no finished fit"),
-        ("predict x --of person one", "contains no finished fit"),
+        ("report x", "No such file: x"),
+        ("predict x --of person one", "No such file: x"),
+        ("report .", "contains no finished fit; give the FOLDER of a fit"),
         ("predict x", "Give either --cells FILE or --of MODE LABEL"),
-        ("resume x", "contains no run"),
+        ("resume x", "contains no run; give the FOLDER of an earlier fit"),
         ("select genes.csv --wide --candidates a-b", "is not a list of numbers"),
-        ("select genes.csv --wide --candidates 3,2", "give increasing numbers"),
-        ("simulate --shape 2 --out x.npz", "shape"),
+        ("select genes.csv --wide --candidates 3,2", "Error: --candidates has 2 after 3; give increasing"),
+        ("select genes.csv --wide --run-dir genes.csv/x", "genes.csv/x cannot be created.*another --run-dir"),
+        (
+            "fit contacts.csv --modes hour,person,met --noise comparisons --components 2 --out x",
+            "Error: --noise comparisons needs cells that compare attributes; read them with --relational, or",
+        ),
+        ("fit genes.csv --wide --time x --out x", "wide table, so --time cannot be used; leave it out"),
+        ("fit genes.csv --floor 1 --out x", "Error: --floor needs --relational, that is,"),
+        ("simulate --density 2 --out x.npy", "Error: --density is 2.0; give a number"),
+        ("simulate --missing 2 --out x.npy", "Error: --missing is 2.0; give a number"),
+        ("simulate --shape 2 --out x.npz", "Error: --shape is "),
         ("simulate --shape a --out x.npz", "write sizes as 20,20,20"),
         ("simulate --out x.txt", "ends in .npz or .npy"),
         ("datasets get moon", "'moon' is not one of"),
@@ -389,6 +407,7 @@ def test_what_is_wrong_is_said_in_a_sentence(folder, monkeypatch, arguments, mes
     last = result.stderr.strip().splitlines()[-1]
     assert re.search(message, result.stderr), result.stderr
     assert last.startswith("Error: ")
+    assert not re.search(r"[a-z]_[a-z]", last), "a parameter's name, where an option belongs"
     assert sorted(folder.rglob("*")) == before, "nothing is written"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import logging
 import os
 import subprocess
@@ -14,8 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 import tensorm
-from tensorm import ClusterError, InputError
+from tensorm import ClusterError, InputError, TensOrMachine, datasets, select_components
 from tensorm.cli import groups, main
+from tensorm.data.options import Options
+from tensorm.tensors.distributed import connect
 
 
 def run(*arguments):
@@ -41,6 +44,40 @@ def raising(error):
         raise error
 
     return function
+
+
+def commands(group: click.Group = main) -> list[click.Command]:
+    """All commands, those of groups too."""
+    found = [group.commands[name] for name in group.list_commands(click.Context(group))]
+    return [
+        inner
+        for command in found
+        for inner in (commands(command) if isinstance(command, click.Group) else [command])
+    ]
+
+
+@pytest.mark.parametrize("command", commands(), ids=lambda command: command.name)
+def test_messages_name_the_options_of_the_command(command) -> None:
+    ctx = click.Context(command)
+    for param in command.params:
+        name = param.name
+        shown = param.opts[0] if isinstance(param, click.Option) else param.make_metavar(ctx)
+        found = groups.name_options(f"{name} is 0; give {name}=True, {name}='a b' or {name}=['i', 'j'].", ctx)
+        assert found == f"{shown} is 0; give {shown}, {shown} 'a b' or {shown} i,j."
+        told = groups.name_options(f"There is no {name}.", ctx)
+        assert told == f"There is no {shown if '_' in name else name}.", "other words may be plain English"
+    strangers = {"n_chains", "n_draws", "run_dir"} - {param.name for param in command.params}
+    for name in strangers:
+        assert groups.name_options(f"{name} is 0.", ctx) == f"{name} is 0."
+
+
+def test_options_are_named_as_the_parameters_that_they_set() -> None:
+    known = {*Options._fields, *TensOrMachine().get_params(), "run_dir"}
+    for function in (select_components, datasets.simulate, TensOrMachine.report, connect):
+        known |= {*inspect.signature(function).parameters}
+    names = {param.name for command in commands() for param in command.params}
+    plain = {"file", "out", "as_json", "quiet", "as_published", "plot", "cells", "of", "top", "name"}
+    assert names - known == plain, "an error about one of these would not name its option"
 
 
 def test_version() -> None:

@@ -36,7 +36,7 @@ def test_npy_and_npz(tmp_path) -> None:
     for name in ("one.npz", "two.npz"):
         np.testing.assert_array_equal(cells_of(tensorm.read(tmp_path / name)), X)
     np.savez(tmp_path / "many.npz", a=X, b=X)
-    with pytest.raises(FileError, match=r"many.npz holds 2 arrays \('a', 'b'\); name one with value"):
+    with pytest.raises(FileError, match=r"many.npz holds 2 arrays \('a', 'b'\); choose one: value=NAME"):
         tensorm.read(tmp_path / "many.npz")
     np.save(tmp_path / "pickled.npy", np.array([None, 1]))
     with pytest.raises(FileError, match=r"pickled.npy cannot be read as an array of numbers"):
@@ -132,7 +132,7 @@ def test_what_cannot_be_read(tmp_path) -> None:
     np.save(tmp_path / "a.npy", X)
     with pytest.raises(FileError, match=r"^No such file: .*none.csv.$"):
         tensorm.read(tmp_path / "none.csv")
-    with pytest.raises(InputError, match=r"a.npy is an array, so time cannot be used; leave it out"):
+    with pytest.raises(InputError, match=r"a.npy is an array, so time=... cannot be used; leave it out"):
         tensorm.read(tmp_path / "a.npy", time="t")
     with pytest.raises(InputError, match=r"^modes is \('a',\); give 2 different names"):
         tensorm.read(tmp_path / "a.npy", modes=["a"])

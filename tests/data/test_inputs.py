@@ -193,7 +193,7 @@ def test_other_values_are_refused_with_their_place(value: float, max_cells: int)
     X = np.zeros((6, 2, 3), dtype=type(value))
     X[4, 0, 2] = value
     expected = f"X holds {value} at (4, 0, 2); cells must be 0, 1 or missing (NaN), "
-    expected += "unless you give tensorm.read a threshold."
+    expected += "unless you use tensorm.read(X, threshold=NUMBER)."
     for axis in range(3):
         with pytest.raises(InputError) as caught:
             list(observe(X).blocks(axis, max_cells))

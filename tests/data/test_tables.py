@@ -31,7 +31,7 @@ def test_rows_are_ones_and_come_once(read) -> None:
     assert (tensor.modes, tensor.shape) == (("who", "tool"), (2, 2))
     assert ones(tensor) == {("ann", "saw"), ("bob", "axe")}
     assert tensor.n_observed == 4
-    with pytest.raises(InputError, match=r'^unlisted="missing" needs value, the column of 0 and 1'):
+    with pytest.raises(InputError, match=r"^unlisted='missing' needs value=COLUMN, with 0 and 1"):
         read("who,tool\nann,saw\nbob,axe\n", unlisted="missing")
 
 
@@ -127,7 +127,7 @@ def test_values_are_understood(read, words) -> None:
         (
             "who;tool;x\na;b;1,5\n",
             {"value": "x"},
-            "column 'x' holds 1.5 in line 2 of .*; use 0, 1 or an empty field, or set a threshold",
+            "column 'x' holds 1.5 in line 2 of .*; use 0, 1 or an empty field, or set threshold=NUMBER",
         ),
         ("who,tool,x\na,b,1\n", {"value": "tool"}, "column 'tool' holds 'b' in line 2"),
         ("who,tool\na,b\n", {"value": "who", "modes": ["who", "tool"]}, "value is 'who', which is a mode"),

@@ -144,9 +144,7 @@ def test_a_chain_with_a_forged_number_of_components_is_refused(tmp_path: Path) -
 
 def test_a_folder_is_loaded_once_its_run_is_finished(tmp_path: Path) -> None:
     model = stopped_run(tmp_path)
-    with pytest.raises(
-        FileError, match=r"contains no finished fit; finish it with tensorm\.resume\('.*'\)\.$"
-    ):
+    with pytest.raises(FileError, match=r"contains no finished fit; finish it with tensorm\.resume\.$"):
         tensorm.load(tmp_path)
     tensorm.resume(tmp_path)
     assert_same_fit(tensorm.load(tmp_path), model)

@@ -118,7 +118,7 @@ def test_the_gravest_comes_first() -> None:
 
 def test_one_chain() -> None:
     assert diagnose(posterior(1)).conclusion == (
-        "A single chain cannot be checked against others; set n_chains to at least 2."
+        "A single chain cannot be checked against others; run at least 2 chains."
     )
 
 
@@ -180,7 +180,7 @@ def test_numbers_of_components(numbers: list[int], text: str) -> None:
 
 def test_chains_that_were_still_improving() -> None:
     assert diagnose(SITUATIONS[1]()).conclusion == (
-        "Some chains were still improving when burn-in ended; increase burn_in."
+        "Some chains were still improving when burn-in ended; use a longer burn-in."
     )
 
 
@@ -190,7 +190,10 @@ def test_chains_that_have_not_mixed() -> None:
     )
     found = diagnose(posterior(apart=1.0))
     worst = max(found.quantities, key=lambda row: row.rhat)
-    assert f"R-hat of the {worst.name} is {worst.rhat:.2f}; increase n_draws and burn_in" in found.conclusion
+    assert (
+        f"R-hat of the {worst.name} is {worst.rhat:.2f}; use more draws and a longer burn-in"
+        in found.conclusion
+    )
 
 
 def test_few_effective_draws() -> None:
@@ -200,7 +203,7 @@ def test_few_effective_draws() -> None:
     assert least < 100
     wanted = 1500 * int(np.ceil(100 / least))
     assert slow.conclusion == (
-        f"The effective sample size is only {least:.0f}; set n_draws to at least {wanted:,} before "
+        f"The effective sample size is only {least:.0f}; use at least {wanted:,} draws per chain before "
         "you trust the second digit of a probability."
     )
 
@@ -209,7 +212,7 @@ def test_entries_that_chains_disagree_on() -> None:
     told = diagnose(with_disputed_entries())
     assert told.entries.stuck == 4
     assert told.conclusion == (
-        "The chains fit equally well but disagree on 4 of 22 entries; increase n_draws, or trust predictions "
+        "The chains fit equally well but disagree on 4 of 22 entries; use more draws, or trust predictions "
         "more than single memberships."
     )
     assert "18 are the same in all draws and 4 never change but differ between chains." in str(told)
@@ -241,7 +244,7 @@ def test_what_does_not_move_is_said_in_words() -> None:
 @pytest.mark.parametrize(("n_draws", "text"), [(1, "1 draw"), (3, "3 draws")])
 def test_too_few_draws(n_draws, text) -> None:
     told = diagnose(posterior(n_draws=n_draws))
-    wanted = f"Each chain has only {text}, too few to compare chains; set n_draws to at least 100."
+    wanted = f"Each chain has only {text}, too few to compare chains; use at least 100."
     assert told.conclusion == wanted
     assert str(told).count("too few draws to tell") == 3
 

@@ -90,7 +90,7 @@ def test_a_folder_of_the_first_edition(folder: Path) -> None:
     with pytest.raises(FileError, match="already contains a run"):
         TensOrMachine(2).fit(np.eye(4), run_dir=folder)
     (folder / "fit.nc").unlink()
-    with pytest.raises(FileError, match=r"contains no finished fit; finish it with tensorm\.resume\('"):
+    with pytest.raises(FileError, match=r"contains no finished fit; finish it with tensorm\.resume"):
         tensorm.load(folder)
     (folder / "chain-0.nc").write_bytes(b"an old checkpoint is not read: the chain begins again")
     resumed = tensorm.resume(folder, progress=False)

@@ -212,7 +212,7 @@ def test_a_run_is_resumed_with_the_same_cells_only(client: Any, alone: TensOrMac
     assert_same_draws(TensOrMachine(3, **SETTINGS).fit(tensor, run_dir=tmp_path), alone)
     assert (tmp_path / "run.tensorm").stat().st_size < 40_000  # no cells
     (tmp_path / "fit.tensorm").unlink()
-    with pytest.raises(FileError, match=r"on a cluster; give them: resume\(run_dir, X\)"):
+    with pytest.raises(FileError, match=r"on a cluster; use Python: resume\(run_dir, X\)"):
         tensorm.resume(tmp_path)
     with pytest.raises(InputError, match="X differs from the cells of this run"):
         tensorm.resume(tmp_path, 1 - X)

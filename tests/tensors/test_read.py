@@ -175,9 +175,7 @@ def test_a_threshold_makes_numbers_cells(make) -> None:
     numbers = make(np.array([[0.0, 0.5, 2.0], [3.0, 0.4, 0.0]]))
     expected = [[0, 1, 1], [1, 0, 0]]
     np.testing.assert_array_equal(cells_of(tensorm.read(numbers, threshold=0.5)), expected)
-    wanted = (
-        "X holds .*unless you give tensorm.read a threshold|The table has .* or give a threshold if every"
-    )
+    wanted = r"X holds .*unless you use tensorm.read\(X, threshold=NUMBER\)|The table has .* or threshold="
     with pytest.raises(InputError, match=rf"^({wanted})[^.]*\.$"):
         tensorm.read(numbers)
 
@@ -186,7 +184,7 @@ def test_a_threshold_for_values_and_files(tmp_path) -> None:
     table = pd.DataFrame({"i": ["a", "b"], "j": ["u", "v"], "x": [0.3, 7]})
     assert ones(tensorm.read(table, modes=["i", "j"], value="x", threshold=0.3)) == {("a", "u"), ("b", "v")}
     assert ones(tensorm.read(table, modes=["i", "j"], value="x", threshold=1)) == {("b", "v")}
-    with pytest.raises(InputError, match=r"^column 'x' holds 0.3 in row 0; use .* set a threshold"):
+    with pytest.raises(InputError, match=r"^column 'x' holds 0.3 in row 0; use .* set threshold=NUMBER"):
         tensorm.read(table, modes=["i", "j"], value="x")
     np.save(tmp_path / "a.npy", np.array([[1.5, NAN], [2.5, 0]]))
     np.testing.assert_array_equal(cells_of(tensorm.read(tmp_path / "a.npy", threshold=2)), [[0, NAN], [1, 0]])
@@ -352,8 +350,8 @@ def test_unlisted_cells_of_a_sparse_matrix_may_be_missing() -> None:
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        (X, {"unlisted": "missing"}, "X is an array, so unlisted cannot be used"),
-        (X, {"header": False}, "X is an array, so header cannot be used"),
+        (X, {"unlisted": "missing"}, "X is an array, so unlisted=... cannot be used"),
+        (X, {"header": False}, "X is an array, so header=... cannot be used"),
         (pd.DataFrame(X), {"unlisted": "missing"}, "The table is a table of cells, so unlisted"),
         (
             pd.DataFrame(LONG),
@@ -397,7 +395,7 @@ def test_fit_takes_a_long_table_if_every_column_is_a_mode() -> None:
         ({"relational": True, "normalise": "log"}, "normalise is 'log'; choose"),
         ({"relational": True, "floor": NAN}, "floor is nan; give a number"),
         ({"relational": True, "threshold": 1}, "relational compares numbers as they are"),
-        ({"wide": True, "value": "a"}, "The table is a wide table, so value cannot be used"),
+        ({"wide": True, "value": "a"}, "The table is a wide table, so value=... cannot be used"),
         ({"value": "b", "modes": ["a", "b"]}, "value is 'b', which is a mode"),
         ({"modes": ["a"]}, "The table has one column for modes, 'a'"),
     ],

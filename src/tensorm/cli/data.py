@@ -39,9 +39,9 @@ MADE = {
     default="demo",
     help="Folder for the tables, the figure and the report; created if necessary.",
 )
-@click.option("--components", type=options.COUNT, default=7, help="Number of components.")
+@click.option("--components", "n_components", type=options.COUNT, default=7, help="Number of components.")
 @options.seed
-def demo(out: Path, components: int, seed: int) -> None:
+def demo(out: Path, n_components: int, random_state: int) -> None:
     """Try tensorm on invented contacts in a hospital ward."""
     out.mkdir(parents=True, exist_ok=True)
     X, truth = datasets.ward(), datasets.ward_truth()
@@ -54,9 +54,9 @@ def demo(out: Path, components: int, seed: int) -> None:
     contacts[contacts == 1].index.to_frame(index=False).to_csv(out / "contacts.csv", index=False)
     X.role.to_series().to_csv(out / "roles.csv")
     start = time.perf_counter()
-    model = TensOrMachine(n_components=components, random_state=seed).fit(X)
+    model = TensOrMachine(n_components, random_state=random_state).fit(X)
     seconds = time.perf_counter() - start
-    say(f"{components} components from {model.posterior_.n_draws:,} draws, in {seconds:.1f} s:\n")
+    say(f"{n_components} components from {model.posterior_.n_draws:,} draws, in {seconds:.1f} s:\n")
     for text in model.describe(roles):
         say(text, bold=r"^Components? \d+")
     say(f"\n{_name_planted(model.factors_, truth)}")
@@ -86,7 +86,7 @@ def _name_planted(factors: Sequence[Any], truth: datasets.WardTruth) -> str:
 @click.option("--missing", type=float, default=0.0, help="Share of cells missing.")
 @options.seed
 @click.option("--out", type=options.FILE, required=True, help="File to write, .npz or .npy.")
-def simulate_command(shape: str, out: Path, seed: int, **given: Any) -> None:
+def simulate_command(shape: str, out: Path, **given: Any) -> None:
     """Write a random tensor with planted components, as in the paper.
 
     \b
@@ -97,7 +97,7 @@ def simulate_command(shape: str, out: Path, seed: int, **given: Any) -> None:
         sizes = tuple(int(size) for size in shape.split(","))
     except ValueError:
         raise click.UsageError(f"--shape is {short(shape)}; write sizes as 20,20,20.") from None
-    sim = datasets.simulate(sizes, random_state=seed, **given)
+    sim = datasets.simulate(sizes, **given)
     text = io.BytesIO()
     if out.suffix == ".npy":
         np.save(text, sim.observed)

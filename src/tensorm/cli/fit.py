@@ -13,12 +13,12 @@ from typing import Any
 import click
 
 from tensorm.cli import options
-from tensorm.cli.folders import load_finished, read_tables, starting
-from tensorm.cli.groups import main, name_options, quietly, say
+from tensorm.cli.folders import load_metadata, starting
+from tensorm.cli.groups import main, quietly, say
 from tensorm.data.checks import short
 from tensorm.data.files import ARRAYS
 from tensorm.data.text import kind_of
-from tensorm.estimator.load import resume
+from tensorm.estimator.load import load, resume
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import AUTO, STARTS
 from tensorm.posterior.modes import read_modes
@@ -31,10 +31,9 @@ from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
 
 COMMANDLINE = click.core.ParameterSource.COMMANDLINE
-SETTINGS = {"chains": "n_chains", "draws": "n_draws"} | {
-    name: name
-    for name in ("burn_in", "init", "effort", "noise", "background", "noise_update", "factor_prior")
-}  # the estimator's, by option
+SETTINGS = (
+    "n_chains", "n_draws", "burn_in", "init", "effort", "noise", "background", "noise_update", "factor_prior"
+)  # fmt: skip
 LOG = logging.getLogger("tensorm")  # shown as notes, unless --quiet is set
 
 
@@ -58,13 +57,18 @@ def prior(value: str) -> float | str:
 
 @main.command("fit")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--out", type=options.FOLDER, required=True, help="Folder for the results.")
+@click.option("--out", "run_dir", type=options.FOLDER, required=True, help="Folder for the results.")
 @click.option(
-    "--components", type=components, default="auto", metavar="AUTO|NUMBER", help="Number of components."
+    "--components",
+    "n_components",
+    type=components,
+    default="auto",
+    metavar="AUTO|NUMBER",
+    help="Number of components.",
 )
 @options.about_cells
 @options.metadata
-@click.option("--chains", type=options.COUNT, default=4, help="Number of independent chains.")
+@click.option("--chains", "n_chains", type=options.COUNT, default=4, help="Number of independent chains.")
 @click.option(
     "--burn-in",
     type=click.IntRange(min=0),
@@ -76,7 +80,7 @@ def prior(value: str) -> float | str:
     default=1.0,
     help="How hard to search for a better explanation: 0 is quickest, 10 takes up to ten times as long.",
 )
-@click.option("--draws", type=options.COUNT, default=250, help="Draws per chain.")
+@click.option("--draws", "n_draws", type=options.COUNT, default=250, help="Draws per chain.")
 @click.option(
     "--init",
     type=click.Choice(STARTS),
@@ -119,7 +123,7 @@ def prior(value: str) -> float | str:
 @click.option("--scheduler", help="Use a running Dask cluster, such as tcp://10.0.0.1:8786.")
 @options.as_json
 @quietly("Print nothing but errors.")
-def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **given: Any) -> None:
+def fit_command(file: Path, run_dir: Path, as_json: bool, quiet: bool, **given: Any) -> None:
     """Fit a model to the cells in FILE and save it in a folder.
 
     FILE is a table with a row for each event or cell (.csv, .tsv, .parquet, .xlsx), or an array (.npy, .npz,
@@ -138,22 +142,22 @@ def fit_command(file: Path, out: Path, as_json: bool, quiet: bool, **given: Any)
     with nullcontext() if where == (None, None) else connect(*where) as client:
         if client is not None:
             LOG.info(f"Dashboard of the cluster: {client.dashboard_link}")
-        model = _fit(file, out, given, client, not quiet)
-        _tell(model, out, as_json, quiet)
+        model = _fit(file, run_dir, given, client, not quiet)
+        _tell(model, run_dir, as_json, quiet)
 
 
 def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bool) -> TensOrMachine:
     tensor, metadata = options.read_named(file, given, client)
     if not (given["pair"] or given["wide"] or given["relational"] or kind_of(file) in ARRAYS):
         _hint(tensor)
-    metadata = share_metadata(tensor, metadata | options.read_tables(given["metadata"], tensor))
+    metadata = share_metadata(tensor, metadata | options.read_metadata_files(given["metadata"], tensor))
     make = TensOrMachine.as_published if given["as_published"] else TensOrMachine
     model = make(
-        given["components"],
+        given["n_components"],
         **_settings(given),
-        symmetric=given["pair"] if given["shared"] else None,
-        n_jobs=given["jobs"],
-        random_state=given["seed"],
+        symmetric=given["pair"] if given["symmetric"] else None,
+        n_jobs=given["n_jobs"],
+        random_state=given["random_state"],
         progress=progress,
     )
     words = click.get_current_context().find_root().obj
@@ -165,37 +169,36 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     """Return the estimator's settings; in place of the paper's only those given on the command line."""
     source = click.get_current_context().get_parameter_source
     chosen = [name for name in SETTINGS if not given["as_published"] or source(name) is COMMANDLINE]
-    values = {SETTINGS[name]: given[name] for name in chosen}
-    return {name: "auto" if name == "burn_in" and value is None else value for name, value in values.items()}
+    return {name: "auto" if (name, given[name]) == ("burn_in", None) else given[name] for name in chosen}
 
 
 @main.command("resume")
-@click.argument("folder", type=options.FOLDER)
+@options.folder
 @options.as_json
 @quietly("Print nothing but errors.")
-def resume_command(folder: Path, as_json: bool, quiet: bool) -> None:
+def resume_command(run_dir: Path, as_json: bool, quiet: bool) -> None:
     """Continue an interrupted fit; the draws are the same as without the interruption.
 
     \b
     Example:
       tensorm resume runs/ward
     """
-    with _saying_how_to_go_on(folder):
-        model = resume(folder, progress=not quiet)
-    _tell(model, folder, as_json, quiet)
+    with _saying_how_to_go_on(run_dir):
+        model = resume(run_dir, progress=not quiet)
+    _tell(model, run_dir, as_json, quiet)
 
 
 @main.command("show")
-@click.argument("folder", type=options.FOLDER)
+@options.folder
 @options.as_json
-def show_command(folder: Path, as_json: bool) -> None:
+def show_command(run_dir: Path, as_json: bool) -> None:
     """Print again what the fit in FOLDER found.
 
     \b
     Example:
       tensorm show runs/ward
     """
-    _tell(load_finished(folder), folder, as_json, quiet=False)
+    _tell(load(run_dir), run_dir, as_json, quiet=False)
 
 
 @contextmanager
@@ -240,9 +243,9 @@ def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> Non
     if selection is not None:
         say(selection.reason)
     say("")
-    for text in model.describe(groups_of(posterior, read_tables(folder)), MOST):
+    for text in model.describe(groups_of(posterior, load_metadata(folder)), MOST):
         say(text, bold=r"^Components? \d+")
-    say(f"\n{name_options(model.diagnostics_.conclusion)}")
+    say(f"\n{model.diagnostics_.conclusion}")
     if find_file(folder, FIT) is None:
         say(f"Stopped before the end; continue with:  tensorm resume {folder}")
         return

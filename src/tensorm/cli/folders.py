@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from tensorm.errors import FileError
-from tensorm.estimator.load import load
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.report.metadata import is_missing
 from tensorm.storage.files import LOCK, owning, read_json, replace_file
-from tensorm.storage.run import FIT, RUN, check_folder, find_file, open_run
+from tensorm.storage.run import RUN, check_folder, find_file, open_run
 from tensorm.tensors import Tensor
 
 METADATA, COMMAND = "metadata.json", "command.json"
@@ -48,15 +47,6 @@ def starting(folder: Path, words: Sequence[str], metadata: dict[str, Any]) -> It
             raise
 
 
-def load_finished(folder: Path) -> TensOrMachine:
-    """Return the fit."""
-    if find_file(folder, FIT) is None:
-        unfinished = find_file(folder, RUN) is not None
-        advice = f"finish it with: tensorm resume {folder}" if unfinished else "run: tensorm fit"
-        raise FileError(f"{folder} contains no finished fit; {advice}.")
-    return load(folder)
-
-
 def read_cells(folder: Path) -> Tensor:
     """Return the cells of the fit."""
     return open_run(folder, TensOrMachine._get_param_names()).tensor
@@ -77,7 +67,7 @@ def read_title(folder: Path) -> str | None:
     return Path(given).name.split(".")[0] or None if isinstance(given, str) and given[:1] != "-" else None
 
 
-def read_tables(folder: Path) -> dict[str, Any]:
+def load_metadata(folder: Path) -> dict[str, Any]:
     """Return the tables of metadata that the command was given: for each mode columns by name."""
     tables = read_json(folder / METADATA, REMEDY)
     columns = [column for table in tables.values() if isinstance(table, dict) for column in table.values()]

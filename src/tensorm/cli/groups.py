@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
+import shlex
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,11 +21,12 @@ from rich.console import Console
 from rich.text import Text
 
 from tensorm import __version__
-from tensorm.errors import ClusterError, FileError, InputError, name_options, printable
+from tensorm.errors import ClusterError, FileError, InputError, printable
 
 F = TypeVar("F", bound=Callable[..., Any])
 MODULES = "data", "fit", "results", "select"
-QUIET = "tensorm.quiet"
+QUIET, CURRENT = "tensorm.quiet", "tensorm.current"
+VALUE = r"""\.\.\.|'[^']*'|"[^"]*"|\[[^\]]*\]|\w+"""
 STOPPED = 130  # exit code after Ctrl-C, as shells have it
 
 
@@ -33,8 +36,19 @@ class Refusal(click.ClickException):
     exit_code = 2
 
 
+class Command(click.Command):
+    """A command whose options errors and notes name."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        ctx.meta[CURRENT] = ctx  # shared with the context of the group
+        return super().invoke(ctx)
+
+
 class Commands(click.Group):
     """Commands that show expected errors and notes as sentences."""
+
+    command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, which register themselves when their modules are imported.
@@ -61,7 +75,7 @@ class Commands(click.Group):
             with _showing_notes(ctx):
                 return super().invoke(ctx)
         except (InputError, FileError, ClusterError, ImportError) as error:
-            raise Refusal(name_options(str(error))) from error
+            raise Refusal(name_options(str(error), ctx)) from error
         except KeyboardInterrupt as error:  # what to do next has been said
             raise click.exceptions.Exit(STOPPED) from error
         except MemoryError as error:
@@ -89,6 +103,30 @@ def main() -> None:
     For shell completion, add  eval "$(_TENSORM_COMPLETE=bash_source tensorm)"  to ~/.bashrc; for other
     shells use zsh_source or fish_source.
     """
+
+
+def name_options(text: str, ctx: click.Context) -> str:
+    """Return a message of the package with the running command's options in place of parameters.
+
+    These are called alike: the option ``--draws`` has the name ``n_draws``. A message names a parameter as
+    its first word, as in a call (``value='x'``), or anywhere if the name has an underscore.
+    """
+    current = ctx.meta.get(CURRENT, ctx)
+    options = {
+        str(param.name): param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
+        for param in current.command.params
+    }
+    options["X"] = str(current.params.get("file", "X"))
+    names = "|".join(options)
+
+    def write(found: re.Match[str]) -> str:
+        given = re.sub(r"^\.\.\.$|^True$|['\"\[\]]|(?<=,) ", "", found[2])
+        return f"{options[found[1]]} {shlex.quote(given)}" if given else options[found[1]]
+
+    text = re.sub(r"tensorm\.read\(X, (.*?)\)", r"\1", text.replace("tensorm.resume", "tensorm resume"))
+    text = re.sub(rf"\b({names})=({VALUE})", write, text)
+    text = re.sub(rf"^({names})(?= )|\b(?=\w+_)({names})\b", lambda found: options[found[0]], text)
+    return printable(text)
 
 
 def printable_lines(text: str) -> str:
@@ -124,7 +162,7 @@ class _Echo(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if not self.ctx.meta.get(QUIET):
-            click.echo(printable(name_options(record.getMessage())), err=True)
+            click.echo(name_options(record.getMessage(), self.ctx), err=True)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from tensorm.data.checks import short
-from tensorm.data.options import ONLY_ONES, Options
+from tensorm.data.options import Options
 from tensorm.data.read import read_columns
 from tensorm.errors import InputError
 from tensorm.report.metadata import LABEL, check_metadata
@@ -48,8 +48,11 @@ def assigned(form: str, example: str) -> Callable[[str], tuple[str, str]]:
     return read
 
 
-seed = click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")
-jobs = click.option("--jobs", type=COUNT, help="Number of threads; one per processor core by default.")
+seed = click.option("--seed", "random_state", type=click.IntRange(min=0), default=0, help="Random seed.")
+jobs = click.option(
+    "--jobs", "n_jobs", type=COUNT, help="Number of threads; one per processor core by default."
+)
+folder = click.argument("run_dir", metavar="FOLDER", type=FOLDER)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 metadata = click.option(
     "--metadata",
@@ -87,7 +90,7 @@ def about_cells(command: F) -> F:
             how |= {"is_flag": True, "help": said[0].upper() + said[1:]}
         command = click.option(*SWITCHES.get(name, (f"--{name}",)), name, **how)(command)
     shared = "The two modes of an undirected pair share one factor."
-    return click.option("--shared", is_flag=True, help=shared)(command)
+    return click.option("--shared", "symmetric", is_flag=True, help=shared)(command)
 
 
 def describe(function: Any, name: str) -> str:
@@ -99,25 +102,15 @@ def describe(function: Any, name: str) -> str:
 
 def read_named(file: Path, given: dict[str, Any], client: Any = None) -> tuple[Tensor, dict[str, Any]]:
     """Read a file as the options of ``about_cells`` say: its cells, and what it knows of their labels."""
-    if given["undirected"] and given["pair"] is None:
-        raise InputError("--undirected needs --pair I,J.")
-    if given["shared"] and not given["undirected"]:
+    if given["symmetric"] and not given["undirected"]:
         raise InputError("--shared needs an undirected pair; add --pair I,J --undirected.")
-    for name in ("bins", "origin"):
-        if given[name] is not None and given["time"] is None:
-            raise InputError(f"--{name} needs --time COLUMN.")
     order = {mode: [label.strip() for label in labels.split(",")] for mode, labels in given["order"]}
     options = {name: given[name] for name in Options._fields}
     options |= {"order": order, "missing": given["missing"] or ()}
-    try:
-        return read_with_metadata(file, Options(**options), client)
-    except InputError as error:
-        if str(error) != ONLY_ONES.format('unlisted="missing"', "value"):
-            raise
-        raise InputError(ONLY_ONES.format("--unlisted missing", "--value")) from None
+    return read_with_metadata(file, Options(**options), client)
 
 
-def read_tables(assigned: tuple[tuple[str, str], ...], tensor: Tensor) -> dict[str, Any]:
+def read_metadata_files(assigned: tuple[tuple[str, str], ...], tensor: Tensor) -> dict[str, Any]:
     """Read the tables of metadata, or raise unless they can be joined to the modes of the cells."""
     tables = {}
     for mode, path in assigned:

@@ -19,6 +19,7 @@ from tensorm.cli.groups import main, printable_lines, quietly, say
 from tensorm.data.checks import check_mode
 from tensorm.data.read import open_table
 from tensorm.errors import InputError
+from tensorm.estimator.load import load
 from tensorm.posterior.draws import Floats, Posterior
 from tensorm.report.metadata import share_metadata
 from tensorm.report.selection import Selection
@@ -29,13 +30,13 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @main.command("report")
-@click.argument("folder", type=options.FOLDER)
+@options.folder
 @click.option("--out", type=options.FILE, help="File to write; FOLDER/report.html by default.")
 @options.metadata
 @click.option("--title", help="Heading of the page; by default the name of the data's file.")
 @quietly("Print nothing but errors.")
 def report_command(
-    folder: Path, out: Path | None, metadata: tuple[tuple[str, str], ...], title: str | None, quiet: bool
+    run_dir: Path, out: Path | None, metadata: tuple[tuple[str, str], ...], title: str | None, quiet: bool
 ) -> None:
     """Write the fit in FOLDER as a single web page.
 
@@ -44,31 +45,31 @@ def report_command(
       tensorm report runs/ward
       tensorm report runs/ward --metadata person=roles.csv --title "Who met whom"
     """
-    page = folder / "report.html" if out is None else out
-    model = folders.load_finished(folder)
-    with owning(folder) if out is None else nullcontext():
-        cells = folders.read_cells(folder)
+    page = run_dir / "report.html" if out is None else out
+    model = load(run_dir)
+    with owning(run_dir) if out is None else nullcontext():
+        cells = folders.read_cells(run_dir)
         model.report(
             page,
             cells,
-            metadata=folders.read_tables(folder)
-            | share_metadata(cells, options.read_tables(metadata, cells)),
-            selection=Selection.read(folder),
-            title=title or folders.read_title(folder),
-            command=folders.read_command(folder),
+            metadata=folders.load_metadata(run_dir)
+            | share_metadata(cells, options.read_metadata_files(metadata, cells)),
+            selection=Selection.read(run_dir),
+            title=title or folders.read_title(run_dir),
+            command=folders.read_command(run_dir),
         )
     if not quiet:
         say(f"Wrote {page} ({page.stat().st_size / 1000:,.0f} kB). Open it in a browser.")
 
 
 @main.command("predict")
-@click.argument("folder", type=options.FOLDER)
+@options.folder
 @click.option("--cells", type=click.Path(path_type=Path), help="Table with a column of labels for each mode.")
 @click.option("--of", nargs=2, metavar="MODE LABEL", help="Most probable cells of this index that are not 1.")
 @click.option("--top", type=options.COUNT, default=10, help="Number of cells with --of.")
 @click.option("--out", type=options.FILE, help="CSV file to write; by default the table is printed.")
 def predict_command(
-    folder: Path, cells: Path | None, of: tuple[str, str] | None, top: int, out: Path | None
+    run_dir: Path, cells: Path | None, of: tuple[str, str] | None, top: int, out: Path | None
 ) -> None:
     """Print the probability that cells are 1, as CSV.
 
@@ -81,10 +82,10 @@ def predict_command(
     """
     if (cells is None) == (of is None):
         raise click.UsageError("Give either --cells FILE or --of MODE LABEL.")
-    model = folders.load_finished(folder)
+    model = load(run_dir)
     if of is not None:
         (index,) = _find(model.posterior_, of[0], of[1:])
-        _, p, names = model.top_cells(of[0], index, top, folders.read_cells(folder))
+        _, p, names = model.top_cells(of[0], index, top, folders.read_cells(run_dir))
     elif cells is not None:
         p, names = _predict_table(model.posterior_, cells)
     rows = [[*cell, f"{chance:.4f}"] for cell, chance in zip(names, p, strict=True)]
@@ -92,7 +93,7 @@ def predict_command(
 
 
 @main.command("members")
-@click.argument("folder", type=options.FOLDER)
+@options.folder
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1),
@@ -100,7 +101,7 @@ def predict_command(
     help="Members are in a component with more than this probability.",
 )
 @click.option("--out", type=options.FILE, help="CSV file to write; by default the table is printed.")
-def members_command(folder: Path, threshold: float, out: Path | None) -> None:
+def members_command(run_dir: Path, threshold: float, out: Path | None) -> None:
     """Print who is in which component of the fit in FOLDER, as CSV.
 
     \b
@@ -108,7 +109,7 @@ def members_command(folder: Path, threshold: float, out: Path | None) -> None:
       tensorm members runs/ward
       tensorm members runs/ward --threshold 0.9 --out members.csv
     """
-    table = folders.load_finished(folder).members(threshold)
+    table = load(run_dir).members(threshold)
     rows = [[row.component, row.mode, str(row.label), f"{row.probability:.4f}"] for row in table.itertuples()]
     _write_table(["component", "mode", "label", "probability"], rows, out)
 

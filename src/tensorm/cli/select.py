@@ -48,7 +48,7 @@ def select_command(file: Path, as_json: bool, quiet: bool, **given: Any) -> None
       tensorm select contacts.csv --modes hour,person,met
       tensorm select contacts.csv --modes hour,person,met --method cv --candidates 1-12
     """
-    symmetric = given["pair"] if given["shared"] else None
+    symmetric = given["pair"] if given["symmetric"] else None
     found = select_components(
         options.read_named(file, given)[0],
         given["method"],
@@ -56,8 +56,8 @@ def select_command(file: Path, as_json: bool, quiet: bool, **given: Any) -> None
         estimator=TensOrMachine(symmetric=symmetric),
         symmetric=symmetric,
         run_dir=given["run_dir"],
-        n_jobs=given["jobs"],
-        random_state=given["seed"],
+        n_jobs=given["n_jobs"],
+        random_state=given["random_state"],
         progress=not quiet,
     )
     if given["plot"] is not None:

@@ -208,7 +208,7 @@ def read_values(column: CodedColumn, options: Options) -> npt.NDArray[np.float64
     numbers = _distinct_numbers(column, options, YES_NO, "0, 1, or nothing where it is not known")
     numbers, n = cut_numbers(numbers, options.threshold)
     if n is not None:
-        wanted = "use 0, 1 or an empty field, or set a threshold"
+        wanted = "use 0, 1 or an empty field, or set threshold=NUMBER"
         raise InputError(f"column {column.name!r} holds {numbers[n]:.10g} in {column.where(n)}; {wanted}.")
     return np.append(numbers, np.nan)[column.codes]
 

@@ -44,7 +44,7 @@ def _read_npz(file: Path, value: str | None) -> Any:
         known = (names[0],) if len(names) == 1 else NAMES
         name = next((name for name in ((value,) if value else known) if name in members), None)
         if name is None:
-            raise FileError(f"{file} holds {list_names(names, 'arrays')}; name one with value, or call it X.")
+            raise FileError(f"{file} holds {list_names(names, 'arrays')}; choose one: value=NAME.")
         return _read_member(archive, members[name])
 
 

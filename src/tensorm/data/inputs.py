@@ -33,7 +33,7 @@ CELLS = (
     "convert to bool, integer, or float with NaN for missing",
 )
 NUMBERS = "every column must hold numbers or be left out", "convert to integer, or float with NaN for missing"
-OTHER_VALUE = "cells must be 0, 1 or missing (NaN), unless you give tensorm.read a threshold"
+OTHER_VALUE = "cells must be 0, 1 or missing (NaN), unless you use tensorm.read(X, threshold=NUMBER)"
 LARGEST_UNPACKED = 2**24  # cells of a scipy.sparse matrix that are unpacked to a dense array
 
 

@@ -77,7 +77,7 @@ def pick_variable(title: Any, dataset: Any, value: str | None) -> Any:
     if value is None and len(names) == 1:
         value = names[0]
     if value not in names:
-        raise FileError(f"{title} holds {list_names(names, 'variables')}; name one with value.")
+        raise FileError(f"{title} holds {list_names(names, 'variables')}; choose one: value=NAME.")
     return dataset[value]
 
 

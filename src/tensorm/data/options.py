@@ -18,7 +18,6 @@ from tensorm.data.checks import (
 from tensorm.errors import InputError
 
 MOST_NAMES = 10_000  # of columns, or of words for missing cells
-ONLY_ONES = "{} needs {}, the column of 0 and 1; otherwise every observed cell would be 1."
 
 
 class Options(NamedTuple):
@@ -67,19 +66,21 @@ class Options(NamedTuple):
         if self.pair is not None and len(self.pair) != 2:
             raise InputError(f"pair is {', '.join(map(str, self.pair))}; give two modes.")
         if self.undirected and self.pair is None:
-            raise InputError("undirected needs pair, the two modes whose pairs have no direction.")
+            raise InputError("undirected needs pair=[I, J], the two modes whose pairs have no direction.")
         for name in ("bins", "origin"):
             if getattr(self, name) is not None and self.time is None:
-                raise InputError(f"{name} needs time, the column of times.")
+                raise InputError(f"{name} needs time=COLUMN, the column of times.")
         for name in ("threshold", "floor"):
             check_real(name, getattr(self, name))
         if self.normalise is not None:
             check_choice("normalise", self.normalise, ("zscore", "rank", "none"))
         for name in ("normalise", "floor"):
             if getattr(self, name) != self._field_defaults[name] and not self.relational:
-                raise InputError(f"{name} needs relational, that is, numbers to compare.")
+                raise InputError(f"{name} needs relational=True, that is, numbers to compare.")
         if self.threshold is not None and self.relational:
-            raise InputError("relational compares numbers as they are; leave threshold out.")
+            raise InputError(
+                "relational compares numbers as they are, so threshold=... cannot be used; leave it out."
+            )
         modes = None if self.modes is None else [str(name) for name in self.modes]
         if modes is not None and self.time is not None and self.time not in modes:
             modes.insert(0, self.time)
@@ -102,9 +103,11 @@ class Options(NamedTuple):
         """Raise if one of these options is given, which make no sense for this kind of source."""
         for name in names:
             if getattr(self, name) != self._field_defaults[name]:
-                raise InputError(f"{title} is {what}, so {name} cannot be used; leave it out.")
+                raise InputError(f"{title} is {what}, so {name}=... cannot be used; leave it out.")
 
     def refuse_only_ones(self, value: str | None) -> None:
         """Raise if every row of a table is a 1 and all other cells are missing."""
         if value is None and self.unlisted == "missing":
-            raise InputError(ONLY_ONES.format('unlisted="missing"', "value"))
+            raise InputError(
+                "unlisted='missing' needs value=COLUMN, with 0 and 1; else every observed cell would be 1."
+            )

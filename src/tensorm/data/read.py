@@ -56,7 +56,7 @@ class Contents(NamedTuple):
             names = [str(name) for name in (range(self.cells.shape[k]) if labels is None else labels)]
             twice = next((name for name, times in Counter(names).items() if times > 1), None)
             if twice is not None:
-                raise InputError(f"{mode} has the label {twice!r} twice; give each index its own label.")
+                raise InputError(f"{mode!r} has the label {twice!r} twice; give each index its own label.")
             others = {f"{mode} {name}" if name == mode else name: values for name, values in columns.items()}
             tables[mode] = {mode: names, **others}
         return tables

@@ -165,7 +165,7 @@ def _check_guess(table: Table) -> None:
     modes = ", ".join(map(repr, names[:2])) + ", ..." * (len(names) > 2)
     raise InputError(
         f"{table.title} has the columns {shown}{what}; name the modes, as in modes=[{modes}], or set "
-        "wide=True if its first column has labels, or give a threshold if every column has numbers to be cut."
+        "wide=True if its first column has labels, or threshold=NUMBER if every column has numbers to cut."
     )
 
 

@@ -46,7 +46,7 @@ def read_zarr(path: Path, value: str | None) -> Any:
                 _check_packed(path / array.path, array)
             return load_variable(path, value, engine="zarr", consolidated=False)
         if value is not None:
-            raise FileError(f"{path} is one array, so value cannot be used; leave it out.")
+            raise FileError(f"{path} is one array, so value=... cannot be used; leave it out.")
         return read_slices(path)
 
 

@@ -356,6 +356,6 @@ def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
     elif unsettled:
         told = (
             f"The log-likelihood of {len(unsettled)} of {n_chains} chains was still rising after "
-            f"{unsettled[0].burn_in} sweeps of burn-in; increase burn_in."
+            f"{unsettled[0].burn_in} sweeps of burn-in; use a longer burn-in."
         )
         warnings.warn(told, ConvergenceWarning, stacklevel=4)

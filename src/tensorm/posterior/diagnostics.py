@@ -184,9 +184,9 @@ def largest_rhat(length: int) -> float:
 def _judge_chains(rows: Sequence[ChainSummary], finders: Sequence[int]) -> Iterator[str]:
     """Report a single chain, an unfinished burn-in, or different explanations."""
     if len(rows) == 1:
-        yield "A single chain cannot be checked against others; set n_chains to at least 2."
+        yield "A single chain cannot be checked against others; run at least 2 chains."
     if not all(row.settled for row in rows):
-        yield "Some chains were still improving when burn-in ended; increase burn_in."
+        yield "Some chains were still improving when burn-in ended; use a longer burn-in."
     found = len({row.explanation for row in rows})
     if found > 1:
         everywhere, used = finders.count(len(rows)), sum(n > 0 for n in finders)
@@ -212,19 +212,19 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
     """Report draws that are too few or too correlated, and chains that disagree on entries only."""
     if any(row.state == "unknown" for row in quantities):
         draws = "1 draw" if length == 1 else f"{length} draws"
-        yield f"Each chain has only {draws}, too few to compare chains; set n_draws to at least 100."
+        yield f"Each chain has only {draws}, too few to compare chains; use at least 100."
     for row in quantities:
         if row.state == "stuck":
             yield f"The {row.name} never changes within a chain but differs between chains; run more chains."
     worst = max(quantities, key=lambda row: row.rhat or 0)
     if (worst.rhat or 0) > largest_rhat(length):
         found = f"the R-hat of the {worst.name} is {_rhat(worst.rhat)}"
-        yield f"The chains have not mixed: {found}; increase n_draws and burn_in."
+        yield f"The chains have not mixed: {found}; use more draws and a longer burn-in."
     least = min(math.inf if row.ess is None else row.ess for row in quantities)
     if least < SMALLEST_ESS:
         wanted = length * math.ceil(SMALLEST_ESS / max(least, 1))
         yield (
-            f"The effective sample size is only {least:.0f}; set n_draws to at least {wanted:,} "
+            f"The effective sample size is only {least:.0f}; use at least {wanted:,} draws per chain "
             "before you trust the second digit of a probability."
         )
     moving = entries.total - entries.constant - entries.stuck
@@ -232,7 +232,7 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
     if disputed > DISPUTED * entries.total:
         yield (
             f"The chains fit equally well but disagree on {disputed:,} of {entries.total:,} entries; "
-            "increase n_draws, or trust predictions more than single memberships."
+            "use more draws, or trust predictions more than single memberships."
         )
 
 

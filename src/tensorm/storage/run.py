@@ -93,7 +93,7 @@ def _read_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> T
     if tree.has(DIGEST):
         known = tree.array(DIGEST, "u1", (16,)).tobytes().hex()
         if given is None:
-            raise FileError("The cells of this run are on a cluster; give them: resume(run_dir, X).")
+            raise FileError("The cells of this run are on a cluster; use Python: resume(run_dir, X).")
     else:
         arrays = {name: tree.array(name, None, None) for name in NAMES if tree.has(name)}
         try:

@@ -233,7 +233,9 @@ def connect(scheduler: str | None = None, workers: int | None = None) -> Iterato
     """
     distributed = need(*DASK)
     if (scheduler is None) == (workers is None):
-        raise InputError("Give either scheduler, a cluster's address, or workers, the size of a new one.")
+        raise InputError(
+            "Give either scheduler=ADDRESS of a running cluster or workers=NUMBER for a new one."
+        )
     settings: dict[str, Any] = {"address": scheduler}
     if workers is not None:
         count = check_count("workers", workers, 1, most=MOST_JOBS)

@@ -367,8 +367,8 @@ class Tensor(Named, ABC):
     def compared(self) -> Tensor:
         """Return the same cells as comparisons that count once (compared.py), or raise if they are none."""
         raise InputError(
-            "noise='comparisons' needs cells that compare attributes; give a RelationalTensor, or choose "
-            "another noise."
+            "noise='comparisons' needs cells that compare attributes; read them with relational=True, or "
+            "choose another noise."
         )
 
     def check_mirrored(self, pair: Pair) -> None:

@@ -108,7 +108,7 @@ def test_options_are_named_as_the_reader_gave_them(ward_fit) -> None:
     _, model = ward_fit
     command = "tensorm fit '<b>.csv' --modes hour,person,met"
     plain, typed = (Reader(render_report(model.posterior_, command=given)) for given in (None, command))
-    assert "set n_draws to at least" in plain.text
+    assert "use at least" in plain.text
     assert "set --draws to at least" in typed.text
     assert command in typed.text
     assert typed.data()["command"] == command

@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorm import __version__
 from tensorm.data.checks import check_text, short
-from tensorm.errors import InputError, name_options, printable
+from tensorm.errors import InputError, printable
 from tensorm.posterior.diagnostics import diagnose
 from tensorm.posterior.draws import Posterior
 from tensorm.report.describe import describe_components, describe_noise
@@ -88,7 +88,6 @@ def render_report(
         metadata = share_metadata(posterior, metadata)
     told = describe_components(posterior, groups_of(posterior, metadata))
     diagnostics = diagnose(posterior)
-    conclusion = diagnostics.conclusion if command is None else name_options(diagnostics.conclusion)
     finding = tell_finding(posterior, diagnostics)
     texts = {name: _text(value) for name, value in (settings or {}).items()}
     heading = printable(" × ".join(posterior.modes) if title is None else title)
@@ -96,7 +95,7 @@ def render_report(
         "title": heading,
         "version": __version__,
         "noise": describe_noise(posterior),
-        "fit": tabulate_chains(diagnostics) | {"conclusion": conclusion},
+        "fit": tabulate_chains(diagnostics) | {"conclusion": diagnostics.conclusion},
         "traces": trace_chains(posterior, diagnostics),
         "selection": None if selection is None else chart_selection(selection),
         "associations": tabulate_associations(posterior, metadata),
@@ -116,7 +115,7 @@ def render_report(
         found=escape(finding.found),
         sure=escape(finding.sure),
         state="fine" if diagnostics.fine and not finding.noise else "heed",
-        conclusion=escape(conclusion),
+        conclusion=escape(diagnostics.conclusion),
         plain="\n".join(f"<p>{escape(text)}</p>" for text in static if text),
         data=b64encode(packed).decode(),  # no browser takes it for markup
         script=script,
