@@ -61,7 +61,7 @@ def test_messages_name_the_options_of_the_command(command) -> None:
     ctx = click.Context(command)
     for param in command.params:
         name = param.name
-        shown = param.opts[0] if isinstance(param, click.Option) else param.make_metavar(ctx)
+        shown = param.opts[0] if isinstance(param, click.Option) else param.metavar or name.upper()
         found = groups.name_options(f"{name} is 0; give {name}=True, {name}='a b' or {name}=['i', 'j'].", ctx)
         assert found == f"{shown} is 0; give {shown}, {shown} 'a b' or {shown} i,j."
         told = groups.name_options(f"There is no {name}.", ctx)
