@@ -25,7 +25,7 @@ def make_trace(draws: Sequence[Sequence[npt.NDArray[np.bool_]]], noise, accuracy
             np.packbits(np.stack(factor), axis=-1, bitorder="little") for factor in zip(*draws, strict=True)
         ),
         noise=np.tile(noise, (S, 1)),
-        kind=Rates,
+        parameters=Rates,
         density=np.full((S, len(draws[0])), 0.5),
         confusion=np.tile([round(10_000 * accuracy), round(10_000 * (1 - accuracy)), 0, 0], (S, 1)),
         log_likelihood=np.zeros(S),

@@ -130,7 +130,7 @@ def test_python_and_the_command_line_have_the_same_options() -> None:
     told = {name: kind.default for name, kind in inspect.signature(tensorm.read).parameters.items()}
     in_python = {*told} - {"source", "client"}
     assert in_python == {*Options._fields}
-    assert in_python == {option.name for option in command.params} - {"shared"}
+    assert in_python == {option.name for option in command.params} - {"symmetric"}
     given = command.make_context("command", []).params
     assert {name: given[name] or None for name in in_python} == {
         name: told[name] or None for name in in_python

@@ -146,7 +146,7 @@ def test_rows_come_back_and_follow_the_components() -> None:
     assert again.background == 0.1
     np.testing.assert_array_equal(again.strength, draw.strength)
     assert draw.keep([2, 0]).strength.tolist() == [0.9, 0.7]
-    chosen = Jitters.choose(row[None], (2, 3), 3, {COMPONENT: [1, 0, 2], INDEX: [0, 3]})
+    chosen = Jitters.narrow(row[None], (2, 3), 3, {COMPONENT: [1, 0, 2], INDEX: [0, 3]})
     assert chosen.tolist() == [[0.8, 0.7, 0.9, 0.1, 0, 3]]
 
 

@@ -32,7 +32,7 @@ def make_trace(L: int = 9, S: int = 5, shape: tuple[int, ...] = SHAPE) -> Trace:
     return Trace(
         factors=tuple(np.packbits(rng.random((S, N, L)) < 0.5, axis=-1, bitorder="little") for N in shape),
         noise=np.stack([rng.uniform(0.5, 1, S), rng.uniform(0, 0.5, S)], axis=1),
-        kind=Rates,
+        parameters=Rates,
         density=rng.random((S, len(shape))),
         confusion=np.stack([ones, zeros, 10 - ones, 8 - zeros], axis=1),
         log_likelihood=rng.normal(size=S),

@@ -319,7 +319,7 @@ def test_zeros_in_a_last_column_are_not_taken_for_ones(source, tmp_path) -> None
 
 def test_a_table_with_labels_must_hold_cells() -> None:
     frame = pd.DataFrame({"person": [7, 8], "met": [8, 7]}, index=["p", "q"])
-    with pytest.raises(InputError, match=r"^X holds 7.*threshold\.$"):
+    with pytest.raises(InputError, match=r"^X holds 7.*threshold=NUMBER\)\.$"):
         tensorm.read(frame)
 
 

@@ -49,7 +49,7 @@ def test_fits_are_those_of_dense_tensors(
     shape: tuple[int, ...], unlisted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X = random_cells(shape, 1)
-    monkeypatch.setattr("tensorm.estimator.plan.pick_storage", lambda tensor, n_components=0: tensor)
+    monkeypatch.setattr("tensorm.estimator.machine.pick_storage", lambda tensor, n_components=0: tensor)
     if unlisted == "zero":
         tensor = SparseTensor(np.argwhere(X == 1), shape, missing=np.argwhere(np.isnan(X)))
     else:

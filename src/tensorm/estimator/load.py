@@ -12,7 +12,7 @@ import numpy as np
 from tensorm.data.checks import check_flag
 from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
-from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
+from tensorm.estimator.plan import AUTO, make_plan, make_tensor
 from tensorm.report.selection import Selection
 from tensorm.sampler.sample import Plan
 from tensorm.storage.files import as_path, check_links, owning, quote
@@ -104,9 +104,8 @@ def _open(folder: Path, given: Tensor | None) -> tuple[TensOrMachine, Tensor, Pl
     _check_counts(model, folder / RUN)
     tensor = make_tensor(run.tensor, model.symmetric)
     plan = make_plan(model, tensor)
-    noise = plan.target.noise
-    if noise.strong or noise.compares:
-        tensor = choose_storage(tensor, noise, optional=model.noise == AUTO)
+    if model.noise != AUTO:
+        tensor = plan.target.noise.hold(tensor)
     return model, tensor, replace(plan, target=replace(plan.target, seed=np.uint64(run.seed)))
 
 

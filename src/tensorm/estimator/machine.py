@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.estimator.fitted import FittedModel
-from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
+from tensorm.estimator.plan import AUTO, make_plan, make_tensor
 from tensorm.estimator.progress import announcing_compilation, forecast_run, say, watching
 from tensorm.posterior.draws import Posterior, check_room
 from tensorm.report.selection import Selection
@@ -236,7 +236,8 @@ class TensOrMachine(FittedModel):
         auto = self.n_components == AUTO
         target = plan.target
         number = TRIAL if auto else target.n_components
-        tensor = choose_storage(given, target.noise, number, optional=self.noise == AUTO)
+        noise = target.noise.stand_in if self.noise == AUTO else target.noise
+        tensor = noise.hold(pick_storage(given, number))
         if given.lists_cells or tensor.lists_cells:
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
             say(f"Cells are stored as a {tensor.storage} tensor: {ones}.", self.progress)
@@ -306,7 +307,7 @@ class TensOrMachine(FittedModel):
 
     def _choose(self, tensor: Tensor, plan: Plan, folder: Path | None) -> Selection:
         """Choose the number of components; a folder keeps what chains have found."""
-        strong = plan.target.noise.strong
+        strong = plan.target.noise.has_stand_in
         with announcing_compilation(self.progress):
             warm_up(tensor, plan.target)
         n_chains = N_SPLITS if strong else N_CHAINS

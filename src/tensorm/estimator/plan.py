@@ -24,12 +24,12 @@ from tensorm.data.coordinates import MOST_MODES
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_room
 from tensorm.sampler.models import BACKGROUNDS, find_model, list_choices
-from tensorm.sampler.noise import CONTRAST, Rates, rates_of
+from tensorm.sampler.noise import CONTRAST
 from tensorm.sampler.parameters import NoiseModel
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.sweep import FLIPS, Target
-from tensorm.tensors import Tensor, pick_storage, read
+from tensorm.tensors import Tensor, read
 from tensorm.tensors.holdout import check_symmetric
 
 if TYPE_CHECKING:
@@ -92,24 +92,9 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
         sweeps,
         init,
         effort=check_amount("effort", settings.effort),
-        noise=_first_rates(settings.lambda_start, target.noise),
+        noise=_start_at(settings.lambda_start, target.noise),
         held=held,
     )
-
-
-def choose_storage(
-    tensor: Tensor, model: NoiseModel, n_components: int = 10, optional: bool = False
-) -> Tensor:
-    """Return the same cells in the quickest storage that the noise model, unless optional, can do with."""
-    if model.compares:
-        return tensor.compared()
-    picked = pick_storage(tensor, n_components)
-    if model.strong and not (optional or picked.takes_strengths):
-        raise InputError(
-            "noise='strengths' does not work for comparisons; choose noise='asymmetric' for a relational "
-            "tensor."
-        )
-    return picked
 
 
 def _refuse_columns(name: str, value: Any) -> None:
@@ -128,8 +113,8 @@ def _factor_prior(given: Any, shape: Sequence[int], L: int) -> FactorPrior:
     return FixedPrior.from_probabilities([check_probability("factor_prior", given)] * len(shape))
 
 
-def _first_rates(given: Any, model: NoiseModel) -> Rates | None:
-    """Return the rates that chains start with, or None if the model says so."""
+def _start_at(given: Any, model: NoiseModel) -> Any:
+    """Return the noise that chains start with, or None if the model says so."""
     if given is None:
         return None
     value, least = check_amount("lambda_start", given), CONTRAST / 2
@@ -137,9 +122,7 @@ def _first_rates(given: Any, model: NoiseModel) -> Rates | None:
         raise InputError(
             f"lambda_start is {short(given)}; give a number from {least} to {LARGEST_LAMBDA:g}, or None."
         )
-    if model.parameters is not Rates:
-        raise InputError("lambda_start needs noise='symmetric' or 'asymmetric'; leave it out.")
-    return rates_of(value)
+    return model.start_at(value)
 
 
 def check_observed(tensor: Tensor) -> None:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tensorm.data.checks import check_choice, check_indices
 from tensorm.errors import InputError
-from tensorm.estimator.plan import check_observed, choose_storage, make_tensor
+from tensorm.estimator.plan import check_observed, make_tensor
 from tensorm.posterior.draws import METHODS, Posterior
 from tensorm.posterior.scores import ScoredCells, predict_observed, score_tensor
 from tensorm.posterior.top_cells import TopCells, top_cells
@@ -162,13 +162,12 @@ class Predictor(TransformerMixin, BaseEstimator):
         if len(tensor.shape) != len(shape) or tensor.shape[1:] != shape[1:]:
             wanted = f"(any, {', '.join(map(str, shape[1:]))})"
             raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
-        noise = self._target.noise
-        if kind == "membership" and (noise.strong or noise.compares):
-            tensor = choose_storage(tensor, noise)
-        threaded = tensor.with_threads(count_threads(self.n_jobs))
+        threads = count_threads(self.n_jobs)
         if kind == "share":
-            return share_shown(threaded, posterior)
-        return transform_slices(threaded, posterior, self._target)
+            return share_shown(tensor.with_threads(threads), posterior)
+        return transform_slices(
+            self._target.noise.hold(tensor).with_threads(threads), posterior, self._target
+        )
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return names for the columns of ``transform``: "component0", "component1" and so on.

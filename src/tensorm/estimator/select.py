@@ -22,7 +22,7 @@ from tensorm.data.checks import (
 )
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine, warn_if_stopped
-from tensorm.estimator.plan import AUTO, choose_storage, make_plan, make_tensor
+from tensorm.estimator.plan import AUTO, make_plan, make_tensor
 from tensorm.estimator.progress import watching
 from tensorm.report.selection import Selection
 from tensorm.sampler.chains import ChainPool
@@ -32,7 +32,7 @@ from tensorm.selection.noise import two_rates
 from tensorm.selection.trials import NAMES, Holdout
 from tensorm.storage.files import make_folder, owning
 from tensorm.storage.trials import Store, read_seed
-from tensorm.tensors import Tensor
+from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.holdout import check_symmetric
 from tensorm.tensors.threads import count_threads
 
@@ -138,7 +138,9 @@ def select_components(
     settings.set_params(n_components="auto", n_jobs=n_jobs, random_state=random_state)
     plan = make_plan(settings if published else settings.set_params(init="data"), tensor)
     target = two_rates(plan.target) if settings.noise == AUTO else plan.target
-    tensor = choose_storage(tensor, target.noise, optional=not method.startswith("cv"))
+    tensor = pick_storage(tensor)
+    held = target.noise if method.startswith("cv") else target.noise.counting(tensor)
+    tensor = held.hold(tensor)
     owned = nullcontext() if run_dir is None else owning(make_folder(run_dir))
     with owned, watching(repeats, progress) as watch:
         pool = ChainPool(repeats, count_threads(settings.n_jobs), watch)

@@ -101,10 +101,10 @@ class EntrySummary(NamedTuple):
 def assess(traces: Sequence[Trace]) -> tuple[Mixing, ...]:
     """Return how well the chains have mixed in the noise parameters and in the log-likelihood."""
     length = min(len(trace) for trace in traces)
-    kind, found = traces[0].kind, []
-    for name in kind.AXES:
+    parameters, found = traces[0].parameters, []
+    for name in parameters.AXES:
         draws = np.stack([trace.noise_fields[name][:length] for trace in traces])
-        found.append(_measure_worst(kind.TITLES[name], draws.reshape(*draws.shape[:2], -1)))
+        found.append(_measure_worst(parameters.TITLES[name], draws.reshape(*draws.shape[:2], -1)))
     log_likelihood = np.stack([trace.log_likelihood[:length] for trace in traces])
     return (*found, measure("log-likelihood", log_likelihood))
 

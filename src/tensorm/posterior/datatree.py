@@ -109,7 +109,11 @@ def _gather(posterior: Posterior, all_chains: bool) -> _Parts:
     entries = len(chains) * n_draws * posterior.n_components * sum(posterior.shape)
     check_fits("The draws take", COPIES * entries, "use the packed draws in posterior_, or fit fewer")
     return _Parts(
-        posterior, chains, n_draws, left_out, name_dimensions(posterior.modes, posterior.chains[0].kind.AXES)
+        posterior,
+        chains,
+        n_draws,
+        left_out,
+        name_dimensions(posterior.modes, posterior.parameters.AXES),
     )
 
 
@@ -136,7 +140,7 @@ def _posterior(parts: _Parts) -> Variables:
     for k, name in enumerate(parts.names):
         entries = _stack(parts, lambda trace, k=k: trace.bits(k, slice(parts.n_draws)).view(np.int8))
         variables[f"factor_{name}"] = ((*PER_DRAW, name, "component"), entries)
-    for field, axis in parts.posterior.chains[0].kind.AXES.items():
+    for field, axis in parts.posterior.parameters.AXES.items():
         draws = _stack(parts, lambda trace, field=field: trace.noise_fields[field])
         if axis != INDEX:
             variables[field] = (PER_DRAW if axis == ONCE else (*PER_DRAW, axis), draws)

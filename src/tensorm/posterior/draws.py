@@ -31,12 +31,13 @@ from tensorm.posterior.convergence import EntrySummary, summarise_entries
 from tensorm.posterior.predict import CellSummary, average_box, summarise_cells, unite_box, unite_cells
 from tensorm.posterior.stacking import weigh_chains
 from tensorm.sampler.noise import Rates
-from tensorm.sampler.parameters import Parameters
+from tensorm.sampler.parameters import ACTIVITY, STRENGTH, Parameters
 from tensorm.sampler.state import Trace
 from tensorm.tensors import read
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Tensor
+from tensorm.tensors.protocol import Pair, Tensor
+from tensorm.tensors.ranked import by_mode
 
 Floats = npt.NDArray[np.float64]
 CERTAIN = Rates(1.0, 0.0)  # the product itself, without noise
@@ -142,8 +143,30 @@ class Posterior(Named):
         """Means of the noise parameters by name and of the share of cells explained, beside ``factors``."""
         trace, accuracy = self.traces[0], np.concatenate([trace.accuracy for trace in self.traces])
         rows = np.concatenate([trace.noise for trace in self.traces]).mean(axis=0)
-        means = trace.kind.split(rows, trace.n_components, trace.shape)
+        means = trace.parameters.by_name(rows, trace.n_components, trace.shape)
         return {**{name: mean.tolist() for name, mean in means.items()}, "explained": float(accuracy.mean())}
+
+    @property
+    def parameters(self) -> type[Parameters]:
+        """The noise model's parameters: the class that draws of the noise belong to."""
+        return self.chains[0].parameters
+
+    @property
+    def compared(self) -> Pair | None:
+        """The two modes whose indices the cells compare, or None."""
+        return self.parameters.pair
+
+    @property
+    def strengths(self) -> Floats | None:
+        """Mean strength of each component, or None if the noise model has none."""
+        return np.array(self.noise[STRENGTH]) if STRENGTH in self.noise else None
+
+    @property
+    def activities(self) -> list[Floats] | None:
+        """Mean activity of each mode's indices, or None if the noise model has none."""
+        if ACTIVITY not in self.noise:
+            return None
+        return by_mode(np.array(self.noise[ACTIVITY]), self.shape)
 
     @property
     def base_rate(self) -> float:
@@ -171,7 +194,7 @@ class Posterior(Named):
         return [
             (trace, draws[0], noise, count * each)
             for (_, each), (trace, draws, noises) in alike.items()
-            for noise, count in trace.kind.merge(noises)
+            for noise, count in trace.parameters.merge(noises)
         ]
 
     def _weighted(self, method: str) -> Iterator[tuple[Factors, Parameters, float]]:
@@ -186,12 +209,8 @@ class Posterior(Named):
             yield Factors.from_bits(self.best_factors), self._certain, 1.0
 
     @property
-    def _kind(self) -> type[Parameters]:
-        return self.chains[0].kind
-
-    @property
     def _certain(self) -> Parameters:
-        return self._kind.certain() or CERTAIN
+        return self.parameters.certain() or CERTAIN
 
     def check_tensor(self, X: Any, name: str = "X") -> Tensor:
         """Return X as a tensor, or raise unless it has the shape of the fit."""
@@ -205,7 +224,7 @@ class Posterior(Named):
 
         Contributions are dropped: they refer to all cells.
         """
-        indices, pair = check_parts(indices, self.shape), self._kind.pair
+        indices, pair = check_parts(indices, self.shape), self.compared
         if pair is not None and not np.array_equal(indices[pair[0]], indices[pair[1]]):
             raise InputError("Comparisons need the same attributes on both sides; give them twice.")
         chains = tuple(trace.take(indices) for trace in self.chains)
@@ -258,15 +277,15 @@ class Posterior(Named):
         return total
 
     def _unite(self, unite: Callable[[Sequence[Floats]], Floats]) -> Floats:
-        return np.sum([w * self._kind.rebuild(means, unite) for w, means in self.explained_by], axis=0)
+        return np.sum([w * self.parameters.rebuild(means, unite) for w, means in self.explained_by], axis=0)
 
     def predict_part(self, indices: Sequence[npt.NDArray[np.intp]]) -> Floats:
         """Return P(x = 1) of all cells with these indices along each mode."""
-        if self._kind.pair is None:
+        if self.compared is None:
             return self.take(indices).predict_all()
         some, inner = list(indices), [np.arange(len(index)) for index in indices]
-        both = np.union1d(*(some[k] for k in self._kind.pair))
-        for k in self._kind.pair:
+        both = np.union1d(*(some[k] for k in self.compared))
+        for k in self.compared:
             some[k], inner[k] = both, np.searchsorted(both, indices[k])
         return self.take(some).predict_all()[np.ix_(*inner)]
 

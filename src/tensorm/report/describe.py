@@ -21,7 +21,6 @@ from tensorm.posterior.diagnostics import number_components, tell_differences
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, Groups, of_posterior, read_modes
 from tensorm.report.metadata import UNKNOWN
-from tensorm.tensors.ranked import split
 
 IN_DOUBT = 4  # names in doubt before their list is cut short
 MOST = 12  # components described by default on the page and the command line
@@ -165,9 +164,7 @@ def describe_components(posterior: Posterior, groups: Groups | None = None) -> l
     cells = _cells_covered(posterior)
     chains = count_finders(posterior.factors, [factor_means(trace) for trace in posterior.chains])
     volume, n_chains = math.prod(posterior.shape), len(posterior.chains)
-    compares = posterior.chains[0].kind.pair is not None
-    volume = volume // 2 if compares else volume  # a cell and its mirror image are one
-    strengths = posterior.noise.get("strength", [None] * posterior.n_components)
+    volume = volume // 2 if posterior.compared else volume  # a cell and its mirror image are one
     return [
         Description(
             l,
@@ -176,8 +173,8 @@ def describe_components(posterior: Posterior, groups: Groups | None = None) -> l
             cells[l] / volume,
             chains[l],
             n_chains,
-            strengths[l],
-            _say(modes, l) if compares else None,
+            None if posterior.strengths is None else float(posterior.strengths[l]),
+            _say(modes, l) if posterior.compared else None,
         )
         for l in range(posterior.n_components)
     ]
@@ -190,19 +187,18 @@ def describe_noise(posterior: Posterior) -> str:
         return f"No component has members in every mode; {ones} of the observed cells are 1."
     noise, explained = posterior.noise, percent(posterior.noise["explained"])
     return (
-        f"{posterior.chains[0].kind.describe(noise, percent)} "
+        f"{posterior.parameters.describe(noise, percent)} "
         f"The components predict {explained} of the observed cells correctly.{_name_busiest(posterior)}"
     )
 
 
 def _name_busiest(posterior: Posterior) -> str:
     """Return a sentence on the most active index of each mode, if indices have activities."""
-    if "activity" not in posterior.noise:
+    if posterior.activities is None:
         return ""
-    activities = split(np.array(posterior.noise["activity"]), posterior.shape)
     found = [
         f"{mode.name} {mode.label(int(activity.argmax()))}"
-        for mode, activity in zip(read_modes(posterior), activities, strict=True)
+        for mode, activity in zip(read_modes(posterior), posterior.activities, strict=True)
     ]
     return f" Most active outside the components: {listed(list(dict.fromkeys(found)))}."
 
@@ -341,8 +337,8 @@ def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:
             draws = slice(first, first + at_once)
             sizes = [trace.bits(mode, draws).sum(axis=1) for mode in range(len(posterior.shape))]
             total += np.prod(np.array(sizes, np.float64), axis=0).sum(axis=0)
-            if trace.kind.pair is not None:  # nothing is said about two attributes that are on both sides
-                above, below = (trace.bits(mode, draws) for mode in trace.kind.pair)
+            if posterior.compared:  # nothing is said about two attributes that are on both sides
+                above, below = (trace.bits(mode, draws) for mode in posterior.compared)
                 total -= (sizes[0] * (above & below).sum(axis=1) ** 2.0).sum(axis=0)
     return [float(cells) for cells in total / sum(map(len, posterior.traces))]
 

@@ -13,6 +13,7 @@ from tensorm.errors import InputError
 from tensorm.posterior.align import MEMBER, SURE
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import read_modes
+from tensorm.sampler.parameters import ACTIVITY, STRENGTH
 from tensorm.storage.files import as_path, replace_file
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.05, 0.95  # quantiles
 NEEDED = {  # settings that give a fit such a parameter
-    "strength": 'noise="strengths"',
-    "activity": 'noise="strengths", background="activity"',
+    STRENGTH: 'noise="strengths"',
+    ACTIVITY: 'noise="strengths", background="activity"',
 }
 
 
@@ -40,12 +41,12 @@ def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFram
 
 def list_strengths(posterior: Posterior) -> pd.DataFrame:
     """Return the strength of each component as a table."""
-    return _tabulate(posterior, "strength").rename_axis("component")
+    return _tabulate(posterior, STRENGTH).rename_axis("component")
 
 
 def list_activities(posterior: Posterior) -> pd.DataFrame:
     """Return the activity of each index of each mode as a table, the most active first."""
-    table = _tabulate(posterior, "activity")
+    table = _tabulate(posterior, ACTIVITY)
     labels = [
         label
         for names, size in zip(posterior.labels, posterior.shape, strict=True)

@@ -163,7 +163,7 @@ class Recorder:
         return Trace(
             factors=tuple(np.stack(draws) for draws in zip(*factors, strict=True)),
             **{name: np.array(column) for name, column in zip(COLUMNS, columns, strict=True)},
-            kind=self._target.noise.parameters,
+            parameters=self._target.noise.parameters,
             n_components=self._target.n_components,
             burn_in=burn_in,
             settled=settled,

@@ -121,7 +121,13 @@ class Comparisons(NoiseModel):
     a: float = 1.0
     b: float = 1.0
     parameters: ClassVar[type[Parameters]] = Agreement
-    compares: ClassVar[bool] = True
+    counted: ClassVar[str] = (
+        "Comparisons within an object are not independent, so each counted for less when the number of "
+        "components was chosen."
+    )
+
+    def hold(self, tensor: Tensor) -> Tensor:
+        return tensor.compared()
 
     def start(self, shape: Sequence[int], n_components: int) -> Agreement:
         return self._make(PAPERS_RATES.hit)

@@ -97,6 +97,9 @@ class TwoRates(NoiseModel):
     def start(self, shape: Sequence[int], n_components: int) -> Rates:
         return PAPERS_RATES
 
+    def start_at(self, log_odds: float) -> Rates:
+        return rates_of(log_odds)
+
     def update(
         self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
     ) -> Any:

@@ -4,14 +4,17 @@ A *model* (``NoiseModel``) has the prior: where chains start, how parameters are
 Its *parameters* (``Parameters``) are what a chain carries from draw to draw, and they answer for the cells.
 Nobody outside the two classes knows which model it is. To add one:
 
-1. write both classes beside ``Rates`` and ``TwoRates`` in noise.py, or in a file of their own;
+1. write both classes in a file of their own, as noise.py has ``Rates`` and ``TwoRates``;
 2. give the model its place in ``MODELS`` (models.py), where the estimator, the command line and files look;
-3. if counts become log-odds in another way, write a NamedTuple like ``Weights`` in kernels/decisions.py and
-   return it as ``weights``. If (pos, tot) do not decide an entry, tensors need new counts as well.
+3. only if (pos, tot) with ``Weights`` do not decide an entry: write a NamedTuple like ``Weights``
+   (kernels/decisions.py) and return it as ``weights``, and new counts of tensors if it needs them.
+
+tests/sampler/test_parameters.py takes such a model through fit, report, plots, files, resume and selection.
 
 Draws are kept as rows of numbers (``Trace.noise``, and ``noise`` in files), the fields one after the other.
 ``AXES`` says what a field has a number for. That is enough to reorder components, to store, check, export and
-summarise a field, and to tell how well it mixes.
+summarise a field, and to tell how well it mixes. Sentences, tables, plots and the page also show a field for
+each component called STRENGTH, and one for each index called ACTIVITY.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.errors import InputError
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
@@ -33,6 +37,7 @@ Floats = npt.NDArray[np.float64]
 Counts = int | npt.NDArray[np.int64]
 # What a field has a number for; INDEX: those of all modes, one after the other.
 ONCE, COMPONENT, MODE, INDEX = "once", "component", "mode", "index"
+STRENGTH, ACTIVITY = "strength", "activity"
 
 
 class Parameters(ABC):
@@ -113,7 +118,7 @@ class Parameters(ABC):
         """Return sentences for readers, from posterior means; ``percent`` writes a share as text."""
 
     @classmethod
-    def split(cls, rows: Floats, n_components: int, shape: Sequence[int]) -> dict[str, Floats]:
+    def by_name(cls, rows: Floats, n_components: int, shape: Sequence[int]) -> dict[str, Floats]:
         """Return the fields (...) or (..., n) of rows (..., P)."""
         sizes = [_size(axis, n_components, shape) for axis in cls.AXES.values()]
         parts = np.split(rows, np.cumsum(sizes)[:-1], axis=-1)
@@ -128,7 +133,7 @@ class Parameters(ABC):
     @classmethod
     def from_row(cls, row: Floats, n_components: int, shape: Sequence[int]) -> Self:
         """Return the draw that is stored as a row."""
-        fields = cls.split(row, n_components, shape).values()
+        fields = cls.by_name(row, n_components, shape).values()
         return cls(*(field if field.ndim else float(field) for field in fields))
 
     def row(self) -> Floats:
@@ -136,13 +141,13 @@ class Parameters(ABC):
         return np.hstack(list(self))  # type: ignore[call-overload]  # a NamedTuple
 
     @classmethod
-    def choose(
+    def narrow(
         cls, rows: Floats, shape: Sequence[int], n_components: int, chosen: Mapping[str, Any]
     ) -> Floats:
         """Return rows with some of the components or indices, in their order."""
         if chosen.keys().isdisjoint(cls.AXES.values()):
             return rows
-        places = cls.split(np.arange(float(rows.shape[-1])), n_components, shape)
+        places = cls.by_name(np.arange(float(rows.shape[-1])), n_components, shape)
         kept = [
             place[list(chosen[cls.AXES[name]])] if cls.AXES[name] in chosen else np.atleast_1d(place)
             for name, place in places.items()
@@ -171,19 +176,24 @@ class NoiseModel(ABC):
     ----------
     parameters : type
         The class of its parameters.
-    strong : bool
-        Whether tensors must take strengths (Tensor.takes_strengths).
-    compares : bool
-        Whether cells are comparisons that count once (Tensor.compared).
+    counted : str
+        What to say when ``counting`` has chosen the number of components in this model's place.
     """
 
     parameters: ClassVar[type[Parameters]]
-    strong: ClassVar[bool] = False
-    compares: ClassVar[bool] = False
+    counted: ClassVar[str] = ""
+
+    def hold(self, tensor: Tensor) -> Tensor:
+        """Return the cells as this model counts them, or raise if it cannot."""
+        return tensor
 
     @abstractmethod
     def start(self, shape: Sequence[int], n_components: int) -> Any:
         """Return the parameters that a chain with random factors starts with."""
+
+    def start_at(self, log_odds: float) -> Any:
+        """Return parameters with the paper's lambda, the log-odds that a cell equals the product."""
+        raise InputError("lambda_start needs noise='symmetric' or 'asymmetric'; leave it out.")
 
     @abstractmethod
     def update(
@@ -209,9 +219,14 @@ class NoiseModel(ABC):
         """Return the model that takes this one's place while the number of components is chosen."""
         return self.stand_in
 
+    @property
+    def has_stand_in(self) -> bool:
+        """Whether another model takes this one's place in searches."""
+        return self.stand_in != self
+
     def searching(self, parameters: Any) -> bool:
         """Whether a chain with these parameters still has those of the stand-in."""
-        return self.stand_in != self and type(parameters) is not self.parameters
+        return self.has_stand_in and type(parameters) is not self.parameters
 
     @abstractmethod
     def estimate(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Any:

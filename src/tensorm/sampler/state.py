@@ -39,8 +39,8 @@ class Trace:
     noise : ndarray (S, P)
         Parameters of the noise model as rows: for two rates that of ones where the product is 1, and where it
         is 0.
-    kind : type
-        The class of these parameters.
+    parameters : type
+        The class that these rows are draws of.
     density : ndarray (S, K)
         Density of each mode's factor under a learned prior.
     confusion : ndarray of int (S, 4)
@@ -59,7 +59,7 @@ class Trace:
 
     factors: tuple[Bytes, ...]
     noise: Floats
-    kind: type[Parameters]
+    parameters: type[Parameters]
     density: Floats
     confusion: npt.NDArray[np.int64]
     log_likelihood: Floats
@@ -84,7 +84,7 @@ class Trace:
     @property
     def noise_fields(self) -> dict[str, Floats]:
         """The noise parameters by name, (S,) or (S, n)."""
-        return self.kind.split(self.noise, self.n_components, self.shape)
+        return self.parameters.by_name(self.noise, self.n_components, self.shape)
 
     def factors_at(self, draw: int) -> Factors:
         """Return the factors of one draw."""
@@ -97,7 +97,7 @@ class Trace:
 
     def noise_at(self, draw: int) -> Any:
         """Return the noise parameters of one draw."""
-        return self.kind.from_row(self.noise[draw], self.n_components, self.shape)
+        return self.parameters.from_row(self.noise[draw], self.n_components, self.shape)
 
     def bits(self, mode: int, draws: slice = slice(None)) -> Bits:
         """Return the draws of a mode's factor as a Boolean array (S, N_k, L)."""
@@ -111,7 +111,7 @@ class Trace:
             np.packbits(self.bits(mode)[..., list(order)], axis=-1, bitorder="little")
             for mode in range(len(self.factors))
         )
-        noise = self.kind.choose(self.noise, self.shape, self.n_components, {COMPONENT: order})
+        noise = self.parameters.narrow(self.noise, self.shape, self.n_components, {COMPONENT: order})
         return replace(self, factors=factors, noise=noise, n_components=len(order))
 
     def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Trace:
@@ -119,5 +119,5 @@ class Trace:
         factors = tuple(part[:, index] for part, index in zip(self.factors, indices, strict=True))
         first = np.cumsum([0, *self.shape[:-1]])
         rows = np.concatenate([index + start for index, start in zip(indices, first, strict=True)])
-        noise = self.kind.choose(self.noise, self.shape, self.n_components, {INDEX: rows})
+        noise = self.parameters.narrow(self.noise, self.shape, self.n_components, {INDEX: rows})
         return replace(self, factors=factors, noise=noise)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy import stats
 from scipy.special import xlog1py, xlogy
 
+from tensorm.errors import InputError
 from tensorm.kernels import strengths as kernel
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW
 from tensorm.kernels.philox import uniforms
@@ -26,7 +27,7 @@ from tensorm.sampler.parameters import Counts, Floats, NoiseModel, Parameters, c
 from tensorm.sampler.strengths import SHAPES, ActiveStrengths, ConstantStrengths, Strong
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor
-from tensorm.tensors.ranked import split
+from tensorm.tensors.ranked import by_mode
 
 GRID = STEP * np.arange(LOWEST, HIGHEST + 1)
 NORMALISERS = np.array([np.logaddexp.reduce(shape * (GRID - np.exp(GRID))) for shape in SHAPES])
@@ -47,7 +48,15 @@ class StrengthModel(NoiseModel):
 
     a: float = 1.0
     b: float = 1.0
-    strong: ClassVar[bool] = True
+    counted: ClassVar[str] = "The number was chosen with two rates of ones in place of strengths."
+
+    def hold(self, tensor: Tensor) -> Tensor:
+        if not tensor.takes_strengths:
+            raise InputError(
+                "noise='strengths' does not work for comparisons; choose noise='asymmetric' for a relational "
+                "tensor."
+            )
+        return tensor
 
     @property
     def stand_in(self) -> Asymmetric:
@@ -150,7 +159,7 @@ class ActivityModel(StrengthModel):
     ) -> ActiveStrengths:
         """Draw a mode's activities, all strengths, their prior, the rate, and the priors of activities."""
         now, given, q = parameters, tuple(stream), parameters.ranked()
-        weights, levels = now.weights, split(now.levels, tensor.shape)
+        weights, levels = now.weights, by_mode(now.levels, tensor.shape)
         ranked, probe = weights.rank(factors), int(uniforms(stream, JUMP, 1)[0] * factors.n_components)
         mode, window = stream.sweep % len(factors), WINDOW
         if tensor.pair and mode in tensor.pair:  # rows took turns, so that cells are counted afterwards
@@ -170,7 +179,7 @@ class ActivityModel(StrengthModel):
 
     def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         value = super().log_prior(parameters)
-        for mode, activity in enumerate(split(parameters.activity, shape)):
+        for mode, activity in enumerate(by_mode(parameters.activity, shape)):
             if not (tied and mode == tied[1]):  # shared activities count once
                 evenness = parameters.evenness[mode]
                 normaliser = NORMALISERS[np.abs(SHAPES - evenness).argmin()]

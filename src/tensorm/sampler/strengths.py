@@ -26,7 +26,7 @@ from tensorm.sampler.parameters import COMPONENT, INDEX, MODE, ONCE, Floats, Par
 from tensorm.tensors.bits import Bits, Words, combine, pack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Stream, Tensor
-from tensorm.tensors.ranked import RankedTensor, Ranking, split
+from tensorm.tensors.ranked import RankedTensor, Ranking, by_mode
 
 SHAPES = 2.0 ** np.arange(-2, 9.1, 0.25)  # of the Gamma priors, all equally probable
 MARGIN = 2 * WINDOW + 2  # levels beyond those of today that scores are known for
@@ -214,7 +214,7 @@ class ActiveStrengths(_Active, Strong):
         return Ranking(self.order, np.log1p(-q), scores, levels, first - self.level)
 
     def rates(self, shape: Sequence[int]) -> list[Floats]:
-        first, *others = split(self.activity, shape)
+        first, *others = by_mode(self.activity, shape)
         return [self.rate * first, *others]
 
     def chances(self, weights: Ranking) -> Floats:
@@ -223,7 +223,7 @@ class ActiveStrengths(_Active, Strong):
         return -np.expm1(-np.exp(STEP * levels))
 
     def tally(self, tensor: Tensor, factors: Factors, probe: int) -> Tally:
-        weights, levels = self.weights, split(self.levels, tensor.shape)
+        weights, levels = self.weights, by_mode(self.levels, tensor.shape)
         ones, tot, exposure = self.count_levels(tensor, 0, weights.rank(factors), (levels, weights, probe, 0))
         return Tally(ones, tot - ones.sum(axis=2), self.chances(weights), exposure)
 
@@ -257,7 +257,7 @@ class ActiveStrengths(_Active, Strong):
         return self._replace(activity=np.append(new, known))
 
     def redraw_slices(self, tensor: Tensor, factors: Factors, stream: Stream) -> Self:
-        weights, levels = self.weights, split(self.levels, tensor.shape)
+        weights, levels = self.weights, by_mode(self.levels, tensor.shape)
         self.count_levels(tensor, 0, weights.rank(factors), (levels, weights, 0, WINDOW), stream)
         return self._replace(activity=np.exp(STEP * np.concatenate(levels)))
 

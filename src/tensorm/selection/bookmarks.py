@@ -65,13 +65,15 @@ def put(bookmark: Bookmark, at: Snapshot, target: Target, **more: Any) -> None:
 def read_snapshot(form: Any, shape: Sequence[int], target: Target) -> Snapshot:
     """Return the chain that ``put`` marked, with at most as many components as the target has."""
     factors, model = to_factors(form["members"], shape, target.n_components), target.noise
-    kind = (model.stand_in if form["searching"] else model).parameters
+    parameters = (model.stand_in if form["searching"] else model).parameters
     row, L = np.array(form["noise"], np.float64), factors.n_components
     past, *counts = form["memory"]
     history = np.array(past, np.float64)
     density, confusion, burnt = tuple(form["density"]), form["confusion"], form["burnt"]
     numbers = [form["sweep"], *counts, *(confusion or ()), *(burnt or (0, False))[:1]]
-    right = row.shape == (kind.width(L, shape),) and not kind.find_fault(kind.split(row, L, shape))
+    right = row.shape == (parameters.width(L, shape),) and not parameters.find_fault(
+        parameters.by_name(row, L, shape)
+    )
     right &= len(counts) == 3 and len(density) == len(shape)
     first, second = target.tied or (0, 0)
     right &= np.array_equal(factors[first], factors[second])
@@ -82,7 +84,7 @@ def read_snapshot(form: Any, shape: Sequence[int], target: Target) -> Snapshot:
     if not right:
         raise ValueError("no chain was here")
     return Snapshot(
-        State(factors, kind.from_row(row, L, shape), density, form["sweep"]),
+        State(factors, parameters.from_row(row, L, shape), density, form["sweep"]),
         Memory(tuple(history.tolist()), *counts),
         None if burnt is None else (burnt[0], bool(burnt[1])),
         None if confusion is None else Confusion(*confusion),

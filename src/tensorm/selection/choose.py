@@ -16,11 +16,6 @@ from tensorm.tensors.protocol import Tensor
 
 METHODS = ("posterior", "occam", "cv", "mdl", "occam-published", "cv-published")
 MOST_CANDIDATES = 12  # that are tried when none are given
-STAND_IN = "The number was chosen with two rates of ones in place of strengths."
-FEWER = (
-    "Comparisons within an object are not independent, so each counted for less when the number of "
-    "components was chosen."
-)
 
 
 def choose(
@@ -56,7 +51,7 @@ def choose(
         selection = count(tensor, plain, pool, numbers)
     if plain.noise == target.noise:
         return selection
-    return replace(selection, reason=f"{selection.reason} {FEWER if plain.noise.compares else STAND_IN}")
+    return replace(selection, reason=f"{selection.reason} {target.noise.counted}")
 
 
 def _around(n: int) -> list[int]:

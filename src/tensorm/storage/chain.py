@@ -52,9 +52,9 @@ def read_trace(tree: Stored, shape: Sequence[int], target: Target) -> Trace:
     FileError
         When something is missing, has another type or size, or could not have come from a sampler.
     """
-    L, kind = target.n_components, target.noise.parameters
+    L, parameters = target.n_components, target.noise.parameters
     check_components(tree, L, MOST_COMPONENTS)
-    widths = {"noise": (kind.width(L, shape),), "density": (len(shape),), "confusion": (4,)}
+    widths = {"noise": (parameters.width(L, shape),), "density": (len(shape),), "confusion": (4,)}
     arrays = {"log_posterior": tree.array("log_posterior", DRAWS["log_posterior"], (None,))}
     S = len(arrays["log_posterior"])
     if S == 0:
@@ -64,7 +64,9 @@ def read_trace(tree: Stored, shape: Sequence[int], target: Target) -> Trace:
     of_mode = enumerate((S, size, -(-L // 8)) for size in shape)
     factors = tuple(read_members(tree, f"factor_{k}", "u1", size, L) for k, size in of_mode)
     burn_in, settled = tree.integer("burn_in", 0), bool(tree.integer("settled", 0, 1))
-    trace = Trace(factors=factors, kind=kind, n_components=L, burn_in=burn_in, settled=settled, **arrays)
+    trace = Trace(
+        factors=factors, parameters=parameters, n_components=L, burn_in=burn_in, settled=settled, **arrays
+    )
     _check_draws(tree, trace)
     check_tied(tree, factors, target)
     return trace
@@ -72,7 +74,7 @@ def read_trace(tree: Stored, shape: Sequence[int], target: Target) -> Trace:
 
 def pack_target(target: Target) -> dict[str, Any]:
     """Return what is sampled, and from which random numbers, as a tree for an archive."""
-    noise, update, *background = {kind: names for names, kind in MODELS.items()}[type(target.noise)]
+    noise, update, *background = {model: names for names, model in MODELS.items()}[type(target.noise)]
     tied = target.tied or (-1, -1)
     tree: dict[str, Any] = {
         "n_components": target.n_components,
@@ -144,9 +146,11 @@ def _read_table(tree: Stored, name: str, size: int, n_components: int) -> npt.ND
     return table
 
 
-def check_noise(tree: Stored, rows: Floats, kind: type[Parameters], shape: Sequence[int], L: int) -> None:
+def check_noise(
+    tree: Stored, rows: Floats, parameters: type[Parameters], shape: Sequence[int], L: int
+) -> None:
     """Raise unless these could be draws of the noise."""
-    if fault := kind.find_fault(kind.split(rows, L, shape)):
+    if fault := parameters.find_fault(parameters.by_name(rows, L, shape)):
         raise tree.refuse(f"noise holds {fault}")
 
 
@@ -167,7 +171,7 @@ def check_tied(tree: Stored, factors: Sequence[npt.NDArray[Any]], target: Target
 
 def _check_draws(tree: Stored, trace: Trace) -> None:
     """Raise if the numbers could not have come from a sampler."""
-    check_noise(tree, trace.noise, trace.kind, trace.shape, trace.n_components)
+    check_noise(tree, trace.noise, trace.parameters, trace.shape, trace.n_components)
     check_density(tree, trace.density)
     for name in ("log_likelihood", "log_posterior"):
         if not np.isfinite(getattr(trace, name)).all():

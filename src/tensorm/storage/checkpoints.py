@@ -115,12 +115,12 @@ def _pack(snapshot: Snapshot, model: NoiseModel) -> dict[str, Any]:
 
 
 def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
-    L, kind = target.n_components, target.noise.parameters
+    L, parameters = target.n_components, target.noise.parameters
     check_components(file, L)
     sizes = enumerate((size, words_for(L)) for size in shape)
     masks = tuple(read_members(file, f"state_{k}", "u8", size, L) for k, size in sizes)
     searching = file.has(SEARCHED)
-    current = target.noise.stand_in.parameters if searching else kind
+    current = target.noise.stand_in.parameters if searching else parameters
     noise = file.array(SEARCHED if searching else "noise", "f8", (current.width(L, shape),))
     density = file.array("density", "f8", (len(shape),))
     check_noise(file, noise, current, shape, L)

@@ -95,7 +95,7 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
             raise file.refuse("the chains were not sampled from the same cells")
         weights, explanations = _read_weights(file, n_chains)
         most = math.prod(shape)
-        least = 0 if traces[0].kind.pair is None else -most  # one that contests others takes ones away
+        least = 0 if traces[0].parameters.pair is None else -most  # one that contests others takes ones away
         contributions = _read_contributions(file.tree("contributions"), L, (least, most))
         posterior = Posterior(traces, shape, names, weights, explanations, contributions)
         try:

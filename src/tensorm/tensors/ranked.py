@@ -78,7 +78,7 @@ class Ranking(NamedTuple):
         if self.levels is None:
             zeros = (_nothing(int(np.prod([shape[k] for k in modes]))) for modes in ((mode,), rows, packed))
             return (self.zeros, self.ones, *zeros, self.share), 0
-        levels = split(self.levels, shape)
+        levels = by_mode(self.levels, shape)
         sides = [add_up([levels[k] for k in modes]) for modes in (rows, packed)]
         lows = [int(side.min()) for side in sides]
         base = sum(lows) - self.first - WINDOW  # room for activities that fall (kernels/activities.py)
@@ -91,7 +91,7 @@ class Ranking(NamedTuple):
         if self.levels is None:
             own, stacked = _nothing(shape[mode]), _nothing(sum(shape), np.int16)
             return (self.zeros, self.ones, own, stacked, stacked[:0], self.share), 0
-        levels = split(self.levels, shape)
+        levels = by_mode(self.levels, shape)
         lows = [int(level.min()) if k in others else 0 for k, level in enumerate(levels)]
         base = sum(lows) - self.first - WINDOW
         lows[others[0]] -= WINDOW
@@ -100,7 +100,7 @@ class Ranking(NamedTuple):
         return (self.zeros, self.ones, levels[mode] + base, stacked, stacked[:0], self.share), base
 
 
-def split(flat: npt.NDArray[Any], shape: Sequence[int]) -> list[npt.NDArray[Any]]:
+def by_mode(flat: npt.NDArray[Any], shape: Sequence[int]) -> list[npt.NDArray[Any]]:
     """Return the parts of an array that belong to each mode."""
     return np.split(flat, np.cumsum(shape)[:-1])
 

@@ -21,10 +21,10 @@ from tensorm.tensors.ranked import (
     Ranking,
     Rivals,
     Sorted,
+    by_mode,
     count_tuples,
     join_rivals,
     room_for_rivals,
-    split,
     trim,
 )
 
@@ -103,7 +103,7 @@ class RankedLists(ReadTensor):
 
     def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
         listing, ready = self._ready(pair[0], factors, given._replace(rest=given.rest.copy()))
-        levels = split(Scores(*ready[0]).rows, self.shape)
+        levels = by_mode(Scores(*ready[0]).rows, self.shape)
         beside = count_tuples([level for k, level in enumerate(levels) if k not in pair])
         counts, rows, tie = given.scores.room(), every(self.shape[pair[0]]), (self._edges[pair[1]], beside)
         more = factors[pair[0]], rows, listing, tie, ready, tuple(stream)
@@ -132,6 +132,6 @@ class RankedLists(ReadTensor):
         )
         lists = sort_lists(tot, factors[mode], self._listing(mode, factors), scores, probe)
         self._complete(tot, factors, probe)
-        levels = split(Scores(*scores).rows, self.shape)
+        levels = by_mode(Scores(*scores).rows, self.shape)
         rest = count_tuples([level for k, level in enumerate(levels) if k != mode])
         return Sorted(tot, rest[:0] if self.lists_observed else rest, base, trim(lists))

@@ -134,7 +134,7 @@ def list_unknown(
     A row has K indices and P(x = 1) in thousandths. Zeros count as known where all observed cells are
     listed, or where cells compare two attributes.
     """
-    least = MISSING + (0 if tensor.lists_observed or posterior.chains[0].kind.pair else 1)
+    least = MISSING + (0 if tensor.lists_observed or posterior.compared else 1)
     cells = _inside(posterior, boxes, MISSING, least)
     if pair is not None:
         cells = cells[cells[:, pair[0]] != cells[:, pair[1]]]

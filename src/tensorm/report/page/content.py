@@ -24,8 +24,9 @@ from tensorm.report.page.cells import (
     slice_cells,
 )
 from tensorm.report.page.members import count_ones, find_homes, pack_members
+from tensorm.sampler.parameters import ACTIVITY, STRENGTH
 from tensorm.tensors.protocol import Tensor
-from tensorm.tensors.ranked import split
+from tensorm.tensors.ranked import by_mode
 
 Rows = list[dict[str, Any]]
 
@@ -35,7 +36,7 @@ def collect(
 ) -> dict[str, Any]:
     """Return modes, components and cells; `told` describes the components."""
     modes = read_modes(posterior)
-    pair = posterior.chains[0].kind.pair or next(pairs_of(modes), None)
+    pair = posterior.compared or next(pairs_of(modes), None)
     counts = None if tensor is None else count_ones(posterior, tensor)
     homes = find_homes(posterior, counts, pair)
     boxes = [read_box(posterior, tensor, l) for l in range(posterior.n_components)]
@@ -48,7 +49,7 @@ def collect(
         ],
         "pair": pair,
         "mirrored": mirrored,
-        "compares": posterior.chains[0].kind.pair is not None,
+        "compares": posterior.compared is not None,
         "chains": len(posterior.chains),
         "ones": round(posterior.base_rate * int(posterior.chains[0].confusion[0].sum())),
         "components": [
@@ -108,7 +109,7 @@ def _pack_component(posterior: Posterior, told: Description) -> dict[str, Any]:
     l = told.component
     counted = posterior.contributions[l]._asdict() if posterior.contributions else {}
     kept = ("covered", "explained", "added", "alone", "errors", "log_likelihood_lost")
-    strength = summarise_parameter(posterior, "strength") if "strength" in posterior.noise else {}
+    strength = {} if posterior.strengths is None else summarise_parameter(posterior, STRENGTH)
     return {
         "chains": told.chains,
         "cells": finite(told.cells, 1),
@@ -119,11 +120,11 @@ def _pack_component(posterior: Posterior, told: Description) -> dict[str, Any]:
 
 def _activities(posterior: Posterior) -> list[dict[str, list[float]] | None]:
     """Return for each mode how active its indices are without any component, if the noise has activities."""
-    if "activity" not in posterior.noise:
+    if posterior.activities is None:
         return [None for _ in posterior.shape]
     parts = {
-        name: split(part, posterior.shape)
-        for name, part in summarise_parameter(posterior, "activity").items()
+        name: by_mode(part, posterior.shape)
+        for name, part in summarise_parameter(posterior, ACTIVITY).items()
     }
     return [
         {name: np.round(part[k], 3).tolist() for name, part in parts.items()}

@@ -37,12 +37,11 @@ class Finding(NamedTuple):
 def tell_finding(posterior: Posterior, diagnostics: Diagnostics) -> Finding:
     """Say what was found; ``sure`` does not repeat the conclusion of the diagnostics."""
     used, where = int(active(posterior.factors).sum()), name_sizes(read_modes(posterior))
-    compares = posterior.chains[0].kind.pair is not None
     components, s = f"{used:,} component{'s' * (used != 1)}", "s" * (used == 1)
     if not used:
         ones = f"{percent(posterior.base_rate)} of the observed cells are 1"
         return Finding(f"The data look like noise: no component was found in {where}; {ones}.", "", True)
-    if compares:
+    if posterior.compared:
         told, right = map(percent, _said(posterior))
         found = (
             f"{components} predict{s} {told} of the comparisons in {where}, and {right} of these correctly."

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 from typing import TYPE_CHECKING
 
 from tensorm.report.export import summarise_parameter
-from tensorm.tensors.ranked import split
+from tensorm.sampler.parameters import ACTIVITY, STRENGTH
+from tensorm.tensors.ranked import by_mode
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -226,7 +227,7 @@ def plot_strengths(posterior: Posterior, ax: Axes | None = None) -> Axes:
     matplotlib Axes
         A bar for each component, with a line for its 90% interval.
     """
-    found = summarise_parameter(posterior, "strength")
+    found = summarise_parameter(posterior, STRENGTH)
     at = np.arange(posterior.n_components)
     ax = new_axes(ax, (3.6, 0.8 + 0.22 * len(at)))
     ax.barh(at, found["mean"], height=0.6, color=COLOURS[1])
@@ -254,8 +255,8 @@ def plot_activity(posterior: Posterior) -> Figure:
         For each mode a dot for each index, the most active first and up to 40, with a line for its 90%
         interval. 1 is usual in its mode; twice the activity makes ones twice as frequent where they are rare.
     """
-    found = summarise_parameter(posterior, "activity")
-    parts = zip(*(split(found[name], posterior.shape) for name in ("mean", "low", "high")), strict=True)
+    found = summarise_parameter(posterior, ACTIVITY)
+    parts = zip(*(by_mode(found[name], posterior.shape) for name in ("mean", "low", "high")), strict=True)
     modes, most = drawn_modes(posterior), min(max(posterior.shape), LONGEST_LIST)
     size = 2.4 * len(modes), 0.9 + 0.17 * (most + 1)
     figure = pyplot().figure(figsize=size, layout="constrained")
