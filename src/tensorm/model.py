@@ -23,6 +23,8 @@ Floats = npt.NDArray[np.float64]
 class Noise(NamedTuple):
     """How often a cell is 1, given the Boolean product ``y``; both rates lie strictly inside (0, 1).
 
+    This is the paper's noise; all noise models, and how to add one: sampler/parameters.py.
+
     Attributes
     ----------
     hit : float
