@@ -10,6 +10,7 @@ import xarray
 
 import tensorm
 from tensorm import FileError, InputError, SparseTensor
+from tensorm.data.files import FORMATS, Format
 from tensorm.data.options import Options
 from tensorm.data.read import open_table
 from tensorm.tensors.read import read_with_metadata
@@ -25,6 +26,29 @@ LABELLED = xarray.DataArray(
 def cells_of(tensor) -> np.ndarray:
     """The cells as an array, NaN where missing."""
     return np.concatenate([np.where(observed, ones, np.nan) for _, ones, observed in tensor.blocks()])
+
+
+def test_a_new_format_is_an_entry_and_a_reader(tmp_path, monkeypatch) -> None:
+    def read_stars(file, _) -> np.ndarray:
+        return np.array([[star == "*" for star in line] for line in file.read_text().splitlines()])
+
+    (tmp_path / "sky.stars").write_text("*..\n.**\n")
+    with pytest.raises(FileError, match=r"^Unsupported file type: .*sky.stars; give .csv, .*, or text with"):
+        tensorm.read(tmp_path / "sky.stars")
+    monkeypatch.setitem(FORMATS, ".stars", Format(table=False, read=read_stars))
+    np.testing.assert_array_equal(cells_of(tensorm.read(tmp_path / "sky.stars")), [[1, 0, 0], [0, 1, 1]])
+    with pytest.raises(InputError, match=r"sky.stars cannot be read in parts"):
+        tensorm.read(tmp_path / "sky.stars", client=object())
+    with pytest.raises(FileError, match=r"^Unsupported file type: .*sky.stars; give .csv, .*.xlsx, or text"):
+        open_table(tmp_path / "sky.stars")
+    monkeypatch.setitem(FORMATS, ".stars", FORMATS[".stars"]._replace(needs=("no_such", "Stars", "stars")))
+    with pytest.raises(FileError, match=r"^Stars need no_such; install it with: pip install stars.$"):
+        tensorm.read(tmp_path / "sky.stars")
+
+
+def test_read_tells_of_every_format() -> None:
+    for ending in FORMATS:
+        assert f"{ending}" in tensorm.read.__doc__, "add it to the docstring"
 
 
 def test_npy_and_npz(tmp_path) -> None:

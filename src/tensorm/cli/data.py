@@ -16,6 +16,7 @@ from tensorm import datasets
 from tensorm.cli import options
 from tensorm.cli.groups import main, say
 from tensorm.data.checks import short
+from tensorm.data.hdf5 import NETCDF
 from tensorm.data.opening import need
 from tensorm.datasets.registry import FOLDER, SOURCES
 from tensorm.errors import FileError
@@ -148,7 +149,7 @@ def get_command(name: str, out: Path | None) -> None:
     path = Path(f"{name}.nc") if out is None else out
     if path.suffix != ".nc":
         raise FileError(f"{path} has an unsupported file type; give a name that ends in .nc.")
-    need("h5netcdf", "netCDF files", "'tensorm[netcdf]'")
+    need(*NETCDF)
     array = MADE[name][0]()
     replace_file(path, bytes(array.to_netcdf(engine="h5netcdf")))
     say(f"Wrote {path}, {' x '.join(f'{size} {mode}' for mode, size in array.sizes.items())}.")

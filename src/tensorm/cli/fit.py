@@ -16,8 +16,8 @@ from tensorm.cli import options
 from tensorm.cli.folders import load_metadata, starting
 from tensorm.cli.groups import main, quietly, say
 from tensorm.data.checks import short
-from tensorm.data.files import ARRAYS
-from tensorm.data.text import kind_of
+from tensorm.data.files import ENDINGS, FORMATS
+from tensorm.data.text import ending_of
 from tensorm.estimator.load import load, resume
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import AUTO, STARTS
@@ -55,7 +55,7 @@ def prior(value: str) -> float | str:
         raise click.BadParameter(message) from None
 
 
-@main.command("fit")
+@main.command("fit", epilog=f"Files: {ENDINGS}.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--out", "run_dir", type=options.FOLDER, required=True, help="Folder for the results.")
 @click.option(
@@ -126,8 +126,7 @@ def prior(value: str) -> float | str:
 def fit_command(file: Path, run_dir: Path, as_json: bool, quiet: bool, **given: Any) -> None:
     """Fit a model to the cells in FILE and save it in a folder.
 
-    FILE is a table with a row for each event or cell (.csv, .tsv, .parquet, .xlsx), or an array (.npy, .npz,
-    .nc, .zarr, .h5ad).
+    FILE is a table with a row for each event or cell, or an array.
 
     \b
     Examples:
@@ -148,7 +147,7 @@ def fit_command(file: Path, run_dir: Path, as_json: bool, quiet: bool, **given: 
 
 def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bool) -> TensOrMachine:
     tensor, metadata = options.read_named(file, given, client)
-    if not (given["pair"] or given["wide"] or given["relational"] or kind_of(file) in ARRAYS):
+    if not (given["pair"] or given["wide"] or given["relational"] or not FORMATS[ending_of(file)].table):
         _hint(tensor)
     metadata = share_metadata(tensor, metadata | options.read_metadata_files(given["metadata"], tensor))
     make = TensOrMachine.as_published if given["as_published"] else TensOrMachine

@@ -10,6 +10,7 @@ import click
 from tensorm.cli import options
 from tensorm.cli.groups import main, quietly, say
 from tensorm.data.checks import short
+from tensorm.data.files import ENDINGS
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.select import select_components
@@ -27,7 +28,7 @@ def candidates(value: str) -> list[int]:
         raise click.BadParameter(f"{short(value)} is not a list of numbers; write 1-10 or 2,4,8.") from None
 
 
-@main.command("select")
+@main.command("select", epilog=f"Files: {ENDINGS}.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--method", type=click.Choice(METHODS), default=METHODS[0], help="How to choose.")
 @click.option(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 from xml.parsers import expat
 
-from tensorm.data.opening import need, reading
+from tensorm.data.opening import reading
 from tensorm.data.text import no_data
 from tensorm.errors import FileError
 
@@ -24,9 +24,9 @@ EMPTY = ("", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A")
 
 def read_excel(file: Path) -> Any:
     """Return the first sheet; its first row that is not empty has the names of the columns."""
+    import openpyxl
     import pandas as pd
 
-    openpyxl = need("openpyxl", "Excel files", "'tensorm[excel]'")
     with reading(file, "an Excel file", "a spreadsheet, or save the sheet as CSV"):
         size = _check_parts(file)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)

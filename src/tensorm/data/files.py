@@ -1,8 +1,7 @@
-"""Arrays and tables in binary files, as other libraries read them; a new binary format is added here.
+"""File formats: FORMATS has an entry for each ending, and a new format is an entry and its reader.
 
-A reader in ARRAYS gets a path and the name of an array or None, and returns what ``observe`` takes (an array,
-an xarray object, an AnnData, a sparse matrix); one in FRAMES returns a table that narwhals knows. Formats of
-text are in text.py. A file may be forged: sizes are checked before memory is allocated.
+Here are the readers of arrays and tables in binary files, as other libraries read them; text.py reads text.
+A file may be forged: sizes are checked before memory is allocated.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ import math
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorm.data.excel import read_excel
-from tensorm.data.hdf5 import read_h5ad, read_netcdf
+from tensorm.data.hdf5 import NETCDF, read_h5ad, read_netcdf
 from tensorm.data.memory import check_room
-from tensorm.data.opening import list_names, need, reading, weigh_folder
-from tensorm.data.text import no_data
-from tensorm.data.zarr import read_zarr
+from tensorm.data.opening import check_exists, list_names, need, reading, weigh_folder
+from tensorm.data.text import SEPARATORS, ending_of, no_data
+from tensorm.data.zarr import ZARR, read_zarr
 from tensorm.errors import FileError
 
 NAMES = ("X", "observed")  # what the cells of an .npz file may be called if there are more arrays
@@ -74,7 +73,6 @@ def _read_sparse(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) 
 
 
 def _read_parquet(file: Path) -> Any:
-    need("pyarrow", "Parquet files", "pyarrow")
     with reading(file, "Parquet", "pandas or polars"):
         import pyarrow as pa
         from pyarrow import parquet
@@ -109,12 +107,59 @@ def _decode_index(frame: Any) -> Any:
     return frame.set_axis(frame.index.astype(object)) if frame.index.dtype == "category" else frame
 
 
-ARRAYS: dict[str, Callable[[Path, str | None], Any]] = {
-    ".npy": _read_npy,
-    ".npz": _read_npz,
-    ".nc": read_netcdf,
-    ".zarr": read_zarr,
-    ".h5ad": read_h5ad,
+class Format(NamedTuple):
+    """How files with an ending are read.
+
+    Attributes
+    ----------
+    table : bool
+        Whether they hold a table or an array.
+    read : callable or None
+        Takes a path and returns a table that narwhals knows. Or takes a path and the name of an array or None
+        and returns what ``observe`` takes: an array, an xarray object, an AnnData, a sparse matrix. None for
+        text, of which ``TextTable`` makes a table.
+    needs : (str, str, str), optional
+        The package that reads them, what the sentence calls such files if it is missing, and what to install.
+    folder, plain : bool
+        Whether they may be folders, and plain files.
+    named : bool
+        Whether they may hold several arrays.
+    parts : str
+        The method of ``DaskTensor`` by which the workers of a cluster read them in parts, if there is one.
+    """
+
+    table: bool
+    read: Callable[..., Any] | None = None
+    needs: tuple[str, str, str] | None = None
+    folder: bool = False
+    plain: bool = True
+    named: bool = False
+    parts: str = ""
+
+
+FORMATS: dict[str, Format] = {
+    **dict.fromkeys(SEPARATORS, Format(True)),
+    ".parquet": Format(
+        True, _read_parquet, ("pyarrow", "Parquet files", "pyarrow"), folder=True, parts="from_table"
+    ),
+    ".xlsx": Format(True, read_excel, ("openpyxl", "Excel files", "'tensorm[excel]'")),
+    ".npy": Format(False, _read_npy),
+    ".npz": Format(False, _read_npz, named=True),
+    ".nc": Format(False, read_netcdf, NETCDF, named=True),
+    ".zarr": Format(False, read_zarr, ZARR, folder=True, plain=False, named=True, parts="from_zarr"),
+    ".h5ad": Format(False, read_h5ad, ("anndata", "h5ad files", "'tensorm[bio]'")),
 }
-NAMED = (".npz", ".nc", ".zarr")  # files that may hold several arrays
-FRAMES: dict[str, Callable[[Path], Any]] = {".parquet": _read_parquet, ".xlsx": read_excel}
+ENDINGS = f"{', '.join(FORMATS)}, or text with .gz"
+
+
+def find_format(file: Path, table: bool = False) -> Format:
+    """Return how a file is read, or raise unless it exists and can be read, if asked to as a table."""
+    ending = ending_of(file)
+    known = {name: one for name, one in FORMATS.items() if one.table or not table}
+    found = known.get(ending, Format(True))
+    check_exists(file, found.folder, found.plain)
+    if ending not in known:
+        raise FileError(f"Unsupported file type: {file}; give {', '.join(known)}, or text with .gz.")
+    if found.needs is not None:
+        need(*found.needs)
+    return found

@@ -15,9 +15,10 @@ from typing import Any
 
 from tensorm.data.inputs import as_coo, is_sparse
 from tensorm.data.memory import check_room
-from tensorm.data.opening import load_variable, need, reading
+from tensorm.data.opening import load_variable, reading
 from tensorm.errors import FileError
 
+NETCDF = "h5netcdf", "netCDF files", "'tensorm[netcdf]'"  # what reads them
 HEAP = b"GCOL\1\0\0\0"  # begins a block of texts of any length
 LARGEST_TEXTS = 2**26  # bytes that are read to find out how long texts are
 MOST_CHUNKS = 10**5  # that need not be in the file
@@ -26,7 +27,6 @@ GZIP, SHUFFLE, CHECKSUM, LZF = 1, 2, 3, 32000  # what HDF5 calls filters that ar
 
 def read_netcdf(file: Path, value: str | None) -> Any:
     """Return a variable as an ``xarray.DataArray``."""
-    need("h5netcdf", "netCDF files", "'tensorm[netcdf]'")
     with reading(file, "netCDF", "xarray's to_netcdf"):
         _check(file)
         return load_variable(file, value, engine="h5netcdf")
@@ -34,7 +34,7 @@ def read_netcdf(file: Path, value: str | None) -> Any:
 
 def read_h5ad(file: Path, _: str | None) -> Any:
     """Return an AnnData of the matrix X and what is known of its rows and columns; nothing else is read."""
-    anndata = need("anndata", "h5ad files", "'tensorm[bio]'")
+    import anndata
     import h5py
     from anndata.io import read_elem
 

@@ -1,6 +1,6 @@
 """Everything people bring, turned into cells with labels: ``read_cells`` is the one way in.
 
-To add a file format, add a reader to ``files.py``; to add an option, add it to ``options.py``.
+To add a file format, add a reader and an entry to ``files.py``; to add an option, add it to ``options.py``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tensorm.data.checks import check_label_array, check_labels
 from tensorm.data.columns import as_written, cut_numbers, numbers_in
 from tensorm.data.coordinates import ListedCells
-from tensorm.data.files import ARRAYS, FRAMES, NAMED
+from tensorm.data.files import find_format
 from tensorm.data.inputs import (
     OTHER_VALUE,
     Observations,
@@ -29,11 +29,11 @@ from tensorm.data.inputs import (
     observe,
     read_matrix,
 )  # fmt: skip
-from tensorm.data.opening import check_exists, pick_variable
+from tensorm.data.opening import pick_variable
 from tensorm.data.options import Options
 from tensorm.data.tables import FrameTable, Table, has_labels, read_table, read_wide, with_index
-from tensorm.data.text import SEPARATORS, TextTable, kind_of
-from tensorm.errors import FileError, InputError
+from tensorm.data.text import COORDINATES, TextTable, ending_of
+from tensorm.errors import InputError
 
 Cells = Observations | ListedCells
 
@@ -66,15 +66,13 @@ def read_cells(source: Any, options: Options) -> Contents:
     """Return the cells of a file, a table, an array or an AnnData; see ``tensorm.read``."""
     if isinstance(source, (str, os.PathLike)):
         file = Path(source)
-        kind = kind_of(file)
-        if kind in ARRAYS:
-            check_exists(file, folder=kind == ".zarr", plain=kind != ".zarr")
-            cells = ARRAYS[kind](file, options.value)
-            return _read_array(cells, options._replace(value=None) if kind in NAMED else options, str(file))
-        if kind in FRAMES:
-            check_exists(file, folder=kind == ".parquet")
-            return Contents(_read_frame(FRAMES[kind](file), options, str(file)))
-        return Contents(read_table(open_table(file, options), options))
+        how = find_format(file)
+        if how.read is None:
+            return Contents(read_table(_open_text(file, options), options))
+        if how.table:
+            return Contents(_read_frame(how.read(file), options, str(file)))
+        cells = how.read(file, options.value)
+        return _read_array(cells, options._replace(value=None) if how.named else options, str(file))
     if nw.dependencies.is_polars_lazyframe(source):
         raise InputError("X is a polars LazyFrame; collect it first.")
     if nw.dependencies.is_into_dataframe(source):
@@ -85,23 +83,20 @@ def read_cells(source: Any, options: Options) -> Contents:
     return _read_array(source, options, "X")
 
 
-def open_table(path: str | os.PathLike[str], options: Options | None = None) -> Table:
-    """Return the table in a file: by default one with a header, as spreadsheets write it."""
-    others = () if options is None else tuple(ARRAYS)  # files that hold cells, but are not tables
-    file, kind = Path(path), kind_of(Path(path))
-    check_exists(file, folder=kind == ".parquet")
-    if kind in FRAMES:
-        return FrameTable(with_index(FRAMES[kind](file), False), str(file))
-    if kind not in SEPARATORS:
-        endings = ", ".join((*SEPARATORS, *FRAMES, *others))
-        raise FileError(f"Unsupported file type: {file}; give {endings}, or text with .gz.")
-    if options is None:
-        return TextTable(file, True)
-    wide = options.wide or options.relational
+def open_table(path: str | os.PathLike[str]) -> Table:
+    """Return the table in a file, with a header, as spreadsheets write it."""
+    file = Path(path)
+    read = find_format(file, table=True).read
+    return TextTable(file, True) if read is None else FrameTable(with_index(read(file), False), str(file))
+
+
+def _open_text(file: Path, options: Options) -> Table:
+    """Return the table in a text file, of which some columns are read as the options say."""
+    wide, coordinates = options.wide or options.relational, ending_of(file) in COORDINATES
     header = True if wide and options.header is None else options.header
     named = list(options.modes or ())
-    last = "value" if kind == ".tns" else options.value
-    numeric = None if wide or options.indices or kind == ".tns" else (options.value, options.time)
+    last = "value" if coordinates else options.value
+    numeric = None if wide or options.indices or coordinates else (options.value, options.time)
     return TextTable(file, header, [*named, last] if named and last is not None else named, numeric)
 
 

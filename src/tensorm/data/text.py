@@ -27,7 +27,8 @@ from tensorm.data.columns import NUMBER, CodedColumn, factorise, parse_numbers
 from tensorm.data.memory import available_memory, check_room
 from tensorm.errors import FileError, InputError
 
-SEPARATORS = {".csv": ",", ".tsv": "\t", ".tns": r"\s+", ".txt": ","}  # what the file's name suggests
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": ",", ".tns": r"\s+"}  # what the file's name suggests
+COORDINATES = (".tns",)  # files that list indices counted from 1 with their values
 MARKS = (",", ";", "\t", "|")  # what spreadsheets write
 BLANK = ' \t\r\n,;|"'  # a line of these alone, before the table, is empty
 
@@ -44,10 +45,10 @@ LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 log = logging.getLogger(__name__)
 
 
-def kind_of(path: Path) -> str:
+def ending_of(path: Path) -> str:
     """Return the ending of a file's name; of a text file, which may be compressed, without .gz."""
-    kind, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
-    return inner if kind == ".gz" and inner in SEPARATORS else kind
+    ending, inner = path.suffix.lower(), Path(path.stem).suffix.lower()
+    return inner if ending == ".gz" and inner in SEPARATORS else ending
 
 
 class TextTable:
@@ -71,7 +72,7 @@ class TextTable:
     names : list of str
         The names of the columns; "" for those without one.
     coordinates : bool
-        Whether it lists indices counted from 1 with their values, as .tns files do.
+        Whether it lists indices counted from 1 with their values.
     """
 
     def __init__(
@@ -81,10 +82,10 @@ class TextTable:
         wanted: Sequence[str] = (),
         numeric: Collection[str | None] | None = None,
     ) -> None:
-        self.path, self.title, self.coordinates = path, str(path), kind_of(path) == ".tns"
+        self.path, self.title, self.coordinates = path, str(path), ending_of(path) in COORDINATES
         self._text = read_text(path).rstrip("\r\n")
         self._begin, self._n_skipped, line, separator = self._skip_preamble()
-        self._separator = separator or _find_separator(line, SEPARATORS[kind_of(path)])
+        self._separator = separator or _find_separator(line, SEPARATORS[ending_of(path)])
         self.decimal = "," if self._separator == ";" else "."
         first = [field.strip() for field in next(self._split(self._begin))[1]]
         if header is None:

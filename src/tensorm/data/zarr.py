@@ -18,6 +18,7 @@ from tensorm.data.memory import check_room
 from tensorm.data.opening import list_names, load_variable, need, reading, weigh_folder
 from tensorm.errors import FileError, InputError
 
+ZARR = "zarr", "Zarr arrays", "'zarr>=3'"  # what reads them
 TEXTS = "vlen-utf8"
 CODECS = {
     "bytes", "endian", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "blosc", "gzip", "zstd",
@@ -33,7 +34,8 @@ LEAST_ROOM, EXPANSION = 2**26, 100  # bytes of texts that any chunk may hold, or
 
 def read_zarr(path: Path, value: str | None) -> Any:
     """Return the array of a store, or one variable of a group as an ``xarray.DataArray``."""
-    zarr = need("zarr", "Zarr arrays", "'zarr>=3'")
+    import zarr
+
     with reading(path, "a zarr array", "zarr.save_array or xarray"):
         if not any((path / name).exists() for name in (".zarray", "zarr.json")) or _is_group(path):
             group = zarr.open_group(path, mode="r", use_consolidated=False)
@@ -73,7 +75,7 @@ def open_array(path: Any) -> Any:
 def _open(path: Any) -> Any:
     if not isinstance(path, (str, os.PathLike)):
         raise InputError(f"path is {short(path)}; give a folder or an address.")
-    zarr = need("zarr", "Zarr arrays", "'zarr>=3'")
+    zarr = need(*ZARR)
     with reading(path, "a zarr array", "zarr.save_array"):
         local = "://" not in str(path)
         limits = weigh_folder(Path(path)) if local else (math.inf, math.inf)

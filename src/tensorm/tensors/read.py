@@ -11,10 +11,11 @@ import numpy as np
 
 from tensorm.data.checks import check_mode
 from tensorm.data.coordinates import ListedCells
+from tensorm.data.files import FORMATS, Format
 from tensorm.data.inputs import Matrix, Observations, is_a
 from tensorm.data.options import Options
 from tensorm.data.read import Contents, read_cells
-from tensorm.data.text import kind_of
+from tensorm.data.text import ending_of
 from tensorm.errors import InputError
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.distributed import DaskTensor
@@ -183,13 +184,13 @@ def is_distributed(source: Any) -> bool:
 
 def _read_distributed(source: Any, options: Options, client: Any) -> DaskTensor:
     """Let the workers of a cluster read the cells, each its own part."""
-    title, kind = "X", ""
+    table, title = is_a(source, "dask.dataframe", "DataFrame"), "X"
+    make = "from_array" if is_distributed(source) else ""
     if isinstance(source, (str, os.PathLike)):
-        title, kind = str(source), kind_of(Path(source))
+        how = FORMATS.get(ending_of(Path(source)), Format(False))
+        table, title, make = how.table, str(source), how.parts
     known = {name: getattr(options, name) for name in ON_CLUSTERS}
-    table = kind == ".parquet" or is_a(source, "dask.dataframe", "DataFrame")
-    readable = table or kind == ".zarr" or is_distributed(source)
-    if not readable or options != Options(**known).check() or table != options.indices:
+    if not make or options != Options(**known).check() or table != options.indices:
         wanted = "give an array, or a table with a column of indices for each mode and indices=True"
         raise InputError(f"{title} cannot be read in parts; on a cluster {wanted}.")
     if table:
@@ -199,5 +200,5 @@ def _read_distributed(source: Any, options: Options, client: Any) -> DaskTensor:
         )
     options.refuse(title, "an array", "unlisted")
     named: dict[str, Any] = {} if options.modes is None else {"modes": options.modes}
-    make = DaskTensor.from_zarr if kind == ".zarr" else DaskTensor.from_array
-    return make(source, client, **named)
+    tensor: DaskTensor = getattr(DaskTensor, make)(source, client, **named)
+    return tensor
