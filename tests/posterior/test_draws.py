@@ -17,7 +17,7 @@ from tensorm.data import memory
 from tensorm.data.inputs import check_names
 from tensorm.datasets import simulate
 from tensorm.errors import InputError
-from tensorm.posterior.draws import METHODS, Posterior, check_room
+from tensorm.posterior.draws import METHODS, Posterior, check_draws_fit
 from tensorm.sampler import noise as noise_module
 from tensorm.sampler.noise import Rates
 from tensorm.sampler.state import Trace
@@ -156,10 +156,10 @@ def test_all_cells_are_refused_where_they_do_not_fit(monkeypatch: pytest.MonkeyP
 
 
 def test_draws_that_do_not_fit_are_refused_with_numbers() -> None:
-    check_room((300, 300, 300), n_components=64, n_chains=4, n_draws=1000)
+    check_draws_fit((300, 300, 300), n_components=64, n_chains=4, n_draws=1000)
     for settings in [(10**9, 4, 250), (5, 10**12, 250), (5, 4, 10**12)]:
         with pytest.raises(InputError) as caught:
-            check_room((10, 10), *settings)
+            check_draws_fit((10, 10), *settings)
         L, n_chains, n_draws = settings
         start = f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}: these draws take "
         assert str(caught.value).startswith(start)

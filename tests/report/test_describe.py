@@ -31,7 +31,7 @@ def test_components_by_group() -> None:
     )
     assert second == (  # the mean over draws of 2 x 2 x 2 cells, and once 2 x 2 x 3
         "Component 1 - hour: night, 12-13 (2 of 6); person and met: 2 of 4 nurses. "
-        "It covers 9 cells (2.3%). All 4 members have p > 0.9; in doubt: nurse 04 (0.12)."
+        "It covers 9 cells (2.3%). All 4 members have p > 0.9; perhaps also nurse 04 (0.12)."
     )
     assert noise == (
         "Inside the components 59% of the cells are 1, outside 1.2%. The components predict 96% of the "

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tensorm.baselines.baseline import Baseline, read_tensor
 from tensorm.data.checks import MOST_ROUNDS, check_count, check_generator, check_number
 from tensorm.model import Bits
-from tensorm.selection.trials import choose, universal
+from tensorm.selection.trials import subset_bits, universal
 from tensorm.tensors import Tensor
 
 Indices = npt.NDArray[np.intp]
@@ -292,18 +292,21 @@ def shorten(ones: Ones, blocks: Sequence[Block], most: int | None) -> tuple[list
     spans = [place[a:b] for a, b in pairwise(edges)]
     full, free = ones.holds(every), np.ones(len(every), np.bool_)
     price = np.array(
-        [sum(float(choose(N, len(i))) for N, i in zip(ones.shape, block, strict=True)) for block in blocks]
+        [
+            sum(float(subset_bits(N, len(i))) for N, i in zip(ones.shape, block, strict=True))
+            for block in blocks
+        ]
     )
     n_cells = math.prod(ones.shape)
     tp = fp = 0
-    paid, bits, taken = 0.0, float(choose(n_cells, len(ones))), list[int]()
+    paid, bits, taken = 0.0, float(subset_bits(n_cells, len(ones))), list[int]()
     while len(taken) < len(blocks) and (most is None or len(taken) < most):
         new = [span[free[span]] for span in spans]
         pos = np.array([np.count_nonzero(full[span]) for span in new])
         neg = np.array([len(span) for span in new]) - pos
         inside, outside = tp + fp + pos + neg, n_cells - tp - fp - pos - neg
         lengths = paid + price + universal(len(taken) + 1)
-        lengths = lengths + choose(inside, fp + neg) + choose(outside, len(ones) - tp - pos)
+        lengths = lengths + subset_bits(inside, fp + neg) + subset_bits(outside, len(ones) - tp - pos)
         best = int(lengths.argmin())
         if lengths[best] >= bits:
             break

@@ -24,6 +24,7 @@ from tensorm.estimator.plan import AUTO, STARTS
 from tensorm.posterior.modes import read_modes
 from tensorm.report.describe import MOST
 from tensorm.report.metadata import groups_of, share_metadata
+from tensorm.report.page.finding import name_sizes
 from tensorm.report.selection import Selection
 from tensorm.sampler.models import BACKGROUNDS, list_choices
 from tensorm.storage.run import FIT, RUN, find_file
@@ -234,11 +235,8 @@ def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> Non
         click.echo(json.dumps(_summarise(model, selection), indent=1))
     if as_json or quiet:
         return
-    sizes = " x ".join(
-        f"{size:,} {mode}" for size, mode in zip(posterior.shape, posterior.modes, strict=True)
-    )
     found = f"{model.n_components_} component{'s' if model.n_components_ != 1 else ''}"
-    say(f"{sizes}: {found} from {posterior.n_draws:,} draws.")
+    say(f"{name_sizes(read_modes(posterior))}: {found} from {posterior.n_draws:,} draws.")
     if selection is not None:
         say(selection.reason)
     say("")

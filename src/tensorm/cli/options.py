@@ -63,7 +63,7 @@ metadata = click.option(
 )
 
 
-CELLS: dict[str, dict[str, Any]] = {  # what the command line needs to know beside the name and the default
+DETAILS: dict[str, dict[str, Any]] = {  # what the command line needs to know beside the name and the default
     "modes": {"type": names},
     "unlisted": {"type": click.Choice(["zero", "missing"])},
     "pair": {"type": names},
@@ -84,7 +84,7 @@ SWITCHES = {"time": ("--time", "--time-column"), "header": ("--header/--no-heade
 def about_cells(command: F) -> F:
     """Add the options that describe a file of cells: those of ``tensorm.read``, in its own words."""
     for name, default in reversed(Options._field_defaults.items()):
-        how = {"default": default, "help": describe(read, name), **CELLS.get(name, {})}
+        how = {"default": default, "help": describe(read, name), **DETAILS.get(name, {})}
         if isinstance(default, bool):
             said = how["help"].removeprefix("Whether ").removeprefix("to ")
             how |= {"is_flag": True, "help": said[0].upper() + said[1:]}

@@ -28,7 +28,7 @@ Place = Callable[[int], str]
 Opened = tuple[npt.NDArray[Any], Bits | None, tuple[str, ...], Labels]
 
 # What every column of a table must be, and what to do with what is no array of numbers.
-CELLS = (
+CELLS_WANTED = (
     "every column of a wide table must hold 0, 1 or missing",
     "convert to bool, integer, or float with NaN for missing",
 )
@@ -218,7 +218,7 @@ def observe(X: Any) -> Observations:
     """
     if isinstance(X, Observations):
         return X
-    cells = Observations(*_open("X", X, map("mode {}".format, count()), *CELLS))
+    cells = Observations(*_open("X", X, map("mode {}".format, count()), *CELLS_WANTED))
     K = len(cells.shape)
     if K < 2:
         raise InputError(f"X has {K} mode{'s' * (K != 1)} (shape {cells.shape}); give at least 2 modes.")

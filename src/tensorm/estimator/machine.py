@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tensorm.estimator.fitted import FittedModel
 from tensorm.estimator.plan import AUTO, make_plan, make_tensor
 from tensorm.estimator.progress import announcing_compilation, forecast_run, say, watching
-from tensorm.posterior.draws import Posterior, check_room
+from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.report.selection import Selection
 from tensorm.sampler.chains import Bookmark, ChainPool, run_chains, warm_up
 from tensorm.sampler.noise import PAPERS_LAMBDA
@@ -23,10 +23,10 @@ from tensorm.sampler.sample import Plan, Watch
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
 from tensorm.selection.by_sampling import N_CHAINS
-from tensorm.selection.choose import choose
+from tensorm.selection.choose import choose_number
 from tensorm.selection.noise import N_COMPONENTS as TRIAL
 from tensorm.selection.noise import NoiseChoice, choose_noise, two_rates
-from tensorm.selection.trials import N_SPLITS, choose_with_strengths
+from tensorm.selection.trials import STRENGTH_REPEATS, choose_with_strengths
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.storage.files import name_stop, owning
 from tensorm.storage.fit import Fit, write_fit
@@ -259,7 +259,7 @@ class TensOrMachine(FittedModel):
         if self.n_components == AUTO:
             known = None if folder is None else Selection.read(folder)
             self.selection_ = known or self._choose(tensor, plan, folder)
-            check_room(tensor.shape, self.selection_.best, self.n_chains, self.n_draws)
+            check_draws_fit(tensor.shape, self.selection_.best, self.n_chains, self.n_draws)
             plan = replace(plan, target=replace(plan.target, n_components=self.selection_.best))
         threads = count_threads(self.n_jobs)
         run = "" if folder is None else digest_run(folder)
@@ -310,13 +310,13 @@ class TensOrMachine(FittedModel):
         strong = plan.target.noise.has_stand_in
         with announcing_compilation(self.progress):
             warm_up(tensor, plan.target)
-        n_chains = N_SPLITS if strong else N_CHAINS
+        n_chains = STRENGTH_REPEATS if strong else N_CHAINS
         with watching(n_chains, self.progress) as watch:
             pool = self._pool(n_chains, watch, folder)
             if strong:
                 selection = choose_with_strengths(tensor, plan.target, pool)
             else:
-                selection = choose("posterior", tensor, plan, pool)
+                selection = choose_number("posterior", tensor, plan, pool)
         if folder is None:
             warn_if_stopped(selection, stacklevel=5)
         elif not selection.complete:  # what is done is in the folder

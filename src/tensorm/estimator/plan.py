@@ -22,7 +22,7 @@ from tensorm.data.checks import (
 )
 from tensorm.data.coordinates import MOST_MODES
 from tensorm.errors import InputError
-from tensorm.posterior.draws import check_room
+from tensorm.posterior.draws import check_draws_fit
 from tensorm.sampler.models import BACKGROUNDS, find_model, list_choices
 from tensorm.sampler.noise import CONTRAST
 from tensorm.sampler.parameters import NoiseModel
@@ -65,7 +65,7 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     check_choice("flips", settings.flips, tuple(FLIPS))
     check_choice("order", settings.order, ("random", "fixed"))
     check_observed(tensor)
-    check_room(tensor.shape, L, n_chains, n_draws)
+    check_draws_fit(tensor.shape, L, n_chains, n_draws)
     check_count("n_chains", n_chains, 1, most=MOST_ROUNDS)
     check_count("n_draws", n_draws, 1, most=MOST_ROUNDS)
     target = Target(

@@ -27,7 +27,7 @@ from tensorm.estimator.progress import watching
 from tensorm.report.selection import Selection
 from tensorm.sampler.chains import ChainPool
 from tensorm.selection.by_sampling import N_CHAINS
-from tensorm.selection.choose import METHODS, choose
+from tensorm.selection.choose import METHODS, choose_number
 from tensorm.selection.noise import two_rates
 from tensorm.selection.trials import NAMES, Holdout
 from tensorm.storage.files import make_folder, owning
@@ -160,7 +160,7 @@ def select_components(
                 "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other
             }
             pool = pool._replace(store=Store(run_dir, depends_on))
-        selection = choose(method, tensor, replace(plan, target=target), pool, numbers, holdout)
+        selection = choose_number(method, tensor, replace(plan, target=target), pool, numbers, holdout)
     if run_dir is not None and not selection.complete:  # what is done is in the folder
         raise KeyboardInterrupt
     warn_if_stopped(selection, stacklevel=3)

@@ -158,7 +158,7 @@ def tell_differences(posterior: Posterior) -> Iterator[str]:
         alike = similarity(posterior.factors, means) > SAME
         lacking = np.flatnonzero(lead & ~alike.any(axis=1)).tolist()
         extra = int(np.count_nonzero(active(means) & ~alike.any(axis=0)))
-        who = f"Chain{'s' * (len(chains) > 1)} {_listed(chains)}"
+        who = f"Chain{'s' * (len(chains) > 1)} {listed(chains)}"
         one = len(chains) == 1
         told = f"lack{'s' * one} {number_components(lacking)}" if lacking else "found the same components"
         if extra:
@@ -249,9 +249,10 @@ def number_components(components: Sequence[int]) -> str:
         else:
             runs.append([l])
     texts = [[f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(l) for l in run] for run in runs]
-    return f"component{'s' * (len(components) > 1)} {_listed([*chain.from_iterable(texts)])}"
+    return f"component{'s' * (len(components) > 1)} {listed([*chain.from_iterable(texts)])}"
 
 
-def _listed(names: Sequence[object]) -> str:
+def listed(names: Sequence[object]) -> str:
+    """Return "a, b and c"."""
     texts = [str(name) for name in names]
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

@@ -340,7 +340,7 @@ class Posterior(Named):
         return summarise_cells(self.counted, cells, check_number("threshold", threshold))
 
 
-def check_room(shape: Sequence[int], n_components: int, n_chains: int, n_draws: int) -> None:
+def check_draws_fit(shape: Sequence[int], n_components: int, n_chains: int, n_draws: int) -> None:
     """Raise before anything is allocated if the draws do not fit in memory."""
     L, entries = n_components, sum(shape) * n_components
     need = n_chains * (n_draws * entries // 8 + 8 * entries) + 8 * L**2  # draws, means, similarities

@@ -20,7 +20,7 @@ from tensorm.tensors.bits import Bits
 from tensorm.tensors.protocol import Tensor
 
 Floats = npt.NDArray[np.float64]
-CELLS = 20_000  # that weights rest on, half of them ones if there are as many
+MOST_CELLS = 20_000  # that weights rest on, half of them ones if there are as many
 DRAWS = 50  # of each chain
 READ_WHOLE = 2**22  # cells; of a larger tensor, boxes are read
 BOXES = 16
@@ -87,7 +87,7 @@ def predict_values(traces: Sequence[Trace], sample: Sample) -> Floats:
     return np.maximum(np.where(sample.ones, p, 1 - p), TINY)
 
 
-def sample_cells(tensor: Tensor, count: int = CELLS) -> Sample:
+def sample_cells(tensor: Tensor, count: int = MOST_CELLS) -> Sample:
     """Return observed cells, the same ones each time, as many ones as zeros if there are enough of both."""
     rng, half = np.random.default_rng(0), count // 2
     if tensor.lists_observed:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tensorm.data.checks import check_count
 from tensorm.posterior.align import MEMBER, SURE, active, count_finders, factor_means
-from tensorm.posterior.diagnostics import number_components, tell_differences
+from tensorm.posterior.diagnostics import listed, number_components, tell_differences
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, Groups, of_posterior, read_modes
 from tensorm.report.metadata import UNKNOWN
@@ -100,12 +100,18 @@ class Description(NamedTuple):
         """Return a sentence on how certain its members are."""
         members = sum(len(part.names) for part in self.members)
         sure = sum(part.sure for part in self.members)
-        doubtful = [f"{name} ({p:.2f})" for part in self.members for name, p in part.doubtful]
         text = f"{'All' if sure == members else f'{sure} of'} {members} members have p > {SURE}"
-        if doubtful:
-            text += f"; in doubt: {', '.join(doubtful[:IN_DOUBT])}"
-        if len(doubtful) > IN_DOUBT:
-            text += f" and {len(doubtful) - IN_DOUBT} more"
+        for what, inside in (("; in doubt: ", True), ("; perhaps also ", False)):
+            doubtful = [
+                f"{name} ({p:.2f})"
+                for part in self.members
+                for name, p in part.doubtful
+                if (p > MEMBER) == inside
+            ]
+            if doubtful:
+                text += what + ", ".join(doubtful[:IN_DOUBT])
+            if len(doubtful) > IN_DOUBT:
+                text += f" and {len(doubtful) - IN_DOUBT} more"
         return text + "."
 
 
@@ -236,10 +242,17 @@ def _say(modes: Sequence[FittedMode], l: int) -> str:
     found = [some for some in levels if some] or [[]]
     first, last = found[0], found[-1] if len(found) > 1 else []
     members = np.flatnonzero(objects.means[:, l] > MEMBER).tolist()
-    groups = objects.groups
-    who = _name_members(objects, members) if groups is None else _count_members(groups, members)
-    text = f"in {objects.name} {who}: {_name_members(sides[0], first)} above {_name_members(sides[1], last)}"
+    names = _name_members(sides[0], first), _name_members(sides[1], last)
+    text = f"in {_whom(objects, members)}: {' above '.join(names)}"
     return f"{text}; {len(levels[1])} in between" if levels[1] not in ([], first, last) else text
+
+
+def _whom(mode: FittedMode, members: list[int]) -> str:
+    """Return the members with their mode's name: "all 60 patients", "patient 03", "3 of 12 women"."""
+    who = _name_members(mode, members) if mode.groups is None else _count_members(mode.groups, members)
+    if len(members) == len(mode.means):
+        return f"{who} {plural(mode.name, len(members))}"
+    return who if mode.groups is not None or who.startswith(mode.name) else f"{mode.name} {who}"
 
 
 def _count_members(groups: npt.NDArray[np.str_], members: list[int]) -> str:
@@ -351,8 +364,3 @@ def percent(share: float) -> str:
     if 99.95 < percent < 100:
         return ">99.9%"
     return f"{percent:.{0 if percent in (0, 100) or 9.95 <= percent <= 99 else 1}f}%"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return "a, b and c"."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,4 +1,4 @@
-"""One door to all ways to choose the number of components: ``choose``, by the name of a method."""
+"""One door to all ways to choose the number of components: ``choose_number``, by the name of a method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ METHODS = ("posterior", "occam", "cv", "mdl", "occam-published", "cv-published")
 MOST_CANDIDATES = 12  # that are tried when none are given
 
 
-def choose(
+def choose_number(
     method: str,
     tensor: Tensor,
     plan: Plan,
@@ -36,7 +36,7 @@ def choose(
     if method == "occam-published":
         return choose_by_pruning(tensor, plan, pool, numbers)
     if numbers is None and method not in ("posterior", "occam"):
-        first = choose("occam", tensor, plan, pool._replace(n_chains=1))
+        first = choose_number("occam", tensor, plan, pool._replace(n_chains=1))
         if not first.complete:
             return first
         numbers = _around(first.best)

@@ -37,7 +37,7 @@ from tensorm.tensors.protocol import Tensor
 
 DESCRIBED = 10  # sweeps after burn-in, of which the shortest description counts
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # numbers that are tried with strengths
-N_SPLITS = 3  # repeats with strengths
+STRENGTH_REPEATS = 3  # repeats with strengths
 IN_VAIN = 2  # of them in a row that predict no better, after which a repeat ends
 NAMES = {"log_likelihood": "log-likelihood per held-out cell", "accuracy": "accuracy on held-out cells"}
 Measures = dict[str, float]
@@ -271,12 +271,12 @@ def describe_length(factors: Sequence[Bits], confusion: Confusion) -> Length:
         Observed cells by the value of the factors' product and their own.
     """
     bits = universal(factors[0].shape[1])
-    bits += sum(float(choose(len(factor), factor.sum(axis=0)).sum()) for factor in factors)
+    bits += sum(float(subset_bits(len(factor), factor.sum(axis=0)).sum()) for factor in factors)
     tp, fp, fn, tn = confusion
-    return Length(bits, float(choose(tp + fp, fp) + choose(fn + tn, fn)))
+    return Length(bits, float(subset_bits(tp + fp, fp) + subset_bits(fn + tn, fn)))
 
 
-def choose(n: int, ones: int | np.ndarray) -> np.ndarray:
+def subset_bits(n: int, ones: int | np.ndarray) -> np.ndarray:
     """Return the bits that describe a subset of n things: its size, then which one of that size it is."""
     # (n + 1) * binomial(n, ones)
     return -betaln(1 + np.asarray(ones), 1 + n - np.asarray(ones)) / math.log(2)

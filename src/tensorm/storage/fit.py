@@ -14,7 +14,7 @@ from tensorm.data.coordinates import check_shape
 from tensorm.data.inputs import Names
 from tensorm.errors import FileError, InputError
 from tensorm.posterior.contributions import Contribution
-from tensorm.posterior.draws import Posterior, check_room
+from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, reading, write_archive
 from tensorm.storage.chain import (
@@ -99,7 +99,7 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
         contributions = _read_contributions(file.tree("contributions"), L, (least, most))
         posterior = Posterior(traces, shape, names, weights, explanations, contributions)
         try:
-            check_room(shape, L, n_chains, max(map(len, traces)))
+            check_draws_fit(shape, L, n_chains, max(map(len, traces)))
         except InputError as error:
             raise file.refuse("its draws need more memory than this machine has") from error
         settings = read_settings(file.tree("settings"), parameters)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorm.posterior.align import active
-from tensorm.posterior.diagnostics import Diagnostics
+from tensorm.posterior.diagnostics import Diagnostics, listed
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, read_modes
-from tensorm.report.describe import listed, percent, plural
+from tensorm.report.describe import percent, plural
 from tensorm.report.page.cells import pairs_of
 
 SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
@@ -48,8 +48,8 @@ def tell_finding(posterior: Posterior, diagnostics: Diagnostics) -> Finding:
         )
         return Finding(found, "By chance half of them would be correct.", False)
     ones, cells = map(percent, _explained(posterior))
-    found = f"{components} explain{s} {ones} of the ones in {where} with {cells} of the cells."
-    sure = f"As many cells taken at random would explain {cells}."
+    found = f"{components} contain{s} {ones} of the ones in {where} and {cells} of the cells."
+    sure = f"As many cells chosen at random would contain {cells} of the ones."
     if _gain(posterior) < SMALLEST_GAIN or (len(posterior.chains) > 1 and max(diagnostics.finders) < 2):
         return Finding(f"The data look like noise: {found}", sure, True)
     return Finding(found, sure, False)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-LONGEST_LIST = 40  # members shown before a list is cut short
+LONGEST_LIST = 40  # members or indices shown before a list is cut short
 MARKS = {0: "o", 1: "^", -1: "v"}  # by direction
 STRONGEST = 6.0  # -log10 q of the darkest shade
 
@@ -206,9 +206,6 @@ def _members(mode: FittedMode, component: int, threshold: float) -> tuple[list[i
     """Return the members to show, most probable first, and how many others there are."""
     found = mode.members(component, threshold).tolist()
     return found[:LONGEST_LIST], max(0, len(found) - LONGEST_LIST)
-
-
-LONGEST_LIST = 40  # indices shown before a list is cut short
 
 
 @of_posterior
