@@ -222,7 +222,8 @@ def test_the_first_sentence() -> None:
         set_noise(trace, (0.6, 0.02))
     finding = tell_finding(posterior, diagnose(posterior))
     assert finding.found == (
-        "2 components contain 75% of the ones in 6 hours × 8 people (person and met) and 10% of the cells."
+        "2 components explain 75% of the ones in 6 hours × 8 people (person and met) and cover 10% "
+        "of the cells."
     )
     assert finding.sure == "As many cells chosen at random would contain 10% of the ones."
 

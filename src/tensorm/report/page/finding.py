@@ -48,7 +48,7 @@ def tell_finding(posterior: Posterior, diagnostics: Diagnostics) -> Finding:
         )
         return Finding(found, "By chance half of them would be correct.", False)
     ones, cells = map(percent, _explained(posterior))
-    found = f"{components} contain{s} {ones} of the ones in {where} and {cells} of the cells."
+    found = f"{components} explain{s} {ones} of the ones in {where} and cover{s} {cells} of the cells."
     sure = f"As many cells chosen at random would contain {cells} of the ones."
     if _gain(posterior) < SMALLEST_GAIN or (len(posterior.chains) > 1 and max(diagnostics.finders) < 2):
         return Finding(f"The data look like noise: {found}", sure, True)
