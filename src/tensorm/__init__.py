@@ -16,6 +16,7 @@ __all__ = [
     "TensOrMachine",
     "__version__",
     "baselines",
+    "compare_fits",
     "datasets",
     "hide",
     "hold_out",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from tensorm.estimator.select import select_components
     from tensorm.posterior.draws import Posterior
     from tensorm.posterior.scores import score_cells
+    from tensorm.report.comparison import compare_fits
     from tensorm.tensors import DaskTensor, DenseTensor, RelationalTensor, SparseTensor, read
     from tensorm.tensors.holdout import hide, hold_out, train_test_mask
 else:
@@ -47,6 +49,7 @@ else:
         "estimator.select": ("select_components",),
         "posterior.draws": ("Posterior",),
         "posterior.scores": ("score_cells",),
+        "report.comparison": ("compare_fits",),
         "tensors": ("DaskTensor", "DenseTensor", "RelationalTensor", "SparseTensor", "read"),
         "tensors.holdout": ("hide", "hold_out", "train_test_mask"),
     }

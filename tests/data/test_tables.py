@@ -157,3 +157,14 @@ def test_parquet_has_types_of_its_own(tmp_path) -> None:
 def test_no_modes_are_too_few() -> None:
     with pytest.raises(InputError, match=r"^The table has no column for modes; give two or more\.$"):
         tensorm.read(pd.DataFrame({"i": ["a"], "j": ["b"]}), modes=[], value="j")
+
+
+def test_a_wide_table_without_labels_has_cells_in_its_first_column(tmp_path):
+    frame = pd.DataFrame([[1, 0, 1], [0, 0, 1], [1, 1, 0]], columns=["a", "b", "c"])
+    frame.to_csv(tmp_path / "wide.csv", index=False)
+    for source in (frame, tmp_path / "wide.csv"):
+        found = tensorm.read(source, wide=True)
+        assert found.shape == (3, 3)
+        assert found.n_ones == 5
+    frame.insert(0, "row", [0, 1, 2])
+    assert tensorm.read(frame, wide=True).shape == (3, 3)

@@ -6,21 +6,19 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from tensorm.cli import folders, options
 from tensorm.cli.groups import main, printable_lines, quietly, say
 from tensorm.data.checks import check_mode
 from tensorm.data.read import open_table
-from tensorm.errors import InputError
 from tensorm.estimator.load import load
-from tensorm.posterior.draws import Floats, Posterior
+from tensorm.posterior.lookup import find_labels, look_up
 from tensorm.report.metadata import share_metadata
 from tensorm.report.selection import Selection
 from tensorm.storage.files import owning, replace_file
@@ -84,10 +82,12 @@ def predict_command(
         raise click.UsageError("Give either --cells FILE or --of MODE LABEL.")
     model = load(run_dir)
     if of is not None:
-        (index,) = _find(model.posterior_, of[0], of[1:])
-        _, p, names = model.top_cells(of[0], index, top, folders.read_cells(run_dir))
+        mode = check_mode(of[0], model.modes_)
+        (index,) = find_labels(model.posterior_, mode, of[1:])
+        _, p, names, _ = model.top_cells(of[0], index, top, folders.read_cells(run_dir))
     elif cells is not None:
-        p, names = _predict_table(model.posterior_, cells)
+        indices, texts = look_up(model.posterior_, open_table(cells))
+        p, names = model.posterior_.predict_cells(indices), tuple(zip(*texts, strict=True))
     rows = [[*cell, f"{chance:.4f}"] for cell, chance in zip(names, p, strict=True)]
     _write_table([*model.modes_, "probability"], rows, out)
 
@@ -133,33 +133,3 @@ def unlike_formula(text: str) -> str:
     Numbers stay as they are, negative ones too.
     """
     return f"'{text}" if text.startswith(FORMULA) and not NUMBER.fullmatch(text) else text
-
-
-def _predict_table(posterior: Posterior, path: Path) -> tuple[Floats, tuple[tuple[str, ...], ...]]:
-    """Return the probabilities of the cells in a table, and their labels as they stand there."""
-    table = open_table(path)
-    indices, texts = [], []
-    for mode in posterior.modes:
-        if mode not in table.names:
-            raise InputError(f"{path} has no column {mode!r}; give one for each mode.")
-        column = table.column(mode)
-        column.refuse_empty("give a label")
-        mine = column.values.astype(str)[column.codes].tolist()
-        indices.append(np.array(_find(posterior, mode, mine, table.place), np.intp))
-        texts.append(mine)
-    return posterior.predict_cells(indices), tuple(zip(*texts, strict=True))
-
-
-def _find(
-    posterior: Posterior, mode: str, names: Sequence[str], place: Callable[[int], str] | None = None
-) -> list[int]:
-    """Return the indices of labels as users see them, which may be numbers themselves."""
-    k = check_mode(mode, posterior.modes)
-    known = posterior.labels[k]
-    labels = (np.arange(posterior.shape[k]) if known is None else known).astype(str).tolist()
-    indices = {label: n for n, label in enumerate(labels)}
-    for row, name in enumerate(names):
-        if name not in indices:
-            where = "" if place is None else f" in {place(row)}"
-            raise InputError(f"Unknown {mode} {name!r}{where}; labels look like {labels[0]!r}.")
-    return [indices[name] for name in names]

@@ -270,9 +270,11 @@ def _undirected(listing: ListedCells, i: int, j: int) -> ListedCells:
 def read_wide(table: Table, options: Options, columns: Sequence[str] | None = None) -> Observations:
     """Return the cells, or with ``relational`` the numbers, of a table with a column for each index.
 
-    These are by default all but the first, which has the labels of the rows.
+    These are by default all but the first, which has the labels of the rows; all if the first repeats 0, 1,
+    yes or no, since labels are not repeated.
     """
-    title, first, names = table.title, table.names[0], list(columns or table.names[1:])
+    title, first = table.title, table.names[0]
+    names = list(columns or table.names[0 if _repeats_cells(table, first) else 1 :])
     if not names:
         raise InputError(f"{title} has one column; give a column of labels and one for each index.")
     labels = None if first in names else _read_row_labels(table, first)
@@ -286,6 +288,12 @@ def read_wide(table: Table, options: Options, columns: Sequence[str] | None = No
     cells = np.column_stack([read(table.column(name, exact=False), options) for name in names])
     kind = Matrix if options.relational else Observations
     return kind(cells, None, modes, (labels, np.array(names)))
+
+
+def _repeats_cells(table: Table, name: str) -> bool:
+    """Whether a column holds 0, 1, yes or no, and one of them more than once."""
+    column = table.column(name, exact=False)
+    return is_cell(column) and len(column.values) < len(column.codes)
 
 
 def _read_row_labels(table: Table, name: str) -> npt.NDArray[Any]:

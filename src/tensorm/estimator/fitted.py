@@ -7,15 +7,26 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sklearn.utils import estimator_html_repr
+
 from tensorm.data.checks import check_choice
 from tensorm.estimator.predictor import Predictor
 from tensorm.posterior.align import MEMBER
-from tensorm.posterior.contributions import Contribution
+from tensorm.posterior.contributions import Contributions
 from tensorm.posterior.datatree import to_datatree
 from tensorm.posterior.diagnostics import Diagnostics, diagnose
 from tensorm.posterior.modes import Groups
+from tensorm.report.card import render_card
 from tensorm.report.describe import Sentences, describe
-from tensorm.report.export import list_activities, list_members, list_strengths, to_tensorly, write_gmt
+from tensorm.report.export import (
+    list_activities,
+    list_members,
+    list_strengths,
+    to_anndata,
+    to_networkx,
+    to_tensorly,
+    write_gmt,
+)
 from tensorm.report.page import write_report
 from tensorm.report.plots import PLOTS
 from tensorm.storage.fit import Fit, write_fit
@@ -28,10 +39,17 @@ if TYPE_CHECKING:
 class FittedModel(Predictor):
     """Methods that show, explain and keep a fit."""
 
+    def _repr_html_(self) -> str:
+        """Show a fit as a card in a notebook; before, the settings as scikit-learn does."""
+        return render_card(self.posterior_) if hasattr(self, "posterior_") else str(estimator_html_repr(self))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     @property
-    def contributions_(self) -> tuple[Contribution, ...]:
-        """What each component contributes to the most probable draw, strongest first."""
-        return self._fitted.contributions
+    def contributions_(self) -> Contributions:
+        """What each component contributes to the most probable draw, strongest first; has a table."""
+        return Contributions(self._fitted.contributions)
 
     @property
     def strengths_(self) -> pd.DataFrame:
@@ -216,6 +234,32 @@ class FittedModel(Predictor):
         tensor = None if X is None else self._fitted.check_tensor(X)
         settings = self.get_params(deep=False)
         return to_datatree(self._fitted, settings, tensor, log_likelihood, all_chains)
+
+    def to_networkx(self, threshold: float = MEMBER) -> Any:
+        """Return who is in which component as a networkx graph.
+
+        Nodes are (mode, label) and ("component", number), with the attributes ``kind`` and ``bipartite``.
+        An edge joins a member and its component; ``weight`` is the probability.
+
+        Parameters
+        ----------
+        threshold : float, default 0.5
+            Members are in the component with more than this probability.
+        """
+        return to_networkx(self._fitted, threshold)
+
+    def to_anndata(self, adata: Any = None) -> Any:
+        """Return the memberships as an AnnData object, for scanpy and its relatives.
+
+        ``obsm["X_tensorm"]`` has the memberships of mode 0 and ``varm["tensorm"]`` those of mode 1;
+        ``uns["tensorm"]`` has the noise and the factors of other modes.
+
+        Parameters
+        ----------
+        adata : AnnData, optional
+            The data of the fit: it gets the memberships and is returned. By default a new object.
+        """
+        return to_anndata(self._fitted, adata)
 
     def to_tensorly(self, *, rounded: bool = False) -> Any:
         """Return the factors as a tensorly ``CPTensor`` with weights of 1.

@@ -9,18 +9,21 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tensorm.data.checks import check_choice, check_indices
+from tensorm.data.checks import check_choice
 from tensorm.errors import InputError
 from tensorm.estimator.plan import check_observed, make_tensor
 from tensorm.posterior.draws import METHODS, Posterior
+from tensorm.posterior.lookup import find_cells
 from tensorm.posterior.scores import ScoredCells, predict_observed, score_tensor
 from tensorm.posterior.top_cells import TopCells, top_cells
-from tensorm.posterior.transform import share_shown, transform_slices
+from tensorm.posterior.transform import predict_slices, share_shown, transform_slices
 from tensorm.sampler.sweep import Target
+from tensorm.tensors import Tensor, read
 from tensorm.tensors.holdout import check_symmetric
 from tensorm.tensors.threads import count_threads
 
 Floats = npt.NDArray[np.float64]
+HIDDEN = 0.5  # share of the cells of new slices that are predicted from the others
 
 
 class Predictor(TransformerMixin, BaseEstimator):
@@ -35,14 +38,15 @@ class Predictor(TransformerMixin, BaseEstimator):
     noise_choice_: str
     _target: Target
 
-    def predict_proba(self, indices: npt.ArrayLike | None = None) -> Floats:
+    def predict_proba(self, indices: Any = None) -> Floats:
         """Return the posterior predictive P(x = 1) (eq. 7), over all chains by their weights.
 
         Parameters
         ----------
-        indices : array of int (n, K), optional
-            Cells to predict, one per row; all cells by default. For a large tensor, ``posterior_.blocks()``
-            yields all cells in pieces and ``posterior_.predict_slice`` predicts one slice.
+        indices : array (n, K) or table, optional
+            Cells to predict, one per row: indices, labels as texts, or a pandas, polars or pyarrow table with
+            a column of labels for each mode. All cells by default; ``posterior_.blocks()``
+            yields those of a large tensor in pieces, and ``posterior_.predict_slice`` predicts one slice.
 
         Returns
         -------
@@ -50,15 +54,13 @@ class Predictor(TransformerMixin, BaseEstimator):
         """
         return self._predict(indices, "predictive")
 
-    def predict(
-        self, indices: npt.ArrayLike | None = None, *, method: str = "predictive"
-    ) -> npt.NDArray[np.int8]:
+    def predict(self, indices: Any = None, *, method: str = "predictive") -> npt.NDArray[np.int8]:
         """Return the more probable value of each cell.
 
         Parameters
         ----------
-        indices : array of int (n, K), optional
-            Cells to predict, one per row; all cells by default.
+        indices : array (n, K) or table, optional
+            Cells to predict, as for ``predict_proba``; all cells by default.
         method : "predictive", "mean", "map" or "best"
             Predict from the posterior predictive, from the factors' posterior means as if independent, from
             the Boolean product of each factor entry's more probable value, or from the most probable draw.
@@ -72,10 +74,26 @@ class Predictor(TransformerMixin, BaseEstimator):
         return (self._predict(indices, method) > 0.5).astype(np.int8)
 
     def score(self, X: Any, y: None = None) -> float:
-        """Return the accuracy of ``predict`` on the observed cells of X, a tensor of the fitted shape."""
-        tensor = self._fitted.check_tensor(X)
-        check_observed(tensor)
-        pairs = predict_observed(self._fitted, tensor)
+        """Return the accuracy of ``predict`` on observed cells of X.
+
+        Parameters
+        ----------
+        X : array-like or tensor
+            Cells of the fitted shape; or new slices along mode 0, as ``transform`` takes them, so that
+            ``GridSearchCV`` works. Half of the cells of new slices are hidden, and predicted by the
+            memberships that the other half suggests. X is taken as new slices if it has another number of
+            them, or other labels.
+        y : None
+            Ignored; part of the scikit-learn interface.
+        """
+        posterior, tensor = self._fitted, read(X)
+        if self._has_new_slices(tensor):
+            mask, ones = tensor.choose_mask(HIDDEN, np.random.default_rng(0))
+            shown = self._prepare_slices(tensor.hide(mask))
+            p = predict_slices(shown, posterior, self._target, np.nonzero(mask))
+            return float(np.mean((p > 0.5) == ones[mask]))
+        check_observed(posterior.check_tensor(tensor))
+        pairs = predict_observed(posterior, tensor)
         return sum(int(np.count_nonzero((p > 0.5) == ones)) for ones, p in pairs) / tensor.n_observed
 
     def scores(self, X: Any, mask: npt.ArrayLike | None = None) -> ScoredCells:
@@ -156,18 +174,29 @@ class Predictor(TransformerMixin, BaseEstimator):
         """
         posterior = self._fitted
         check_choice("kind", kind, ("membership", "share"))
+        tensor = self._prepare_slices(X, stored=kind == "membership")
+        if kind == "share":
+            return share_shown(tensor, posterior)
+        return transform_slices(tensor, posterior, self._target)
+
+    def _prepare_slices(self, X: Any, stored: bool = True) -> Tensor:
+        """Return new slices along mode 0, in the storage that the noise model needs if ``stored``."""
         if self._target.tied and self._target.tied[0] == 0:
             raise InputError("Mode 0 shares its factor with another mode; transform needs one with its own.")
-        tensor, shape = make_tensor(X, self.symmetric), posterior.shape
+        tensor, shape = make_tensor(X, self.symmetric), self._fitted.shape
         if len(tensor.shape) != len(shape) or tensor.shape[1:] != shape[1:]:
             wanted = f"(any, {', '.join(map(str, shape[1:]))})"
             raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
-        threads = count_threads(self.n_jobs)
-        if kind == "share":
-            return share_shown(tensor.with_threads(threads), posterior)
-        return transform_slices(
-            self._target.noise.hold(tensor).with_threads(threads), posterior, self._target
-        )
+        held = self._target.noise.hold(tensor) if stored else tensor
+        return held.with_threads(count_threads(self.n_jobs))
+
+    def _has_new_slices(self, tensor: Tensor) -> bool:
+        """Whether a tensor has other slices along mode 0 than the fit: another number, or other labels."""
+        shape, mine, theirs = self._fitted.shape, self._fitted.labels[0], tensor.names.labels[0]
+        if tensor.shape[1:] != shape[1:] or (self._target.tied and self._target.tied[0] == 0):
+            return False
+        renamed = mine is not None and theirs is not None and not np.array_equal(mine, theirs)
+        return tensor.shape[0] != shape[0] or renamed
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return names for the columns of ``transform``: "component0", "component1" and so on.
@@ -182,11 +211,11 @@ class Predictor(TransformerMixin, BaseEstimator):
         """
         return np.array([f"component{l}" for l in range(self._fitted.n_components)], dtype=object)
 
-    def _predict(self, indices: npt.ArrayLike | None, method: str) -> Floats:
+    def _predict(self, indices: Any, method: str) -> Floats:
         posterior = self._fitted
         if indices is None:
             return posterior.predict_all(method)
-        return posterior.predict_cells(check_indices(indices, posterior.shape), method)
+        return posterior.predict_cells(find_cells(posterior, indices), method)
 
     @property
     def _fitted(self) -> Posterior:

@@ -8,14 +8,18 @@ only the earlier components left in, it gives what a component adds, reading onl
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tensorm.posterior.tables import tabulate, to_html
 from tensorm.sampler.parameters import Parameters, count_alone
 from tensorm.tensors.bits import pack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Contribution(NamedTuple):
@@ -50,6 +54,19 @@ class Contribution(NamedTuple):
     errors: int
     accuracy_lost: float
     log_likelihood_lost: float
+
+
+class Contributions(tuple[Contribution, ...]):
+    """What each component contributes, strongest first; in a notebook, a table."""
+
+    __slots__ = ()
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a pandas table with a row for each component."""
+        return tabulate(self, Contribution._fields)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.to_dataframe())
 
 
 def strongest_first(tensor: Tensor, factors: Factors, noise: Parameters) -> list[int]:

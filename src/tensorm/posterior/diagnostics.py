@@ -8,13 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tensorm.posterior.align import SAME, Floats, active, count_finders, factor_means, similarity
 from tensorm.posterior.convergence import NEVER, EntryMixing, Mixing, assess, assess_entries
 from tensorm.posterior.draws import Posterior
+from tensorm.posterior.tables import tabulate, to_html
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SMALLEST_ESS = 100
 DISPUTED = 0.05  # share of entries that chains may disagree on before the conclusion says so
@@ -73,6 +77,17 @@ class Diagnostics(NamedTuple):
         """Whether the chains agree, so that nothing needs to be done."""
         return self.conclusion == f"All {len(self.chains)} chains agree."
 
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a pandas table with a row for each chain."""
+        return tabulate(self.chains, ChainSummary._fields)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.to_dataframe(), self.sentences())
+
+    def sentences(self) -> list[str]:
+        """Return what the tables show in words, the conclusion last."""
+        return [self.about_entries(), *self.about_components(), *self.differences, self.conclusion]
+
     def __str__(self) -> str:
         lines = ["chain  explanation  weight  accuracy  log-likelihood  active  agreement  burn-in"]
         for row in self.chains:
@@ -84,8 +99,7 @@ class Diagnostics(NamedTuple):
         for name, state, rhat, ess, tail in self.quantities:
             found = IN_WORDS[state] if rhat is None else f"{_rhat(rhat):>5}  {ess:5.0f}  {tail:8.0f}"
             lines.append(f"{name:20}  {found}")
-        told = [self.about_entries(), *self.about_components(), *self.differences, self.conclusion]
-        return "\n".join([*lines, *told])
+        return "\n".join([*lines, *self.sentences()])
 
     def about_components(self) -> list[str]:
         """Return a sentence on how many chains found which components; none for a single chain."""

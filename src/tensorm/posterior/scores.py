@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,11 @@ from tensorm.data.checks import (
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
+from tensorm.posterior.tables import tabulate, to_html
 from tensorm.tensors.protocol import Rows, Tensor
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Bits = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -86,6 +90,13 @@ class Calibration(NamedTuple):
         """Mean distance between predicted and found over the cells (expected calibration error)."""
         return float(np.average(np.abs(self.predicted - self.found), weights=self.cells))
 
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a pandas table with a row for each bin."""
+        return tabulate(zip(*self, strict=True), self._fields)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.to_dataframe())
+
     def __str__(self) -> str:
         rows = ["predicted   found        95%     cells"]
         for p, share, low, high, cells in zip(*self, strict=True):
@@ -112,6 +123,15 @@ class ScoredCells(NamedTuple):
     model: Scores
     constant: Scores
     calibration: Calibration
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a pandas table of the scores, with columns for the model and the constant predictor."""
+        rows = zip(self.model, self.constant, strict=True)
+        return tabulate(rows, ["model", "constant"], index=Scores._fields)
+
+    def _repr_html_(self) -> str:
+        sizes = f"{self.n_cells:,} cells, {self.n_ones:,} ones"
+        return to_html(self.to_dataframe(), [sizes], index=True)
 
     def __str__(self) -> str:
         rows = [f"{self.n_cells:,} cells, {self.n_ones:,} ones", "                      model  constant"]

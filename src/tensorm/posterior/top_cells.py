@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,10 @@ from tensorm.data.checks import check_count, check_index, check_mode
 from tensorm.data.coordinates import key_of
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import read_modes
+from tensorm.posterior.tables import tabulate, to_html
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -34,11 +38,22 @@ class TopCells(NamedTuple):
         P(x = 1) of each.
     names : tuple of tuple of str
         The labels of each cell's indices, or their numbers.
+    modes : tuple of str
+        The names of the modes.
     """
 
     indices: Indices
     probabilities: Floats
     names: tuple[tuple[str, ...], ...]
+    modes: tuple[str, ...]
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a pandas table with a column of labels for each mode, and the probability."""
+        rows = ([*names, p] for names, p in zip(self.names, self.probabilities, strict=True))
+        return tabulate(rows, [*self.modes, "probability"])
+
+    def _repr_html_(self) -> str:
+        return to_html(self.to_dataframe())
 
     def __str__(self) -> str:
         pairs = zip(self.probabilities, self.names, strict=True)
@@ -69,7 +84,7 @@ def top_cells(
     cells = np.stack([column[best] for column in indices], axis=1)
     modes = read_modes(posterior)
     names = (tuple(mode.label(n) for mode, n in zip(modes, cell, strict=True)) for cell in cells)
-    return TopCells(cells, p[best], tuple(names))
+    return TopCells(cells, p[best], tuple(names), tuple(mode.name for mode in modes))
 
 
 def _inside(posterior: Posterior, mode: int, row: int) -> list[npt.NDArray[np.int64]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ from scipy.special import expit
 
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
+from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.state import PLACE
 from tensorm.sampler.sweep import Target
@@ -17,12 +19,29 @@ from tensorm.tensors import GIBBS, Rule, Tensor
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
 DRAWS = 100  # posterior draws used
 UPDATES = 3  # Gibbs updates per draw; the last is kept. Metropolised flips would keep more of the draw before
 
 
-def transform_slices(tensor: Tensor, posterior: Posterior, target: Target) -> npt.NDArray[np.float64]:
-    """Return the probability that each slice along mode 0 is in each component, (N, L).
+def transform_slices(tensor: Tensor, posterior: Posterior, target: Target) -> Floats:
+    """Return the probability that each slice along mode 0 is in each component, (N, L)."""
+    entries = [unpack(factors[0], posterior.n_components) for factors, _ in place(tensor, posterior, target)]
+    return np.mean(entries, axis=0)
+
+
+def predict_slices(tensor: Tensor, posterior: Posterior, target: Target, cells: Sequence[Indices]) -> Floats:
+    """Return P(x = 1) of cells of new slices, whose memberships follow from what the tensor shows of them."""
+    total, draws = np.zeros(len(cells[0])), 0
+    for factors, noise in place(tensor, posterior, target):
+        total, draws = total + noise.predict(factors, cells), draws + 1
+    return total / draws
+
+
+def place(tensor: Tensor, posterior: Posterior, target: Target) -> Iterator[tuple[Factors, Parameters]]:
+    """Yield draws of factors and noise, with memberships of new slices along mode 0.
 
     The slices' entries, and their activities if the noise has any, are drawn given the factors and the noise
     of posterior draws. All slices share their random numbers, so the result for one slice does not depend on
@@ -32,7 +51,6 @@ def transform_slices(tensor: Tensor, posterior: Posterior, target: Target) -> np
     draws = [(trace, draw) for trace in posterior.traces for draw in range(len(trace))]
     chosen = draws[:: math.ceil(len(draws) / DRAWS)]
     entries, noise = Factors.empty(tensor.shape, L)[0], None
-    total = np.zeros((tensor.shape[0], L))
     for number, (trace, draw) in enumerate(chosen):
         factors = trace.factors_at(draw).replace(0, entries)
         noise = trace.noise_at(draw).follow(noise, tensor.shape)
@@ -43,25 +61,22 @@ def transform_slices(tensor: Tensor, posterior: Posterior, target: Target) -> np
             factors = factors.replace(0, tensor.update_factor(0, factors, rule, stream))
             noise = noise.redraw_slices(tensor, factors, stream)
         entries = factors[0]
-        total += unpack(entries, L)
-    return total / len(chosen)
+        yield factors, noise
 
 
-def share_shown(tensor: Tensor, posterior: Posterior) -> npt.NDArray[np.float64]:
+def share_shown(tensor: Tensor, posterior: Posterior) -> Floats:
     """Return the share of ones among the cells of each component's members, slice by slice, (N, L).
 
     Members are those along the other modes, with a probability above one half. NaN where no such cell is
     observed.
     """
-    nobody = np.zeros(
-        (tensor.shape[0], posterior.n_components), np.bool_
-    )  # so no component hides another's cells
+    nobody = np.zeros((tensor.shape[0], posterior.n_components), np.bool_)  # none hides another's cells
     members = [means > MEMBER for means in posterior.factors[1:]]
     ones, observed = tensor.counts(0, Factors.from_bits([nobody, *members]))
     return np.divide(ones, observed, out=np.full(ones.shape, np.nan), where=observed > 0)
 
 
-def _prior(target: Target, density: tuple[float, ...]) -> npt.NDArray[np.float64]:
+def _prior(target: Target, density: tuple[float, ...]) -> Floats:
     """Return the prior log-odds of a new row: the mean over known rows, since none of them is the new one."""
     table = target.prior.log_odds(0, density)
     if len(table) == 1:

@@ -74,6 +74,47 @@ def summarise_parameter(posterior: Posterior, field: str) -> dict[str, Any]:
     return {"mean": draws.mean(axis=0), "low": low, "high": high}
 
 
+def to_networkx(posterior: Posterior, threshold: float = MEMBER) -> Any:
+    """Return who is in which component as a graph; see ``TensOrMachine.to_networkx``."""
+    networkx = need("networkx", "Graphs", "'tensorm[network]'")
+    check_number("threshold", threshold)
+    graph = networkx.Graph()
+    for l in range(posterior.n_components):
+        graph.add_node(("component", l), kind="component", bipartite=1)
+    for mode in read_modes(posterior):
+        for n, p in enumerate(mode.means):
+            graph.add_node((mode.name, mode.label(n)), kind=mode.name, bipartite=0)
+            found = np.flatnonzero(p > threshold).tolist()
+            graph.add_edges_from(
+                ((mode.name, mode.label(n)), ("component", l), {"weight": float(p[l])}) for l in found
+            )
+    return graph
+
+
+def to_anndata(posterior: Posterior, adata: Any = None) -> Any:
+    """Return the memberships as an AnnData object; see ``TensOrMachine.to_anndata``."""
+    anndata, pandas = need("anndata", "AnnData objects", "'tensorm[bio]'"), need("pandas", "Tables", "pandas")
+    modes = read_modes(posterior)
+    names = [[mode.label(n) for n in range(len(mode.means))] for mode in modes]
+    if adata is None:
+        obs, var = (pandas.DataFrame(index=labels) for labels in names[:2])
+        adata = anndata.AnnData(obs=obs, var=var)
+    elif not isinstance(adata, anndata.AnnData) or adata.shape != posterior.shape[:2]:
+        found = (
+            f"of shape {adata.shape}" if isinstance(adata, anndata.AnnData) else f"a {type(adata).__name__}"
+        )
+        raise InputError(
+            f"adata is {found}; give an AnnData object of shape {posterior.shape[:2]}, as in fit."
+        )
+    adata.obsm["X_tensorm"], adata.varm["tensorm"] = modes[0].means.copy(), modes[1].means.copy()
+    adata.uns["tensorm"] = {
+        "modes": list(posterior.modes),
+        "noise": {name: float(np.mean(value)) for name, value in posterior.noise.items()},
+        "factors": {mode.name: mode.means.copy() for mode in modes[2:]},
+    }
+    return adata
+
+
 def to_tensorly(posterior: Posterior, rounded: bool = False) -> Any:
     """Return the factors as a tensorly ``CPTensor``; see ``TensOrMachine.to_tensorly``."""
     tensorly = need("tensorly", "CP tensors", "tensorly")

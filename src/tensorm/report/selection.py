@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorm.data.checks import check_text
 from tensorm.errors import FileError, InputError
+from tensorm.posterior.tables import tabulate, to_html
 from tensorm.report.plots.style import COLOURS, LINE, name_axes, new_axes
 from tensorm.storage.files import as_path, read_json, replace_file
 from tensorm.storage.run import digest_run
@@ -99,6 +100,10 @@ class Selection:
         return pd.DataFrame([{**row._asdict(), **row.measures} for row in self.table]).drop(
             columns="measures"
         )
+
+    def _repr_html_(self) -> str:
+        table = tabulate(self.candidates, ["components", self.score_name, "error"])
+        return to_html(table, [self.reason])
 
     def to_json(self) -> str:
         """Return all of it as JSON, with null for NaN."""

@@ -1,0 +1,109 @@
+"""Whether two fits of the same things found the same components."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from tensorm.data.checks import short
+from tensorm.errors import InputError
+from tensorm.posterior.align import SAME, active, similarity
+from tensorm.posterior.diagnostics import number_components
+from tensorm.posterior.draws import Posterior
+from tensorm.posterior.tables import tabulate, to_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Match(NamedTuple):
+    """A component of one fit and the same one of the other; None if only one of them found it."""
+
+    first: int | None
+    second: int | None
+    similarity: float  # the product over modes of the cosine between memberships
+
+
+class Comparison(NamedTuple):
+    """How two fits compare; as text, a table and a sentence.
+
+    Attributes
+    ----------
+    matches : tuple of Match
+        The components of the first fit, each with its match, then those that only the second found. Empty
+        components are left out.
+    conclusion : str
+        How many components both fits found, and which only one of them found.
+    """
+
+    matches: tuple[Match, ...]
+    conclusion: str
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return the matches as a pandas table."""
+        table = tabulate(self.matches, Match._fields)
+        return table.astype({"first": "Int64", "second": "Int64"})
+
+    def _repr_html_(self) -> str:
+        return to_html(self.to_dataframe(), [self.conclusion])
+
+    def __str__(self) -> str:
+        rows = ["first  second  similarity"]
+        for first, second, alike in self.matches:
+            rows.append(
+                f"{'-' if first is None else first:>5}  {'-' if second is None else second:>6}  {alike:10.3f}"
+            )
+        return "\n".join([*rows, self.conclusion])
+
+
+def compare_fits(first: Any, second: Any) -> Comparison:
+    """Match the components of two fits, such as fits with other seeds, settings or data of the same things.
+
+    Parameters
+    ----------
+    first, second : TensOrMachine or Posterior
+        Two fits with the same shape.
+
+    Returns
+    -------
+    Comparison
+        Components count as the same if their similarity is above 0.7.
+    """
+    a, b = _posterior("first", first), _posterior("second", second)
+    if a.shape != b.shape:
+        raise InputError(f"The fits have shapes {a.shape} and {b.shape}; give two fits of the same things.")
+    for mode, mine, other in zip(a.modes, a.labels, b.labels, strict=True):
+        if mine is not None and other is not None and not np.array_equal(mine, other):
+            raise InputError(
+                f"The fits have other labels in mode {mode!r}; give two fits of the same things."
+            )
+    alike = similarity(a.factors, b.factors)
+    pairs = {int(i): int(j) for i, j in zip(*linear_sum_assignment(alike, maximize=True), strict=True)}
+    used, used_too = (set(np.flatnonzero(active(fit.factors)).tolist()) for fit in (a, b))
+    same = {i: j for i, j in pairs.items() if i in used and j in used_too and alike[i, j] > SAME}
+    matches = [
+        *(Match(i, same.get(i), float(alike[i, same[i]]) if i in same else 0.0) for i in sorted(used)),
+        *(Match(None, j, 0.0) for j in sorted(used_too - {*same.values()})),
+    ]
+    return Comparison(tuple(matches), _conclude(len(same), used - {*same}, used_too - {*same.values()}))
+
+
+def _posterior(name: str, fit: Any) -> Posterior:
+    posterior = getattr(fit, "posterior_", fit)
+    if not isinstance(posterior, Posterior):
+        raise InputError(f"{name} is {short(fit)}; give a fitted model.")
+    return posterior
+
+
+def _conclude(shared: int, first: set[int], second: set[int]) -> str:
+    """Say how many components both fits found, and which only one of them found."""
+    if not first and not second:
+        return f"Both fits found the same {shared} component{'s' * (shared != 1)}."
+    only = [
+        f"only the {name} found {number_components(sorted(found))}"
+        for name, found in (("first", first), ("second", second))
+        if found
+    ]
+    return f"Both fits found {shared} component{'s' * (shared != 1)}; {' and '.join(only)}."
