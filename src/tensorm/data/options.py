@@ -43,6 +43,26 @@ class Options(NamedTuple):
 
     def check(self) -> Options:
         """Return the options with their defaults filled in, or raise if one needs another."""
+        self._check_types()
+        self._check_together()
+        modes = None if self.modes is None else [str(name) for name in self.modes]
+        if modes is not None and self.time is not None and self.time not in modes:
+            modes.insert(0, self.time)
+        return self._replace(
+            missing=frozenset(str(word).strip().lower() for word in self._words),
+            order=self.order or None,
+            bins="clock" if self.bins is None else str(self.bins),
+            modes=modes,
+        )
+
+    @property
+    def _words(self) -> Any:
+        """What stands for missing cells, as a collection."""
+        several = is_list(self.missing) or isinstance(self.missing, (set, frozenset))
+        return self.missing if several else [self.missing]
+
+    def _check_types(self) -> None:
+        """Raise if an option is of another type, or out of range."""
         check_choice("unlisted", self.unlisted, ("zero", "missing"))
         for name in ("modes", "pair"):
             given = getattr(self, name)
@@ -59,21 +79,22 @@ class Options(NamedTuple):
         if not isinstance(self.bins, (str, int, NoneType)):
             raise InputError(f"bins is {short(self.bins)}; give a length such as '1h', or a number.")
         check_mapping("order", self.order, "a dict of modes and lists of labels")
-        several = is_list(self.missing) or isinstance(self.missing, (set, frozenset))
-        words = self.missing if several else [self.missing]
-        if len(words) > MOST_NAMES:
-            raise InputError(f"missing has {len(words):,} values; give at most {MOST_NAMES:,}.")
+        if len(self._words) > MOST_NAMES:
+            raise InputError(f"missing has {len(self._words):,} values; give at most {MOST_NAMES:,}.")
+        for name in ("threshold", "floor"):
+            check_real(name, getattr(self, name))
+        if self.normalise is not None:
+            check_choice("normalise", self.normalise, ("zscore", "rank", "none"))
         if self.pair is not None and len(self.pair) != 2:
             raise InputError(f"pair is {', '.join(map(str, self.pair))}; give two modes.")
+
+    def _check_together(self) -> None:
+        """Raise if an option needs another, or excludes it."""
         if self.undirected and self.pair is None:
             raise InputError("undirected needs pair=[I, J], the two modes whose pairs have no direction.")
         for name in ("bins", "origin"):
             if getattr(self, name) is not None and self.time is None:
                 raise InputError(f"{name} needs time=COLUMN, the column of times.")
-        for name in ("threshold", "floor"):
-            check_real(name, getattr(self, name))
-        if self.normalise is not None:
-            check_choice("normalise", self.normalise, ("zscore", "rank", "none"))
         for name in ("normalise", "floor"):
             if getattr(self, name) != self._field_defaults[name] and not self.relational:
                 raise InputError(f"{name} needs relational=True, that is, numbers to compare.")
@@ -81,15 +102,6 @@ class Options(NamedTuple):
             raise InputError(
                 "relational compares numbers as they are, so threshold=... cannot be used; leave it out."
             )
-        modes = None if self.modes is None else [str(name) for name in self.modes]
-        if modes is not None and self.time is not None and self.time not in modes:
-            modes.insert(0, self.time)
-        return self._replace(
-            missing=frozenset(str(word).strip().lower() for word in words),
-            order=self.order or None,
-            bins="clock" if self.bins is None else str(self.bins),
-            modes=modes,
-        )
 
     @property
     def names_columns(self) -> bool:

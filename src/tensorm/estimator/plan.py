@@ -48,19 +48,9 @@ def make_tensor(X: Any, symmetric: Any) -> Tensor:
 
 def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     """Check every setting and return how to run the chains."""
-    given, init, burn_in = settings.n_components, settings.init, settings.burn_in
-    if isinstance(given, str) and given == AUTO:
-        L = 1
-        _refuse_columns("init", init)
-        _refuse_columns("factor_prior", settings.factor_prior)
-    else:
-        L = check_count("n_components", given, 1, ", or 'auto'")
+    L = _check_number(settings)
     n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
-    noise = tensor.default_noise if settings.noise is None else settings.noise
-    check_choice("noise", noise, (*list_choices(), AUTO))
-    noise = STRENGTHS if noise == AUTO else noise  # until the fit has chosen
-    update = check_choice("noise_update", settings.noise_update, list_choices(noise))
-    model = find_model(noise, update, check_choice("background", settings.background, BACKGROUNDS))
+    noise = _make_noise(settings, tensor)
     check_flag("progress", settings.progress)
     check_choice("flips", settings.flips, tuple(FLIPS))
     check_choice("order", settings.order, ("random", "fixed"))
@@ -70,19 +60,21 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     check_count("n_draws", n_draws, 1, most=MOST_ROUNDS)
     target = Target(
         n_components=L,
-        noise=model(*check_beta("noise_prior", settings.noise_prior)),
+        noise=noise,
         prior=_factor_prior(settings.factor_prior, tensor.shape, L),
         seed=_seed(settings.random_state),
         flips=FLIPS[settings.flips],
         shuffle=settings.order == "random",
         tied=tensor.pair,
     )
+    init = settings.init
     if isinstance(init, str):
         check_choice("init", init, STARTS)
     else:
         init = check_tables("init", init, tensor.shape, L, check_bits)
-    automatic = isinstance(burn_in, str) and burn_in == AUTO
-    sweeps = None if automatic else check_count("burn_in", burn_in, 0, ", or 'auto'", MOST_ROUNDS)
+    sweeps = None
+    if not is_auto(settings.burn_in):
+        sweeps = check_count("burn_in", settings.burn_in, 0, ", or 'auto'", MOST_ROUNDS)
     held = check_count("lambda_fixed", settings.lambda_fixed, 0, most=MOST_ROUNDS)
     if held and sweeps is not None and held > sweeps:
         raise InputError(f"lambda_fixed is {held:,}; give at most the {sweeps:,} sweeps of burn_in.")
@@ -92,9 +84,34 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
         sweeps,
         init,
         effort=check_amount("effort", settings.effort),
-        noise=_start_at(settings.lambda_start, target.noise),
+        noise=_start_at(settings.lambda_start, noise),
         held=held,
     )
+
+
+def is_auto(setting: Any) -> bool:
+    """Whether a setting is left to the fit; it may be an array."""
+    return isinstance(setting, str) and setting == AUTO
+
+
+def _check_number(settings: TensOrMachine) -> int:
+    """Return the number of components, 1 as long as it is to be chosen."""
+    if not is_auto(settings.n_components):
+        return check_count("n_components", settings.n_components, 1, ", or 'auto'")
+    _refuse_columns("init", settings.init)
+    _refuse_columns("factor_prior", settings.factor_prior)
+    return 1
+
+
+def _make_noise(settings: TensOrMachine, tensor: Tensor) -> NoiseModel:
+    """Return the noise model that the settings name."""
+    noise = tensor.default_noise if settings.noise is None else settings.noise
+    check_choice("noise", noise, (*list_choices(), AUTO))
+    noise = STRENGTHS if noise == AUTO else noise  # until the fit has chosen
+    update = check_choice("noise_update", settings.noise_update, list_choices(noise))
+    model = find_model(noise, update, check_choice("background", settings.background, BACKGROUNDS))
+    made: NoiseModel = model(*check_beta("noise_prior", settings.noise_prior))
+    return made
 
 
 def _refuse_columns(name: str, value: Any) -> None:

@@ -26,6 +26,7 @@ from tensorm.estimator.plan import AUTO, make_plan, make_tensor
 from tensorm.estimator.progress import watching
 from tensorm.report.selection import Selection
 from tensorm.sampler.chains import ChainPool
+from tensorm.sampler.sample import Plan
 from tensorm.selection.by_sampling import N_CHAINS
 from tensorm.selection.choose import METHODS, choose_number
 from tensorm.selection.noise import two_rates
@@ -123,11 +124,7 @@ def select_components(
     check_choice("method", method, METHODS)
     check_choice("scoring", scoring, tuple(NAMES))
     progress = check_flag("progress", progress)
-    if not isinstance(estimator, TensOrMachine | None):
-        raise InputError(f"estimator is {short(estimator)}; give a TensOrMachine, or leave it out.")
-    published = method.endswith(PUBLISHED)
-    default = TensOrMachine.as_published() if published else TensOrMachine()
-    settings = default if estimator is None else clone(estimator)
+    settings = _check_estimator(estimator, method)
     tensor = make_tensor(X, settings.symmetric)
     numbers = check_candidates(candidates, tensor)
     repeats = N_SPLITS if method.startswith("cv") else N_CHAINS
@@ -136,35 +133,53 @@ def select_components(
     mirrored = check_symmetric(given, tensor.modes, tensor.shape)
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
     settings.set_params(n_components="auto", n_jobs=n_jobs, random_state=random_state)
-    plan = make_plan(settings if published else settings.set_params(init="data"), tensor)
-    target = two_rates(plan.target) if settings.noise == AUTO else plan.target
-    tensor = pick_storage(tensor)
-    held = target.noise if method.startswith("cv") else target.noise.counting(tensor)
-    tensor = held.hold(tensor)
+    plan = make_plan(settings, tensor)
+    if settings.noise == AUTO:
+        plan = replace(plan, target=two_rates(plan.target))
+    tensor, noise = pick_storage(tensor), plan.target.noise
+    tensor = (noise if method.startswith("cv") else noise.counting(tensor)).hold(tensor)
     owned = nullcontext() if run_dir is None else owning(make_folder(run_dir))
     with owned, watching(repeats, progress) as watch:
         pool = ChainPool(repeats, count_threads(settings.n_jobs), watch)
         if run_dir is not None:
             seed = read_seed(run_dir) if random_state is None else None
-            target = target if seed is None else replace(target, seed=np.uint64(seed))
-            noise = type(target.noise).__name__, target.noise
-            depends_on = {
-                "X": tensor.digest(),
-                "method": method,
-                "candidates": numbers,
-                "seed": int(target.seed),
-                "model": repr((*noise, target.prior, target.flips, target.shuffle, target.tied)),
-                "test_size": holdout.test_size if method.startswith("cv") else None,
-                "symmetric": repr(mirrored) if method.startswith("cv") else None,
-                "chains": repr((plan.n_draws, plan.burn_in, *plan.start)) if published else None,
-                "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other
-            }
-            pool = pool._replace(store=Store(run_dir, depends_on))
-        selection = choose_number(method, tensor, replace(plan, target=target), pool, numbers, holdout)
+            if seed is not None:
+                plan = replace(plan, target=replace(plan.target, seed=np.uint64(seed)))
+            known = _list_causes(tensor, method, numbers, plan, holdout, repeats)
+            pool = pool._replace(store=Store(run_dir, known))
+        selection = choose_number(method, tensor, plan, pool, numbers, holdout)
     if run_dir is not None and not selection.complete:  # what is done is in the folder
         raise KeyboardInterrupt
     warn_if_stopped(selection, stacklevel=3)
     return selection
+
+
+def _check_estimator(given: Any, method: str) -> TensOrMachine:
+    """Return the settings of the chains, or raise if they are no estimator."""
+    if not isinstance(given, TensOrMachine | None):
+        raise InputError(f"estimator is {short(given)}; give a TensOrMachine, or leave it out.")
+    if method.endswith(PUBLISHED):
+        return TensOrMachine.as_published() if given is None else clone(given)
+    return (TensOrMachine() if given is None else clone(given)).set_params(init="data")
+
+
+def _list_causes(
+    tensor: Tensor, method: str, numbers: list[int] | None, plan: Plan, holdout: Holdout, repeats: int
+) -> dict[str, Any]:
+    """Return all that trials depend on; a folder with trials of another choice is refused."""
+    target, published, hides = plan.target, method.endswith(PUBLISHED), method.startswith("cv")
+    noise = type(target.noise).__name__, target.noise
+    return {
+        "X": tensor.digest(),
+        "method": method,
+        "candidates": numbers,
+        "seed": int(target.seed),
+        "model": repr((*noise, target.prior, target.flips, target.shuffle, target.tied)),
+        "test_size": holdout.test_size if hides else None,
+        "symmetric": repr(holdout.symmetric) if hides else None,
+        "chains": repr((plan.n_draws, plan.burn_in, *plan.start)) if published else None,
+        "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other
+    }
 
 
 def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:

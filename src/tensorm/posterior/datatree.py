@@ -47,29 +47,14 @@ def to_datatree(
     if check_flag("log_likelihood", log_likelihood) and tensor is None:
         raise InputError("log_likelihood is True, but a fit keeps no data; give X, the data of the fit.")
     parts = _gather(posterior, all_chains)
-    traces = list(parts.chains.values())
     groups: dict[str, Variables] = {
         "posterior": _posterior(parts),
         "sample_stats": {name: (PER_DRAW, _stack(parts, attrgetter(read))) for name, read in STATS.items()},
-        "constant_data": {
-            "burn_in": (("chain",), np.array([trace.burn_in for trace in traces])),
-            "settled": (("chain",), np.array([trace.settled for trace in traces])),
-            "weight": (("chain",), np.array([posterior.weights[number] for number in parts.chains])),
-            "explanation": (("chain",), np.array([posterior.explanations[n] for n in parts.chains])),
-            "n_observed": ((), np.array(traces[0].confusion[0].sum())),
-        },
+        "constant_data": _constants(parts),
     }
     if tensor is not None:
         groups["observed_data"] = {"x": (parts.names, _observed(tensor))}
-    known: dict[str, Any] = {
-        "chain": list(parts.chains),
-        "draw": np.arange(parts.n_draws),
-        "component": np.arange(posterior.n_components),
-        "mode": list(parts.names),
-    }
-    for name, labels, size in zip(parts.names, posterior.labels, posterior.shape, strict=True):
-        known[name] = np.arange(size) if labels is None else labels
-    tree = {}
+    known, tree = _coordinates(parts), {}
     for group, variables in groups.items():
         used = set().union(*(dimensions for dimensions, _ in variables.values()))
         tree[group] = xarray.Dataset(variables, {name: known[name] for name in known if name in used})
@@ -81,6 +66,32 @@ def to_datatree(
         dataset.attrs.update(about)
     tree["posterior"].attrs["draws_left_out"] = parts.left_out
     return xarray.DataTree.from_dict(tree)
+
+
+def _constants(parts: _Parts) -> Variables:
+    """Return what a chain has one number of."""
+    posterior, traces = parts.posterior, list(parts.chains.values())
+    return {
+        "burn_in": (("chain",), np.array([trace.burn_in for trace in traces])),
+        "settled": (("chain",), np.array([trace.settled for trace in traces])),
+        "weight": (("chain",), np.array([posterior.weights[number] for number in parts.chains])),
+        "explanation": (("chain",), np.array([posterior.explanations[n] for n in parts.chains])),
+        "n_observed": ((), np.array(traces[0].confusion[0].sum())),
+    }
+
+
+def _coordinates(parts: _Parts) -> dict[str, Any]:
+    """Return the numbers or labels along each dimension."""
+    posterior = parts.posterior
+    known: dict[str, Any] = {
+        "chain": list(parts.chains),
+        "draw": np.arange(parts.n_draws),
+        "component": np.arange(posterior.n_components),
+        "mode": list(parts.names),
+    }
+    for name, labels, size in zip(parts.names, posterior.labels, posterior.shape, strict=True):
+        known[name] = np.arange(size) if labels is None else labels
+    return known
 
 
 class _Parts(NamedTuple):

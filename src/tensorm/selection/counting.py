@@ -114,21 +114,12 @@ def count_components(
     A third as many sweeps come before the first draw. Once ``stop()`` the draws so far are returned, or None
     if there are fewer than two.
     """
-    rng, bookmark, drawn = (
-        np.random.default_rng([int(target.seed), chain, 2]),
-        bookmark or Bookmark(),
-        Numbers([], []),
-    )
+    rng, bookmark = np.random.default_rng([int(target.seed), chain, 2]), bookmark or Bookmark()
+    drawn = Numbers([], [])
 
     def go_on(form: Any) -> Snapshot:
         rng.bit_generator.state = form["rng"]
-        drawn.counts[:], drawn.evidence[:] = (
-            [int(n) for n in form["counts"]],
-            [float(x) for x in form["evidence"]],
-        )
-        known = all(0 <= n <= target.n_components for n in drawn.counts) and np.isfinite(drawn.evidence).all()
-        if not known or not len(drawn.counts) == len(drawn.evidence) <= n_draws:
-            raise ValueError("no draws")
+        drawn.counts[:], drawn.evidence[:] = _read_numbers(form, target.n_components, n_draws)
         return read_snapshot(form, tensor.shape, target)
 
     def move(state: State) -> State:
@@ -148,6 +139,15 @@ def count_components(
         known = {"counts": tuple(drawn.counts), "evidence": tuple(drawn.evidence)}
         put(bookmark, step.snapshot, target, rng=rng.bit_generator.state, **known)
     return drawn if len(drawn.counts) > 1 else None
+
+
+def _read_numbers(form: Any, most: int, n_draws: int) -> Numbers:
+    """Return the draws that a bookmark kept; raises ValueError if they are none."""
+    drawn = Numbers([int(n) for n in form["counts"]], [float(x) for x in form["evidence"]])
+    known = all(0 <= n <= most for n in drawn.counts) and np.isfinite(drawn.evidence).all()
+    if not known or not len(drawn.counts) == len(drawn.evidence) <= n_draws:
+        raise ValueError("no draws")
+    return drawn
 
 
 def try_births_and_deaths(

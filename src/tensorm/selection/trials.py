@@ -82,15 +82,19 @@ def choose_by_validation(
     rows, complete = _try_all(
         lambda repeat: split(repeat).train, target, pool, candidates, measure, "cv", enough
     )
-    candidates = candidates[: len(rows[0])]
+    return _take_fewest(rows, candidates[: len(rows[0])], holdout, complete)
+
+
+def _take_fewest(
+    rows: list[list[Measures]], candidates: Sequence[int], holdout: Holdout, complete: bool
+) -> Selection:
+    """Take the fewest components within one error of the best, and say why."""
     scores = np.array([[found[holdout.scoring] for found in row] for row in rows])
-    errors = standard_errors(scores, holdout.test_size)
-    means = scores.mean(axis=0)
+    errors, means = standard_errors(scores, holdout.test_size), scores.mean(axis=0)
     cells = min(found["cells"] for row in rows for found in row)
     best, chosen = fewest_within_error(scores, holdout.test_size, cells, candidates)
-    at = candidates.index(best)
+    at, name = candidates.index(best), NAMES[holdout.scoring]
     top = f"{means[at]:.4f}" + (f" ± {errors[at]:.4f}" if len(rows) > 1 else "")
-    name = NAMES[holdout.scoring]
     if chosen == best:
         reason = f"{best} has the best {name}, {top}, and no fewer components come within one standard error."
     else:

@@ -6,7 +6,7 @@ import json
 import os
 import zlib
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -18,13 +18,13 @@ import numpy as np
 from tensorm import __version__
 from tensorm.data.checks import check_text, short
 from tensorm.errors import InputError, printable
-from tensorm.posterior.diagnostics import diagnose
+from tensorm.posterior.diagnostics import Diagnostics, diagnose
 from tensorm.posterior.draws import Posterior
 from tensorm.report.describe import describe_components, describe_noise
 from tensorm.report.metadata import Metadata, groups_of, read_metadata, share_metadata
 from tensorm.report.page.charts import chart_selection, trace_chains
 from tensorm.report.page.content import collect, tabulate_associations, tabulate_chains
-from tensorm.report.page.finding import tell_finding
+from tensorm.report.page.finding import Finding, tell_finding
 from tensorm.report.selection import Selection
 from tensorm.storage.files import as_path, replace_file
 
@@ -82,15 +82,14 @@ def render_report(
         check_text(name, text)
     if not isinstance(selection, Selection | None):
         raise InputError(f"selection is {short(selection)}; give what select_components returned.")
+    heading = printable(" × ".join(posterior.modes) if title is None else title)
     tensor = None if X is None else posterior.check_tensor(X)
     if metadata is not None:
         read_metadata(posterior, metadata)  # raises if it does not fit
         metadata = share_metadata(posterior, metadata)
     told = describe_components(posterior, groups_of(posterior, metadata))
     diagnostics = diagnose(posterior)
-    finding = tell_finding(posterior, diagnostics)
     texts = {name: _text(value) for name, value in (settings or {}).items()}
-    heading = printable(" × ".join(posterior.modes) if title is None else title)
     content = collect(posterior, tensor, metadata, told) | {
         "title": heading,
         "version": __version__,
@@ -105,10 +104,17 @@ def render_report(
         "command": command,
     }
     static = [*map(str, told), content["noise"], "" if selection is None else selection.reason, command or ""]
+    return _fill(content, static, tell_finding(posterior, diagnostics), diagnostics)
+
+
+def _fill(
+    content: Mapping[str, Any], static: Sequence[str], finding: Finding, diagnostics: Diagnostics
+) -> str:
+    """Return the page with its content, and with texts that can be read without its script."""
     css, script = _asset("page.css"), _script()
     packed = zlib.compress(json.dumps(content, separators=(",", ":"), allow_nan=False).encode(), 9)
     return Template(_asset("page.html")).substitute(
-        title=escape(heading),
+        title=escape(content["title"]),
         policy=_policy(css, script),
         version=escape(__version__),
         css=css,
