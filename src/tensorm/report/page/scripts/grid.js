@@ -199,16 +199,6 @@ const makeGrid = parts => {
   canvas.addEventListener("blur", leave);
   canvas.addEventListener("dblclick", () => parts.zoomable && resize(whole0));
   canvas.addEventListener("keydown", event => {
-    const steps = {
-      ArrowUp: [-1, 0],
-      ArrowDown: [1, 0],
-      ArrowLeft: [0, -1],
-      ArrowRight: [0, 1],
-      PageUp: [-10, 0],
-      PageDown: [10, 0],
-      Home: [0, -1e9],
-      End: [0, 1e9],
-    };
     if (event.altKey || event.metaKey) return;
     if (event.key === "Escape" && at) {
       event.stopPropagation();
@@ -219,15 +209,9 @@ const makeGrid = parts => {
       event.preventDefault();
       return event.key === "0" ? resize(whole0) : scale(event.key === "-" ? 2 : 0.5);
     }
-    if (!(event.key in steps)) return;
-    event.preventDefault();
-    const [down, right] = steps[event.key],
-      far = event.ctrlKey ? 1e9 : 1;
-    const from = at || { row: zoom.top - Math.abs(Math.sign(down)), column: zoom.left - Math.abs(Math.sign(right)) };
-    point({
-      row: clamp(from.row + down * far, zoom.top, zoom.bottom - 1),
-      column: clamp(from.column + right * far, zoom.left, zoom.right - 1),
-    });
+    const next = nextCell(event, at, zoom);
+    if (!next) return;
+    point(next);
     const box = canvas.getBoundingClientRect();
     showTip(
       parts.say(at.row, at.column),

@@ -136,27 +136,15 @@ const mapPicture = (k, rows) => {
     else if (where.column !== null) go({ by: "c " + where.column, c: where.column });
   });
   canvas.addEventListener("keydown", event => {
-    const steps = {
-      ArrowUp: [-1, 0],
-      ArrowDown: [1, 0],
-      ArrowLeft: [0, -1],
-      ArrowRight: [0, 1],
-      PageUp: [-10, 0],
-      PageDown: [10, 0],
-      Home: [0, -1e9],
-      End: [0, 1e9],
-    };
     if (event.key === "Escape" && at) {
       event.stopPropagation();
       return leave();
     }
     if (event.key === "Enter" && at) return openLabel(k, rows[at.row]);
-    if (!(event.key in steps) || event.altKey || event.metaKey || !rows.length || !L) return;
-    event.preventDefault();
-    const [down, right] = steps[event.key],
-      far = event.ctrlKey ? 1e9 : 1,
-      from = at || { row: -Math.abs(Math.sign(down)), column: -Math.abs(Math.sign(right)) };
-    at = { row: clamp(from.row + down * far, 0, rows.length - 1), column: clamp(from.column + right * far, 0, L - 1) };
+    if (event.altKey || event.metaKey || !rows.length || !L) return;
+    const next = nextCell(event, at, { top: 0, left: 0, bottom: rows.length, right: L });
+    if (!next) return;
+    at = next;
     const y = at.row * height,
       space = scroller.clientHeight - HEAD - height;
     if (y < scroller.scrollTop) scroller.scrollTop = y;

@@ -27,6 +27,25 @@ const h = (name, options = {}, ...children) => {
 };
 const button = (text, onclick, options = {}) => h("button", { type: "button", onclick, ...options }, text);
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+const STEPS = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  PageUp: [-10, 0],
+  PageDown: [10, 0],
+  Home: [0, -1e9],
+  End: [0, 1e9],
+};
+// Where a key leads in a picture of rows and columns, from a cell or from outside; null if it leads nowhere.
+const nextCell = (event, from, { top, left, bottom, right }) => {
+  if (!(event.key in STEPS)) return null;
+  event.preventDefault();
+  const far = event.ctrlKey ? 1e9 : 1,
+    [down, across] = STEPS[event.key],
+    { row, column } = from || { row: top - Math.abs(Math.sign(down)), column: left - Math.abs(Math.sign(across)) };
+  return { row: clamp(row + down * far, top, bottom - 1), column: clamp(column + across * far, left, right - 1) };
+};
 const range = n => Array.from({ length: n }, (_, i) => i);
 const sum = values => values.reduce((total, value) => total + value, 0);
 const compare = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" }).compare;
