@@ -74,20 +74,20 @@ def check_fit_refuses(X: Any, message: str, **settings: Any) -> None:
     [
         (
             with_cell(2.0),
-            r"X holds 2\.0 at \(4, 1, 2\); cells must be 0, 1 or missing \(NaN\), "
+            r"X contains 2\.0 at \(4, 1, 2\); cells must be 0, 1 or missing \(NaN\), "
             r"unless you use tensorm\.read\(X, threshold=NUMBER\)\.$",
         ),
-        (with_cell(-1, int), r"X holds -1 at \(4, 1, 2\); cells must be 0, 1 or missing"),
-        (with_cell(0.5), r"X holds 0\.5 at \(4, 1, 2\); cells must be 0, 1 or missing"),
-        (with_cell(np.inf), r"X holds inf at \(4, 1, 2\); cells must be 0, 1 or missing"),
-        (with_cell(255, np.uint8), r"X holds 255 at \(4, 1, 2\); cells must be 0, 1 or missing"),
+        (with_cell(-1, int), r"X contains -1 at \(4, 1, 2\); cells must be 0, 1 or missing"),
+        (with_cell(0.5), r"X contains 0\.5 at \(4, 1, 2\); cells must be 0, 1 or missing"),
+        (with_cell(np.inf), r"X contains inf at \(4, 1, 2\); cells must be 0, 1 or missing"),
+        (with_cell(255, np.uint8), r"X contains 255 at \(4, 1, 2\); cells must be 0, 1 or missing"),
         (
             xr.DataArray(with_cell(7), dims=("hour", "who", "met"), coords={"who": list("abcd")}),
-            r"X holds 7\.0 at \(4, 1, 2\) \(who 'b'\); cells must be",
+            r"X contains 7\.0 at \(4, 1, 2\) \(who 'b'\); cells must be",
         ),
         (np.array(1), r"X has 0 modes \(shape \(\)\); give at least 2 modes\.$"),
         (X[:, 0, 0], r"X has 1 mode \(shape \(5,\)\); give at least 2 modes\.$"),
-        (X[:0], r"X has shape \(0, 4, 3\); mode 0 is empty, but every mode needs an index\.$"),
+        (X[:0], r"X has shape \(0, 4, 3\); mode 0 is empty, but every mode needs at least one index\.$"),
         (X[:, :, :0], r"X has shape \(5, 4, 0\); mode 2 is empty"),
         (np.zeros((0, 0)), r"X has shape \(0, 0\); mode 0 is empty"),
         ([], r"X has 1 mode \(shape \(0,\)\); give at least 2 modes\.$"),
@@ -184,7 +184,7 @@ def test_counts(name: str, value: Any) -> None:
         ({"factor_prior": [0.5, 0.5, 2]}, r"factor_prior for mode 2 is 2\.0; give a probability"),
         (
             {"factor_prior": factors(value=1.5)},
-            r"factor_prior for mode 0 holds 1\.5 at \(0, 0\); give probabilities between 0 and 1\.$",
+            r"factor_prior for mode 0 contains 1\.5 at \(0, 0\); give probabilities between 0 and 1\.$",
         ),
         (
             {"factor_prior": factors(L=3, value=0.5)},
@@ -202,8 +202,8 @@ def test_counts(name: str, value: Any) -> None:
             r"init for mode 0 has shape \(5, 3\); give \(5, 2\), the size of the mode by n_components\.$",
         ),
         ({"init": [factor.T for factor in factors()]}, r"init for mode 0 has shape \(2, 5\); give \(5, 2\)"),
-        ({"init": factors(value=0.5)}, r"init for mode 0 holds 0\.5 at \(0, 0\); give only 0 and 1\.$"),
-        ({"init": factors(value=NAN)}, r"init for mode 0 holds nan at \(0, 0\); give only 0 and 1\.$"),
+        ({"init": factors(value=0.5)}, r"init for mode 0 contains 0\.5 at \(0, 0\); give only 0 and 1\.$"),
+        ({"init": factors(value=NAN)}, r"init for mode 0 contains nan at \(0, 0\); give only 0 and 1\.$"),
     ],
     ids=lambda value: "-".join(f"{k}={v}"[:30] for k, v in value.items()) if isinstance(value, dict) else "",
 )
@@ -230,13 +230,13 @@ def test_transform(fitted: TensOrMachine) -> None:
     assert refusal(fitted.transform, X[:, :3]) == "X has shape (5, 3, 3); give (any, 4, 3), as in fit."
     assert refusal(fitted.transform, X[0]) == "X has shape (4, 3); give (any, 4, 3), as in fit."
     assert refusal(fitted.transform, X[None]) == "X has shape (1, 5, 4, 3); give (any, 4, 3), as in fit."
-    assert refusal(fitted.transform, with_cell(3)).startswith("X holds 3.0 at (4, 1, 2); ")
+    assert refusal(fitted.transform, with_cell(3)).startswith("X contains 3.0 at (4, 1, 2); ")
     assert refusal(fitted.transform, X[:0]).startswith("X has shape (0, 4, 3); mode 0 is empty")
 
 
 def test_score(fitted: TensOrMachine) -> None:
     assert refusal(fitted.score, X[:3]) == "X has shape (3, 4, 3); give (5, 4, 3), as in fit."
-    assert refusal(fitted.score, with_cell(0.5)).startswith("X holds 0.5 at (4, 1, 2); ")
+    assert refusal(fitted.score, with_cell(0.5)).startswith("X contains 0.5 at (4, 1, 2); ")
     everything_missing = np.full(X.shape, NAN)
     assert refusal(fitted.score, everything_missing).startswith("X has no observed cell; ")
 
@@ -259,9 +259,12 @@ def test_method(fitted: TensOrMachine, method: Any) -> None:
         ([[True, False, True]], "indices has shape (1, 3) and dtype bool; give integers of shape (n, 3)"),
         ([["a", "b", "c"]], "indices has dtype <U1, with 'a' at (0, 0); give integers of shape (n, 3)"),
         ([[0, 1], [1]], "indices has lists of different lengths; make them equally long."),
-        ([[0, 0, 0], [0, 4, 0]], "indices holds 4 for mode 1; give indices from 0 to 3."),
-        ([[0, 0, 0], [0, 0, -1]], "indices holds -1 for mode 2; give indices from 0 to 2."),
-        (np.array([[2**63, 0, 0]], np.uint64), "indices holds 9223372036854775808 for mode 0; give indices"),
+        ([[0, 0, 0], [0, 4, 0]], "indices contains 4 for mode 1; give indices from 0 to 3."),
+        ([[0, 0, 0], [0, 0, -1]], "indices contains -1 for mode 2; give indices from 0 to 2."),
+        (
+            np.array([[2**63, 0, 0]], np.uint64),
+            "indices contains 9223372036854775808 for mode 0; give indices",
+        ),
         (7, "indices has shape () and dtype int64; give integers of shape (n, 3)"),
         (X, "indices has shape (5, 4, 3) and dtype int8; give integers of shape (n, 3)"),
     ],

@@ -12,15 +12,15 @@ STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udff
 
 
 def printable(text: str) -> str:
-    """Return a text in which nothing steers a terminal: control characters and the like are written out.
+    """Return a text that cannot control a terminal: control characters are escaped.
 
-    Also lone surrogates, which cannot be encoded, and marks that change the direction of the text.
+    So are lone surrogates, which cannot be encoded, and marks that change the direction of the text.
     """
     return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class PlainError(Exception):
-    """A message for people, which may quote labels and names of files from strangers."""
+    """A message for people, which may quote labels and file names from untrusted sources."""
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))

@@ -50,7 +50,7 @@ def test_bad_input_gets_one_sentence(baseline: type) -> None:
         with pytest.raises(InputError, match=message):
             baseline(**settings).fit(X)
     for cells, message in [
-        (np.full((3, 3), 2), "X holds 2"),
+        (np.full((3, 3), 2), "X contains 2"),
         (np.full((3, 3), np.nan), "no observed cell"),
         ([1, 0], "at least 2 modes"),
     ]:

@@ -211,7 +211,7 @@ def test_the_package_speaks_of_options(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     options = ["--modes", "hour,person,met", "--components", 24, "--draws", 20, "--chains", 2]
     found = run("fit", "contacts.csv", *options, "--out", "runs/plain")
-    assert "person and met share 18 labels. If they are the same things" in found.stderr
+    assert "person and met share 18 labels. If they stand for the same things" in found.stderr
     assert len([line for line in found.stdout.splitlines() if line.startswith("Component ")]) <= 20
     assert "n_draws" not in found.output
     assert 'tensorm.load("runs/plain")' in found.stdout
@@ -284,9 +284,9 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit contacts.csv --shared --out x", "--shared needs an undirected pair"),
         ("fit contacts.csv --order hour --out x", "is not of the form mode=labels; write day=Mon,Tue,Wed"),
         ("fit contacts.csv --order hour=09-10 --out x", "--order leaves out '.*', a label of 'hour'"),
-        ("fit contacts.csv --indices --out x", "holds '.*' instead of an index"),
-        ("fit expression.csv --wide --out x", "column 'u' holds .* or set --threshold NUMBER"),
-        ("fit levels.npy --out x", "levels.npy holds 5 at .*, unless you use --threshold NUMBER"),
+        ("fit contacts.csv --indices --out x", "contains '.*' instead of an index"),
+        ("fit expression.csv --wide --out x", "column 'u' contains .* or set --threshold NUMBER"),
+        ("fit levels.npy --out x", "levels.npy contains 5 at .*, unless you use --threshold NUMBER"),
         ("fit contacts.csv --pair a,b --undirected --out x", "but the modes are hour, person, met"),
         (
             "fit contacts.csv --metadata person --out x",
@@ -308,20 +308,20 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "fit contacts.csv --workers 2 --scheduler tcp://x --out x",
             "Give either --scheduler ADDRESS of a running cluster or --workers NUMBER",
         ),
-        ("fit empty.csv --out x", "holds no data"),
+        ("fit empty.csv --out x", "contains no data"),
         ("fit junk.csv --out x", "line 1 is damaged or not UTF-8 text"),
         ("fit latin.csv --out x", "line 2 is damaged or not UTF-8 text; save it as UTF-8"),
         ("fit book.xlsx --out x", "Excel files need openpyxl|book.xlsx cannot be read"),
         ("fit formats.csv --time-column t --out x", "line 3 of formats.csv has the time '01/02/2024"),
-        ("fit maybe.csv --value x --out x", "column 'x' holds 'maybe' in line 4 of maybe.csv; give 0, 1"),
+        ("fit maybe.csv --value x --out x", "column 'x' contains 'maybe' in line 4 of maybe.csv; give 0, 1"),
         ("fit badges.tsv --time-column t --bins 9999999999 --modes i,j --out x", "give at most 100,000"),
         (
             "fit contacts.csv --metadata person=twice.csv --out x",
             "has the unknown label 'a' in line 2 of twice.csv",
         ),
-        ("fit empty.parquet --out x", "empty.parquet holds no data"),
-        ("fit zero.csv --out x", "line 3 of zero.csv holds a NUL character"),
-        ("fit zero.parquet --out x", r"column 'i' holds the label 'a\\x00', which has a NUL"),
+        ("fit empty.parquet --out x", "empty.parquet contains no data"),
+        ("fit zero.csv --out x", "line 3 of zero.csv contains a NUL character"),
+        ("fit zero.parquet --out x", r"column 'i' contains the label 'a\\x00', which has a NUL"),
         ("fit quote.csv --out x", "a quote is opened in line 2 and never closed"),
         (
             "fit colon.csv --modes i,j --out x",
@@ -331,8 +331,8 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "fit many.csv --out x",
             "many.csv has the columns .*; name the modes, as in --modes c0,c1,..., or set --wide if",
         ),
-        ("fit wide.csv --wide --out x", "column 'b' holds 2 in line 3 of wide.csv; use 0, 1"),
-        ("fit maybe.csv --relational --out x", "column 'j' holds 'b' in line 2 of maybe.csv; give a number"),
+        ("fit wide.csv --wide --out x", "column 'b' contains 2 in line 3 of wide.csv; use 0, 1"),
+        ("fit maybe.csv --relational --out x", "column 'j' contains 'b' in line 2 of maybe.csv; give"),
         (
             "fit twice.csv --out x",
             "give --value x if it says which cells are 1, or --modes i,j,x if it is a mode",

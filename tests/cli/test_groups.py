@@ -98,7 +98,7 @@ def test_demo_says_and_draws_what_it_found(tmp_path) -> None:
     result = run("demo", "--out", out)
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith(
-        "Who met whom on an invented hospital ward: 13 hours x 75 people x 75 people"
+        "Who met whom on a simulated hospital ward: 13 hours x 75 people x 75 people"
     )
     assert "Component 0 - hour: " in result.stdout
     assert " doctors" in result.stdout
@@ -148,8 +148,8 @@ def test_a_folder_that_cannot_be_made(tmp_path) -> None:
     (tmp_path / "file").write_text("in the way")
     result = run("demo", "--out", tmp_path / "file" / "folder")
     assert result.exit_code == 2
-    sentence = "cannot be used: not a directory; give another path."
-    assert result.stderr == f"Error: {tmp_path / 'file' / 'folder'} {sentence}\n"
+    folder = tmp_path / "file" / "folder"
+    assert result.stderr == f"Error: Cannot use {folder}: not a directory; give another path.\n"
     assert result.stdout == ""  # found out before any work was done
 
 
@@ -160,7 +160,7 @@ def test_a_folder_that_cannot_be_made(tmp_path) -> None:
         (ClusterError("No scheduler answers."), "Error: No scheduler answers.\n"),
         (
             PermissionError(errno.EACCES, "Permission denied", "/out"),
-            "Error: /out cannot be used: permission denied; give another path.\n",
+            "Error: Cannot use /out: permission denied; give another path.\n",
         ),
         (OSError("The disk is gone."), "Error: The disk is gone.\n"),
         (ImportError("Plots need matplotlib."), "Error: Plots need matplotlib.\n"),

@@ -60,7 +60,7 @@ def test_npy_and_npz(tmp_path) -> None:
     for name in ("one.npz", "two.npz"):
         np.testing.assert_array_equal(cells_of(tensorm.read(tmp_path / name)), X)
     np.savez(tmp_path / "many.npz", a=X, b=X)
-    with pytest.raises(FileError, match=r"many.npz holds 2 arrays \('a', 'b'\); choose one: value=NAME"):
+    with pytest.raises(FileError, match=r"many.npz contains 2 arrays \('a', 'b'\); choose one: value=NAME"):
         tensorm.read(tmp_path / "many.npz")
     np.save(tmp_path / "pickled.npy", np.array([None, 1]))
     with pytest.raises(FileError, match=r"pickled.npy cannot be read as an array of numbers"):
@@ -76,7 +76,7 @@ def test_netcdf_keeps_names_labels_and_metadata(tmp_path) -> None:
     assert metadata == {"patient": {"patient": ["p", "q"], "type": ["x", "y"]}}
     assert tensorm.read(tmp_path / "a.nc", modes=["who", "what"]).modes == ("who", "what")
     xarray.Dataset({"a": LABELLED, "b": LABELLED}).to_netcdf(tmp_path / "b.nc", engine="h5netcdf")
-    with pytest.raises(FileError, match=r"b.nc holds 2 variables"):
+    with pytest.raises(FileError, match=r"b.nc contains 2 variables"):
         tensorm.read(tmp_path / "b.nc")
 
 
@@ -89,7 +89,7 @@ def test_zarr(tmp_path) -> None:
     np.testing.assert_array_equal(cells_of(labelled), X)
     assert labelled.labels[0].tolist() == ["p", "q"]
     xarray.Dataset({"a": LABELLED, "b": LABELLED}).to_zarr(tmp_path / "two.zarr", zarr_format=2)
-    with pytest.raises(FileError, match=r"two.zarr holds 2 variables"):
+    with pytest.raises(FileError, match=r"two.zarr contains 2 variables"):
         tensorm.read(tmp_path / "two.zarr")
     (tmp_path / "b.zarr").mkdir()
     with pytest.raises(FileError, match=r"b.zarr cannot be read as a zarr array"):
@@ -143,7 +143,7 @@ def test_wide_tables(tmp_path, text) -> None:
         ("id,a\np,1\np,0\n", "line 3 of .*a.csv repeats the label 'p'; give each label once"),
         ("id,a\np,1\n,0\n", "column 'id' is empty in line 3 of .*a.csv; give a label"),
         ("id,a,a\np,1,0\n", "2 columns with the name 'a'"),
-        ("id,a\np,1\nq,often\n", "column 'a' holds 'often' in line 3 of .*a.csv; give 0, 1"),
+        ("id,a\np,1\nq,often\n", "column 'a' contains 'often' in line 3 of .*a.csv; give 0, 1"),
     ],
 )
 def test_wide_tables_that_are_none(tmp_path, text, message) -> None:
@@ -179,5 +179,5 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path) -> None:
     assert [labels.tolist() for labels in tensor.labels] == [["a", "b"], ["x", "y"], [2023, 2024]]
     assert tensor.n_ones == 3
     (tmp_path / "b.parquet").mkdir()
-    with pytest.raises(FileError, match=r"b.parquet holds no data"):
+    with pytest.raises(FileError, match=r"b.parquet contains no data"):
         tensorm.read(tmp_path / "b.parquet")

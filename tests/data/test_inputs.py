@@ -192,7 +192,7 @@ def test_observe_imports_neither_pandas_nor_xarray() -> None:
 def test_other_values_are_refused_with_their_place(value: float, max_cells: int) -> None:
     X = np.zeros((6, 2, 3), dtype=type(value))
     X[4, 0, 2] = value
-    expected = f"X holds {value} at (4, 0, 2); cells must be 0, 1 or missing (NaN), "
+    expected = f"X contains {value} at (4, 0, 2); cells must be 0, 1 or missing (NaN), "
     expected += "unless you use tensorm.read(X, threshold=NUMBER)."
     for axis in range(3):
         with pytest.raises(InputError) as caught:
@@ -201,15 +201,15 @@ def test_other_values_are_refused_with_their_place(value: float, max_cells: int)
 
 
 def test_other_values_next_to_missing_ones_are_refused() -> None:
-    with pytest.raises(InputError, match=r"^X holds 5\.0 at \(1, 1\);"):
+    with pytest.raises(InputError, match=r"^X contains 5\.0 at \(1, 1\);"):
         read([[0, NAN], [NAN, 5]])
-    with pytest.raises(InputError, match=r"^X holds 5 at \(1, 1\);"):
+    with pytest.raises(InputError, match=r"^X contains 5 at \(1, 1\);"):
         read(np.ma.array([[0, 7], [1, 5]], mask=[[0, 1], [0, 0]]))
 
 
 def test_labels_are_named_with_the_place() -> None:
     X = xr.DataArray([[0, 1], [1, 3]], dims=("hour", "person"), coords={"person": ["ann", "bob"]})
-    with pytest.raises(InputError, match=r"^X holds 3 at \(1, 1\) \(person 'bob'\); cells must be"):
+    with pytest.raises(InputError, match=r"^X contains 3 at \(1, 1\) \(person 'bob'\); cells must be"):
         read(X)
 
 
@@ -219,10 +219,13 @@ def test_labels_are_named_with_the_place() -> None:
         (1, "X has 0 modes (shape ()); give at least 2 modes."),
         ([0, 1], "X has 1 mode (shape (2,)); give at least 2 modes."),
         (pd.Series([0, 1]), "X has 1 mode (shape (2,)); give at least 2 modes."),
-        (np.zeros((3, 0, 2)), "X has shape (3, 0, 2); mode 1 is empty, but every mode needs an index."),
+        (
+            np.zeros((3, 0, 2)),
+            "X has shape (3, 0, 2); mode 1 is empty, but every mode needs at least one index.",
+        ),
         (
             xr.DataArray(np.zeros((0, 2)), dims=("hour", "person")),
-            "X has shape (0, 2); hour is empty, but every mode needs an index.",
+            "X has shape (0, 2); hour is empty, but every mode needs at least one index.",
         ),
         ([[0, 1], [1]], "X has lists of different lengths; make them equally long."),
         (
@@ -319,8 +322,8 @@ def test_check_probability() -> None:
         (True, "p is True; give a probability between 0 and 1."),
         (None, "p is None; give a probability between 0 and 1."),
         ("high", "p is 'high'; give a probability between 0 and 1."),
-        ([[0.5, 0.1], [0.2, 2]], "p holds 2.0 at (1, 1); give probabilities between 0 and 1."),
-        ([0.5, NAN], "p holds nan at (1,); give probabilities between 0 and 1."),
+        ([[0.5, 0.1], [0.2, 2]], "p contains 2.0 at (1, 1); give probabilities between 0 and 1."),
+        ([0.5, NAN], "p contains nan at (1,); give probabilities between 0 and 1."),
         ([0.5, None], "p has dtype object, with None at (1,); give probabilities between 0 and 1."),
     ],
 )
@@ -348,10 +351,10 @@ def test_check_tables_gives_new_booleans() -> None:
             [np.zeros((3, 2)), np.zeros((2, 4))],
             "init for mode 1 has shape (2, 4); give (2, 2), the size of the mode by n_components.",
         ),
-        ([np.zeros((3, 2)), [[0, 1], [2, 0]]], "init for mode 1 holds 2 at (1, 0); give only 0 and 1."),
+        ([np.zeros((3, 2)), [[0, 1], [2, 0]]], "init for mode 1 contains 2 at (1, 0); give only 0 and 1."),
         (
             [np.full((3, 2), NAN), np.zeros((2, 2))],
-            "init for mode 0 holds nan at (0, 0); give only 0 and 1.",
+            "init for mode 0 contains nan at (0, 0); give only 0 and 1.",
         ),
         (
             [np.zeros((3, 2)), [[0], [2, 0]]],

@@ -100,7 +100,7 @@ def test_files(tmp_path: Path, name) -> None:
 
 def test_several_variables_need_a_name() -> None:
     two = xarray.Dataset({"a": LABELLED, "b": LABELLED})
-    with pytest.raises(InputError, match=r"^X holds 2 variables \('a', 'b'\); choose one: value=NAME.$"):
+    with pytest.raises(InputError, match=r"^X contains 2 variables \('a', 'b'\); choose one: value=NAME.$"):
         tensorm.read(two)
 
 

@@ -109,7 +109,7 @@ def test_values_are_understood(read, words) -> None:
 @pytest.mark.parametrize(
     ("text", "wanted", "message"),
     [
-        ("who,tool\n", {}, "a.csv holds no data"),
+        ("who,tool\n", {}, "a.csv contains no data"),
         ("who\nann\n", {}, "a.csv has one column, 'who'"),
         ("who,who\na,b\n", {}, "a.csv has 2 columns with the name 'who'"),
         (",who,tool\n0,a,b\n", {}, "a.csv has no name for column 1"),
@@ -122,14 +122,14 @@ def test_values_are_understood(read, words) -> None:
         (
             "who,tool,x\na,b,1\nc,d,maybe\n",
             {"value": "x"},
-            "column 'x' holds 'maybe' in line 3 of .*a.csv; give 0",
+            "column 'x' contains 'maybe' in line 3 of .*a.csv; give 0",
         ),
         (
             "who;tool;x\na;b;1,5\n",
             {"value": "x"},
-            "column 'x' holds 1.5 in line 2 of .*; use 0, 1 or an empty field, or set threshold=NUMBER",
+            "column 'x' contains 1.5 in line 2 of .*; use 0, 1 or an empty field, or set threshold=NUMBER",
         ),
-        ("who,tool,x\na,b,1\n", {"value": "tool"}, "column 'tool' holds 'b' in line 2"),
+        ("who,tool,x\na,b,1\n", {"value": "tool"}, "column 'tool' contains 'b' in line 2"),
         ("who,tool\na,b\n", {"value": "who", "modes": ["who", "tool"]}, "value is 'who', which is a mode"),
         (
             "who,tool\na,b\n",

@@ -84,15 +84,27 @@ def test_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.csv", "i,j\n0,1\n\n-1,2\n", r"line 4 of .*a.csv holds -1 in 'i'; give integers counted from 0"),
-        ("a.csv", "0,1\n0,1.5\n", r"line 2 of .*a.csv holds 1.5 in 'mode 1'; give integers counted from 0"),
-        ("a.csv", "0,1\n0,x\n", r"line 2 of .*a.csv holds 'x' instead of an index; give an integer"),
+        (
+            "a.csv",
+            "i,j\n0,1\n\n-1,2\n",
+            r"line 4 of .*a.csv contains -1 in 'i'; give integers counted from 0",
+        ),
+        (
+            "a.csv",
+            "0,1\n0,1.5\n",
+            r"line 2 of .*a.csv contains 1.5 in 'mode 1'; give integers counted from 0",
+        ),
+        ("a.csv", "0,1\n0,x\n", r"line 2 of .*a.csv contains 'x' instead of an index; give an integer"),
         ("a.csv", "0,1\n0,\n", r"column 'mode 1' is empty in line 2 of .*a.csv; give an index"),
         ("a.csv", "0,1\n0,1,2\n", r".*a.csv cannot be read: line 2 has 3 fields, not 2 as the first line"),
-        ("a.tns", "1 2 1\n0 2 1\n", r"line 2 of .*a.tns holds 0 in 'mode 0'; give integers counted from 1"),
-        ("a.csv", f"0,1\n0,{'9' * 20}\n", r"line 2 of .*a.csv holds 9{20} in 'mode 1'; give integers"),
-        ("a.tns", "# no\n1 2 1\na 2 1\n", r"line 3 of .*a.tns holds 'a' instead of an index"),
-        ("a.csv", "", r".*a.csv holds no data; give a table with names"),
+        (
+            "a.tns",
+            "1 2 1\n0 2 1\n",
+            r"line 2 of .*a.tns contains 0 in 'mode 0'; give integers counted from 1",
+        ),
+        ("a.csv", f"0,1\n0,{'9' * 20}\n", r"line 2 of .*a.csv contains 9{20} in 'mode 1'; give integers"),
+        ("a.tns", "# no\n1 2 1\na 2 1\n", r"line 3 of .*a.tns contains 'a' instead of an index"),
+        ("a.csv", "", r".*a.csv contains no data; give a table with names"),
         ("a.xls", "1", r"Unsupported file type: .*a.xls; give .csv"),
     ],
 )
@@ -213,7 +225,7 @@ def test_no_field_is_lost_or_invented(tmp_path_factory, rows, mark, end, quoting
     expected = [[field.strip() for field in row] for row in reader if any(row)][1:]
     expected = [row + [""] * (len(names) - len(row)) for row in expected]
     if not expected or max(map(len, expected)) > len(names):  # a bare line end inside a field splits a row
-        with pytest.raises(FileError, match=r"holds no data|has \d+ fields, not"):
+        with pytest.raises(FileError, match=r"contains no data|has \d+ fields, not"):
             TextTable(file)
         return
     table = TextTable(file)

@@ -90,7 +90,7 @@ def test_far_dates_are_what_they_say() -> None:
         (["01/02/2024", "03/04/2024"], "1d", None, "^row 0 has the time '01/02/2024', which may begin with"),
         (["2024-01-01", "03/04/2024"], "1d", None, "^row 1 has the time '03/04/2024'; give .* in one format"),
         (["2024-01-01", "noon"], "1d", None, "^row 1 has the time 'noon'"),
-        ([True, False], "2", None, "^row 0 holds true or false, not a time"),
+        ([True, False], "2", None, "^row 0 contains true or false, not a time"),
         ([1.0, np.inf], "2", None, "^row 1 has an infinite time"),
         ([1.0, 2.0], "clock", None, "^Times in seconds have no hour of the day"),
         ([1.0, 2.0], "1h", "soon", "^origin is 'soon'; give a date"),

@@ -132,6 +132,6 @@ def test_the_planted_number_is_found(n_sets: int) -> None:
     tensor = RelationalTensor(values, normalise=None)
     found = tensorm.select_components(tensor, n_jobs=1, progress=False)
     assert found.best == max(n_sets, 1)
-    assert "each counted for less" in found.reason
+    assert "each had less weight" in found.reason
     if not n_sets:
         assert "look like noise" in found.reason

@@ -102,7 +102,7 @@ def test_a_command_stopped_in_the_choice_says_how_to_go_on(
     CtrlC(monkeypatch, during("pruning")).watch_in(MACHINE)
     stopped = CliRunner().invoke(main, [*words, "--out", str(out)])
     assert stopped.exit_code == 130
-    assert f"continue with:  tensorm resume {out}" in stopped.stderr
+    assert f"To continue:  tensorm resume {out}" in stopped.stderr
     resumed = CliRunner().invoke(main, ["resume", str(out), "--json"])
     assert resumed.exit_code == 0
     assert json.loads(resumed.stdout)["n_components"] == 2

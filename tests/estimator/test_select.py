@@ -77,7 +77,7 @@ def test_comparisons_are_known_to_depend_on_each_other() -> None:
     old = select_components(tensor, "occam", [1, 2], estimator=two_rates, progress=False)
     assert "depend on each other" in old.reason
     new = select_components(tensor, "occam", [1, 2], progress=False)
-    assert "each counted for less" in new.reason
+    assert "each had less weight" in new.reason
     assert "depend on each other" not in new.reason
 
 
@@ -149,7 +149,7 @@ def test_ctrl_c_leaves_a_choice_or_a_folder_to_go_on_from(method, phase, tmp_pat
             part = select()
     assert not part.complete
     assert part.best in (2, 3, 4)
-    assert part.reason.endswith("Ctrl-C stopped the choice, so it is based on what was found by then.")
+    assert part.reason.endswith("Ctrl-C stopped the choice, so it is based on what had been found by then.")
     with monkeypatch.context() as patch:
         CtrlC(patch, lambda step: step.phase == phase and step.done > 1).watch_in("tensorm.estimator.select")
         with pytest.raises(KeyboardInterrupt):

@@ -27,7 +27,7 @@ def misbehave(argument: str) -> None:
     outside = Path(folder)
     deeds = {
         "nothing": lambda: None,
-        "refuse": lambda: _complain("x.csv holds no data; give a table."),
+        "refuse": lambda: _complain("x.csv contains no data; give a table."),
         "chatter": lambda: _complain("x.csv is bad. Give another. Or none."),
         "raise": lambda: [][0],
         "exit": lambda: os._exit(3),

@@ -113,7 +113,7 @@ def test_sparse_arrays_in_memory() -> None:
     for column in ([0, 1, 2**40], [0, 1, -1]):
         array = sparse.COO(np.array([[0, 1, 2], [0, 1, 2]]), np.ones(3), shape=(3, 3))
         array.coords = np.array([[0, 1, 2], column])
-        with pytest.raises(InputError, match="list of cells holds"):
+        with pytest.raises(InputError, match="list of cells contains"):
             tensorm.read(array)
     array = sparse.GCXS.from_numpy(np.eye(3))
     array.indptr = np.array([0, 2**30, 2, 3])
@@ -129,7 +129,7 @@ def test_labels_that_cannot_be_kept(name) -> None:
         (table, {"wide": True}),
         (pd.DataFrame([[0, 1]], columns=["a", name]), {}),
     ):
-        with pytest.raises(InputError, match=r"holds .*label.*\.$"):
+        with pytest.raises(InputError, match=r"contains .*label.*\.$"):
             tensorm.read(source, **options)
-    with pytest.raises(InputError, match=r"holds .*label.*\.$"):
+    with pytest.raises(InputError, match=r"contains .*label.*\.$"):
         tensorm.SparseTensor([(0, 0)], (2, 2), labels=[["a", name], None])

@@ -35,7 +35,7 @@ def test_a_command_that_is_told_to_leave_says_how_to_go_on(tmp_path: Path) -> No
     os.kill(child.pid, signal.SIGTERM)
     child.join()
     assert child.exitcode == 143
-    assert f"Stopped; continue with:  tensorm resume {run}" in said.read_text()
+    assert f"Stopped. To continue:  tensorm resume {run}" in said.read_text()
     assert sorted(path.name for path in run.glob("*.json")) == ["command.json"]
     assert list(run.glob("chain-*.tensorm"))
     assert json.loads((run / "command.json").read_text())["command"][1:] == words

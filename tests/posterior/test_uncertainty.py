@@ -101,7 +101,7 @@ def test_chains_that_do_not_count_and_draws_of_unequal_number() -> None:
             "threshold is an array of shape (1,); give one number",
         ),
         (lambda p: p.cell_summary([[0, 0]]), "indices has shape (1, 2)"),
-        (lambda p: p.cell_summary([[4, 0, 0]]), "indices holds 4 for mode 0; give indices from 0 to 3."),
+        (lambda p: p.cell_summary([[4, 0, 0]]), "indices contains 4 for mode 0; give indices from 0 to 3."),
         (
             lambda p: p.entry_summary("hour"),
             "mode is 'hour'; choose one of 'mode 0', 'mode 1', 'mode 2' or a",

@@ -93,7 +93,7 @@ def test_groups_for_words_and_plots() -> None:
     np.testing.assert_array_equal(groups_of(posterior, table, "role")["person"], ROLES)
     groups = groups_of(posterior, {"person": FRAME, "met": ROLES})
     assert list(groups) == ["person", "met"]
-    with pytest.raises(InputError, match="column is 'rank', but no table of metadata has such"):
+    with pytest.raises(InputError, match="column is 'rank', but no metadata table has such"):
         groups_of(posterior, table, "rank")
 
 

@@ -401,7 +401,7 @@ def test_ctrl_c_during_burn_in_gives_a_usable_model(tmp_path: Any) -> None:
     found = interrupted_fit(tmp_path, f"burn_in={FOREVER}", "burn-in")
     assert [kind for kind, _, _ in found["warnings"]] == ["RuntimeWarning"]
     assert found["warnings"][0][1] == (
-        "Stopped by Ctrl-C: this fit is based on 2 draws from 2 of 2 chains, made before burn-in was over."
+        "Stopped by Ctrl-C: this fit is based on 2 draws from 2 of 2 chains, drawn before burn-in ended."
     )
     assert found["draws"] == 2
     assert 0 < found["proba"][0] < 1

@@ -200,7 +200,7 @@ def test_it_is_saved_loaded_and_checked(model: TensOrMachine, tmp_path: Path) ->
     np.testing.assert_array_equal(again.predict_proba(), model.predict_proba())
     model.posterior_.chains[0].noise[3, 1] = -0.5
     model.save(tmp_path / "spoiled.tensorm")
-    with pytest.raises(FileError, match="noise holds strengths that are not positive in chain_0"):
+    with pytest.raises(FileError, match="noise contains strengths that are not positive in chain_0"):
         tensorm.load(tmp_path / "spoiled.tensorm")
 
 

@@ -233,7 +233,7 @@ def test_a_fit_is_saved_loaded_and_checked(model: TensOrMachine, tmp_path: Path)
         spoiled = tensorm.load(tmp_path / "fit.tensorm")
         spoiled.posterior_.chains[0].noise[3, column] = value
         spoiled.save(tmp_path / "spoiled.tensorm")
-        with pytest.raises(FileError, match=r"noise holds numbers for .* that do not lie between"):
+        with pytest.raises(FileError, match=r"noise contains numbers for .* that do not lie between"):
             tensorm.load(tmp_path / "spoiled.tensorm")
 
 
@@ -345,6 +345,6 @@ def test_other_ways_choose_with_two_rates() -> None:
     other = select_components(
         SIM.observed, estimator=plain, candidates=[1, 2, 3, 4], random_state=0, progress=False
     )
-    told = "The number was chosen with two rates of ones in place of strengths."
+    told = "The number was chosen with two rates of ones instead of strengths."
     assert found.reason == f"{other.reason} {told}"
     assert found.best == other.best

@@ -164,7 +164,7 @@ def test_a_model_comes_back(names: tuple[str, str], prior: Any, tmp_path: Path) 
         ({"prior": LearnedPrior(1.0, 0.0)}, "prior_b is 0.0"),
         ({"prior": FixedPrior((np.zeros((1, 1)),) * 2)}, "'prior_2' is missing"),
         ({"prior": FixedPrior((np.zeros((2, 9)),) * 3)}, r"prior_0 has shape \(2, 9\), not \(3, 9\)"),
-        ({"prior": FixedPrior((np.full((1, 1), np.nan),) * 3)}, "prior_0 holds nan"),
+        ({"prior": FixedPrior((np.full((1, 1), np.nan),) * 3)}, "prior_0 contains nan"),
         ({"n_components": 0}, "n_components"),
     ],
 )

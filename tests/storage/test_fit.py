@@ -169,7 +169,9 @@ def test_the_file_is_documented(tmp_path: Path) -> None:
 
 
 def test_no_ending_promises_another_format(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"ends in \.nc, but a fit is no netCDF file; .*to_netcdf\(path\)\.$"):
+    with pytest.raises(
+        FileError, match=r"ends in \.nc, but a fit is not a netCDF file; .*to_netcdf\(path\)\.$"
+    ):
         forge.small_fit().save(tmp_path / "run.nc")
     assert not list(tmp_path.iterdir())
     for name in ("run.tensorm", "run", "run.npz"):

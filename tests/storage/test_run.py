@@ -89,7 +89,9 @@ def test_a_folder_from_a_stranger_does_not_lead_out_of_itself(
         tensorm.resume,
         lambda run: select_components(CELLS, "mdl", [1], run_dir=run, progress=False),
     ):
-        with pytest.raises(FileError, match=f"{name} is a link; replace it by the file itself, or delete it"):
+        with pytest.raises(
+            FileError, match=f"{name} is a link; replace it with the file itself, or delete it"
+        ):
             use(stopped)
     assert contents(outside) == before
 

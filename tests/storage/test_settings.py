@@ -64,7 +64,9 @@ def test_a_generator_is_not_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [object(), {1: 2}, 1j, b"x", np.array(["x"]), print])
 def test_what_cannot_be_saved_is_refused(value: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"init is of type .*; only numbers, texts and arrays can be saved"):
+    with pytest.raises(
+        InputError, match=r"init is of type .*; only numbers, strings and arrays can be saved"
+    ):
         round_trip({"init": [value]}, tmp_path / "s.tensorm")
     assert not list(tmp_path.iterdir())
 

@@ -74,7 +74,7 @@ def test_no_parameter_outside_its_bounds(
         numbers = read(folder, file, array)
         numbers[..., PLACES[background][name]] = value
         forge_copy(folder, tmp_path / str(n), file, array, numbers)
-        with pytest.raises(FileError, match="noise holds numbers for"):
+        with pytest.raises(FileError, match="noise contains numbers for"):
             tensorm.resume(tmp_path / str(n), progress=False)
 
 
@@ -100,8 +100,8 @@ def test_as_many_parameters_as_components_and_indices(
         ("weights", [np.nan, 0.5, 0.5], "shares that add up to 1"),
         ("weights", [0.5, 0.5, 0.5], "shares that add up to 1"),
         ("weights", [0.5, 0.5], "has shape"),
-        ("explanations", [0, 2, 2], "does not number"),
-        ("explanations", [1, 1, 2], "does not number"),
+        ("explanations", [0, 2, 2], "not numbered from 0"),
+        ("explanations", [1, 1, 2], "not numbered from 0"),
     ],
 )
 def test_weights_of_chains(

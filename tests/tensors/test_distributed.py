@@ -137,7 +137,7 @@ def test_wrong_tables(client: Any, tmp_path: Path) -> None:
     table = dd.from_pandas(pd.DataFrame({"a": [0, 5], "b": [1, 2], "c": [0.5, 1.0]}), npartitions=1)
     with pytest.raises(InputError, match="table has no column 'z'; choose from"):
         DaskTensor.from_table(table, ["a", "z"])
-    with pytest.raises(InputError, match="other types than integers"):
+    with pytest.raises(InputError, match="columns that are not integers"):
         DaskTensor.from_table(table)
     with pytest.raises(InputError, match=r"Part 0: .*0\.5"):
         DaskTensor.from_table(table, ["a", "b"], "c")
@@ -159,7 +159,7 @@ def test_no_row_of_a_table_is_lost(client: Any, wrong: int) -> None:
     cells = np.argwhere(X == 1)
     cells[7, 0] = wrong
     table = dd.from_pandas(pd.DataFrame(cells, columns=["who", "what", "when"]), npartitions=3, sort=False)
-    with pytest.raises(InputError, match=rf"holds {wrong} .*'who'; give integers "):
+    with pytest.raises(InputError, match=rf"contains {wrong} .*'who'; give integers "):
         DaskTensor.from_table(table, shape=X.shape)
 
 
@@ -168,7 +168,7 @@ def test_no_row_of_a_table_is_lost(client: Any, wrong: int) -> None:
     [
         ("nowhere.npy", "Part 1: No such file: .*nowhere.npy"),
         ("X.csv", r"Part 1: No such file: .*X.csv"),
-        (np.full((2, 20, 15), 7), r"Part 1: X holds 7 at \(0, 0, 0\)"),
+        (np.full((2, 20, 15), 7), r"Part 1: X contains 7 at \(0, 0, 0\)"),
         (partial(np.zeros, (2, 20)), r"part 1 has shape \(2, 20\) and part 0"),
         (partial(int, "x"), "Part 1 cannot be loaded: ValueError: invalid literal"),
     ],

@@ -65,7 +65,7 @@ def test_a_table_means_the_same_everywhere(long) -> None:
     assert only.n_observed == 2
     with pytest.raises(InputError, match=r"has no column 'hour'; choose from 'bench', 'day', 'x'\.$"):
         tensorm.read(long, modes=["hour", "bench"])
-    with pytest.raises(InputError, match=r"holds 'b10' instead of an index"):
+    with pytest.raises(InputError, match=r"contains 'b10' instead of an index"):
         tensorm.read(long, modes=["bench", "day"], indices=True)
 
 
@@ -77,7 +77,7 @@ def test_integers_are_indices_only_if_asked() -> None:
     assert tensorm.read(table, modes=["i", "j"]).shape == (2, 2)
     tensor = tensorm.read(table, modes=["i", "j"], indices=True)
     assert (tensor.shape, tensor.labels) == ((14, 3), (None, None))
-    with pytest.raises(InputError, match=r"^row 0 holds -1 in 'i'; give integers counted from 0\.$"):
+    with pytest.raises(InputError, match=r"^row 0 contains -1 in 'i'; give integers counted from 0\.$"):
         tensorm.read(pd.DataFrame({"i": [-1], "j": [0]}), indices=True)
 
 
@@ -149,7 +149,7 @@ def test_words_and_numbers_that_stand_for_missing_cells(tmp_path) -> None:
     table = pd.DataFrame({"i": ["a", "b", "c", "d"], "j": list("uuvv"), "x": ["1", "0", "?", "Unknown"]})
     tensor = tensorm.read(table, modes=["i", "j"], value="x", missing=["?", "unknown"])
     assert tensor.n_observed == 6
-    with pytest.raises(InputError, match=r"^column 'x' holds '\?' in row 2; give 0, 1, or nothing"):
+    with pytest.raises(InputError, match=r"^column 'x' contains '\?' in row 2; give 0, 1, or nothing"):
         tensorm.read(table, modes=["i", "j"], value="x")
     for given in (np.array([[1, -1], [0, 1]]), scipy.sparse.csr_array([[1, -1], [0, 1]])):
         assert tensorm.read(given, missing=-1).n_observed == 3
@@ -175,7 +175,7 @@ def test_a_threshold_makes_numbers_cells(make) -> None:
     numbers = make(np.array([[0.0, 0.5, 2.0], [3.0, 0.4, 0.0]]))
     expected = [[0, 1, 1], [1, 0, 0]]
     np.testing.assert_array_equal(cells_of(tensorm.read(numbers, threshold=0.5)), expected)
-    wanted = r"X holds .*unless you use tensorm.read\(X, threshold=NUMBER\)|The table has .* or threshold="
+    wanted = r"X contains .*unless you use tensorm.read\(X, threshold=NUMBER\)|The table has .* or threshold="
     with pytest.raises(InputError, match=rf"^({wanted})[^.]*\.$"):
         tensorm.read(numbers)
 
@@ -184,7 +184,7 @@ def test_a_threshold_for_values_and_files(tmp_path) -> None:
     table = pd.DataFrame({"i": ["a", "b"], "j": ["u", "v"], "x": [0.3, 7]})
     assert ones(tensorm.read(table, modes=["i", "j"], value="x", threshold=0.3)) == {("a", "u"), ("b", "v")}
     assert ones(tensorm.read(table, modes=["i", "j"], value="x", threshold=1)) == {("b", "v")}
-    with pytest.raises(InputError, match=r"^column 'x' holds 0.3 in row 0; use .* set threshold=NUMBER"):
+    with pytest.raises(InputError, match=r"^column 'x' contains 0.3 in row 0; use .* set threshold=NUMBER"):
         tensorm.read(table, modes=["i", "j"], value="x")
     np.save(tmp_path / "a.npy", np.array([[1.5, NAN], [2.5, 0]]))
     np.testing.assert_array_equal(cells_of(tensorm.read(tmp_path / "a.npy", threshold=2)), [[0, NAN], [1, 0]])
@@ -319,7 +319,7 @@ def test_zeros_in_a_last_column_are_not_taken_for_ones(source, tmp_path) -> None
 
 def test_a_table_with_labels_must_hold_cells() -> None:
     frame = pd.DataFrame({"person": [7, 8], "met": [8, 7]}, index=["p", "q"])
-    with pytest.raises(InputError, match=r"^X holds 7.*threshold=NUMBER\)\.$"):
+    with pytest.raises(InputError, match=r"^X contains 7.*threshold=NUMBER\)\.$"):
         tensorm.read(frame)
 
 
@@ -330,7 +330,7 @@ def test_arrays_and_tensors() -> None:
         np.testing.assert_array_equal(cells_of(tensor), X)
     assert tensorm.read(X, modes=["who", "what"]).modes == ("who", "what")
     assert tensorm.read(tensor) is tensor
-    with pytest.raises(InputError, match=r"^X is a tensor already, so no options apply"):
+    with pytest.raises(InputError, match=r"^X is already a tensor, so options do not apply"):
         tensorm.read(tensor, modes=["a", "b"])
 
 
@@ -414,7 +414,7 @@ def test_repeated_names_and_empty_tables() -> None:
     twice = pd.DataFrame([["x", "y"]], columns=["a", "a"])
     with pytest.raises(InputError, match=r"^The table has several columns with the same name"):
         tensorm.read(twice, modes=["a", "b"])
-    with pytest.raises(InputError, match=r"^The table holds no data"):
+    with pytest.raises(InputError, match=r"^The table contains no data"):
         tensorm.read(pd.DataFrame({"a": [], "b": []}), modes=["a", "b"])
 
 

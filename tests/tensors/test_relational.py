@@ -229,7 +229,7 @@ def test_masked_values_are_missing() -> None:
     [
         (np.ones(3), {}, r"shape \(3,\); give objects by attributes"),
         (np.ones((0, 3)), {}, "at least one of each"),
-        ([[1.0, np.inf]], {}, r"holds inf at \(0, 1\); give finite numbers"),
+        ([[1.0, np.inf]], {}, r"contains inf at \(0, 1\); give finite numbers"),
         ([["a", "b"]], {}, "convert to integer, or float"),
         ([[1, 2]], {"normalise": "log"}, "normalise is 'log'; choose 'zscore' or 'rank'"),
         ([[1, 2]], {"ties": "zero"}, "ties is 'zero'; choose 'missing'"),

@@ -119,7 +119,7 @@ def test_labels_are_put_together() -> None:
     tensor = shard([DenseTensor(X[:3]), DenseTensor(X[3:])])
     assert tensor.modes == ("who", "what")
     assert [list(labels) for labels in tensor.labels] == [list("abcd"), list("wxyz")]
-    with pytest.raises(InputError, match="Part 1 has other labels of 'what' than part 0"):
+    with pytest.raises(InputError, match="Part 1 and part 0 have different labels for 'what'"):
         shard([DenseTensor(X[:2]), DenseTensor(X[2:, ::-1])])
 
 

@@ -199,7 +199,7 @@ def test_sparse_matrices_and_arrays() -> None:
         (_, ones, observed), *_ = tensor.blocks()
         np.testing.assert_array_equal(ones, cells == 1)
         np.testing.assert_array_equal(observed, ~np.isnan(cells))
-    with pytest.raises(InputError, match=r"^X holds 2.0 at \(0, 1\); cells must be 0, 1 or missing"):
+    with pytest.raises(InputError, match=r"^X contains 2.0 at \(0, 1\); cells must be 0, 1 or missing"):
         read(scipy.sparse.coo_array(np.array([[1.0, 2.0]])))
     with pytest.raises(InputError, match=r"^X has fill value 1.0; give 0, or NaN"):
         read(sparse.COO([[0], [1]], [0.0], shape=(3, 3), fill_value=1.0))
@@ -249,14 +249,17 @@ def test_too_many_cells_are_not_walked() -> None:
     [
         (
             {"coords": [(0, 5)], "shape": (3, 5)},
-            r"coords holds 5 for mode 1 in row 0; give integers from 0",
+            r"coords contains 5 for mode 1 in row 0; give integers from 0",
         ),
         (
             {"coords": [(0, 1), (-2, 1)], "shape": (3, 5)},
-            r"coords holds -2 for mode 0 in row 1; give integers",
+            r"coords contains -2 for mode 0 in row 1; give integers",
         ),
-        ({"coords": [(0, 1.5)], "shape": (3, 5)}, r"coords holds 1.5 for mode 1 in row 0; give integers"),
-        ({"coords": [(0, np.nan)], "shape": (3, 5)}, r"coords holds nan for mode 1 in row 0; give integers"),
+        ({"coords": [(0, 1.5)], "shape": (3, 5)}, r"coords contains 1.5 for mode 1 in row 0; give integers"),
+        (
+            {"coords": [(0, np.nan)], "shape": (3, 5)},
+            r"coords contains nan for mode 1 in row 0; give integers",
+        ),
         ({"coords": [("a", "b")], "shape": (3, 5)}, r"coords has dtype .* for mode 0; give integers"),
         (
             {"coords": [(0, 1, 2)], "shape": (3, 5)},
@@ -269,7 +272,10 @@ def test_too_many_cells_are_not_walked() -> None:
             {"coords": [(0, 1)], "shape": (2**31, 2**31)},
             r"shape is \(2147483648, 2147483648\), which is",
         ),
-        ({"coords": [(0, 1)], "shape": (3, 5), "values": [2]}, r"values holds 2 in row 0; give 0, 1 or NaN"),
+        (
+            {"coords": [(0, 1)], "shape": (3, 5), "values": [2]},
+            r"values contains 2 in row 0; give 0, 1 or NaN",
+        ),
         ({"coords": [(0, 1)], "shape": (3, 5), "values": [1, 0]}, r"values has shape \(2,\); give \(1,\)"),
         (
             {"coords": [(0, 1), (2, 2), (0, 1)], "shape": (3, 5), "values": [1, 1, 0]},

@@ -25,7 +25,7 @@ from tensorm.posterior.align import similarity
 from tensorm.storage.files import replace_file
 
 MADE = {
-    "ward": (datasets.ward, "13 hours x 75 people x 75 people, invented, with known groups"),
+    "ward": (datasets.ward, "13 hours x 75 people x 75 people, simulated, with known groups"),
     "hospital": (datasets.hospital, "13 hours x 75 people x 75 people, contacts measured by badges"),
     "students": (datasets.students, "9 weeks x 7 regions x 47 students, where they sat"),
     "nations": (datasets.nations, "14 nations x 55 relations x 14 nations"),
@@ -43,12 +43,12 @@ MADE = {
 @click.option("--components", "n_components", type=options.COUNT, default=7, help="Number of components.")
 @options.seed
 def demo(out: Path, n_components: int, random_state: int) -> None:
-    """Try tensorm on invented contacts in a hospital ward."""
+    """Try tensorm on simulated contacts on a hospital ward."""
     out.mkdir(parents=True, exist_ok=True)
     X, truth = datasets.ward(), datasets.ward_truth()
     roles = {"person": X.role, "met": X.role}
     say(
-        f"Who met whom on an invented hospital ward: {X.shape[0]} hours x {X.shape[1]} people x {X.shape[2]} "
+        f"Who met whom on a simulated hospital ward: {X.shape[0]} hours x {X.shape[1]} people x {X.shape[2]} "
         f"people, {np.nanmean(X):.1%} of the cells are 1."
     )
     contacts = X.to_series()
@@ -65,7 +65,7 @@ def demo(out: Path, n_components: int, random_state: int) -> None:
     model.plot(groups=roles).savefig(picture, dpi=110)
     say(f"Figure of the factors: {picture}")
     report = out / "report.html"
-    model.report(report, X, metadata=roles, title="Who met whom on an invented hospital ward")
+    model.report(report, X, metadata=roles, title="Who met whom on a simulated hospital ward")
     say(f"Report, to open in a browser: {report}")
     say(f"The data as tables, to try tensorm fit on: {out / 'contacts.csv'}, {out / 'roles.csv'}")
 

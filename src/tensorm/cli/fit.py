@@ -1,4 +1,4 @@
-"""``tensorm fit``, ``resume`` and ``show``: sample, leave what was found in a folder, and say it."""
+"""``tensorm fit``, ``resume`` and ``show``: sample, save the fit in a folder, and describe it."""
 
 from __future__ import annotations
 
@@ -91,16 +91,17 @@ def prior(value: str) -> float | str:
 @click.option(
     "--noise",
     type=click.Choice([*list_choices(), AUTO]),
-    help="How ones arise: at two rates, inside and outside the components (asymmetric, the default), with "
-    "one error rate (symmetric), with a strength for each component (strengths), as comparisons that count "
-    "once (comparisons, the default with --relational), or with two rates or strengths, whichever predict "
-    "hidden cells better (auto).",
+    help="Noise model: two rates of ones, inside and outside the components (asymmetric, the default); one "
+    "error rate (symmetric); a strength for each component (strengths); comparisons that count once "
+    "(comparisons, the default with --relational); or asymmetric or strengths, whichever predicts hidden "
+    "cells better (auto).",
 )
 @click.option(
     "--background",
     type=click.Choice(BACKGROUNDS),
     default="activity",
-    help="With strengths: whether ones outside the components depend on how active each index is, or not.",
+    help="With strengths: the rate of ones outside the components depends on the activity of each index, or "
+    "is constant.",
 )
 @click.option(
     "--noise-update",
@@ -116,7 +117,7 @@ def prior(value: str) -> float | str:
     help="Probability that an index is in a component: learned for each mode, or one number.",
 )
 @click.option(
-    "--as-published", is_flag=True, help="Use the paper's own algorithm, except for options that are given."
+    "--as-published", is_flag=True, help="Use the paper's own algorithm; other options override its settings."
 )
 @options.seed
 @options.jobs
@@ -177,7 +178,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
 @options.as_json
 @quietly("Print nothing but errors.")
 def resume_command(run_dir: Path, as_json: bool, quiet: bool) -> None:
-    """Continue an interrupted fit; the draws are the same as without the interruption.
+    """Continue an interrupted fit, with the same draws.
 
     \b
     Example:
@@ -192,7 +193,7 @@ def resume_command(run_dir: Path, as_json: bool, quiet: bool) -> None:
 @options.folder
 @options.as_json
 def show_command(run_dir: Path, as_json: bool) -> None:
-    """Print again what the fit in FOLDER found.
+    """Describe the fit in FOLDER.
 
     \b
     Example:
@@ -208,7 +209,7 @@ def _saying_how_to_go_on(folder: Path) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, SystemExit):
         if find_file(folder, RUN) is not None:
-            LOG.info(f"Stopped; continue with:  tensorm resume {folder}")
+            LOG.info(f"Stopped. To continue:  tensorm resume {folder}")
         raise
 
 
@@ -222,8 +223,8 @@ def _hint(tensor: Tensor) -> None:
     for (i, some), (j, others) in itertools.combinations(named, 2):
         if 2 * len(some & others) > max(len(some), len(others)):
             LOG.info(
-                f"{i} and {j} share {len(some & others):,} labels. If they are the same things, add "
-                f"--pair {i},{j}; if their pairs have no direction, add --undirected."
+                f"{i} and {j} share {len(some & others):,} labels. If they stand for the same things, add "
+                f"--pair {i},{j}; if their pairs have no direction, also add --undirected."
             )
             return
 
@@ -244,7 +245,7 @@ def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> Non
         say(text, bold=r"^Components? \d+")
     say(f"\n{model.diagnostics_.conclusion}")
     if find_file(folder, FIT) is None:
-        say(f"Stopped before the end; continue with:  tensorm resume {folder}")
+        say(f"Stopped before the end. To continue:  tensorm resume {folder}")
         return
     say(f"Saved the fit in {folder}. To see it in a browser:  tensorm report {folder}")
     say(f'To use it in Python:  tensorm.load("{folder}")')

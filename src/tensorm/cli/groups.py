@@ -79,13 +79,13 @@ class Commands(click.Group):
         except KeyboardInterrupt as error:  # what to do next has been said
             raise click.exceptions.Exit(STOPPED) from error
         except MemoryError as error:
-            raise Refusal("Not enough memory; use fewer or smaller modes.") from error
+            raise Refusal("Not enough memory; use smaller data or fewer components.") from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # the reader of the output is gone: click ends quietly
                 raise
             told = str(error)
             if error.filename and error.strerror:
-                told = f"{error.filename} cannot be used: {error.strerror.lower()}; give another path."
+                told = f"Cannot use {error.filename}: {error.strerror.lower()}; give another path."
             raise Refusal(printable(told)) from error
 
 
@@ -130,7 +130,7 @@ def name_options(text: str, ctx: click.Context) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return a text in which nothing but its line breaks steers a terminal."""
+    """Return a text with control characters escaped, except its line breaks."""
     return "\n".join(map(printable, text.split("\n")))
 
 

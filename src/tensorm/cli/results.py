@@ -31,7 +31,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 @options.folder
 @click.option("--out", type=options.FILE, help="File to write; FOLDER/report.html by default.")
 @options.metadata
-@click.option("--title", help="Heading of the page; by default the name of the data's file.")
+@click.option("--title", help="Heading of the page; by default the name of the data file.")
 @quietly("Print nothing but errors.")
 def report_command(
     run_dir: Path, out: Path | None, metadata: tuple[tuple[str, str], ...], title: str | None, quiet: bool
@@ -63,7 +63,9 @@ def report_command(
 @main.command("predict")
 @options.folder
 @click.option("--cells", type=click.Path(path_type=Path), help="Table with a column of labels for each mode.")
-@click.option("--of", nargs=2, metavar="MODE LABEL", help="Most probable cells of this index that are not 1.")
+@click.option(
+    "--of", nargs=2, metavar="MODE LABEL", help="List the most probable cells of this index that are not 1."
+)
 @click.option("--top", type=options.COUNT, default=10, help="Number of cells with --of.")
 @click.option("--out", type=options.FILE, help="CSV file to write; by default the table is printed.")
 def predict_command(
@@ -98,7 +100,7 @@ def predict_command(
     "--threshold",
     type=click.FloatRange(0, 1),
     default=0.5,
-    help="Members are in a component with more than this probability.",
+    help="List members with a probability above this.",
 )
 @click.option("--out", type=options.FILE, help="CSV file to write; by default the table is printed.")
 def members_command(run_dir: Path, threshold: float, out: Path | None) -> None:

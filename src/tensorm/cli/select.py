@@ -30,12 +30,17 @@ def candidates(value: str) -> list[int]:
 
 @main.command("select", epilog=f"Files: {ENDINGS}.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--method", type=click.Choice(METHODS), default=METHODS[0], help="How to choose.")
+@click.option("--method", type=click.Choice(METHODS), default=METHODS[0], help="How to choose the number.")
 @click.option(
-    "--candidates", type=candidates, metavar="1-10|2,4,8", help="Numbers to choose from; searched by default."
+    "--candidates",
+    type=candidates,
+    metavar="1-10|2,4,8",
+    help="Numbers to choose from; by default the search sets its own range.",
 )
 @options.about_cells
-@click.option("--run-dir", type=options.FOLDER, help="Folder for finished trials, to resume from.")
+@click.option(
+    "--run-dir", type=options.FOLDER, help="Folder for finished trials; repeat the command to resume."
+)
 @click.option("--plot", type=options.FILE, help="Image file for a plot of the scores.")
 @options.seed
 @options.jobs

@@ -68,7 +68,7 @@ def check_mapping(name: str, value: Any, wanted: str) -> Mapping[Any, Any]:
 def check_text(name: str, value: Any) -> str | None:
     """Return a text or None, or raise if it is neither."""
     if not isinstance(value, (str, NoneType)):
-        raise InputError(f"{name} is {short(value)}; give a text, or leave it out.")
+        raise InputError(f"{name} is {short(value)}; give a string, or leave it out.")
     return value
 
 
@@ -93,7 +93,7 @@ def check_probability(name: str, value: Any) -> float | npt.NDArray[np.float64]:
         raise InputError(f"{name} is {array}; give a probability between 0 and 1.")
     if bad.any():
         index = _first(bad)
-        raise InputError(f"{name} holds {array[index]} at {index}; give probabilities between 0 and 1.")
+        raise InputError(f"{name} contains {array[index]} at {index}; give probabilities between 0 and 1.")
     return float(array) if array.ndim == 0 else array.copy()
 
 
@@ -146,7 +146,7 @@ def check_bits(name: str, values: Any) -> Bits:
     ones, missing, bad = read_bits(array, None)
     bad = bad if missing is None or bad is not None else _first(missing)
     if bad is not None:
-        raise InputError(f"{name} holds {array[bad]} at {bad}; give only 0 and 1.")
+        raise InputError(f"{name} contains {array[bad]} at {bad}; give only 0 and 1.")
     return ones
 
 
@@ -190,7 +190,7 @@ def check_indices(indices: Any, shape: Sequence[int]) -> tuple[npt.NDArray[np.in
         bad = (array[:, k] < 0) | (array[:, k] >= size)
         if bad.any():
             value = array[bad.argmax(), k]
-            raise InputError(f"indices holds {value} for mode {k}; give indices from 0 to {size - 1}.")
+            raise InputError(f"indices contains {value} for mode {k}; give indices from 0 to {size - 1}.")
     return tuple(array.astype(np.intp).T)
 
 
@@ -254,11 +254,13 @@ def check_labels(title: str, texts: Collection[str]) -> None:
         room = max(room, WASTE * sum(map(len, set(texts))))
     if len(longest) > LONGEST_LABEL or len(longest) * len(texts) > room:
         problem = f"a label of {len(longest):,} characters, {longest[:20]!r}..., which is too long"
-        raise InputError(f"{title} holds {problem}; give at most {min(LONGEST_LABEL, room // len(texts)):,}.")
+        raise InputError(
+            f"{title} contains {problem}; give at most {min(LONGEST_LABEL, room // len(texts)):,}."
+        )
     for text in texts:
         if "\0" in text or (not text.isascii() and SURROGATE.search(text)):
             problem = f"{text[:40]!a}, which has a NUL or an incomplete character"
-            raise InputError(f"{title} holds the label {problem}; remove it.")
+            raise InputError(f"{title} contains the label {problem}; remove it.")
 
 
 def check_label_array(title: str, labels: npt.NDArray[Any] | None) -> None:
@@ -268,7 +270,7 @@ def check_label_array(title: str, labels: npt.NDArray[Any] | None) -> None:
     if labels.dtype.kind == "U" and labels.size and labels.dtype.itemsize:
         native = np.ascontiguousarray(labels, labels.dtype.newbyteorder("="))
         if native.view(np.uint32).max() > LAST_CHARACTER:
-            raise InputError(f"{title} has labels that are not text, so it is damaged; write it again.")
+            raise InputError(f"{title} has labels that are not text, so it is damaged; save it again.")
     check_labels(title, [text for text in labels.ravel().tolist() if isinstance(text, str)])
 
 
@@ -281,7 +283,7 @@ def as_array(name: str, value: Any) -> npt.NDArray[Any]:
             raise InputError(f"{name} has lists of different lengths; make them equally long.") from error
         array = np.empty((), object)
     except MemoryError as error:
-        raise InputError(f"{name} takes more memory than there is; give less.") from error
+        raise InputError(f"{name} needs more memory than is available; give less data.") from error
     return array
 
 

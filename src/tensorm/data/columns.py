@@ -209,7 +209,7 @@ def read_values(column: CodedColumn, options: Options) -> npt.NDArray[np.float64
     numbers, n = cut_numbers(numbers, options.threshold)
     if n is not None:
         wanted = "use 0, 1 or an empty field, or set threshold=NUMBER"
-        raise InputError(f"column {column.name!r} holds {numbers[n]:.10g} in {column.where(n)}; {wanted}.")
+        raise InputError(f"column {column.name!r} contains {numbers[n]:.10g} in {column.where(n)}; {wanted}.")
     return np.append(numbers, np.nan)[column.codes]
 
 
@@ -243,7 +243,7 @@ def _distinct_numbers(
         word = str(value).lower()
         text = word.replace(column.decimal, ".")
         if word not in known and not NUMBER.fullmatch(text):
-            shown = f"{column.name!r} holds {short(value)} in {column.where(n)}"
+            shown = f"{column.name!r} contains {short(value)} in {column.where(n)}"
             raise InputError(f"column {shown}; give {wanted}.")
         numbers[n] = known[word] if word in known else float(text)
     return numbers
@@ -259,12 +259,14 @@ def read_indices(column: CodedColumn, first: int) -> npt.NDArray[np.int64]:
     column.refuse_empty("give an index")
     for n, value in enumerate(column.values.tolist() if column.values.dtype.kind not in "iuf" else ()):
         if not NUMBER.fullmatch(str(value)):
-            raise InputError(f"{column.where(n)} holds {short(value)} instead of an index; give an integer.")
+            raise InputError(
+                f"{column.where(n)} contains {short(value)} instead of an index; give an integer."
+            )
     numbers = column.values.astype(np.float64)
     wrong = (numbers != np.floor(numbers)) | (numbers < first) | (numbers > LARGEST_INDEX)
     if wrong.any():
         n = int(wrong.argmax())
         shown = f"{numbers[n]:.15g}" if column.values.dtype.kind == "f" else f"{column.values[n]!s:.40}"
         wanted = f"give integers counted from {first}"
-        raise InputError(f"{column.where(n)} holds {shown} in {column.name!r}; {wanted}.")
+        raise InputError(f"{column.where(n)} contains {shown} in {column.name!r}; {wanted}.")
     return numbers.astype(np.int64)[column.codes] - first

@@ -106,7 +106,7 @@ class ListedCells(NamedTuple):
         ones, unknown, bad = read_bits(array, mask)
         if bad is not None:
             where = self.place(bad[0])
-            raise InputError(f"values holds {array[bad]} in {where}; give 0, 1 or NaN for missing.")
+            raise InputError(f"values contains {array[bad]} in {where}; give 0, 1 or NaN for missing.")
         return ones, np.zeros(n, np.bool_) if unknown is None else unknown
 
     def _conflict(self, keys: Keys, key: np.int64) -> InputError:
@@ -130,7 +130,7 @@ def check_shape(shape: Any) -> tuple[int, ...]:
         raise InputError(f"shape has {len(shape):,} modes; give at most {MOST_MODES}.")
     sizes = tuple(check_count(f"shape[{k}]", size, 1) for k, size in enumerate(shape))
     if math.prod(sizes) >= MOST_CELLS or sum(sizes) >= MOST_ROWS:
-        raise InputError(f"shape is {sizes}, which is {math.prod(sizes):.1e} cells; give fewer than 2**60.")
+        raise InputError(f"shape is {sizes}, which has {math.prod(sizes):.1e} cells; give fewer than 2**60.")
     return sizes
 
 

@@ -43,7 +43,7 @@ def _read_npz(file: Path, value: str | None) -> Any:
         known = (names[0],) if len(names) == 1 else NAMES
         name = next((name for name in ((value,) if value else known) if name in members), None)
         if name is None:
-            raise FileError(f"{file} holds {list_names(names, 'arrays')}; choose one: value=NAME.")
+            raise FileError(f"{file} contains {list_names(names, 'arrays')}; choose one: value=NAME.")
         return _read_member(archive, members[name])
 
 
@@ -55,7 +55,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
         shape, by_column, dtype = HEADERS[np.lib.format.read_magic(file)](file)
         size = dtype.itemsize * math.prod(shape)
         if dtype.hasobject or min(shape, default=0) < 0 or file.tell() + size != member.file_size:
-            raise ValueError("the header lies")
+            raise ValueError("the header is wrong")
         check_room(archive.filename, 2 * size)
         return np.ndarray(shape, dtype, file.read(), order="F" if by_column else "C")
 

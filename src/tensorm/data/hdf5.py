@@ -42,13 +42,13 @@ def read_h5ad(file: Path, _: str | None) -> Any:
         _check(file)
         with h5py.File(file, "r") as store:
             if any(isinstance(store.get(name), h5py.Dataset) for name in ("obs", "var")):
-                remedy = "open it with anndata and write it again with write_h5ad"
+                remedy = "open it with anndata and save it again with write_h5ad"
                 raise FileError(f"{file} was written by anndata before version 0.7; {remedy}.")
             if "X" in store:  # of a sparse matrix anndata believes the sizes that it claims
                 check_room(file, 16 * sum(map(int, store["X"].attrs.get("shape", ()))))
             X, obs, var = (read_elem(store[name]) if name in store else None for name in ("X", "obs", "var"))
         if X is None:
-            raise FileError(f"{file} has no matrix X; give one that has the cells there.")
+            raise FileError(f"{file} has no matrix X; give a file with the cells in X.")
         return anndata.AnnData(as_coo(str(file), X).tocsr() if is_sparse(X) else X, obs, var)
 
 
@@ -112,12 +112,12 @@ def _check_dataset(file: Path, item: Any, longest: int) -> int:
 
 
 def _check_packed(file: Path, item: Any) -> None:
-    """Raise if a chunk unpacks to more than it should hold: HDF5 would take all memory for it."""
+    """Raise if a chunk unpacks to more than its size: HDF5 would take all memory for it."""
     settings, stored = item.id.get_create_plist(), list[Any]()
     filters = [settings.get_filter(n)[0] for n in range(settings.get_nfilters())]
     packers = [n for n, kind in enumerate(filters) if kind in (GZIP, LZF)]
     if len(packers) > 1 or not {*filters} <= {GZIP, SHUFFLE, CHECKSUM, LZF}:
-        raise _refusal(file, f"{item.name[:40]!r} is packed by filters other than gzip or lzf")
+        raise _refusal(file, f"{item.name[:40]!r} is compressed with filters other than gzip or lzf")
     if packers:
         item.id.chunk_iter(stored.append)
     most = math.prod(item.chunks or ()) * item.dtype.itemsize * 2  # a text takes twice as much as a pointer
@@ -130,7 +130,7 @@ def _check_packed(file: Path, item: Any) -> None:
         else:
             size = _weigh_lzf(packed, most)
         if size > most:
-            raise _refusal(file, f"a chunk of {item.name[:40]!r} unpacks to more than it should hold")
+            raise _refusal(file, f"a chunk of {item.name[:40]!r} unpacks to more than its size")
 
 
 def _weigh_lzf(packed: bytes, most: int) -> int:
@@ -162,12 +162,12 @@ def _check_texts(file: Path, item: Any, at_once: int) -> None:
     """Raise if the texts of a dataset are larger than the file: many elements may point to the same one."""
     size = 0
     if item.ndim != 1 or item.dtype.kind != "O":
-        raise _refusal(file, f"{item.name[:40]!r} has long texts that are not a plain list")
+        raise _refusal(file, f"{item.name[:40]!r} has long strings that are not a plain list")
     for start in range(0, len(item), at_once):
         size += sum(map(len, item[start : start + at_once]))
         if size > file.stat().st_size:
-            raise _refusal(file, f"{item.name[:40]!r} repeats a long text")
+            raise _refusal(file, f"{item.name[:40]!r} repeats a long string")
 
 
 def _refusal(file: Path, problem: str) -> FileError:
-    return FileError(f"{file} cannot be read: {problem}; write it as one whole file.")
+    return FileError(f"{file} cannot be read: {problem}; save it as one plain file.")

@@ -29,10 +29,13 @@ Opened = tuple[npt.NDArray[Any], Bits | None, tuple[str, ...], Labels]
 
 # What every column of a table must be, and what to do with what is no array of numbers.
 CELLS_WANTED = (
-    "every column of a wide table must hold 0, 1 or missing",
+    "every column of a wide table must contain 0, 1 or missing",
     "convert to bool, integer, or float with NaN for missing",
 )
-NUMBERS = "every column must hold numbers or be left out", "convert to integer, or float with NaN for missing"
+NUMBERS = (
+    "every column must contain numbers or be left out",
+    "convert to integer, or float with NaN for missing",
+)
 OTHER_VALUE = "cells must be 0, 1 or missing (NaN), unless you use tensorm.read(X, threshold=NUMBER)"
 LARGEST_UNPACKED = 2**24  # cells of a scipy.sparse matrix that are unpacked to a dense array
 
@@ -144,7 +147,7 @@ class Observations(NamedTuple):
                 known = zip(self.modes, self.labels, place, strict=True)
                 names = [f"{mode} {str(labels[n])!r}" for mode, labels, n in known if labels is not None]
                 named = f" ({', '.join(names)})" if names else ""
-                raise InputError(f"X holds {cells[bad]} at {place}{named}; {OTHER_VALUE}.")
+                raise InputError(f"X contains {cells[bad]} at {place}{named}; {OTHER_VALUE}.")
             yield where, ones, None if missing is None else ~missing
 
 
@@ -171,10 +174,12 @@ def as_coo(name: str, X: Any) -> Any:
         matrix = matrix.asformat("coo")
     except ValueError as error:
         problem = "a sparse matrix whose indices do not fit its shape"
-        raise InputError(f"{name} is {problem}; make it again from its cells.") from error
+        raise InputError(f"{name} is {problem}; create it again from its cells.") from error
     check_columns(f"{name}'s list of cells", tuple(matrix.coords), matrix.shape, "entry {}".format)
     if len(matrix.data) != len(matrix.coords[0]):
-        raise InputError(f"{name} is a sparse matrix with more cells than values, or fewer; make it again.")
+        raise InputError(
+            f"{name} is a sparse matrix with different numbers of cells and values; create it again."
+        )
     return matrix
 
 
@@ -224,7 +229,9 @@ def observe(X: Any) -> Observations:
         raise InputError(f"X has {K} mode{'s' * (K != 1)} (shape {cells.shape}); give at least 2 modes.")
     if 0 in cells.shape:
         empty = cells.modes[cells.shape.index(0)]
-        raise InputError(f"X has shape {cells.shape}; {empty} is empty, but every mode needs an index.")
+        raise InputError(
+            f"X has shape {cells.shape}; {empty} is empty, but every mode needs at least one index."
+        )
     return cells
 
 
@@ -293,7 +300,7 @@ def check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) ->
         except ValueError as error:
             raise InputError(f"{name} has rows of different lengths; {wanted}.") from error
         except MemoryError as error:
-            raise InputError(f"{name} takes more memory than there is; {wanted}.") from error
+            raise InputError(f"{name} needs more memory than is available; {wanted}.") from error
         if not array.size:
             return [np.zeros(0, np.int64)] * K
         if array.ndim != 2 or array.shape[1] != K:
@@ -310,7 +317,7 @@ def check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) ->
         whole = column.dtype.kind != "f" or (column == np.floor(column)).all()  # NaN is not
         if len(column) and not (whole and column.min() >= 0 and column.max() < size):
             i = int(((column != np.floor(column)) | (column < 0) | (column >= size)).argmax())
-            raise InputError(f"{name} holds {column[i].item()} for mode {k} in {place(i)}; {wanted}.")
+            raise InputError(f"{name} contains {column[i].item()} for mode {k} in {place(i)}; {wanted}.")
     return columns
 
 

@@ -58,7 +58,7 @@ def reading(file: Any, what: str, writer: str) -> Iterator[None]:
     except InputError:
         raise
     except MemoryError as error:
-        raise FileError(f"{file} does not fit into memory; give a smaller file.") from error
+        raise FileError(f"{file} does not fit in memory; give a smaller file.") from error
     except Exception as error:
         raise FileError(f"{file} cannot be read as {what}; write it with {writer}.") from error
 
@@ -77,7 +77,7 @@ def pick_variable(title: Any, dataset: Any, value: str | None) -> Any:
     if value is None and len(names) == 1:
         value = names[0]
     if value not in names:
-        raise FileError(f"{title} holds {list_names(names, 'variables')}; choose one: value=NAME.")
+        raise FileError(f"{title} contains {list_names(names, 'variables')}; choose one: value=NAME.")
     return dataset[value]
 
 

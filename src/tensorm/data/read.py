@@ -203,5 +203,5 @@ def _list_sparse(X: Any, options: Options) -> ListedCells:
     values, n = cut_numbers(values, threshold)
     if n is not None:
         cell = tuple(int(column[n]) for column in columns)
-        raise InputError(f"X holds {values[n]} at {cell}; {OTHER_VALUE}.")
+        raise InputError(f"X contains {values[n]} at {cell}; {OTHER_VALUE}.")
     return ListedCells(columns, tuple(X.shape), values, unlisted)

@@ -48,7 +48,7 @@ class FrameTable:
             raise InputError(f"{title} has several columns with the same name; give each its own.") from error
         self.names = list(self._natives)
         if not len(self._frame):
-            raise InputError(f"{title} holds no data; give a table with rows.")
+            raise InputError(f"{title} contains no data; give a table with rows.")
 
     def column(self, name: str, exact: bool = True) -> CodedColumn:
         """Return a column; its values have the types that they have in the table."""
@@ -117,7 +117,9 @@ def read_table(table: Table, options: Options) -> ListedCells | Observations:
     for name, size in zip(modes, sizes, strict=True):
         if size > max(LARGEST_MODE, SPREAD * len(columns[0])):
             problem = f"the index {size - 1:,} in {name!r}, but only {len(columns[0]):,} rows"
-            raise InputError(f"{table.title} has {problem}; number what occurs from 0, or use labels.")
+            raise InputError(
+                f"{table.title} has {problem}; number the indices that occur from 0, or use labels."
+            )
     values = None
     if value is not None and table.coordinates and options.threshold is None:
         numbers = read_numbers(table.column(value, exact=False), options)

@@ -166,7 +166,9 @@ class TextTable:
         n = sum(1 for _ in self._split(self._begin))  # fields may have lines of their own
         if self._width * n > most:
             problem = f"the first line has {self._width:,} fields, and most of {n:,} lines are far shorter"
-            raise FileError(f"{self.path} cannot be read: {problem}; give as many in every line.")
+            raise FileError(
+                f"{self.path} cannot be read: {problem}; give every line the same number of fields."
+            )
 
     def _lines(self, start: int) -> Iterator[str]:
         """Yield the lines from a position on; the attribute ``_position`` says how far that got."""
@@ -259,7 +261,7 @@ class TextTable:
         if not found:
             return unreadable(self.path, ValueError())
         problem = f"line {line} has {found} fields, not {n} as the first line"
-        return FileError(f"{self.path} cannot be read: {problem}; give as many in every line.")
+        return FileError(f"{self.path} cannot be read: {problem}; give every line the same number of fields.")
 
     def _is_ambiguous(self, k: int) -> bool:
         """Whether a column has numbers that may be written in more than one way."""
@@ -308,7 +310,7 @@ def read_text(path: Path) -> str:
         raise FileError(f"{path} cannot be read: {problem}.") from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise FileError(f"line {line} of {path} holds a NUL character, so it is damaged; write it again.")
+        raise FileError(f"line {line} of {path} contains a NUL character, so it is damaged; save it again.")
     return text
 
 
@@ -324,12 +326,12 @@ def _unpack(path: Path, most: int) -> bytes:
 
 def no_data(path: Path) -> FileError:
     """Return the error for a table without rows."""
-    return FileError(f"{path} holds no data; give a table with names in its first line and rows below.")
+    return FileError(f"{path} contains no data; give a table with names in its first line and rows below.")
 
 
 def unreadable(path: Path, error: Exception) -> FileError:
     """Return the error for a file that cannot be opened, or is damaged."""
-    reason = getattr(error, "strerror", None) or "it is damaged, or of another type than its name says"
+    reason = getattr(error, "strerror", None) or "it is damaged, or its name has the wrong extension"
     return FileError(f"{path} cannot be read: {reason}; give another file.")
 
 

@@ -70,7 +70,7 @@ def _parse(times: Any, origin: str | None, place: Callable[[int], str]) -> npt.N
 
     series = pd.Series(times)
     if series.dtype.kind == "b":
-        raise InputError(f"{place(0)} holds true or false, not a time; give another column.")
+        raise InputError(f"{place(0)} contains true or false, not a time; give another column.")
     if series.dtype.kind in "iuf":
         return _count(series.to_numpy(np.float64), origin, place)
     dates = series if series.dtype.kind == "M" else _parse_texts(series.astype("str"), place)

@@ -41,7 +41,9 @@ def read_zarr(path: Path, value: str | None) -> Any:
             group = zarr.open_group(path, mode="r", use_consolidated=False)
             arrays = dict(group.arrays())
             if not arrays:
-                raise FileError(f"{path} cannot be read as a zarr array: it holds none; give another store.")
+                raise FileError(
+                    f"{path} cannot be read as a zarr array: it contains none; give another store."
+                )
             for array in arrays.values():
                 _check(path, array, *weigh_folder(path))
                 check_room(path, array.nbytes)
@@ -92,7 +94,7 @@ def _check_packed(path: Path, array: Any) -> None:
         most = max(LEAST_ROOM, EXPANSION * file.stat().st_size) if texts else holds
         large = any(size > most for size in _list_sizes(file, names, most, bool(array.shards)))
         if large or (texts and _count_texts(file, names) > math.prod(array.chunks)):
-            problem = "a chunk unpacks to more than its array holds"
+            problem = "a chunk unpacks to more than the size of its array"
             raise FileError(f"{path} cannot be read: {problem}; write it again, with zstd.")
 
 
@@ -149,7 +151,7 @@ def _check(path: Any, array: Any, n_files: float, n_bytes: float) -> None:
     if strange or array.metadata.to_dict().get("storage_transformers"):
         raise FileError(f"{path} uses {list_names(strange, 'codecs')} that tensorm does not trust; use zstd.")
     if array.dtype.kind not in KINDS and not (array.dtype.kind == "O" and TEXTS in names):
-        raise FileError(f"{path} holds objects of dtype {array.dtype}; give numbers, and text for labels.")
+        raise FileError(f"{path} contains objects of dtype {array.dtype}; give numbers, and text for labels.")
     outer = array.shards or array.chunks
     _check_chunks(path, array.shape, outer, MOST_CHUNKS + 100 * n_files)
     _check_chunks(path, array.shape, array.chunks, MOST_CHUNKS + n_bytes if array.shards else math.inf)

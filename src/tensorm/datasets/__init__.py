@@ -1,4 +1,4 @@
-"""Example data: simulated, invented, and public."""
+"""Example data: simulated and public."""
 
 from tensorm.datasets.cancer import cancer, kegg
 from tensorm.datasets.public import hospital, nations, students

@@ -1,4 +1,4 @@
-"""An invented hospital ward: who met whom in each hour of a day, 13 x 75 x 75, with known groups planted.
+"""A simulated hospital ward: who met whom in each hour of a day, 13 x 75 x 75, with known groups planted.
 
 No person and no contact in it is real. The cells come from integer arithmetic only (splitmix64 of the cell's
 number), so they are the same on every machine and with every version of NumPy.
@@ -53,7 +53,7 @@ class WardTruth(NamedTuple):
 
 
 def ward() -> xarray.DataArray:
-    """Return the contacts of an invented hospital ward.
+    """Return the contacts of a simulated hospital ward.
 
     A cell is 1 if two people met in an hour, and NaN on the diagonal. Contacts are symmetric: 60% of the
     pairs in each group of ``ward_truth`` meet, and 1% elsewhere.
@@ -78,7 +78,7 @@ def ward() -> xarray.DataArray:
         "met": list(PEOPLE),
         "role": ("person", list(ROLES)),
     }
-    attrs = {"description": "Invented contacts on a hospital ward; no person in it is real."}
+    attrs = {"description": "Simulated contacts on a hospital ward; the people are not real."}
     return xarray.DataArray(cells, coords, ("hour", "person", "met"), "contact", attrs)
 
 

@@ -89,9 +89,9 @@ class FittedModel(Predictor):
         Returns
         -------
         list of str
-            One text per component, strongest first, then one each about components not described, found by
-            too few chains, and empty, those about what some chains see differently, and one about the noise;
-            with ``noise="auto"`` also why it was chosen. Prints as one text.
+            One text per component, strongest first; then one each about components that are not described,
+            were found by too few chains, or are empty; some about how chains differ; and one about the
+            noise, with ``noise="auto"`` also why it was chosen. Prints as one text.
         """
         return Sentences([*describe(self._fitted, groups, most), *self._noise_choice()])
 
@@ -101,7 +101,7 @@ class FittedModel(Predictor):
         Parameters
         ----------
         threshold : float, default 0.5
-            Members are in the component with more than this probability.
+            Members have a probability above this.
 
         Returns
         -------
@@ -143,10 +143,10 @@ class FittedModel(Predictor):
     ) -> None:
         """Write the fit as a single HTML page, to open in a browser, mail or print; it loads nothing else.
 
-        The page is an explorer: what was found in a sentence, data beside the reconstruction, an index of the
-        components, the members of each by what they contribute, all about a label, doubtful memberships,
-        surprising cells, a network of paired modes, whether the chains agree, and how to repeat the fit.
-        Tables can be saved as CSV, pictures as SVG and PNG.
+        The page is interactive. It shows what was found in a sentence, data beside the reconstruction, an
+        index of the components, their members by what they contribute, all about a label, doubtful
+        memberships, surprising cells, a network of paired modes, whether the chains agree, and how to repeat
+        the fit. Tables can be saved as CSV, pictures as SVG and PNG.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class FittedModel(Predictor):
         Raises
         ------
         FileError
-            If the file cannot be written, or its name ends in .nc, which would promise another format.
+            If the file cannot be written, or its name ends in .nc, which would suggest netCDF.
         """
         posterior = self._fitted  # first, so that a model without a fit says so
         write_fit(path, Fit(self.get_params(deep=False), self._target, posterior))
@@ -225,7 +225,7 @@ class FittedModel(Predictor):
             Whether to add a group with the log-likelihood of each observed cell of X in each draw, as
             ``arviz_stats.loo`` needs it: 8 bytes per cell and draw.
         all_chains : bool, default True
-            Whether to include chains that did not find the explanation with most weight.
+            Whether to include chains that found other explanations than the one with the most weight.
 
         Returns
         -------
@@ -264,7 +264,7 @@ class FittedModel(Predictor):
     def to_tensorly(self, *, rounded: bool = False) -> Any:
         """Return the factors as a tensorly ``CPTensor`` with weights of 1.
 
-        tensorly adds components up where a Boolean product takes their union, so a cell in two of them is 2
+        tensorly adds components, whereas a Boolean product takes their union, so a cell in two of them is 2
         in ``tensorly.cp_to_tensor``.
 
         Parameters
@@ -287,6 +287,6 @@ class FittedModel(Predictor):
         mode : str or int
             Name or number of the mode.
         threshold : float, default 0.5
-            Members are in the component with more than this probability.
+            Members have a probability above this.
         """
         write_gmt(self._fitted, path, mode, threshold)

@@ -23,9 +23,9 @@ from tensorm.tensors.threads import MOST_JOBS
 
 
 def load(path: str | os.PathLike[str]) -> TensOrMachine:
-    """Read a fit; it predicts what it did before, to the bit.
+    """Load a fit; it makes the same predictions as before, bit for bit.
 
-    Nothing in the file is run, and nothing outside of it is touched.
+    Nothing in the file is run as code, and no other file is touched.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
     run_dir : path
         The folder given to ``fit``.
     X : tensor, optional
-        The cells of the run, where the folder does not hold them because they are on a Dask cluster.
+        The cells of the run, if the folder does not contain them because they are on a Dask cluster.
     progress : bool
         Show a bar per chain if the output is a terminal.
 

@@ -1,4 +1,4 @@
-"""TensOrMachine: the estimator. Its settings, and the story of a fit."""
+"""TensOrMachine: the estimator, its settings, and the steps of a fit."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TensOrMachine(FittedModel):
     ----------
     n_components : int or "auto", default 5
         Number of components L. "auto" chooses the most probable number, like ``select_components``; with
-        strengths the fewest that predict hidden cells about as well as any.
+        strengths, the smallest number that predicts hidden cells about as well as any.
     n_chains : int, default 4
         Number of independent chains; their components are matched afterwards.
     n_draws : int, default 250
@@ -69,39 +69,40 @@ class TensOrMachine(FittedModel):
     burn_in : "auto" or int, default "auto"
         Sweeps before the first draw. "auto" continues until the log-likelihood stops rising (the mean of the
         last 25 sweeps exceeds that of the 25 before by at most half their standard deviation) and chains that
-        start from the data are no longer repaired or heated, for at most 2,000 sweeps beside those of
-        heating.
+        start from the data are no longer repaired or heated, for at most 2,000 sweeps, not counting those
+        of heating.
     init : "data", "random", "coins" or list of arrays (N_k, L), default "data"
         Where chains start: from components found in the data, from random factors, or from given factors.
-        Entries are 1 with probability one half for "coins", and for "random", too, unless fewer than 1% of
-        the cells are 1: then with the density at which the product has as many ones as X. Chains that start
-        from the data are also repaired every five sweeps: components that do not improve the fit, and one or
-        two others, are searched for again. This breaks detailed balance, so it ends with burn-in; the draws
-        come from the exact sampler. Chains from other starts are not repaired.
+        For "coins", entries are 1 with probability one half; so they are for "random", unless fewer than 1%
+        of the cells are 1: then with the density at which the product has as many ones as X. Chains that
+        start from the data are also repaired every five sweeps: components that do not improve the fit, and
+        one or two others, are searched for again. This breaks detailed balance, so it ends with burn-in; the
+        draws come from the exact sampler. Chains from other starts are not repaired.
     effort : float, default 1.0
-        How hard burn-in searches for a better explanation where chains would stop in different ones. Chains
-        that start from the data are heated and cooled again, in rounds of 40 sweeps: 24 to 120 of them, the
-        more the smaller the data, where one more component would pay; otherwise 4, or a few more if they find
-        something, and one where the data leave no doubt; all times ``effort``. 0 is none.
+        How hard burn-in searches for better explanations. Chains that start from the data are heated and
+        cooled again, in rounds of 40 sweeps: 24 to 120 rounds if one more component would improve the fit
+        (more for smaller data), otherwise 4, or a few more if these find something, and only one if the data
+        leave no doubt. All numbers are multiplied by ``effort``; 0 turns heating off.
     noise : "asymmetric", "symmetric", "strengths", "comparisons", "auto" or None, default None
-        Two rates of ones, inside and outside the components; the paper's single error rate; or a strength for
-        each component, the probability that it makes a cell 1, where the strongest one that holds a cell
-        decides. Components with strengths are searched for with two rates. "comparisons" is for a
-        ``RelationalTensor``: each pair of attributes counts once, and is open where no component says which
-        one is higher, or components contradict each other. "auto" takes strengths if they predict hidden
-        cells clearly better than two rates do, and ``noise_choice_`` says why. None is "comparisons" for a
-        ``RelationalTensor``, otherwise "asymmetric".
+        "asymmetric": two rates of ones, inside and outside the components; "symmetric": the paper's single
+        error rate; "strengths": a strength for each component, the probability that it makes a cell 1, where
+        the strongest component that contains a cell decides. The search for components uses two rates, also
+        with strengths. "comparisons" is for a ``RelationalTensor``: each pair of attributes counts once, and
+        has probability one half where no component says which one is higher, or components contradict each
+        other. "auto" chooses strengths if they predict hidden cells clearly better than two rates, and
+        ``noise_choice_`` says why. None means "comparisons" for a ``RelationalTensor``, otherwise
+        "asymmetric".
     background : "activity" or "constant", default "activity"
-        For ``noise="strengths"``: ones without any component come at a rate that is the product of an
-        activity of each index, such as how much a person meets anybody, or all with one probability.
+        For ``noise="strengths"``: the rate of ones outside the components is a product of activities, one for
+        each index (such as how many contacts a person has overall), or one constant probability.
     noise_update : "sample" or "map", default "sample"
         Draw the rates from their conditional, or plug in its mean as the paper does (faster to settle, but
         then the draws are not from the posterior).
     lambda_start : float or None, default None
-        The paper's lambda at the start, the log-odds that a cell equals the product; None for 0.5 where
-        factors are random, and for the rates that fit the factors elsewhere.
+        The paper's lambda at the start, the log-odds that a cell equals the product. None means 0.5 if
+        factors start at random, and otherwise the rates that fit the factors.
     lambda_fixed : int, default 0
-        Sweeps of burn-in at the start in which the rates stay as they are.
+        Number of sweeps at the start of burn-in in which the rates do not change.
     factor_prior : "learned", float or list of arrays (N_k, L), default "learned"
         Probability that an entry is 1: a density learned for each mode, one number, or one for each entry,
         where 0 and 1 fix the entry.
@@ -129,10 +130,10 @@ class TensOrMachine(FittedModel):
         Posterior means, strongest component first.
     noise_ : dict
         Posterior means: "hit", the rate of ones where the product is 1; "false_alarm", where it is 0;
-        "explained", the share of the observed cells that equal the product. With strengths, these and the
-        background in place of the rates: "strength", its "typical" value and "spread", and "background", or
-        "rate", "activity" and its "evenness" in each mode (docs/model.md). With comparisons "agreement", the
-        share of comparisons that are as the components say, and "explained", where open ones count half.
+        "explained", the share of the observed cells that equal the product. With strengths, instead of the
+        rates: "strength", its "typical" value and "spread", and "background", or "rate", "activity" and its
+        "evenness" in each mode (docs/model.md). With comparisons: "agreement", the share of predicted
+        comparisons that are correct, and "explained", where comparisons without a prediction count half.
     strengths_, activity_ : pandas.DataFrame
         With ``noise="strengths"``: posterior means and 90% intervals of the strength of each component, and
         of the activity of each index.
@@ -188,11 +189,11 @@ class TensOrMachine(FittedModel):
 
     @classmethod
     def as_published(cls, n_components: int | Literal["auto"] = 5, **changes: Any) -> Self:
-        """Return an estimator that does what the paper's algorithm does, to compare with.
+        """Return an estimator that runs the paper's own algorithm, for comparison.
 
         One chain starts from fair coins with lambda 0.5, entries are drawn by plain Gibbs steps under a prior
-        of one half, the one error rate is set to its estimate after every sweep (eq. 6), and 50 draws follow
-        once the log-likelihood has stopped rising. Nothing is searched for in the data.
+        of one half, the single error rate is set to its estimate after every sweep (eq. 6), and 50 draws
+        follow once the log-likelihood has stopped rising. There is no search for components in the data.
 
         Parameters
         ----------
@@ -200,7 +201,7 @@ class TensOrMachine(FittedModel):
             Number of components. "auto" is not the paper's way; see
             ``select_components(method="occam-published")``.
         **changes
-            Other parameters of ``TensOrMachine``, in place of the paper's.
+            Parameters of ``TensOrMachine`` that replace the paper's.
         """
         return cls(n_components, **(PUBLISHED | changes))
 
@@ -342,7 +343,7 @@ def warn_if_stopped(selection: Selection, stacklevel: int) -> None:
     """Warn if Ctrl-C cut a choice short."""
     if not selection.complete:
         number = f"{selection.best} component{'s' * (selection.best != 1)}"
-        told = f"Stopped by Ctrl-C: the choice of {number} is based on what was found by then."
+        told = f"Stopped by Ctrl-C: the choice of {number} is based on what had been found by then."
         warnings.warn(told, RuntimeWarning, stacklevel=stacklevel)
 
 
@@ -351,7 +352,7 @@ def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
     unsettled = [trace for trace in traces if not trace.settled]
     if interrupted:
         made = f"{sum(map(len, traces))} draws from {len(traces)} of {n_chains} chains"
-        unsure = ", made before burn-in was over" if unsettled else ""
+        unsure = ", drawn before burn-in ended" if unsettled else ""
         told = f"Stopped by {name_stop()}: this fit is based on {made}{unsure}."
         warnings.warn(told, RuntimeWarning, stacklevel=4)
     elif unsettled:

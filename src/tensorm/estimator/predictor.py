@@ -126,8 +126,8 @@ class Predictor(TransformerMixin, BaseEstimator):
     ) -> TopCells:
         """Return the most probable cells of a slice, such as one person's most likely new contacts.
 
-        Only cells inside components are considered, so a slice may have any size. Of a component with more
-        than two million cells in the slice, only the surest members are considered.
+        Only cells inside components are considered, so a slice may have any size. If a component has more
+        than two million cells in the slice, only its most certain members are considered.
 
         Parameters
         ----------
@@ -141,8 +141,9 @@ class Predictor(TransformerMixin, BaseEstimator):
             Cells whose ones are left out, such as the data of the fit; with ``unlisted="missing"`` its listed
             zeros, too.
         symmetric : pair of modes, optional
-            Two modes with the same indices, in pairs without direction: each pair is listed once, and no
-            index with itself. By default the pair given to the model, or to ``tensorm.read`` as undirected.
+            Two modes with the same indices whose pairs have no direction: each pair is listed once, and no
+            index is paired with itself. By default the pair given to the model, or to ``tensorm.read`` as
+            undirected.
 
         Returns
         -------

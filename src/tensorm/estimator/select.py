@@ -64,7 +64,8 @@ def select_components(
     X : array-like or tensor
         Cells of 0, 1 and missing, as for ``TensOrMachine.fit``.
     method : "posterior", "occam", "cv", "mdl", "occam-published" or "cv-published", default "posterior"
-        - "posterior": components come and go while the posterior is sampled; take the most probable number.
+        - "posterior": components are added and removed while the posterior is sampled; take the most probable
+          number.
         - "occam": the paper's Bayesian Occam's razor. Start with many components, remove those that do not
           contribute, and search for better ones, until each contributes.
         - "cv": cross-validation. Hide some cells, fit the rest, and take the fewest components whose
@@ -74,15 +75,15 @@ def select_components(
           end empty or equal to another one, and start burn-in again, until none is removed.
         - "cv-published": as in the paper. Take the number with the highest accuracy on hidden cells.
     candidates : increasing sequence of int, optional
-        Numbers to choose from. "posterior" and "occam" start with the largest and take the smallest one that
-        has room for what they find. By default these two find a number to start with by themselves,
+        Numbers to choose from. "posterior" and "occam" start with the largest and choose the smallest that is
+        enough for what they find. By default these two find the number to start with themselves,
         "occam-published" starts with 30, and the others try up to twelve numbers around the one that Occam's
         razor finds.
     estimator : TensOrMachine, optional
-        Sets the noise model, priors, flips and symmetric modes; if left out, the defaults, or
-        ``TensOrMachine.as_published()`` for the paper's methods. These also take its start, burn-in and
-        draws; nothing takes its number of components. "cv" knows strengths; the other ways choose with two
-        rates in their place, as all do with ``noise="auto"``.
+        Sets the noise model, priors, flips and symmetric modes; by default those of ``TensOrMachine()``, or
+        of ``TensOrMachine.as_published()`` for the paper's methods, which also use its start, burn-in and
+        draws. No method uses its number of components. Only "cv" fits strengths; the other methods use two
+        rates instead, as all do with ``noise="auto"``.
     n_repeats : int, optional
         Splits of the cells for "cv" and "cv-published", 5 by default; chains for all others, 2 by default.
     scoring : "log_likelihood" or "accuracy", default "log_likelihood"
@@ -92,9 +93,9 @@ def select_components(
     symmetric : pair of modes, optional
         For "cv": two modes that stand for the same things; mirrored cells are then hidden together.
     run_dir : path, optional
-        A folder in which trials are kept, finished or not. The same call continues from them after Ctrl-C or
-        a power cut; a call with other cells or settings is refused. Without a folder, Ctrl-C leaves a choice
-        that is based on what was found by then, with a warning.
+        A folder in which trials are saved, finished or not. The same call continues from them after Ctrl-C or
+        a power cut; a call with other cells or settings is refused. Without a folder, Ctrl-C ends with a
+        choice that is based on what had been found by then, and a warning.
     n_jobs : int or None, default None
         Threads; None for one per available processor core. The choice does not depend on it.
     random_state : int, RandomState or None, default 0

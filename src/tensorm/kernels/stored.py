@@ -156,7 +156,7 @@ def is_private(folder: Path) -> bool:
 def warn_once(why: str) -> None:
     """Warn that code is not stored."""
     warnings.warn(
-        f"{why}; every process compiles its kernels for some seconds until NUMBA_CACHE_DIR names a folder "
+        f"{why}; every process compiles its kernels again, unless NUMBA_CACHE_DIR names a folder "
         "that only you can write to.",
         RuntimeWarning,
         stacklevel=2,

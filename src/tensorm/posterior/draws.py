@@ -48,8 +48,8 @@ METHODS = ("predictive", "mean", "map", "best")
 class Posterior(Named):
     """Draws of all chains, components aligned across them and strongest first.
 
-    Predictions average all chains by their weights. Whatever is about components is about the first
-    explanation, the one with most weight.
+    Predictions average all chains by their weights. Everything about components refers to the first
+    explanation, the one with the most weight.
 
     Attributes
     ----------
@@ -59,10 +59,10 @@ class Posterior(Named):
     names : Names
         What the modes and their indices are called; ``modes`` and ``labels`` are parts of it.
     weights : tuple of float
-        How much each chain counts in predictions; 1 in all. By default as much as it has draws.
+        Weight of each chain in predictions; they sum to 1. By default in proportion to its draws.
     explanations : tuple of int
         For each chain the number of its explanation: chains that found the same components have the same
-        (align.group_chains). 0 is the one with most weight. By default all chains have the same.
+        number (align.group_chains). 0 has the most weight. By default all chains have number 0.
     contributions : tuple of Contribution
         What each component contributes to the most probable draw, strongest first.
     order : tuple of int

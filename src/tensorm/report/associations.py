@@ -144,7 +144,7 @@ def associate(posterior: Posterior, metadata: Metadata, threshold: float = MEMBE
     metadata : mapping
         For some modes, by name or number, a table with a row for each label; see ``read_metadata``.
     threshold : float, default 0.5
-        Members are in the component with more than this probability.
+        Members have a probability above this.
 
     Returns
     -------

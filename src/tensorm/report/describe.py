@@ -92,7 +92,7 @@ class Description(NamedTuple):
     def how_much(self) -> str:
         """Return a sentence on how many cells the component covers."""
         if self.said is not None:
-            return f"It makes {self.cells:,.0f} comparisons ({percent(self.share)})."
+            return f"It predicts {self.cells:,.0f} comparisons ({percent(self.share)})."
         text = f"It covers {self.cells:,.0f} cells ({percent(self.share)})"
         return text + ("." if self.strength is None else f" and makes {percent(self.strength)} of them 1.")
 
@@ -232,9 +232,9 @@ def _members(modes: Sequence[FittedMode], l: int) -> Iterator[ModeMembers]:
 
 
 def _say(modes: Sequence[FittedMode], l: int) -> str:
-    """Return which attributes component l puts above which, and in whom.
+    """Return which attributes component l puts above which, and in which objects.
 
-    Attributes on both sides are between the others: the component says nothing about two of them.
+    Attributes on both sides are between the others: the component does not compare them with each other.
     """
     objects, *sides = modes
     above, below = (side.means[:, l] > MEMBER for side in sides)

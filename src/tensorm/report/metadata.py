@@ -145,7 +145,7 @@ def groups_of(
         if found is not None:
             groups[mode] = np.where(found.values == "", UNKNOWN, found.values)
     if column is not None and not groups:
-        raise InputError(f"column is {column!r}, but no table of metadata has such a column.")
+        raise InputError(f"column is {column!r}, but no metadata table has such a column.")
     return groups
 
 

@@ -72,17 +72,17 @@ class Selection:
     method : str
         "posterior", "occam", "cv", "mdl", "occam-published" or "cv-published".
     best : int
-        The number of components to take, at least 1.
+        The chosen number of components, at least 1.
     reason : str
         Why, in a sentence or two.
     table : tuple of Trial
         Every number that was tried, with every repeat.
     candidates : tuple of Candidate
-        The same with repeats brought together.
+        The same, with repeats combined.
     score_name : str
         What the scores are.
     complete : bool
-        Whether the choice was completed; if Ctrl-C stopped it, it is based on what was found by then.
+        Whether the choice was completed; if Ctrl-C stopped it, it is based on what had been found by then.
     """
 
     method: str

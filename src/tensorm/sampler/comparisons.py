@@ -44,7 +44,7 @@ class Agreement(_Agreement, Parameters):
     """How often what components say is so."""
 
     AXES: ClassVar = {"agreement": ONCE}
-    TITLES: ClassVar = {"agreement": "share of comparisons as components say"}
+    TITLES: ClassVar = {"agreement": "share of predicted comparisons that are correct"}
     pair: ClassVar = (1, 2)
     share = 1.0  # of a fact that a pair counts as
 
@@ -111,7 +111,7 @@ class WeighedAgreement(_Weighed, Agreement):  # type: ignore[misc]  # two NamedT
     """The same where a pair counts as less than one fact."""
 
     AXES: ClassVar = {"agreement": ONCE, "share": ONCE}
-    TITLES: ClassVar = {**Agreement.TITLES, "share": "share of a fact that a pair counts as"}
+    TITLES: ClassVar = {**Agreement.TITLES, "share": "weight of a pair"}
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Comparisons(NoiseModel):
     b: float = 1.0
     parameters: ClassVar[type[Parameters]] = Agreement
     counted: ClassVar[str] = (
-        "Comparisons within an object are not independent, so each counted for less when the number of "
+        "Comparisons within an object are not independent, so each had less weight when the number of "
         "components was chosen."
     )
 

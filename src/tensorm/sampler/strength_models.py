@@ -48,7 +48,7 @@ class StrengthModel(NoiseModel):
 
     a: float = 1.0
     b: float = 1.0
-    counted: ClassVar[str] = "The number was chosen with two rates of ones in place of strengths."
+    counted: ClassVar[str] = "The number was chosen with two rates of ones instead of strengths."
 
     def hold(self, tensor: Tensor) -> Tensor:
         if not tensor.takes_strengths:

@@ -75,7 +75,7 @@ class Strong(Parameters):
         "spread": "spread of strengths",
         "background": "rate of ones outside",
         "rate": "rate of ones outside",
-        "evenness": "evenness of activities",
+        "evenness": "shape of the prior of activities",
         "activity": "activity",
     }
 

@@ -29,7 +29,7 @@ from tensorm.tensors.protocol import Tensor
 FIRST_NUMBER, LARGEST_NUMBER, LEFT_OVER = 16, 128, 0.75
 N_CHAINS, N_DRAWS = 2, 200
 NONE = "No component improves on a constant rate of ones; the data look like noise."
-STOPPED = " Ctrl-C stopped the choice, so it is based on what was found by then."
+STOPPED = " Ctrl-C stopped the choice, so it is based on what had been found by then."
 
 
 def choose_by_occam(
@@ -233,8 +233,8 @@ def _remarks(
         text += f" The chains disagreed on the number: {', '.join(map(str, sorted(counts)))}."
     if tensor.comparisons:
         text += (
-            " Comparisons within an object depend on each other, which the model ignores, so fewer "
-            "components may say as much: try some smaller numbers."
+            " The model ignores that comparisons within an object depend on each other, so fewer "
+            "components may be enough: try smaller numbers."
         )
     return text
 

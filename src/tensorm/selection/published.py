@@ -97,7 +97,7 @@ def choose_by_pruning(
     reason = NONE
     if best:
         reason = (
-            f"Of {most} components {best} {'is' if best == 1 else 'are'} neither empty nor equal to another."
+            f"{best} of {most} components {'is' if best == 1 else 'are'} neither empty nor equal to another."
         )
     if len(set(left)) > 1:
         reason += f" Chains ended with {', '.join(map(str, sorted(left)))}."

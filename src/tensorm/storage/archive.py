@@ -143,7 +143,7 @@ class Stored:
             self._check_shape(name, sizes, shape)
             size = file.tell() + found.itemsize * math.prod(sizes)
             if version != (1, 0) or by_column or size != member.file_size:
-                raise self.refuse(f"{quote(name)} has another size than its header says")
+                raise self.refuse(f"{quote(name)} does not have the size that its header states")
             content = bytearray(file.read())
             return np.ndarray(sizes, found, content).astype(found.newbyteorder("="), copy=False)
 
@@ -213,7 +213,7 @@ class _Archive:
         if sum(member.compress_size for member in members) > len(content):
             raise refusal(path, "its members overlap")
         if sum(member.file_size for member in members) > available_memory():
-            raise refusal(path, "what it holds is larger than this machine's memory")
+            raise refusal(path, "what it contains is larger than this machine's memory")
         self.unread = {member.filename.removesuffix(".npy"): member for member in members}
         self.about = self._read_about(self.unread.pop(ABOUT, None))
 
@@ -223,7 +223,7 @@ class _Archive:
         if member.filename != ABOUT and not ARRAY.fullmatch(member.filename):
             raise refusal(self.path, f"{name} is unexpected")
         if member.compress_type != zipfile.ZIP_DEFLATED or member.flag_bits & 1:
-            raise refusal(self.path, f"{name} is compressed in another way, or encrypted")
+            raise refusal(self.path, f"{name} is not compressed with deflate, or is encrypted")
         if member.file_size > MOST_EXPANSION * member.compress_size:
             raise refusal(self.path, f"{name} cannot be as large as the directory says")
 

@@ -142,7 +142,7 @@ def _read_table(tree: Stored, name: str, size: int, n_components: int) -> npt.ND
     if table.shape[0] not in (1, size) or table.shape[1] not in (1, n_components):
         raise tree.refuse(f"{name} has shape {table.shape}, not ({size}, {n_components})")
     if np.isnan(table).any():
-        raise tree.refuse(f"{name} holds nan")
+        raise tree.refuse(f"{name} contains nan")
     return table
 
 
@@ -151,13 +151,13 @@ def check_noise(
 ) -> None:
     """Raise unless these could be draws of the noise."""
     if fault := parameters.find_fault(parameters.by_name(rows, L, shape)):
-        raise tree.refuse(f"noise holds {fault}")
+        raise tree.refuse(f"noise contains {fault}")
 
 
 def check_density(tree: Stored, density: Floats) -> None:
     """Raise unless densities lie between 0 and 1 or, where the prior is fixed, are all NaN."""
     if not np.isnan(density).all() and not np.all((density > 0) & (density < 1)):
-        raise tree.refuse("density holds numbers that do not lie between 0 and 1")
+        raise tree.refuse("density contains numbers that do not lie between 0 and 1")
 
 
 def check_tied(tree: Stored, factors: Sequence[npt.NDArray[Any]], target: Target) -> None:
@@ -175,14 +175,14 @@ def _check_draws(tree: Stored, trace: Trace) -> None:
     check_density(tree, trace.density)
     for name in ("log_likelihood", "log_posterior"):
         if not np.isfinite(getattr(trace, name)).all():
-            raise tree.refuse(f"{name} holds numbers that are not finite")
+            raise tree.refuse(f"{name} contains numbers that are not finite")
     cells = math.prod(draws.shape[1] for draws in trace.factors)
     if trace.confusion.min() < 0 or trace.confusion.max() > min(cells, 2**60):
-        raise tree.refuse("confusion holds counts below 0 or above the number of cells")
+        raise tree.refuse("confusion contains counts below 0 or above the number of cells")
     tp, fp, fn, tn = trace.confusion.T
     observed, ones = tp + fp + fn + tn, tp + fn
     if not 1 <= observed[0] <= cells or np.ptp(observed) or np.ptp(ones):
-        raise tree.refuse("confusion holds counts that do not add up to the same data in all draws")
+        raise tree.refuse("confusion contains counts that do not add up to the same data in all draws")
 
 
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
@@ -231,7 +231,7 @@ def _pack_setting(name: str, value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
     array = np.asarray(value)
     if array.dtype.name not in NUMBERS:
         kind = type(value).__name__
-        raise InputError(f"{name} is of type {kind}; only numbers, texts and arrays can be saved.")
+        raise InputError(f"{name} is of type {kind}; only numbers, strings and arrays can be saved.")
     arrays.append(array)
     return {"array": len(arrays) - 1}
 

@@ -156,7 +156,7 @@ def _read_heat(file: Stored, shape: Sequence[int], L: int) -> Heat:
     sweeps, scores = file.integer("heat_sweeps", 0, ROUND - 1), file.array("heat_scores", "f8", (3,))
     begun = bool(rounds or sweeps)
     if bool(worth) != begun or not (np.isfinite(scores) == begun).all():
-        raise file.refuse("heat_scores does not hold log posteriors")
+        raise file.refuse("heat_scores does not contain log posteriors")
 
     def read(name: str) -> Factors | None:
         if not file.has(f"{name}_0"):
@@ -174,7 +174,7 @@ def _read_heat(file: Stored, shape: Sequence[int], L: int) -> Heat:
 def _read_memory(file: Stored, shape: Sequence[int], L: int) -> Memory:
     history, sweeps = file.array("history", "f8", (None,)), file.integer("sweeps_since", 0, MOST_SWEEPS)
     if len(history) > min(sweeps, 2 * WINDOW) or not np.isfinite(history).all():
-        raise file.refuse("history does not hold log-likelihoods")
+        raise file.refuse("history does not contain log-likelihoods")
     return Memory(
         tuple(history.tolist()),
         sweeps,
@@ -187,5 +187,5 @@ def _read_memory(file: Stored, shape: Sequence[int], L: int) -> Memory:
 def _read_confusion(file: Stored, cells: int) -> Confusion:
     counts = file.array("confusion", "i8", (4,)).tolist()
     if min(counts) < 0 or not 1 <= sum(counts) <= cells:
-        raise file.refuse("confusion holds counts below 0 or above the number of cells")
+        raise file.refuse("confusion contains counts below 0 or above the number of cells")
     return Confusion(*counts)

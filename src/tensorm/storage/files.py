@@ -113,14 +113,14 @@ class Due:
 
 
 def check_links(folder: Path) -> None:
-    """Raise if a name that a run uses is a link: a folder from a stranger must not lead out of itself."""
+    """Raise if a name that a run uses is a link: an untrusted folder must not lead out of itself."""
     try:
         with os.scandir(folder) as entries:
             links = [entry.path for entry in entries if entry.is_symlink() and OURS.fullmatch(entry.name)]
     except OSError:  # it is no folder, or cannot be read, which others say
         return
     if links:
-        raise FileError(f"{links[0]} is a link; replace it by the file itself, or delete it.")
+        raise FileError(f"{links[0]} is a link; replace it with the file itself, or delete it.")
 
 
 def as_path(path: Any, name: str = "path") -> Path:

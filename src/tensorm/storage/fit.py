@@ -46,7 +46,7 @@ def write_fit(path: FilePath, fit: Fit, run: str | None = None) -> None:
     """Write a fit to a file, in one step and in place of an older one, with the digest of its run, if any."""
     if as_path(path).suffix == ".nc":
         raise FileError(
-            f"{path} ends in .nc, but a fit is no netCDF file; give a name that ends in .tensorm, or call "
+            f"{path} ends in .nc, but a fit is not a netCDF file; give a name that ends in .tensorm, or call "
             "model.to_datatree().to_netcdf(path)."
         )
     posterior = fit.posterior
@@ -168,7 +168,7 @@ def _read_weights(file: Stored, n_chains: int) -> tuple[tuple[float, ...], tuple
     explanations = file.array("explanations", "i8", (n_chains,))
     numbers = np.unique(explanations)
     if not np.array_equal(numbers, np.arange(len(numbers))):  # 0 and up, none left out
-        raise file.refuse("explanations does not number what chains found")
+        raise file.refuse("explanations are not numbered from 0 without gaps")
     return tuple(weights.tolist()), tuple(explanations.tolist())
 
 
@@ -182,6 +182,6 @@ def _read_contributions(tree: Stored, n_components: int, bounds: tuple[int, int]
         if not np.isfinite(column).all() or (
             counts and not bounds[0] <= column.min() <= column.max() <= bounds[1]
         ):
-            raise tree.refuse(f"{name} holds impossible numbers")
+            raise tree.refuse(f"{name} contains impossible numbers")
         columns.append(column.tolist())
     return tuple(Contribution(*row) for row in zip(range(n_components), *columns, strict=True))

@@ -1,4 +1,4 @@
-"""How observations are stored. All kinds have the same verbs (protocol.py), and nobody asks for a kind."""
+"""How observations are stored. All kinds of tensors have the same methods (protocol.py)."""
 
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.distributed import DaskTensor

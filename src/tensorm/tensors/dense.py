@@ -24,7 +24,7 @@ from tensorm.tensors.slices import SlicedTensor, View
 
 
 class DenseTensor(RankedSlices):
-    """Observations held as bits, one per cell.
+    """Observations stored as bits, one per cell.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class DenseTensor(RankedSlices):
     n_observed, n_ones : int
         Cells that are not missing, and those of them that are 1.
     nbytes : int
-        Memory held.
+        Memory used.
     """
 
     ESSENTIAL = "ones"
@@ -94,7 +94,7 @@ class DenseTensor(RankedSlices):
         """Undo ``arrays`` of a tensor of this shape."""
         inner = math.prod(shape[1:])
         if any(plane.shape != (shape[0], -(-inner // 8)) for plane in arrays.values()):
-            raise InputError("there are not as many bits as cells")
+            raise InputError("the number of bits is not the number of cells")
         bits = {name: np.unpackbits(plane, 1, inner, "little") == 1 for name, plane in arrays.items()}
         ones, observed = bits["ones"].reshape(shape), bits.get("observed")
         return cls(ones if observed is None else np.ma.array(ones, mask=~observed.reshape(shape)))

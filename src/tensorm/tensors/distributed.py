@@ -40,9 +40,9 @@ DASHBOARD = 8787  # the port where people expect it
 class DaskTensor(ShardedTensor):
     """Observations on the workers of a Dask cluster, in parts along mode 0.
 
-    Each part is loaded by the worker that holds it. Workers answer with counts, never with cells, and for the
-    same seed ``fit`` makes the same draws as on one machine. When a worker is lost, its parts are
-    loaded again by others and the run continues.
+    Each worker loads its own parts. Workers return counts, never cells, and for the same seed ``fit`` makes
+    the same draws as on one machine. When a worker is lost, others load its parts again and the run
+    continues.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class DaskTensor(ShardedTensor):
     client : distributed.Client, optional
         The active client by default.
     modes, labels : sequence, optional
-        Names of the modes and of their indices; those that the parts bring by default.
+        Names of the modes and of their indices; by default those of the parts.
     timeout : float, default 600
-        Seconds to wait for an answer of the workers, including the time to load lost parts again.
+        Seconds to wait for an answer from the workers, including the time to load lost parts again.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class DaskTensor(ShardedTensor):
         options = Options(modes, value, unlisted, indices=True).check()
         names, value = choose_columns(Header("table", [str(name) for name in table.columns]), options)
         if any(table.dtypes[name].kind not in "iu" for name in names):
-            raise InputError("table has columns of other types than integers; give indices counted from 0.")
+            raise InputError("table has columns that are not integers; give indices counted from 0.")
         if shape is None:
             largest = client.compute(table[names].max()).result()
             if largest.isna().any():
@@ -311,7 +311,7 @@ def _list_cells(
     outside = (first < start) | (first >= stop)
     if outside.any():
         wanted = f"give integers from 0 to {shape[0] - 1}"
-        raise InputError(f"table holds {first[outside][0]} for {cells.modes[0]!r}; {wanted}.")
+        raise InputError(f"table contains {first[outside][0]} for {cells.modes[0]!r}; {wanted}.")
     own = cells._replace(coords=(first - start, *others), shape=(stop - start, *shape[1:]))
     return SparseTensor.from_listed(own)
 

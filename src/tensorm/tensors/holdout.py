@@ -36,8 +36,8 @@ def train_test_mask(
 ) -> Bits:
     """Choose observed cells to hold out.
 
-    Every index of every mode keeps an observed cell, or there would be nothing to assign it by: where all
-    cells of a slice were chosen, one of them is given back, and that many fewer are held out.
+    Every index of every mode keeps at least one observed cell, so that the model can assign it to components:
+    if all cells of a slice were chosen, one of them is not held out.
 
     Parameters
     ----------
@@ -75,27 +75,29 @@ def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: A
     test_size : float, default 0.2
         Share of the ones to hold out and, where unlisted cells are missing, of the listed zeros.
     zeros : float, default 1.0
-        How many zeros to hold out for each one, where unlisted cells are zeros.
+        Number of zeros to hold out for each one, if unlisted cells are zeros.
     random_state : int, numpy.random.Generator or None, default 0
         Random seed.
 
     Returns
     -------
     HeldOut
-        ``score_cells(values, model.predict_proba(cells))`` measures how well they are predicted. Where zeros
-        are sampled, probabilities are right for all cells, not for the sample: look at the AUC.
+        ``score_cells(values, model.predict_proba(cells))`` measures how well they are predicted. If zeros
+        are sampled, probabilities are calibrated for all cells, not for the sample: use the AUC.
     """
     share, rng, tensor = check_share(test_size), check_generator(random_state), read(X)
     if tensor.mirrored != tensor.undirected:  # a cell would reveal its mirror image
         raise InputError(f"X is a {type(tensor).__name__}; use its own hold_out, or train_test_mask.")
     ratio: Any = zeros
     if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio <= MOST_ROUNDS:
-        raise InputError(f"zeros is {short(zeros)}; give 0 to {MOST_ROUNDS:,} zeros for each one.")
+        raise InputError(
+            f"zeros is {short(zeros)}; give a number of zeros per one from 0 to {MOST_ROUNDS:,}."
+        )
     return to_sparse(tensor).split_listed(share, ratio, rng)
 
 
 def hide(X: Any, mask: npt.ArrayLike) -> Any:
-    """Return X with some cells missing; X itself stays as it is.
+    """Return X with some cells missing; X itself does not change.
 
     Parameters
     ----------

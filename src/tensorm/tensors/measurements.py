@@ -46,7 +46,9 @@ def _fit_zscores(matrix: Matrix) -> Scale:
         with np.errstate(over="ignore", invalid="ignore"):
             mean[a], deviation = seen.mean(), seen.std()
         if not np.isfinite(deviation):
-            raise InputError("matrix holds values too large to be scaled; divide all of them by one number.")
+            raise InputError(
+                "matrix contains values too large to be scaled; divide all of them by one number."
+            )
         spread[a] = deviation or np.inf
     return partial(_standardise, mean, spread)
 
@@ -147,7 +149,7 @@ def read_numbers(given: Any) -> Matrix:
     wrong = np.argwhere(np.isinf(matrix.values) & ~_absent(matrix))
     if len(wrong):
         o, a = map(int, wrong[0])
-        raise InputError(f"matrix holds {matrix.values[o, a]} at {(o, a)}; give finite numbers or NaN.")
+        raise InputError(f"matrix contains {matrix.values[o, a]} at {(o, a)}; give finite numbers or NaN.")
     return matrix
 
 

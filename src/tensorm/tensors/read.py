@@ -1,4 +1,4 @@
-"""``tensorm.read``: the one door for data. Files, tables and arrays go in, a labelled tensor comes out."""
+"""``tensorm.read``: turn files, tables and arrays into a labelled tensor. All data come in through here."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read(
     """Read cells of 0, 1 and missing from a file, a table or an array.
 
     The values of a table's columns are labels, even if they are integers. Labels that are numbers are sorted
-    as numbers, ordered categoricals keep their order, and texts are sorted naturally ("bench 4" before
+    as numbers, ordered categoricals keep their order, and text is sorted naturally ("bench 4" before
     "bench 10").
 
     Parameters
@@ -64,7 +64,7 @@ def read(
         Columns that are modes, or names for the modes of an array or a wide table. A pandas table may have
         them in its index. By default all columns without another purpose, if they are at most six.
     value : str, optional
-        Column with 0, 1 or nothing where the cell is missing; without it every row is a 1.
+        Column with 0 or 1, empty where the cell is missing; without it every row is a 1.
     unlisted : "zero" or "missing", default "zero"
         Value of the cells that no row of a table mentions, or that a sparse matrix does not store.
     time : str, optional
@@ -82,25 +82,26 @@ def read(
     wide : bool, default False
         Whether the table has one mode in its rows and the other in its columns. The labels of the rows are in
         the first column, or in the index of a pandas table. Without this, a table is wide if all its columns
-        hold 0, 1, yes, no or nothing, or all but a first one with different labels.
+        contain 0, 1, yes, no or nothing, or all but the first, which then has the labels.
     relational : bool, default False
         Whether to compare the numbers of a wide table or matrix: which of two columns is higher in each row.
         The result is a ``RelationalTensor``, which also explains ``normalise`` and ``floor``.
     normalise : "zscore", "rank", "none" or None, default "zscore"
-        With ``relational``: compare z-scores, places among all rows, or the numbers themselves.
+        With ``relational``: compare z-scores, ranks among all rows, or the numbers themselves.
     floor : float, optional
         With ``relational``: ignore numbers at or below this value, for example 0 for counts.
     missing : str, number or sequence of them, optional
-        Values that stand for missing cells, besides empty fields, NaN, "NA" and "null".
+        Values that stand for missing cells, in addition to empty fields, NaN, "NA" and "null".
     threshold : float, optional
-        Numbers of at least this are 1, all others 0.
+        Numbers at or above this are 1, all others 0.
     order : mapping, optional
-        Labels of a mode in their order: all of them, including labels that no row mentions.
+        All labels of a mode in their order, including labels that no row mentions.
     indices : bool, default False
-        Whether the columns of a table hold indices counted from 0, not labels. Files of type .tns do, from 1.
+        Whether the columns of a table are indices counted from 0, not labels. In .tns files they always are,
+        counted from 1.
     header : bool, optional
-        Whether the first line of a text file has names; by default if it holds no number. Without a header,
-        ``modes``, then ``value``, name the columns in their order.
+        Whether the first line of a text file has names; by default it does if it contains no number. Without
+        a header, ``modes``, then ``value``, name the columns in their order.
     client : distributed.Client, optional
         A Dask cluster whose workers read the cells (zarr, or Parquet with ``indices=True``), each its part.
 
@@ -139,7 +140,7 @@ def read_with_metadata(
 def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Contents | None]:
     if isinstance(source, Tensor):
         if options != Options().check():
-            raise InputError("X is a tensor already, so no options apply; leave them out.")
+            raise InputError("X is already a tensor, so options do not apply; leave them out.")
         return source, None
     if client is not None or is_distributed(source):
         return _read_distributed(source, options, client), None
@@ -151,7 +152,7 @@ def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Contents 
         return tensor, found
     except MemoryError as error:
         title = source if isinstance(source, (str, os.PathLike)) else "X"
-        raise InputError(f"{title} does not fit into memory; give a part of it.") from error
+        raise InputError(f"{title} does not fit in memory; give a part of it.") from error
 
 
 def _hold(cells: ListedCells | Observations, options: Options) -> Tensor:

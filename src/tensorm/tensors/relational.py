@@ -52,10 +52,10 @@ class HeldPairs(NamedTuple):
 class RelationalTensor(SlicedTensor):
     """Comparisons of attributes within objects, such as which of two genes is more active in a patient.
 
-    Cell (object, attribute, other attribute) is 1 if the object's value of the one attribute is greater than
-    that of the other, 0 if it is less, and not observed if both are equal or one is missing; so the diagonal
-    is never observed. Only ranks are held, two bytes for each object and attribute, however many cells there
-    are: an object with A attributes has A squared.
+    Cell (object, attribute, other attribute) is 1 if the object's value of the first attribute is greater
+    than that of the other, 0 if it is less, and missing if both are equal or one is missing; so the diagonal
+    is always missing. Only ranks are stored, two bytes for each object and attribute, although an object with
+    A attributes has A squared cells.
 
     Parameters
     ----------
@@ -65,14 +65,14 @@ class RelationalTensor(SlicedTensor):
     normalise : "zscore", "rank" or None, default "zscore"
         How the values of each attribute are made comparable with those of others: distance from its mean in
         standard deviations (0 for an attribute that is the same for all objects; to 12 decimals, so that
-        rounding errors are ties), the share of objects with a lower value (those with the same count half),
-        or not at all.
+        rounding errors are ties), the share of objects with a lower value (those with an equal value count
+        half), or not at all.
     floor : float, optional
-        Values at or below it are not compared with any other, and do not count for the scale: as if they were
-        missing. Give 0 where zero means that nothing was measured, as in counts with many zeros. By default
-        all values are compared; then zeros of two attributes are ties only if their scaled values are equal.
+        Values at or below it are treated as missing: they are not compared, and do not count for the scale.
+        Use 0 if zero means that nothing was measured, as in counts with many zeros. By default all values are
+        compared; then zeros of two attributes are ties only if their scaled values are equal.
     ties : "missing"
-        Cells of equal values are not observed.
+        Cells of equal values are missing.
     modes : three names, optional
         Of the objects, the attributes, and the attributes they are compared with.
     labels : pair of arrays, optional
@@ -220,11 +220,11 @@ class RelationalTensor(SlicedTensor):
     def hold_out(
         self, test_size: float = 0.2, random_state: Any = 0
     ) -> tuple[RelationalTensor, RelationalTensor]:
-        """Return two tensors with the same cells, of which each observes what the other does not.
+        """Return two tensors of the same shape; each observed cell is observed in one of them.
 
-        A cell and its mirror image, which is its opposite, are in the same part. Which part that is
-        follows from a hash of object and attributes and is never stored, so the share held out is close to
-        ``test_size``, not equal to it.
+        A cell and its mirror image, which is its opposite, are in the same part. A hash of object and
+        attributes decides which part that is, so nothing is stored, and the share held out is close to
+        ``test_size``, but not equal to it.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class RelationalTensor(SlicedTensor):
         Returns
         -------
         train, test : RelationalTensor
-            Fit the one, and give the other to ``scores``.
+            Fit the first, and pass the second to ``scores``.
         """
         share = check_share(test_size)
         if self._part is not None:
@@ -384,7 +384,7 @@ def _check_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]
         raise InputError(f"ranks belong to 3 modes, not {len(shape)}")
     O, A, B = shape
     if arrays["ranks"].shape not in ([(O, A), (O, A + B)] if A == B else [(O, A + B)]):
-        raise InputError("there are not as many ranks as attributes")
+        raise InputError("the number of ranks is not the number of attributes")
     sizes = {"part": (2,), "object_keys": (O, 2), "keys": (A,), "other_keys": (B,)}
     if "part" in arrays and any(arrays.get(name, NO_KEYS).shape != size for name, size in sizes.items()):
         raise InputError("the keys of the part are missing, or do not fit")

@@ -269,7 +269,9 @@ def _join_labels(facts: Sequence[Facts]) -> Labels:
         for k, (labels, wanted) in enumerate(zip(fact.names.labels[1:], others, strict=True), start=1):
             if not (labels is wanted or np.array_equal(np.asarray(labels), np.asarray(wanted))):
                 named = fact.names.modes[k]
-                raise InputError(f"Part {number} has other labels of {named!r} than part 0; use one order.")
+                raise InputError(
+                    f"Part {number} and part 0 have different labels for {named!r}; use the same."
+                )
     parts = [fact.names.labels[0] for fact in facts]
     known = [part for part in parts if part is not None]
     return (np.concatenate(known) if len(known) == len(parts) else None, *others)

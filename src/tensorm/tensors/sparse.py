@@ -43,7 +43,7 @@ MOST_UNPACKED = 2**34  # cells of a tensor that are handed out one by one
 
 
 class SparseTensor(RankedLists):
-    """Observations given by a list of cells; memory and time grow with the list and the modes' lengths alone.
+    """Observations given by a list of cells; memory and time grow with the list and the lengths of the modes.
 
     Parameters
     ----------

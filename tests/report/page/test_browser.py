@@ -361,7 +361,7 @@ def test_activity_and_strength(visit, reports) -> None:
     page.locator("#search").fill("doctor 05")
     page.keyboard.press("Enter")
     activity = model.activity_.query("mode == 'person' and label == 'doctor 05'")["mean"].item()
-    assert f"activity without any component: {activity:.2g}" in page.locator("#label").inner_text()
+    assert f"activity outside the components: {activity:.2g}" in page.locator("#label").inner_text()
     chances = column(page, "unknown cells of doctor 05", -1)
     assert len(set(chances)) > 1
     assert chances == sorted(chances, reverse=True)

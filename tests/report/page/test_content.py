@@ -225,7 +225,7 @@ def test_the_first_sentence() -> None:
         "2 components explain 75% of the ones in 6 hours × 8 people (person and met) and cover 10% "
         "of the cells."
     )
-    assert finding.sure == "As many cells chosen at random would contain 10% of the ones."
+    assert finding.sure == "The same number of random cells would contain 10% of the ones."
 
 
 def test_noise_is_the_first_sentence() -> None:

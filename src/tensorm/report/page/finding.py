@@ -46,10 +46,10 @@ def tell_finding(posterior: Posterior, diagnostics: Diagnostics) -> Finding:
         found = (
             f"{components} predict{s} {told} of the comparisons in {where}, and {right} of these correctly."
         )
-        return Finding(found, "By chance half of them would be correct.", False)
+        return Finding(found, "By chance, half of them would be correct.", False)
     ones, cells = map(percent, _explained(posterior))
     found = f"{components} explain{s} {ones} of the ones in {where} and cover{s} {cells} of the cells."
-    sure = f"As many cells chosen at random would contain {cells} of the ones."
+    sure = f"The same number of random cells would contain {cells} of the ones."
     if _gain(posterior) < SMALLEST_GAIN or (len(posterior.chains) > 1 and max(diagnostics.finders) < 2):
         return Finding(f"The data look like noise: {found}", sure, True)
     return Finding(found, sure, False)

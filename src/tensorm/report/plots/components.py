@@ -67,7 +67,7 @@ def plot_members(
     ax : matplotlib Axes, optional
         Axes to draw on; a new figure by default.
     threshold : float, default 0.5
-        Members are in the component with more than this probability.
+        Members have a probability above this.
 
     Returns
     -------
@@ -233,13 +233,13 @@ def plot_strengths(posterior: Posterior, ax: Axes | None = None) -> Axes:
     ax.set_yticks(at)
     ax.invert_yaxis()
     ax.spines[["top", "right"]].set_visible(False)
-    name_axes(ax, "strength: share of its cells that it makes 1", "component")
+    name_axes(ax, "strength (share of its cells that it makes 1)", "component")
     return ax
 
 
 @of_posterior
 def plot_activity(posterior: Posterior) -> Figure:
-    """Draw how active each index is without any component, with a list for each mode.
+    """Draw the activity of each index outside the components, with a list for each mode.
 
     Parameters
     ----------
@@ -250,7 +250,8 @@ def plot_activity(posterior: Posterior) -> Figure:
     -------
     matplotlib Figure
         For each mode a dot for each index, the most active first and up to 40, with a line for its 90%
-        interval. 1 is usual in its mode; twice the activity makes ones twice as frequent where they are rare.
+        interval. 1 is the average of its mode; doubling the activity doubles the rate of ones where they are
+        rare.
     """
     found = summarise_parameter(posterior, ACTIVITY)
     parts = zip(*(by_mode(found[name], posterior.shape) for name in ("mean", "low", "high")), strict=True)
@@ -270,5 +271,5 @@ def plot_activity(posterior: Posterior) -> Figure:
         ax.tick_params(labelsize=POINTS, length=0)
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.set_title(mode.name, fontsize=POINTS + 1)
-    figure.supxlabel("activity without any component", fontsize=POINTS)
+    figure.supxlabel("activity outside the components", fontsize=POINTS)
     return figure

@@ -152,7 +152,9 @@ def _arrange(mode: FittedMode, order: npt.ArrayLike | None) -> npt.NDArray[np.in
     try:
         rows = np.argsort(values, kind="stable")
     except TypeError:
-        raise InputError(f"order for {mode.name!r} mixes texts and numbers; give one kind.") from None
+        raise InputError(
+            f"order for {mode.name!r} mixes strings and numbers; give only one of them."
+        ) from None
     if mode.groups is None:
         return rows
     _, first, number = np.unique(mode.groups, return_index=True, return_inverse=True)

@@ -1,7 +1,7 @@
 // Cells that the fit did not expect, and cells that it expects to be 1.
 const viewCells = () => {
   if (!hasData)
-    return [h("p", { class: "text" }, "Surprising and unknown cells need the data: pass them (X) to report.")];
+    return [h("p", { class: "text" }, "To see surprising and unknown cells, pass the data to report as X.")];
   const ofValue = value => once(page.surprises.filter(cell => cell.at(-2) === value));
   const table = (name, caption, rows) =>
     makeTable({ name, caption, rows, most: 15, columns: [...cellColumns(), probability] });
@@ -13,7 +13,7 @@ const viewCells = () => {
     h(
       "p",
       { class: "text" },
-      "Cells in which data and reconstruction differ most: ones that are improbable, and zeros that are probable.",
+      "Cells in which data and reconstruction differ most: ones with a low probability, and zeros with a high one.",
     ),
     h(
       "div",

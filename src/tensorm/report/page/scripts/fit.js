@@ -160,7 +160,7 @@ const viewDoubts = () => {
         h(
           "p",
           { class: "text" },
-          "Memberships with a probability between 0.1 and 0.9, nearest to one half first: here the data leave it open who belongs to what.",
+          "Memberships with a probability between 0.1 and 0.9, nearest to one half first: the data do not decide these.",
         ),
         doubtTable(rows, "doubts", "Doubtful memberships", 40),
       ]

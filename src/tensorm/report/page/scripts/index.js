@@ -39,7 +39,7 @@ const indexItem = (l, most) => {
             common > 0 &&
               h(
                 "span",
-                { class: "overlap", title: "has " + percent(common) + " of the cells of " + nameOf(now) },
+                { class: "overlap", title: "contains " + percent(common) + " of the cells of " + nameOf(now) },
                 percent(common),
               ),
           ),
@@ -124,7 +124,7 @@ const renderIndex = () => {
           { class: "quiet" },
           "Bars: ones explained; dark: by no other component (alone). Dots: chains that found it.",
           now !== null && full.some(l => l !== now && overlap(now, l))
-            ? " At the right: share of the cells of " + nameOf(now) + " that are in this one, too."
+            ? " On the right: share of the cells of " + nameOf(now) + " that are also in this one."
             : "",
         )
       : "",

@@ -1,4 +1,4 @@
-// All about one label: its components, likeliest unknown cells, activity and metadata.
+// All about one label: its components, most likely unknown cells, activity and metadata.
 const sameThings = k => (page.pair && page.pair.includes(k) && !page.compares ? page.pair : [k]);
 const cellColumns = (skip = []) =>
   page.modes
@@ -33,13 +33,13 @@ const labelFacts = (k, n) => {
     facts = mode.columns.filter(column => column.values[n]).map(column => column.name + ": " + column.values[n]);
   if (mode.activity)
     facts.push(
-      "activity without any component: " +
+      "activity outside the components: " +
         mode.activity.mean[n].toPrecision(2) +
         " (90% interval " +
         mode.activity.low[n].toPrecision(2) +
         " to " +
         mode.activity.high[n].toPrecision(2) +
-        "; 1 is usual)",
+        "; 1 is average)",
     );
   return facts;
 };
@@ -119,7 +119,7 @@ const renderLabel = () => {
     unknown.length
       ? makeTable({
           name: "unknown cells of " + label(k, n),
-          caption: "Likely cells that are not known to be 1",
+          caption: "Most likely cells that are not known to be 1",
           rows: unknown,
           most: 8,
           columns: [...cellColumns(page.mirrored && modes.length > 1 ? [] : [k]), probability],
@@ -150,7 +150,7 @@ const alikeTable = (k, n) => {
             name: "alike",
             value: ([, share]) => share,
             show: ([, share]) => bar(share, percent(share)),
-            help: "components of both, as a share of the components of either",
+            help: "components that both are in, as a share of those that at least one of them is in",
           },
         ],
       })

@@ -262,7 +262,7 @@ const viewMap = () => {
       { class: "quiet" },
       "Rows: " +
         mode.plural +
-        "; columns: components, with their numbers of members; shade: probability of membership. Click a row to see all about it, a component's number to put its members first.",
+        "; columns: components, with their numbers of members; shade: probability of membership. Click a row to see all about it, or a component's number to put its members first.",
     ),
     makeTable({
       name: "members of all components",

@@ -68,7 +68,7 @@ const viewNetwork = () => {
       h(
         "p",
         { class: "text" },
-        "A network needs two modes that stand for the same things, such as people and whom they met, and no larger mode.",
+        "A network needs two modes that stand for the same things, such as people and whom they met, and no other mode may be larger.",
       ),
     ];
   const data = networkData(),
@@ -200,7 +200,7 @@ const viewNetwork = () => {
       times(nodes.length, mode.name, mode.plural) +
         ", " +
         times(edges.length, "edge") +
-        ". An edge says how often two of them have a one, beside those who have the most" +
+        ". The width of an edge shows how often two of them have a one, relative to the pair with the most" +
         (K > 2
           ? ", over all " +
             page.modes
@@ -212,7 +212,7 @@ const viewNetwork = () => {
         (component === null
           ? "; select a component to highlight its members."
           : "; highlighted: " + nameOf(component) + ".") +
-        (nodes.length < sizes[k] ? " An evenly spread sample is shown." : ""),
+        (nodes.length < sizes[k] ? " An evenly spaced sample is shown." : ""),
     ),
     makeTable({
       name: "edges",

@@ -113,7 +113,7 @@ const overlapMap = () => {
         : percent(overlap(shown[i], shown[j])) +
           " of the cells of " +
           nameOf(shown[i]) +
-          "\nare in " +
+          "\nare also in " +
           nameOf(shown[j]) +
           ", too",
     click: i => openComponent(shown[i]),
@@ -125,7 +125,7 @@ const overlapMap = () => {
     { class: "overlaps" },
     h("figcaption", {}, h("strong", {}, "Overlap"), grid.save()),
     h("div", { class: "wide" }, grid.canvas),
-    h("p", { class: "quiet" }, "Row by row: the share of a component's cells that are in another one, too."),
+    h("p", { class: "quiet" }, "In each row: the share of a component's cells that are also in another component."),
   );
 };
 const componentTable = (ones = page.compares ? "correct" : "ones") =>
@@ -244,14 +244,14 @@ const viewOverview = () => {
       "Drag over a part to enlarge it, click to see all about a label.",
       slices.complete
         ? ""
-        : " The tensor is too large to show completely: " +
+        : " The tensor is too large to show in full: " +
             slices.row_indices.length +
             " rows, " +
             slices.column_indices.length +
             " columns and " +
             times(slices.titles.length - (several ? 1 : 0), "slice") +
-            " are shown, evenly spread.",
-      hasData ? "" : " Pass the data (X) to report to see them beside the reconstruction.",
+            " are shown, evenly spaced.",
+      hasData ? "" : " To see the data beside the reconstruction, pass them to report as X.",
     ),
     h("p", { class: "text" }, page.noise),
     L ? h("div", { class: "body" }, overlapMap(), componentTable()) : null,

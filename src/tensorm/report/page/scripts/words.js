@@ -63,7 +63,15 @@ const countMembers = (k, found) => {
 };
 const tellMembers = (k, found) => (page.modes[k].groups === null ? nameMembers(k, found) : countMembers(k, found));
 
-// Which attributes a component puts above which, and in whom.
+// Members with their mode's name: "all 60 patients", "patient 03", "3 of 12 women".
+const whom = (k, found) => {
+  const { name, groups } = page.modes[k],
+    who = tellMembers(k, found);
+  if (found.length === sizes[k]) return who + " " + plural(name, found.length);
+  return groups !== null || who.startsWith(name) ? who : name + " " + who;
+};
+
+// Which attributes a component puts above which, and in which objects.
 const tellComparison = l => {
   const below = new Set(members(2, l)),
     above = new Set(members(1, l));
@@ -77,17 +85,7 @@ const tellComparison = l => {
     last = found.length > 1 ? found.at(-1) : [];
   const between =
     levels[1].length && levels[1] !== first && levels[1] !== last ? "; " + levels[1].length + " in between" : "";
-  return (
-    "in " +
-    page.modes[0].name +
-    " " +
-    tellMembers(0, members(0, l)) +
-    ": " +
-    nameMembers(1, first) +
-    " above " +
-    nameMembers(2, last) +
-    between
-  );
+  return "in " + whom(0, members(0, l)) + ": " + nameMembers(1, first) + " above " + nameMembers(2, last) + between;
 };
 const tellParts = l =>
   page.compares
@@ -99,7 +97,7 @@ const tellParts = l =>
 
 const tellSize = l => {
   const { covered, explained, alone, cells, strength } = page.components[l];
-  if (page.compares) return "It makes " + times(cells, "comparison") + ".";
+  if (page.compares) return "It predicts " + times(cells, "comparison") + ".";
   const strong = strength ? " It makes " + percent(strength[0]) + " of its cells 1." : "";
   if (covered === undefined) return "It covers " + times(cells, "cell") + "." + strong;
   const only = alone ? "; " + whole(alone) + " of these ones are in no other component" : "";
