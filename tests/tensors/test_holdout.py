@@ -214,8 +214,11 @@ def test_cells_of_a_tensor_can_be_hidden() -> None:
             lambda: hold_out(RelationalTensor(X[0])),
             "X is a RelationalTensor; use its own hold_out, or train_test_mask.",
         ),
-        (lambda: hold_out(X, zeros=-1), "zeros is -1; give 0 to 1,000,000 zeros"),
-        (lambda: hold_out(X, zeros=np.inf), "zeros is inf; give 0 to 1,000,000 zeros"),
+        (lambda: hold_out(X, zeros=-1), "zeros is -1; give a number of zeros per one from 0 to 1,000,000"),
+        (
+            lambda: hold_out(X, zeros=np.inf),
+            "zeros is inf; give a number of zeros per one from 0 to 1,000,000",
+        ),
         (
             lambda: hide(X, X),
             "mask has shape (5, 4, 4) and dtype float64; give Booleans of the shape of X, (5, 4, 4)",

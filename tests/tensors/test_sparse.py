@@ -270,7 +270,7 @@ def test_too_many_cells_are_not_walked() -> None:
         ({"coords": [(0, 1)], "shape": (3, 0)}, r"shape\[1\] is 0; give an integer of at least 1"),
         (
             {"coords": [(0, 1)], "shape": (2**31, 2**31)},
-            r"shape is \(2147483648, 2147483648\), which is",
+            r"shape is \(2147483648, 2147483648\), which has",
         ),
         (
             {"coords": [(0, 1)], "shape": (3, 5), "values": [2]},
