@@ -191,6 +191,15 @@ def test_it_is_described_diagnosed_and_exported(model: TensOrMachine) -> None:
     assert model.transform(SIM.observed).shape == (9, L)
 
 
+def test_it_is_drawn_and_reported(model: TensOrMachine, tmp_path: Path) -> None:
+    assert len(model.strengths_) == L
+    assert len(model.activity_) == sum(SHAPE)
+    assert len(model.plot("strengths").patches) == L
+    assert len(model.plot("activity").axes) == len(SHAPE)
+    model.report(tmp_path / "page.html", SIM.observed)
+    assert "The strongest makes" in (tmp_path / "page.html").read_text()
+
+
 def test_it_is_saved_loaded_and_checked(model: TensOrMachine, tmp_path: Path) -> None:
     model.save(tmp_path / "fit.tensorm")
     again = tensorm.load(tmp_path / "fit.tensorm")

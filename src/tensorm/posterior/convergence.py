@@ -121,7 +121,7 @@ def measure(name: str, draws: Floats) -> Mixing:
     """Return how well chains have mixed in one quantity, (chains, draws)."""
     if not _enough(draws):
         return Mixing(name, "unknown")
-    halves = split(draws)
+    halves = halve(draws)
     if (halves == halves[0, 0]).all():
         return Mixing(name, "constant")
     if (halves == halves[:, :1]).all():
@@ -211,7 +211,7 @@ def summarise_entries(traces: Sequence[Trace], mode: int, mean: Floats) -> Entry
     return EntrySummary(mean, sd, sd / np.sqrt(ess), ess)
 
 
-def split(draws: Floats) -> Floats:
+def halve(draws: Floats) -> Floats:
     """Return the halves of chains as chains; the middle draw of an odd number is left out."""
     half = draws.shape[1] // 2
     return np.concatenate([draws[:, :half], draws[:, -half:]])
@@ -223,7 +223,7 @@ def _enough(draws: Floats) -> bool:
 
 def _two(draws: Floats) -> Floats:
     """One chain's halves are compared with each other, since R-hat needs two chains."""
-    return draws if len(draws) > 1 else split(draws)
+    return draws if len(draws) > 1 else halve(draws)
 
 
 def _arviz() -> Any:

@@ -164,9 +164,7 @@ class Posterior(Named):
     @property
     def activities(self) -> list[Floats] | None:
         """Mean activity of each mode's indices, or None if the noise model has none."""
-        if ACTIVITY not in self.noise:
-            return None
-        return by_mode(np.array(self.noise[ACTIVITY]), self.shape)
+        return by_mode(np.array(self.noise[ACTIVITY]), self.shape) if ACTIVITY in self.noise else None
 
     @property
     def base_rate(self) -> float:

@@ -52,10 +52,7 @@ class StrengthModel(NoiseModel):
 
     def hold(self, tensor: Tensor) -> Tensor:
         if not tensor.takes_strengths:
-            raise InputError(
-                "noise='strengths' does not work for comparisons; choose noise='asymmetric' for a relational "
-                "tensor."
-            )
+            raise InputError("noise='strengths' does not work for comparisons; choose noise='asymmetric'.")
         return tensor
 
     @property
