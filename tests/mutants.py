@@ -34,13 +34,13 @@ MUTANTS = [
     ),
     Mutant(
         "kernels/decisions.py",
-        "if step >= 0 or u < np.exp(step):",
-        "if step >= 0 or u < np.exp(step / 2):",
+        "return -np.log(u) if entry.active else np.log(u)",
+        "return -np.log(u) if entry.active else np.log(u) * 2",
         "contract/test_update.py -k dense",
     ),
     Mutant(
         "kernels/decisions.py",
-        "if kind == GIBBS or log_odds == 0:",
+        "if kind == GIBBS or (least == 0 and most == 0):",
         "if kind == GIBBS:",
         "contract/test_update.py sampler/test_exactness.py -k dense-or-exact",
     ),

@@ -10,13 +10,13 @@ from strong_cases import STORED, Case, Store, make_case
 from tensorm.kernels.activities import STEP, WINDOW
 from tensorm.tensors import Stream, Tensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.ranked import split
+from tensorm.tensors.ranked import by_mode
 
 
 def draw(case: Case, tensor: Tensor, mode: int, window: int) -> tuple[list[np.ndarray], ...]:
     """Levels after a draw, ones by level and group, all cells by group, and the rates of all zeros."""
     noise, stream = case.noise, Stream(np.uint64(7), 0, 3, 210)
-    levels, weights = split(noise.levels, tensor.shape), noise.weights
+    levels, weights = by_mode(noise.levels, tensor.shape), noise.weights
     ranked, probe = weights.rank(Factors.from_bits(case.factors)), len(case.factors[0]) % len(noise.strength)
     given = levels, weights, probe, window
     return levels, *noise.count_levels(tensor, mode, ranked, given, stream)
@@ -52,6 +52,6 @@ def test_draws_do_not_depend_on_the_storage(store: Store, symmetric: bool) -> No
             np.testing.assert_array_equal(mine, other, err_msg=f"case {seed}")
         for mine, other in zip(found[1:], wanted[1:], strict=True):
             np.testing.assert_array_equal(mine, other, err_msg=f"case {seed}")
-        before = split(np.rint(np.log(case.noise.activity) / STEP), one.shape)[mode]
+        before = by_mode(np.rint(np.log(case.noise.activity) / STEP), one.shape)[mode]
         moved += np.count_nonzero(wanted[0][mode] != before)
     assert moved > 20

@@ -84,13 +84,13 @@ def test_true_values_rank_uniformly(model: Any) -> None:
     assert p > 0.001, found
 
 
-def draw_as_if_alone(q: Any, prior: Any, tot: Any, ones: Any, *given: Any) -> Any:
+def draw_as_if_alone(q: Any, prior: Any, counted: Any, *given: Any) -> Any:
     """Draw the probe's strength as if no other component held its cells, whatever its rank."""
-    tot, ones = tot.copy(), ones.copy()
+    tot, ones, chances = (array.copy() for array in counted)
     for counts in (tot[1], ones[1]):
         counts[-1] = counts.sum(axis=0)
         counts[:-1] = 0
-    return draw_strengths(q, prior, tot, ones, *given)
+    return draw_strengths(q, prior, (tot, ones, chances), *given)
 
 
 @pytest.mark.slow

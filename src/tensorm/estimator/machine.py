@@ -25,7 +25,7 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection.by_sampling import N_CHAINS
 from tensorm.selection.choose import choose_number
 from tensorm.selection.noise import N_COMPONENTS as TRIAL
-from tensorm.selection.noise import NoiseChoice, choose_noise, two_rates
+from tensorm.selection.noise import NoiseChoice, choose_noise, has_choice, two_rates
 from tensorm.selection.trials import STRENGTH_REPEATS, choose_with_strengths
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.storage.files import name_stop, owning
@@ -289,7 +289,7 @@ class TensOrMachine(FittedModel):
 
             def make(_: Bookmark) -> NoiseChoice:
                 with announcing_compilation(self.progress):
-                    warm_up(tensor, trial if tensor.takes_strengths else two_rates(trial))
+                    warm_up(tensor, trial if has_choice(tensor, trial) else two_rates(trial))
                 return choose_noise(pool.share(tensor), trial, watch)
 
             choice = pool.remember("noise", make, lambda: False, list, NoiseChoice.decode)

@@ -105,13 +105,22 @@ def _check_number(settings: TensOrMachine) -> int:
 
 def _make_noise(settings: TensOrMachine, tensor: Tensor) -> NoiseModel:
     """Return the noise model that the settings name."""
-    noise = tensor.default_noise if settings.noise is None else settings.noise
+    noise = _default_noise(tensor) if settings.noise is None else settings.noise
     check_choice("noise", noise, (*list_choices(), AUTO))
     noise = STRENGTHS if noise == AUTO else noise  # until the fit has chosen
     update = check_choice("noise_update", settings.noise_update, list_choices(noise))
     model = find_model(noise, update, check_choice("background", settings.background, BACKGROUNDS))
     made: NoiseModel = model(*check_beta("noise_prior", settings.noise_prior))
     return made
+
+
+def _default_noise(tensor: Tensor) -> str:
+    """Return the noise model of fits that are given none: that of comparisons where pairs can count once."""
+    try:
+        tensor.compared()
+    except InputError:
+        return "asymmetric"
+    return "comparisons"
 
 
 def _refuse_columns(name: str, value: Any) -> None:

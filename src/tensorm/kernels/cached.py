@@ -9,7 +9,7 @@ from numba import uint64
 
 from tensorm.kernels.arrays import new, new_zeros
 from tensorm.kernels.compiled import kernel, lend, part
-from tensorm.kernels.decisions import CERTAIN, ONE, Rule, bit_of, decide_row, weigh
+from tensorm.kernels.decisions import CERTAIN, ONE, Rule, bit_of, decide_row, weigh_counts
 from tensorm.kernels.philox import fill_uniforms
 
 
@@ -20,11 +20,11 @@ class CachedRow(NamedTuple):
     tot: Any
     inert: Any  # components whose entries change no counts but their own factor's
 
-    def count(self, turn, component, active):
-        return self.pos[component], self.tot[component]
+    def count(self, entry):
+        return self.pos[entry.component], self.tot[entry.component]
 
-    def flip(self, row, turn, component, stop):
-        word, bit = bit_of(component)
+    def flip(self, row, entry, stop):
+        word, bit = bit_of(entry.component)
         if self.inert[word] & bit:
             return stop
         row[word] ^= bit
@@ -58,7 +58,7 @@ def find_flips(rows, factor, counts, inert, rule, stream):
 def weigh_row(against, row, n, pos, tot, rule):
     """The log-odds against a flip, of every entry of a row."""
     for component in range(against.shape[0]):
-        log_odds = weigh(rule, n, component, pos[component], tot[component])
+        log_odds = weigh_counts(rule, n, component, pos[component], tot[component])
         active = (row[component >> 6] >> uint64(component & 63)) & ONE
         against[component] = log_odds if active else -log_odds
 

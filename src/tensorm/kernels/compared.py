@@ -15,22 +15,21 @@ import numpy as np
 from numba import uint64
 
 from tensorm.kernels import vectors as v
-from tensorm.kernels.arrays import count_up, new, new_zeros
+from tensorm.kernels.arrays import copy_to, count_up, new
 from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
-from tensorm.kernels.decisions import ONE, Rule, bit_of, count, decide_row
-from tensorm.kernels.relational import Ranks
+from tensorm.kernels.decisions import ONE, Rule, bit_of, count_rows, decide_rows
 from tensorm.kernels.rows import (
     CELLS,
     FREE,
     SINGLE,
     Masks,
-    cover_rows,
+    cover_by,
     holders,
     list_holders,
     make_table,
     transpose_masks,
 )
-from tensorm.kernels.slices import Slice, lay_rows, lay_slice, make_slice, uncover_rows
+from tensorm.kernels.slices import Slice, lay_rows, lay_slice, make_claims, make_slice, turn_rows
 
 
 class Mirror(NamedTuple):
@@ -42,6 +41,9 @@ class Mirror(NamedTuple):
     columns: Any
     every: Any  # positions of all rows
     planes: Any  # (R, 2, width) FREE: mirror images that no active component covers; SINGLE: at most one
+    slices: Any  # (N, M) the components that the mirror image of each slice holds
+    places: Any  # of an attribute's mirror image among the columns, or -1
+    old: Any  # the row as it was
 
 
 class Objects(NamedTuple):
@@ -50,85 +52,77 @@ class Objects(NamedTuple):
     cells: Slice
     mirror: Mirror
 
-    def count(self, turn, component, active):
-        workspace, planes, span = self.cells.workspace, self.mirror.planes, self.cells.span
-        column, own = self.cells.table.columns[component], self.mirror.columns[component]
-        word, bit = bit_of(component)
-        width = column.shape[0]
-        side = SINGLE * width if active else FREE * width
-        pos, tot, clear, doubled = v.zeros(span), v.zeros(span), v.zeros(span), v.zeros(span)
-        for at in range(0, width, v.LANES * len(span)):
-            bits, mine = v.load(column, at, span), v.load(own, at, span)
-            for position in holders(self.cells.table, component):
-                place, down = position * 3 * width + at, position * 2 * width + at
-                relevant = v.both(bits, v.load(workspace, place + side, span))
-                pos = v.add(pos, v.popcount(v.both(relevant, v.load(workspace, place + CELLS * width, span))))
-                tot = v.add(tot, v.popcount(relevant))
-                free = v.load(planes, down + FREE * width, span)
-                if self.mirror.masks[position, word] & bit:
-                    if active:  # the component's own mirror image does not count against it
-                        single = v.load(planes, down + SINGLE * width, span)
-                        free = v.add(v.without(free, mine), v.both(single, mine))
-                    doubled = v.add(doubled, v.popcount(v.both(v.both(relevant, mine), free)))
-                clear = v.add(clear, v.popcount(v.both(relevant, free)))
-        contested = v.total(tot) - v.total(clear) + v.total(doubled) // 2
-        return v.total(pos) - contested, v.total(tot) - 2 * contested
+    def lay(self, row, rows, i):
+        lay_both(self, row, rows, i)
 
-    def flip(self, row, turn, component, stop):
-        turn_rows(self.cells, row, component)
-        first, last = self.mirror.firsts[component], self.mirror.firsts[component + 1]
+    def count(self, entry):
+        return count_once(self, entry, True)
+
+    def flip(self, row, entry, stop):
+        turn_rows(self.cells, row, entry)
+        first, last = self.mirror.firsts[entry.component], self.mirror.firsts[entry.component + 1]
         lay_mirror(self.mirror, self.mirror.positions[first:last], row, self.cells.span)
         return stop
 
 
 class Attributes(NamedTuple):
-    """The slice of an attribute, whose own entries leave mirror images as they are."""
+    """The slice of an attribute, whose entries change mirror images in the slices of others alone."""
 
     cells: Slice
     mirror: Mirror
 
-    def count(self, turn, component, active):
-        workspace, planes, span = self.cells.workspace, self.mirror.planes, self.cells.span
-        column = self.cells.table.columns[component]
-        width = column.shape[0]
-        side = SINGLE * width if active else FREE * width
-        pos, tot, clear = v.zeros(span), v.zeros(span), v.zeros(span)
-        for at in range(0, width, v.LANES * len(span)):
-            bits = v.load(column, at, span)
-            for position in holders(self.cells.table, component):
-                place = position * 3 * width + at
-                relevant = v.both(bits, v.load(workspace, place + side, span))
-                pos = v.add(pos, v.popcount(v.both(relevant, v.load(workspace, place + CELLS * width, span))))
-                tot = v.add(tot, v.popcount(relevant))
-                free = v.load(planes, position * 2 * width + at, span)
-                clear = v.add(clear, v.popcount(v.both(relevant, free)))
-        contested = v.total(tot) - v.total(clear)
-        return v.total(pos) - contested, v.total(tot) - 2 * contested
+    def lay(self, row, rows, i):
+        copy_to(self.mirror.old, row)
+        lay_both(self, row, rows, i)
 
-    def flip(self, row, turn, component, stop):
-        turn_rows(self.cells, row, component)
+    def count(self, entry):
+        return count_once(self, entry, False)
+
+    def flip(self, row, entry, stop):
+        turn_rows(self.cells, row, entry)
         return stop
+
+    def leave(self, factor, n):
+        follow_row(self.mirror, factor[n], self.mirror.places[n])
 
 
 @inlined
-def turn_rows(cells, row, component):
-    """An entry of the row has changed: bring up to date what its component covers."""
-    word, bit = bit_of(component)
-    positions = holders(cells.table, component)
-    if row[word] & bit:
-        cover_rows(cells.workspace, positions, cells.table.columns[component], cells.span)
-    else:
-        uncover_rows(cells, positions, row)
+def count_once(both, entry, doubles):
+    """(pos, tot) of an entry; it may `double`: decide on the mirror images of its own cells, too."""
+    inner, mirror, component = both.cells, both.mirror, entry.component
+    workspace, planes, span, (word, bit) = inner.workspace, mirror.planes, inner.span, bit_of(component)
+    column, own = inner.table.columns[component], mirror.columns[component]
+    width = column.shape[0]
+    side = SINGLE * width if entry.active else FREE * width
+    pos, tot, clear, doubled = v.zeros(span), v.zeros(span), v.zeros(span), v.zeros(span)
+    for at in range(0, width, v.LANES * len(span)):
+        bits, mine = v.load(column, at, span), v.load(own, at, span)
+        for position in holders(inner.table, component):
+            place, down = position * 3 * width + at, position * 2 * width + at
+            relevant = v.both(bits, v.load(workspace, place + side, span))
+            pos = v.add(pos, v.popcount(v.both(relevant, v.load(workspace, place + CELLS * width, span))))
+            tot = v.add(tot, v.popcount(relevant))
+            free = v.load(planes, down + FREE * width, span)
+            if doubles and mirror.masks[position, word] & bit:
+                if entry.active:  # the component's own mirror image does not count against it
+                    single = v.load(planes, down + SINGLE * width, span)
+                    free = v.add(v.without(free, mine), v.both(single, mine))
+                doubled = v.add(doubled, v.popcount(v.both(v.both(relevant, mine), free)))
+            clear = v.add(clear, v.popcount(v.both(relevant, free)))
+    contested = v.total(tot) - v.total(clear) + v.total(doubled) // 2
+    return v.total(pos) - contested, v.total(tot) - 2 * contested
 
 
 @maker
-def make_mirror(table, masks):
+def make_mirror(table, mirrored):
     """Room for the mirror images of one slice after the other."""
+    given, slices, places = mirrored
+    masks = Masks(*given)
     own, width = masks.rows[table.members], table.columns.shape[1]
     positions, firsts = list_holders(own, masks.n_components)
     columns = transpose_masks(masks.columns, masks.n_components, v.LANES * len(masks.span))
-    planes = new((own.shape[0], 2, width), np.uint64)
-    return Mirror(own, positions, firsts, columns, count_up(own.shape[0]), planes)
+    planes, old = new((own.shape[0], 2, width), np.uint64), new(own.shape[1], np.uint64)
+    return Mirror(own, positions, firsts, columns, count_up(own.shape[0]), planes, slices, places, old)
 
 
 @part
@@ -137,138 +131,82 @@ def lay_mirror(mirror, positions, row, span):
     width = mirror.columns.shape[1]
     for at in range(0, width, v.LANES * len(span)):
         for position in positions:
-            free = v.ones(span)
-            single = free
-            for m in range(row.shape[0]):
-                left = row[m] & mirror.masks[position, m]
-                while left:
-                    bits = v.load(mirror.columns, ((m << 6) + v.lowest_bit(left)) * width + at, span)
-                    left &= left - ONE
-                    free, single = v.without(free, bits), v.without(single, v.without(bits, free))
+            free, single = cover_by(v.ones(span), row, mirror.masks[position], mirror.columns, at, span)
             v.store(mirror.planes, (2 * position + FREE) * width + at, free)
             v.store(mirror.planes, (2 * position + SINGLE) * width + at, single)
 
 
 @part
-def lay_both(cells, rows, i, row, mirrored):
+def lay_both(both, row, rows, i):
     """Put slice rows[i] on its workspace, and its mirror image beside it."""
-    inner = cells.cells
-    inner.here[0], inner.here[1] = rows[i], rows[min(i + 1, rows.shape[0] - 1)]
-    lay_slice(inner, row)
-    lay_mirror(cells.mirror, cells.mirror.every, mirrored, inner.span)
+    lay_slice(both.cells, row, rows, i)
+    lay_mirror(both.mirror, both.mirror.every, both.mirror.slices[rows[i]], both.cells.span)
 
 
 @part
-def follow_row(mirror, old, new, place):
+def follow_row(mirror, row, place):
     """Change the mirror image of an attribute whose entries have changed; it has none if its place is -1."""
     if place < 0:
         return
-    for m in range(old.shape[0]):
-        left = old[m] ^ new[m]
+    for m in range(row.shape[0]):
+        left = mirror.old[m] ^ row[m]
         while left:
             mirror.columns[(m << 6) + v.lowest_bit(left), place >> 6] ^= ONE << uint64(place & 63)
             left &= left - ONE
 
 
-@kernel
-def update_objects(factor, rows, slices, mirrored, rule, stream):
-    """Update factor[rows] in place; objects are independent given the attributes' factors.
+class Kernels(NamedTuple):
+    """The verbs for objects, or for attributes, to be called from Python."""
 
-    `slices` has the source and the masks, `mirrored` the masks of mirror images.
+    update_rows: Any
+    count_entries: Any
+
+
+def make_kernels(Cells):
+    """Compile the verbs for one kind of cells.
+
+    `slices` has the source and the masks, `mirrored` the masks of mirror images, the components that the
+    mirror image of each row of the factor holds, and its place among the columns, or -1. Objects are
+    independent given the attributes' factors; attributes take turns.
     """
-    given, masks = slices
-    factor, source, masks = lend(factor), Ranks(*lend(given)), Masks(*masks)
-    rule = Rule(*lend(rule))
-    table = make_table(masks, rule.order, False)
-    own = Objects(make_slice(source, table, masks.span, 1), make_mirror(table, Masks(*mirrored)))
-    cells = lend(own)
-    for i in range(rows.shape[0]):
-        n = rows[i]
-        lay_both(cells, rows, i, factor[n], factor[n])
-        decide_row(factor[n], n, 0, cells, rule, stream)
-    keep(own)
+
+    @kernel
+    def update_once(factor, rows, slices, mirrored, rule, stream):
+        source, masks = slices
+        rule = Rule(*lend(rule))
+        table = make_table(Masks(*masks), rule.order, False)
+        own = Cells(make_slice(lend(source), table, masks[-1], 1), make_mirror(table, mirrored))
+        decide_rows(lend(factor), rows, lend(own), rule, stream)
+        keep(own)
+
+    @kernel
+    def count_entries_once(counts, factor, rows, slices, mirrored, components):
+        source, masks = slices
+        table = make_table(Masks(*masks), components, False)
+        own = Cells(make_slice(lend(source), table, masks[-1], 1), make_mirror(table, mirrored))
+        count_rows(lend(counts), lend(factor), rows, lend(own), components)
+        keep(own)
+
+    return Kernels(update_once, count_entries_once)
 
 
-@kernel
-def update_attributes(factor, rows, slices, mirrored, rule, stream):
-    """Update factor[rows] in place, row after row: the mirror image of one is in the slices of the others.
-
-    `mirrored` also has the components of each row's mirror image, and its place among the columns, or -1.
-    """
-    given, masks = slices
-    factor, source, masks = lend(factor), Ranks(*lend(given)), Masks(*masks)
-    rule = Rule(*lend(rule))
-    table = make_table(masks, rule.order, False)
-    opposite, opposite_rows, places = mirrored
-    own = Attributes(make_slice(source, table, masks.span, 1), make_mirror(table, Masks(*opposite)))
-    cells = lend(own)
-    for i in range(rows.shape[0]):
-        n = rows[i]
-        old = factor[n].copy()
-        lay_both(cells, rows, i, factor[n], opposite_rows[n])
-        decide_row(factor[n], n, 0, cells, rule, stream)
-        follow_row(cells.mirror, old, factor[n], places[n])
-    keep(own)
-
-
-@kernel
-def count_objects(counts, factor, rows, slices, mirrored, components):
-    """Write (pos, tot) of some components' entries of factor[rows] to two arrays, others held."""
-    given, masks = slices
-    source, masks = Ranks(*lend(given)), Masks(*masks)
-    table = make_table(masks, components, False)
-    own = Objects(make_slice(source, table, masks.span, 1), make_mirror(table, Masks(*mirrored)))
-    cells, factor = lend(own), lend(factor)
-    for i in range(rows.shape[0]):
-        lay_both(cells, rows, i, factor[rows[i]], factor[rows[i]])
-        count_row(counts, i, factor[rows[i]], cells, components)
-    keep(own)
-
-
-@kernel
-def count_attributes(counts, factor, rows, slices, mirrored, components):
-    """Do the same for attributes."""
-    given, masks = slices
-    source, masks = Ranks(*lend(given)), Masks(*masks)
-    table = make_table(masks, components, False)
-    opposite, opposite_rows, _ = mirrored
-    own = Attributes(make_slice(source, table, masks.span, 1), make_mirror(table, Masks(*opposite)))
-    cells, factor = lend(own), lend(factor)
-    for i in range(rows.shape[0]):
-        lay_both(cells, rows, i, factor[rows[i]], opposite_rows[rows[i]])
-        count_row(counts, i, factor[rows[i]], cells, components)
-    keep(own)
-
-
-@part
-def count_row(counts, i, row, cells, components):
-    """Write (pos, tot) of some of a row's entries."""
-    pos, tot = counts
-    for turn in range(components.shape[0]):
-        word, bit = bit_of(components[turn])
-        active = (row[word] & bit) != 0
-        pos[i, turn], tot[i, turn] = count(cells, turn, components[turn], active)
+object_kernels, attribute_kernels = make_kernels(Objects), make_kernels(Attributes)
 
 
 @kernel
 def count_said(factor, rows, slices, mirrored):
     """(ones, all, contested) of the observed cells that components cover in some objects."""
-    given, masks = slices
-    source, masks = Ranks(*lend(given)), Masks(*masks)
-    table, span = make_table(masks, count_up(masks.n_components), False), masks.span
-    mirror = make_mirror(table, Masks(*mirrored))
-    width = table.columns.shape[1]
-    workspace = new((table.members.shape[0], 2, width), np.uint64)
-    own = Objects(Slice(new_zeros(2, np.int64), source, table.members, table, workspace, span, 1), mirror)
-    cells = lend(own)
-    ones, seen, contested = 0, 0, 0
+    source, masks = slices
+    claims = make_claims(lend(source), Masks(*masks))
+    own = Objects(claims, make_mirror(claims.table, mirrored))
+    (inner, mirror), ones, seen, contested = lend(own), 0, 0, 0
     for n in rows:
-        lay_rows(source, workspace, n, table.members, 1, span)
-        lay_mirror(cells.mirror, cells.mirror.every, factor[n], span)
+        lay_rows(inner.source, inner.workspace, n, inner.places, 1, inner.span)
+        lay_mirror(mirror, mirror.every, factor[n], inner.span)
         for m in range(factor.shape[1]):
             left = factor[n, m]
             while left:
-                pos, tot, clear = claim(cells, (m << 6) + v.lowest_bit(left))
+                pos, tot, clear = claim(inner, mirror, (m << 6) + v.lowest_bit(left))
                 left &= left - ONE
                 ones += pos
                 seen += tot
@@ -278,9 +216,8 @@ def count_said(factor, rows, slices, mirrored):
 
 
 @part
-def claim(cells, component):
+def claim(inner, mirror, component):
     """(ones, all, those without a mirror image) of the cells that a component is the first to cover."""
-    inner, mirror = cells
     workspace, column, span = inner.workspace, inner.table.columns[component], inner.span
     width = column.shape[0]
     pos, tot, clear = v.zeros(span), v.zeros(span), v.zeros(span)

@@ -97,13 +97,14 @@ def kernel(function):
 def verb(function, inline="never", options=INLINED):
     """Make a function that the class of its first argument, a NamedTuple, defines as a method.
 
-    The class is known when the call is compiled. ``inline="always"`` lets numba itself copy the method to
-    where it is called, which is slower to compile, for what LLVM would not see through.
+    The class is known when the call is compiled; one without that method is served by the function itself.
+    ``inline="always"`` lets numba itself copy the method to where it is called, which is slower to compile,
+    for what LLVM would not see through.
     """
     # Compiled code can read a NamedTuple's fields but not call its methods, and ``overload`` is numba's only
     # way to choose code by an argument's type. It is called once for each verb; classes register nothing.
     overload(function, jit_options=options, strict=False, inline=inline)(
-        lambda kind, *rest: getattr(kind.instance_class, function.__name__)
+        lambda kind, *rest: getattr(kind.instance_class, function.__name__, function)
     )
     return function
 

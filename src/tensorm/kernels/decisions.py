@@ -1,8 +1,10 @@
-"""Eq. 4: the entries of a factor row decided in turn, from whatever can count the cells that depend on them.
+"""Eq. 4: the entries of a factor decided in turn, from whatever can weigh the cells that depend on them.
 
-There is one loop, and it sees no cell. It asks an object for the counts of an entry (``count``) and tells it
-when an entry has changed (``flip``); each way to store or to know cells has a NamedTuple with these methods.
-``weigh`` alone turns counts into log-odds, by the rule's weights: there the noise model enters the kernels.
+There is one loop over the entries of a row, and it sees no cell. It asks an object for the log-odds of an
+entry (``weigh``) and tells it when an entry has changed (``flip``); each way to store or to know cells has a
+NamedTuple with these methods. Most only ``count`` cells, and the rule's weights turn counts into log-odds.
+Where components have strengths (ranked.py), cells may first give bounds, and are walked (``settle``) if these
+decide nothing. What goes from row to row has two methods more, ``lay`` and ``leave``.
 """
 
 from __future__ import annotations
@@ -13,19 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from tensorm.kernels.compiled import copied, inlined, verb
+from tensorm.kernels.compiled import copied, inlined, part, verb
 from tensorm.kernels.philox import uniform
 
 GIBBS, METROPOLIS, GREEDY = 0, 1, 2
 CERTAIN = 37.0  # log-odds beyond which no uniform number of 53 bits can decide otherwise
+CLOSE = 1e-6  # log-odds with bounds this near to the limit are worked out, whatever rounding does
 ONE = np.uint64(1)
 
 
 class Weights(NamedTuple):
-    """What cells say about an entry where all ones weigh the same, and all zeros.
-
-    Another noise model brings another NamedTuple with these two methods; kernels compile ``log_ratio``.
-    """
+    """What cells say about an entry where all ones weigh the same, and all zeros."""
 
     gain: float  # log-odds for each one-cell explained
     loss: float  # log-odds against, for each zero-cell covered
@@ -33,14 +33,6 @@ class Weights(NamedTuple):
     def log_ratio(self, component, pos, tot):
         """Log-likelihood ratio of an entry, from its counts."""
         return self.gain * pos - self.loss * (tot - pos)
-
-    def update(self, tensor, mode, factors, rule, stream, rows):
-        """Let a tensor decide some rows of a factor by such counts."""
-        return tensor._update(mode, factors, rule, stream, rows)
-
-    def tempered(self, beta: float) -> Weights:
-        """Return weights that say so much less; a chain that is heated uses beta < 1."""
-        return Weights(beta * self.gain, beta * self.loss)
 
 
 class Rule(NamedTuple):
@@ -52,19 +44,52 @@ class Rule(NamedTuple):
     prior: Any  # (N or 1, L or 1) log-odds of the entries; +-inf fixes an entry
 
 
-@partial(verb, inline="always")
-def count(cells, turn, component, active):
-    """(pos, tot) of the entry whose turn it is (eq. 5); `active` is its value now."""
+class Entry(NamedTuple):
+    """The entry whose turn it is."""
+
+    n: int  # its row
+    turn: int
+    component: int
+    active: bool  # its value now
 
 
 @partial(verb, inline="always")
-def flip(cells, row, turn, component, stop):
-    """Take note that an entry of the row has changed; return the turn to stop at, so far `stop`."""
+def count(cells, entry):
+    """(pos, tot) of an entry (eq. 5)."""
 
 
 @partial(verb, inline="always")
 def log_ratio(weights, component, pos, tot):
-    """Log-likelihood ratio of an entry (eq. 4), from its counts."""
+    """Log-likelihood ratio of an entry, from its counts."""
+
+
+@partial(verb, inline="always")
+def flip(cells, row, entry, stop):
+    """Take note that an entry of the row has changed; return the turn to stop at, so far `stop`."""
+
+
+@partial(verb, inline="always")
+def weigh(cells, row, entry, rule):
+    """Bounds for the log-odds of an entry, the same number twice where its cells are counted."""
+    pos, tot = count(cells, entry)
+    log_odds = weigh_counts(rule, entry.n, entry.component, pos, tot)
+    return log_odds, log_odds
+
+
+@verb
+def settle(cells, row, entry, rule):
+    """The log-odds of an entry; asked for only where ``weigh`` gave two bounds, and both are possible."""
+    return 0.0
+
+
+@verb
+def lay(cells, row, rows, i):
+    """Make ready for the entries of row rows[i]."""
+
+
+@verb
+def leave(cells, factor, n):
+    """Take note that row n of the factor has been decided."""
 
 
 @inlined
@@ -75,7 +100,7 @@ def prior_of(rule, n, component):
 
 
 @inlined
-def weigh(rule, n, component, pos, tot):
+def weigh_counts(rule, n, component, pos, tot):
     """Log-odds of an entry (eq. 4) from its prior and its counts."""
     return prior_of(rule, n, component) + log_ratio(rule.weights, component, pos, tot)
 
@@ -86,6 +111,29 @@ def bit_of(component):
     return component >> 6, ONE << uint64(component & 63)
 
 
+@part
+def decide_rows(factor, rows, cells, rule, stream):
+    """Decide factor[rows] in place, one row after the other."""
+    for i in range(rows.shape[0]):
+        n = rows[i]
+        lay(cells, factor[n], rows, i)
+        decide_row(factor[n], n, 0, cells, rule, stream)
+        leave(cells, factor, n)
+
+
+@part
+def count_rows(counts, factor, rows, cells, components):
+    """Write (pos, tot) of some components' entries of factor[rows] to two arrays, all others held."""
+    pos, tot = counts
+    for i in range(rows.shape[0]):
+        n = rows[i]
+        lay(cells, factor[n], rows, i)
+        for turn in range(components.shape[0]):
+            word, bit = bit_of(components[turn])
+            entry = Entry(n, turn, components[turn], (factor[n, word] & bit) != 0)
+            pos[i, turn], tot[i, turn] = count(cells, entry)
+
+
 @copied
 def decide_row(row, n, turn, cells, rule, stream):
     """Decide the entries of row n in place, from a turn on; return the turn that it stopped at."""
@@ -93,27 +141,26 @@ def decide_row(row, n, turn, cells, rule, stream):
     while turn < stop:
         component = rule.order[turn]
         word, bit = bit_of(component)
-        active = (row[word] & bit) != 0
-        log_odds = prior_of(rule, n, component)
-        if not np.isinf(log_odds):
-            pos, tot = count(cells, turn, component, active)
-            log_odds = weigh(rule, n, component, pos, tot)
-        if decide(rule.kind, active, log_odds, stream, n, component) != active:
+        entry = Entry(n, turn, component, (row[word] & bit) != 0)
+        least = most = prior_of(rule, n, component)
+        if not np.isinf(least):
+            least, most = weigh(cells, row, entry, rule)
+        limit = draw_limit(rule.kind, entry, least, most, stream)
+        if least < most and least <= limit + CLOSE and most >= limit - CLOSE:
+            least = settle(cells, row, entry, rule)
+        if (least > limit) != entry.active:
             row[word] ^= bit
-            stop = flip(cells, row, turn, component, stop)
+            stop = flip(cells, row, entry, stop)
         turn += 1
     return stop
 
 
 @inlined
-def decide(kind, active, log_odds, stream, n, component):
-    """The new value of entry (n, component); the random number is drawn only if it can matter."""
-    if kind == GREEDY or abs(log_odds) > CERTAIN:
-        return log_odds > 0
-    u = uniform(stream, n, component)
-    if kind == GIBBS or log_odds == 0:  # a fair coin where Metropolised flips would alternate for ever
-        return u < 1 / (1 + np.exp(-log_odds))
-    step = -log_odds if active else log_odds
-    if step >= 0 or u < np.exp(step):
-        return not active
-    return active
+def draw_limit(kind, entry, least, most, stream):
+    """The log-odds beyond which an entry becomes 1; the random number is drawn only if it can matter."""
+    if kind == GREEDY or most < -CERTAIN or least > CERTAIN:
+        return 0.0
+    u = uniform(stream, entry.n, entry.component)
+    if kind == GIBBS or (least == 0 and most == 0):  # where Metropolised flips would alternate for ever
+        return np.log(u) - np.log1p(-u)
+    return -np.log(u) if entry.active else np.log(u)

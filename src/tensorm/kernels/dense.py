@@ -8,12 +8,10 @@ import numpy as np
 from numba import uint64
 
 from tensorm.kernels import vectors as v
-from tensorm.kernels.activities import make_ranked_kernels
 from tensorm.kernels.arrays import new, new_zeros
 from tensorm.kernels.compiled import inlined, kernel
 from tensorm.kernels.decisions import ONE
-from tensorm.kernels.slices import make_kernels, seen_at
-from tensorm.kernels.sorted import make_part_kernels
+from tensorm.kernels.slices import seen_at
 
 NEAR = 2**20  # words that stay in a processor's caches, and so need not be asked for in advance
 
@@ -63,10 +61,6 @@ class Packed(NamedTuple):
 def cells_at(source, n, place, at, span):
     """The vector of cells from word `at` of a row of slice n."""
     return v.load(source.words, place + n * source.stride + at, span)
-
-
-kernels = make_kernels(Packed)
-ranked_kernels, part_kernels = make_ranked_kernels(Packed), make_part_kernels(Packed)
 
 
 @kernel

@@ -18,20 +18,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from tensorm.kernels.arrays import count_up, new, new_zeros
+from tensorm.kernels.arrays import new, new_zeros
 from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
-from tensorm.kernels.decisions import CERTAIN, GIBBS, GREEDY, ONE, Rule, bit_of, prior_of
-from tensorm.kernels.philox import uniform
-from tensorm.kernels.rows import (
-    CELLS,
-    FREE,
-    Table,
-    holders,
-    list_holders,
-    make_table,
-    make_workspace,
+from tensorm.kernels.decisions import ONE, Rule, bit_of, decide_rows, prior_of
+from tensorm.kernels.rows import CELLS, FREE, Masks, Table, holders, make_table, make_workspace
+from tensorm.kernels.slices import (
+    Tie,
+    Tied,
+    laid_cells,
+    lay_rows,
+    make_claims,
+    make_tied_table,
+    places_of,
 )
-from tensorm.kernels.slices import Slice, follow, laid_cells, lay_rows, places_of
 from tensorm.kernels.vectors import (
     LANES,
     add,
@@ -46,7 +45,7 @@ from tensorm.kernels.vectors import (
 )
 
 UNIT = 2.0**-26
-CLOSE = 1e-6  # log-odds this near to the bounds are worked out, whatever rounding does
+LOW, HIGH, TURN = 0, 1, 2  # what cells know of the slice that is worked on
 
 
 class Scores(NamedTuple):
@@ -71,22 +70,40 @@ class Ranked(NamedTuple):
     scores: Scores
     pos: Any  # (L + 1,) ones by runner-up, for the entry whose turn it is
     tot: Any  # all cells
-    range: Any  # least and greatest level of rows and columns together
+    here: Any  # least and greatest level of rows and columns together, and the component whose turn it is
+
+    def lay(self, row, rows, i):
+        lay_rows(self.source, self.workspace, rows[i], self.places, 2, self.span)
+        self.here[TURN] = 0
+
+    def weigh(self, row, entry, rule):
+        cover_stronger(self, row, entry.component)
+        count_groups(self, row, entry.component)
+        fixed, least, most = weigh_groups(self, row, entry, rule)
+        return fixed + least, fixed + most
+
+    def settle(self, row, entry, rule):
+        fixed, _, _ = weigh_groups(self, row, entry, rule)
+        gain = walk_ones(self, row, entry.component, self.scores.own[entry.n])
+        return fixed + self.scores.share * (gain * UNIT)
+
+    def flip(self, row, entry, stop):
+        return stop
 
 
 @maker
-def make_ranked(source, table, scores, span):
+def make_ranked(source, table, span, scores):
     """Room for one slice after the other."""
     places, n_groups = places_of(source, table.members), scores.zeros.shape[0]
     pos, tot = new_zeros(n_groups, np.int64), new_zeros(n_groups, np.int64)
-    range = new_zeros(2, np.int64)
+    here = new_zeros(3, np.int64)
     if table.members.shape[0]:
-        find_range(range, table.members, scores.rows, scores.columns)
-    return Ranked(source, places, table, make_workspace(table), span, scores, pos, tot, range)
+        find_range(here, table.members, scores.rows, scores.columns)
+    return Ranked(source, places, table, make_workspace(table), span, scores, pos, tot, here)
 
 
 @part
-def find_range(range, members, rows, columns):
+def find_range(here, members, rows, columns):
     """Write the least and the greatest level of some rows and all columns together."""
     low, high = rows[members[0]], rows[members[0]]
     for member in members:
@@ -94,7 +111,7 @@ def find_range(range, members, rows, columns):
     least, most = columns[0], columns[0]
     for level in columns:
         least, most = min(least, level), max(most, level)
-    range[0], range[1] = low + least, high + most
+    here[LOW], here[HIGH] = low + least, high + most
 
 
 @inlined
@@ -126,16 +143,17 @@ def count_groups(cells, row, component):
             left = both(column, load(workspace, place + FREE * width, span))
             data = load(workspace, place + CELLS * width, span)
             if some:
-                left = count_rivals(cells, row, component, position, left, data, at)
+                left = count_rivals(cells, row, component, (position, at), left, data)
             ones = add(ones, popcount(both(left, data)))
             seen = add(seen, popcount(left))
     pos[none], tot[none] = total(ones), total(seen)
 
 
 @inlined
-def count_rivals(cells, row, component, position, left, data, at):
+def count_rivals(cells, row, component, place, left, data):
     """Count the cells of a vector that weaker components of the row hold; return those that are left."""
     table, span, pos, tot, width = cells.table, cells.span, cells.pos, cells.tot, cells.workspace.shape[2]
+    position, at = place
     for m in range(component >> 6, row.shape[0]):
         rivals = weaker(row, table.masks[position], component, m)
         while rivals:
@@ -149,10 +167,15 @@ def count_rivals(cells, row, component, position, left, data, at):
 
 
 @inlined
-def weigh_groups(cells, row, component, low, high):
-    """(loss, most, least): what zeros cost, and what ones would gain if all were of the low or high level."""
+def weigh_groups(cells, row, entry, rule):
+    """(fixed, least, most) of an entry's log-odds: its prior and what zeros cost, and bounds for the ones.
+
+    A one gains the more, the rarer it is by itself: least and most are for ones of the highest level alone,
+    and of the lowest.
+    """
     pos, tot, scores, ones = cells.pos, cells.tot, cells.scores.zeros, cells.scores.ones
-    none = pos.shape[0] - 1
+    none, component, own = pos.shape[0] - 1, entry.component, cells.scores.own[entry.n]
+    low, high = own + cells.here[LOW], own + cells.here[HIGH]
     mine, at_low, at_high = scores[component], ones[component, low], ones[component, high]
     loss, most, least = 0.0, 0.0, 0.0
     for m in range(component >> 6, row.shape[0]):
@@ -167,13 +190,15 @@ def weigh_groups(cells, row, component, low, high):
     loss += (tot[none] - pos[none]) * mine
     most += pos[none] * float(at_low - ones[none, low])
     least += pos[none] * float(at_high - ones[none, high])
-    return loss, most * UNIT, least * UNIT
+    share = cells.scores.share
+    fixed = prior_of(rule, entry.n, component) + share * loss
+    return fixed, share * (least * UNIT), share * (most * UNIT)
 
 
 @part
 def walk_ones(cells, row, component, own):
     """What the ones gain by an entry, in units of UNIT, one after the other."""
-    _, _, table, workspace, _, scores, _, _, _ = cells
+    table, workspace, scores = cells.table, cells.workspace, cells.scores
     width, none = workspace.shape[2], scores.zeros.shape[0] - 1
     gain, mine = 0, scores.ones[component]
     for position in holders(table, component):
@@ -203,63 +228,18 @@ def walk_ones(cells, row, component, own):
 
 
 @inlined
-def threshold(kind, active, u):
-    """The log-odds beyond which an entry becomes 1, given a uniform number (decisions.decide)."""
-    if kind == GIBBS:
-        return np.log(u) - np.log1p(-u)
-    return -np.log(u) if active else np.log(u)
-
-
-@inlined
-def decide_entry(cells, row, n, component, rule, stream):
-    """The new value of an entry."""
-    word, bit = bit_of(component)
-    active = (row[word] & bit) != 0
-    prior = prior_of(rule, n, component)
-    if np.isinf(prior):
-        return prior > 0
-    count_groups(cells, row, component)
-    share, own = cells.scores.share, cells.scores.own[n]
-    low, high = own + cells.range[0], own + cells.range[1]
-    loss, most, least = weigh_groups(cells, row, component, low, high)
-    fixed = prior + share * loss
-    most, least = (
-        fixed + share * most,
-        fixed + share * least,
-    )  # a one gains the more, the rarer it is by itself
-    if rule.kind == GREEDY or most < -CERTAIN - 1 or least > CERTAIN + 1:
-        limit = 0.0
-    elif most == 0 and least == 0:  # a fair coin where Metropolised flips would alternate for ever
-        return uniform(stream, n, component) < 0.5
-    else:
-        limit = threshold(rule.kind, active, uniform(stream, n, component))
-    if low < high and least <= limit + CLOSE and most >= limit - CLOSE:
-        return fixed + share * (walk_ones(cells, row, component, own) * UNIT) > limit
-    return least > limit
-
-
-@inlined
-def decide_ranked(row, n, cells, rule, stream):
-    """Lay slice n on its workspace and decide the entries of row n in place."""
-    lay_rows(cells.source, cells.workspace, n, cells.places, 2, cells.span)
-    done = 0
-    for component in rule.order:
-        for other in range(done, component):  # those whose turn it is not
-            word, bit = bit_of(other)
-            if row[word] & bit:
-                cover(cells, other)
-        done = component + 1
-        word, bit = bit_of(component)
-        if decide_entry(cells, row, n, component, rule, stream):
-            row[word] |= bit
-            cover(cells, component)
-        else:
-            row[word] &= ~bit
+def cover_stronger(cells, row, component):
+    """What stronger components of the row cover does not depend on a component."""
+    for other in range(cells.here[TURN], component):
+        word, bit = bit_of(other)
+        if row[word] & bit:
+            cover(cells, other)
+    cells.here[TURN] = component
 
 
 @inlined
 def cover(cells, component):
-    """What a component covers matters to no weaker one."""
+    """Take what a component covers from the cells that are left."""
     table, workspace, span = cells.table, cells.workspace, cells.span
     positions, width = holders(table, component), workspace.shape[2]
     for at in range(0, width, LANES * len(span)):
@@ -270,48 +250,50 @@ def cover(cells, component):
 
 
 @maker
-def update_rows(factor, rows, source, masks, rule, stream):
+def with_scores(rule):
+    """A rule whose weights are scores, given as a tuple."""
+    order, kind, scores, prior = rule
+    return Rule(order, kind, Scores(*scores), prior)
+
+
+@kernel
+def update_rows(factor, rows, slices, rule, stream):
     """Update factor[rows] in place; rows are independent given the other modes' factors."""
-    rule = Rule(*rule)
-    table = make_table(masks, rule.order, False)
-    own = make_ranked(source, table, Scores(*rule.weights), masks.span)
-    cells = lend(own)
-    for n in rows:
-        decide_ranked(factor[n], n, cells, rule, stream)
+    source, masks = slices
+    rule = with_scores(lend(rule))
+    table = make_table(Masks(*masks), rule.order, False)
+    own = make_ranked(lend(source), table, masks[-1], rule.weights)
+    decide_rows(lend(factor), rows, lend(own), rule, stream)
     keep(own)
 
 
-@maker
-def update_tied(factor, rows, source, masks, tie, rule, stream):
-    """Update factor[rows] in place, row after row, where another mode shares the factor (slices.py)."""
-    rule = Rule(*rule)
-    table = make_table(masks, rule.order, True)
-    cells = make_ranked(source, table, Scores(*rule.weights), masks.span)
-    for n in rows:
-        old = factor[n].copy()
-        decide_ranked(factor[n], n, cells, rule, stream)
-        if follow(table, tie, factor, n, old) and tie.in_rows:
-            positions, firsts = list_holders(table.masks, masks.n_components)
-            table = Table(table.members, table.masks, positions, firsts, table.columns)
-            source, places, _, workspace, span, scores, pos, tot, range = cells
-            cells = Ranked(source, places, table, workspace, span, scores, pos, tot, range)
+@kernel
+def update_tied(factor, rows, slices, tie, rule, stream):
+    """Update factor[rows] in place, row after row, where another mode shares the factor."""
+    source, masks = slices
+    rule = with_scores(lend(rule))
+    table = make_tied_table(Masks(*masks))
+    cells = make_ranked(lend(source), table, masks[-1], rule.weights)
+    own = Tied(cells, table, Tie(*tie), new(factor.shape[1], np.uint64))
+    decide_rows(lend(factor), rows, lend(own), rule, stream)
+    keep(own)
 
 
-@maker
-def count_decided(counts, factor, rows, source, masks, probe):
+@kernel
+def count_decided(counts, factor, rows, slices, probe):
     """Add to counts (2, 2, L + 1) the ones and all cells that each component decides, by one of them.
 
     counts[0] has all cells, counts[1] those that component `probe` holds, too; it decides none itself, and
     the last column has the cells that it alone holds.
     """
-    table, span = make_table(masks, count_up(masks.n_components), False), masks.span
-    places = places_of(source, table.members)
-    workspace = new((places.shape[0], 2, table.columns.shape[1]), np.uint64)
-    cells = Slice(new_zeros(2, np.int64), source, places, table, workspace, span, 1)
+    source, masks = slices
+    own = make_claims(lend(source), Masks(*masks))
+    cells, factor = lend(own), lend(factor)
     for n in rows:
         cells.here[0] = n
-        lay_rows(source, workspace, n, places, 1, span)
+        lay_rows(cells.source, cells.workspace, n, cells.places, 1, cells.span)
         count_slice(counts, factor[n], cells, probe)
+    keep(own)
 
 
 @part

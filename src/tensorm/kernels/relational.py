@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from tensorm.kernels import vectors as v
 from tensorm.kernels.arrays import new
 from tensorm.kernels.compiled import inlined, kernel
-from tensorm.kernels.slices import make_kernels, seen_at
+from tensorm.kernels.slices import seen_at
 
 MIX = 0xB5AD, 0x6C8F  # odd numbers that spread bits well in 16
 
@@ -104,22 +104,19 @@ def locate(source, n, row):
     return (n, row) if source.by_object else (row, n)
 
 
-kernels = make_kernels(Ranks)
-
-
 @kernel
 def read_slices(words, start, stop, source, span):
     """Write the ones and the observed cells of slices start:stop to words (2, slices, rows, width)."""
     _, n_slices, n_rows, width = words.shape
-    ranks, to = Ranks(*source), 0
+    to = 0
     for n in range(start, stop):
         for row in range(n_rows):
-            o, a = locate(ranks, n, row)
-            rank, first = ranks.fixed[o * ranks.fixed_stride + a], o * ranks.running_stride
+            o, a = locate(source, n, row)
+            rank, first = source.fixed[o * source.fixed_stride + a], o * source.running_stride
             for at in range(0, width, v.LANES * len(span)):
-                seen = seen_at(ranks, n, row, at, span)
-                greater = v.exceeds(ranks.running, first + 64 * at, rank, span)
-                v.store(words, to + at, v.both(seen, v.turned(greater, ranks.turn)))
+                seen = seen_at(source, n, row, at, span)
+                greater = v.exceeds(source.running, first + 64 * at, rank, span)
+                v.store(words, to + at, v.both(seen, v.turned(greater, source.turn)))
                 v.store(words, to + at + n_slices * n_rows * width, seen)
             to += width
 

@@ -23,6 +23,7 @@ from tensorm.kernels.compiled import copied, inlined, kernel, maker, part
 from tensorm.kernels.decisions import ONE
 
 FREE, SINGLE, CELLS = 0, 1, 2  # what the workspace keeps of each row
+EVERY = np.zeros(0, np.int64)  # any component
 
 
 class Masks(NamedTuple):
@@ -73,17 +74,28 @@ def find_members(row_masks, order, every):
 @maker
 def list_holders(masks, n_components):
     """(positions, firsts) of a table with these masks."""
+    members = 0
+    for position in range(masks.shape[0]):
+        for m in range(masks.shape[1]):
+            members += v.count_bits(masks[position, m])
+    positions, firsts = new(members, np.int64), new(n_components + 2, np.int64)
+    write_holders(positions, firsts, masks)
+    return positions, firsts
+
+
+@part
+def write_holders(positions, firsts, masks):
+    """Write the positions of those that hold each component, one component's after the other."""
     # The rows of l are counted at l + 2: summed up, l + 1 is where they begin; once listed, where they end.
-    firsts = new_zeros(n_components + 2, np.int64)
+    firsts[:] = 0
     for position in range(masks.shape[0]):
         for m in range(masks.shape[1]):
             left = masks[position, m]
             while left:
                 firsts[2 + (m << 6) + v.lowest_bit(left)] += 1
                 left &= left - ONE
-    for l in range(2, n_components + 2):
+    for l in range(2, firsts.shape[0]):
         firsts[l] += firsts[l - 1]
-    positions = new(firsts[-1], np.int64)
     for position in range(masks.shape[0]):
         for m in range(masks.shape[1]):
             left = masks[position, m]
@@ -92,7 +104,6 @@ def list_holders(masks, n_components):
                 positions[firsts[after]] = position
                 firsts[after] += 1
                 left &= left - ONE
-    return positions, firsts
 
 
 @maker
@@ -123,6 +134,19 @@ def make_workspace(table):
 def holders(table, component):
     """Positions of the rows that hold a component."""
     return table.positions[table.firsts[component] : table.firsts[component + 1]]
+
+
+@inlined
+def cover_by(free, row, mask, columns, at, span):
+    """(free, single) of the vector at word `at` of a row, once components of both masks cover its cells."""
+    single, width = free, columns.shape[1]
+    for m in range(row.shape[0]):
+        left = row[m] & mask[m]
+        while left:
+            bits = v.load(columns, ((m << 6) + v.lowest_bit(left)) * width + at, span)
+            left &= left - ONE
+            free, single = v.without(free, bits), v.without(single, v.without(bits, free))
+    return free, single
 
 
 @inlined

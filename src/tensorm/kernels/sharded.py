@@ -14,8 +14,8 @@ from tensorm.kernels import vectors as v
 from tensorm.kernels.arrays import new, new_zeros
 from tensorm.kernels.compiled import inlined, kernel, lend
 from tensorm.kernels.decisions import ONE, Rule, bit_of, decide_row
-from tensorm.kernels.ranked import Scores
-from tensorm.kernels.rivals import decide_known, find_places
+from tensorm.kernels.ranked import with_scores
+from tensorm.kernels.runners_up import find_places, weigh_known
 
 
 class Counted(NamedTuple):
@@ -28,15 +28,29 @@ class Counted(NamedTuple):
     company: Any  # (L, M) for each component those that it shares index tuples with
     gained: Any  # what flips have added to the ones covered and to the cells covered
 
-    def count(self, turn, component, active):
-        return self.pos[turn - self.first], self.tot[turn - self.first]
+    def count(self, entry):
+        return self.pos[entry.turn - self.first], self.tot[entry.turn - self.first]
 
-    def flip(self, row, turn, component, stop):
-        word, bit = bit_of(component)
-        sign = 1 if row[word] & bit else -1
-        self.gained[0] += sign * self.pos[turn - self.first]
-        self.gained[1] += sign * self.tot[turn - self.first]
-        return find_open(self.order, turn + 1, stop, self.company[component])
+    def flip(self, row, entry, stop):
+        sign = -1 if entry.active else 1
+        self.gained[0] += sign * self.pos[entry.turn - self.first]
+        self.gained[1] += sign * self.tot[entry.turn - self.first]
+        return find_open(self.order, entry.turn + 1, stop, self.company[entry.component])
+
+
+class KnownRow(NamedTuple):
+    """The same where components have strengths (runners_up.py)."""
+
+    zeros: Any
+    gain: Any
+    order: Any
+    company: Any
+
+    def weigh(self, row, entry, rule):
+        return weigh_known(self, row, entry, rule)
+
+    def flip(self, row, entry, stop):
+        return find_open(self.order, entry.turn + 1, stop, self.company[entry.component])
 
 
 @inlined
@@ -84,21 +98,12 @@ def decide_rows(factor, turns, rows, known, rule, stream):
 
 @kernel
 def decide_ranked(factor, turns, rows, known, rule, stream):
-    """Do the same where components have strengths: `known` has gain, zeros (rivals.py) and the company."""
-    gain, zeros, company = lend(known)
-    rule = Rule(*lend(rule))
-    scores, n_turns, at = Scores(*rule.weights), rule.order.shape[0], 0
+    """Do the same where components have strengths: `known` has gain, zeros and the components' company."""
+    (gain, zeros, company), rule, at = lend(known), with_scores(lend(rule)), 0
     places = new(company.shape[0] + 1, np.int64)
     for i in range(rows.shape[0]):
-        row, turn, stop = factor[rows[i]], turns[i], n_turns
+        row = factor[rows[i]]
         size = find_places(places, row) * company.shape[0]
-        mine = zeros[at : at + size], gain[i]
-        while turn < stop:
-            component = rule.order[turn]
-            word, bit = bit_of(component)
-            turn += 1
-            if decide_known(row, rows[i], component, mine, scores, rule, stream) != ((row[word] & bit) != 0):
-                row[word] ^= bit
-                stop = find_open(rule.order, turn, stop, company[component])
-        turns[i] = stop
+        cells = KnownRow(zeros[at : at + size], gain[i], rule.order, company)
+        turns[i] = decide_row(row, rows[i], turns[i], cells, rule, stream)
         at += size

@@ -13,20 +13,22 @@ import numpy as np
 from numba import uint64
 
 from tensorm.kernels import vectors as v
-from tensorm.kernels.arrays import count_up, new, new_zeros
-from tensorm.kernels.compiled import MAKER, keep, kernel, lend, maker, part, verb
-from tensorm.kernels.decisions import ONE, Rule, bit_of, count, decide_row
+from tensorm.kernels.arrays import copy_to, count_up, new, new_zeros
+from tensorm.kernels.compiled import MAKER, inlined, keep, kernel, lend, maker, part, verb
+from tensorm.kernels.decisions import ONE, Rule, count_rows, decide_rows, flip, lay, settle, weigh
 from tensorm.kernels.rows import (
+    EVERY,
     FREE,
     SINGLE,
     Masks,
     Table,
     count_entry,
+    cover_by,
     cover_rows,
     holders,
-    list_holders,
     make_table,
     make_workspace,
+    write_holders,
 )
 
 
@@ -70,19 +72,17 @@ class Slice(NamedTuple):
     span: Any
     n_turns: int  # how often it will be counted
 
-    def count(self, turn, component, active):
-        width = self.workspace.shape[2]
-        fetch_rows(self.source, self.here[1], self.places, width, turn, self.n_turns)
-        positions, column = holders(self.table, component), self.table.columns[component]
-        return count_entry(self.workspace, positions, column, active, self.span)
+    def lay(self, row, rows, i):
+        lay_slice(self, row, rows, i)
 
-    def flip(self, row, turn, component, stop):
-        word, bit = bit_of(component)
-        positions = holders(self.table, component)
-        if row[word] & bit:
-            cover_rows(self.workspace, positions, self.table.columns[component], self.span)
-        else:
-            uncover_rows(self, positions, row)
+    def count(self, entry):
+        width = self.workspace.shape[2]
+        fetch_rows(self.source, self.here[1], self.places, width, entry.turn, self.n_turns)
+        positions, column = holders(self.table, entry.component), self.table.columns[entry.component]
+        return count_entry(self.workspace, positions, column, entry.active, self.span)
+
+    def flip(self, row, entry, stop):
+        turn_rows(self, row, entry)
         return stop
 
 
@@ -94,16 +94,27 @@ def make_slice(source, table, span, n_turns):
 
 
 @part
-def lay_slice(cells, row):
-    """Put a slice on its workspace, and let the components that are active in its row cover it."""
+def lay_slice(cells, row, rows, i):
+    """Put slice rows[i] on its workspace, and let the components that are active in its row cover it."""
     table, span = cells.table, cells.span
-    lay_rows(cells.source, cells.workspace, cells.here[0], cells.places, 2, span)
+    cells.here[0], cells.here[1] = rows[i], rows[min(i + 1, rows.shape[0] - 1)]
+    lay_rows(cells.source, cells.workspace, rows[i], cells.places, 2, span)
     for m in range(row.shape[0]):
         left = row[m]
         while left:
             component = (m << 6) + v.lowest_bit(left)
             left &= left - ONE
             cover_rows(cells.workspace, holders(table, component), table.columns[component], span)
+
+
+@inlined
+def turn_rows(cells, row, entry):
+    """An entry of the row has changed: bring up to date what its component covers."""
+    positions = holders(cells.table, entry.component)
+    if entry.active:
+        uncover_rows(cells, positions, row)
+    else:
+        cover_rows(cells.workspace, positions, cells.table.columns[entry.component], cells.span)
 
 
 @part
@@ -114,29 +125,23 @@ def uncover_rows(cells, positions, row):
     for at in range(0, width, v.LANES * len(span)):
         for position in positions:
             free = seen_at(source, n, places[position], at, span)
-            single = free
-            for m in range(row.shape[0]):
-                left = row[m] & table.masks[position, m]
-                while left:
-                    bits = v.load(table.columns, ((m << 6) + v.lowest_bit(left)) * width + at, span)
-                    left &= left - ONE
-                    free, single = v.without(free, bits), v.without(single, v.without(bits, free))
+            free, single = cover_by(free, row, table.masks[position], table.columns, at, span)
             to = position * 3 * width + at
             v.store(workspace, to + FREE * width, free)
             v.store(workspace, to + SINGLE * width, single)
 
 
-@maker
-def update_rows(factor, rows, source, masks, rule, stream):
-    """Update factor[rows] in place; rows are independent given the other modes' factors."""
-    rule = Rule(*rule)
-    table = make_table(masks, rule.order, False)
-    own = make_slice(source, table, masks.span, rule.order.shape[0])
-    cells = lend(own)
-    for i in range(rows.shape[0]):
-        n = rows[i]
-        cells.here[0], cells.here[1] = n, rows[min(i + 1, rows.shape[0] - 1)]
-        update_row(factor[n], n, cells, rule, stream)
+@kernel
+def update_rows(factor, rows, slices, rule, stream):
+    """Update factor[rows] in place; rows are independent given the other modes' factors.
+
+    `slices` has the source and the masks (rows.Masks, as a tuple).
+    """
+    source, masks = slices
+    rule = Rule(*lend(rule))
+    table = make_table(Masks(*masks), rule.order, False)
+    own = make_slice(lend(source), table, masks[-1], rule.order.shape[0])
+    decide_rows(lend(factor), rows, lend(own), rule, stream)
     keep(own)
 
 
@@ -148,32 +153,54 @@ class Tie(NamedTuple):
     rest: Any  # (tuples, M) the components of the other modes beside it
 
 
-@maker
-def update_tied(factor, rows, slices, tie, rule, stream):
-    """Update factor[rows] in place, row after row, where another mode shares the factor.
+class Tied(NamedTuple):
+    """The cells of a slice where another mode shares the factor, so that its table changes row after row.
 
     No cell of row n is observed in slice n, so that the table need not change before the row is decided.
     """
+
+    cells: Any
+    table: Table  # that of the cells
+    tie: Tie
+    old: Any  # the row as it was
+
+    def lay(self, row, rows, i):
+        copy_to(self.old, row)
+        lay(self.cells, row, rows, i)
+
+    def weigh(self, row, entry, rule):
+        return weigh(self.cells, row, entry, rule)
+
+    def settle(self, row, entry, rule):
+        return settle(self.cells, row, entry, rule)
+
+    def flip(self, row, entry, stop):
+        return flip(self.cells, row, entry, stop)
+
+    def leave(self, factor, n):
+        if follow(self.table, self.tie, factor, n, self.old) and self.tie.in_rows:
+            write_holders(self.table.positions, self.table.firsts, self.table.masks)
+
+
+@maker
+def make_tied_table(masks):
+    """The table of every row, with room for any of them to hold any component."""
+    members, own, _, firsts, columns = make_table(masks, EVERY, True)
+    positions = new(own.shape[0] * columns.shape[0], np.int64)
+    write_holders(positions, firsts, own)
+    return Table(members, own, positions, firsts, columns)
+
+
+@kernel
+def update_tied(factor, rows, slices, tie, rule, stream):
+    """Update factor[rows] in place, row after row, where another mode shares the factor."""
     source, masks = slices
-    rule = Rule(*rule)
-    table = make_table(masks, rule.order, True)
-    cells = make_slice(source, table, masks.span, rule.order.shape[0])
-    for n in rows:
-        old = factor[n].copy()
-        cells.here[:] = n
-        update_row(factor[n], n, cells, rule, stream)
-        if follow(table, tie, factor, n, old) and tie.in_rows:
-            positions, firsts = list_holders(table.masks, masks.n_components)
-            table = Table(table.members, table.masks, positions, firsts, table.columns)
-            here, _, places, _, workspace, span, n_turns = cells
-            cells = Slice(here, source, places, table, workspace, span, n_turns)
-
-
-@part
-def update_row(row, n, cells, rule, stream):
-    """Update row n in place; a function of its own where the cells are bound anew between rows."""
-    lay_slice(cells, row)
-    decide_row(row, n, 0, cells, rule, stream)
+    rule = Rule(*lend(rule))
+    table = make_tied_table(Masks(*masks))
+    cells = make_slice(lend(source), table, masks[-1], rule.order.shape[0])
+    own = Tied(cells, table, Tie(*tie), new(factor.shape[1], np.uint64))
+    decide_rows(lend(factor), rows, lend(own), rule, stream)
+    keep(own)
 
 
 @part
@@ -194,26 +221,14 @@ def follow(table, tie, factor, n, old):
     return changed
 
 
-@maker
-def count_entries(counts, factor, rows, source, masks, components):
+@kernel
+def count_entries(counts, factor, rows, slices, components):
     """Write (pos, tot) of some components' entries of factor[rows] to two arrays, others held."""
-    table, (pos, tot) = make_table(masks, components, False), counts
-    own = make_slice(source, table, masks.span, components.shape[0])
-    cells = lend(own)
-    for i in range(rows.shape[0]):
-        n = rows[i]
-        cells.here[0], cells.here[1] = n, rows[min(i + 1, rows.shape[0] - 1)]
-        count_row(pos[i], tot[i], factor[n], cells, components)
+    source, masks = slices
+    table = make_table(Masks(*masks), components, False)
+    own = make_slice(lend(source), table, masks[-1], components.shape[0])
+    count_rows(lend(counts), lend(factor), rows, lend(own), components)
     keep(own)
-
-
-@part
-def count_row(pos, tot, row, cells, components):
-    """Write (pos, tot) of some components' entries of a row."""
-    lay_slice(cells, row)
-    for turn in range(components.shape[0]):
-        word, bit = bit_of(components[turn])
-        pos[turn], tot[turn] = count(cells, turn, components[turn], (row[word] & bit) != 0)
 
 
 @part
@@ -234,10 +249,7 @@ def cover_slice(cells, row):
 
 @part
 def claim_cells(cells, component):
-    """(ones, all) of the free cells that a component covers in a slice; they are free no longer.
-
-    The workspace (R, 2, width) has the free cells and the cells themselves.
-    """
+    """(ones, all) of the free cells that a component covers in a slice; they are free no longer."""
     workspace, column, span = cells.workspace, cells.table.columns[component], cells.span
     width = column.shape[0]
     pos, tot = v.zeros(span), v.zeros(span)
@@ -254,15 +266,12 @@ def claim_cells(cells, component):
     return v.total(pos), v.total(tot)
 
 
-@maker
-def count_covered(counts, factor, rows, source, masks):
+@kernel
+def count_covered(counts, factor, rows, slices):
     """Write to counts (2, N) the ones and the observed cells that components cover in slices; their sums."""
-    table, span = make_table(masks, count_up(masks.n_components), False), masks.span
-    places, width = places_of(source, table.members), table.columns.shape[1]
-    workspace = new((places.shape[0], 2, width), np.uint64)
-    own = Slice(new_zeros(2, np.int64), source, places, table, workspace, span, 1)
-    cells = lend(own)
-    all_ones, all_seen = 0, 0
+    source, masks = slices
+    own = make_claims(lend(source), Masks(*masks))
+    cells, factor, all_ones, all_seen = lend(own), lend(factor), 0, 0
     for n in rows:
         cells.here[0], cells.here[1] = n, min(n + 1, rows[-1])
         ones, seen = cover_slice(cells, factor[n])
@@ -273,40 +282,10 @@ def count_covered(counts, factor, rows, source, masks):
     return all_ones, all_seen
 
 
-class Kernels(NamedTuple):
-    """The verbs above for one kind of source, to be called from Python."""
-
-    update_rows: Any
-    update_tied: Any
-    count_entries: Any
-    count_covered: Any
-
-
-def make_kernels(Source):
-    """Compile the verbs for a kind of source; plain tuples come in, since numba tells their types sooner.
-
-    `slices` has the source and the masks.
-    """
-
-    @kernel
-    def update(factor, rows, slices, rule, stream):
-        source, masks = slices
-        update_rows(lend(factor), rows, Source(*lend(source)), Masks(*masks), lend(rule), stream)
-
-    @kernel
-    def update_pair(factor, rows, slices, tie, rule, stream):
-        source, masks = slices
-        own = Source(*lend(source)), Masks(*masks)
-        update_tied(lend(factor), rows, own, Tie(*tie), lend(rule), stream)
-
-    @kernel
-    def count_some(counts, factor, rows, slices, components):
-        source, masks = slices
-        count_entries(lend(counts), lend(factor), rows, Source(*lend(source)), Masks(*masks), components)
-
-    @kernel
-    def cover(counts, factor, rows, slices):
-        source, masks = slices
-        return count_covered(counts, lend(factor), rows, Source(*lend(source)), Masks(*masks))
-
-    return Kernels(update, update_pair, count_some, cover)
+@maker
+def make_claims(source, masks):
+    """Room for slices whose cells are claimed (R, 2, width): those that are free, and the cells."""
+    table = make_table(masks, count_up(masks.n_components), False)
+    places = places_of(source, table.members)
+    workspace = new((places.shape[0], 2, table.columns.shape[1]), np.uint64)
+    return Slice(new_zeros(2, np.int64), source, places, table, workspace, masks.span, 1)

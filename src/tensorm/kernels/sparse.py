@@ -11,6 +11,7 @@ a mask depends on no data (groups.py), and what they count for depends on z only
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,18 @@ from numba import uint64
 
 from tensorm.kernels import vectors as v
 from tensorm.kernels.arrays import copy_to, new, new_zeros
-from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
-from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, Rule, bit_of, decide_row, weigh
+from tensorm.kernels.compiled import MAKER, inlined, keep, kernel, lend, maker, part, verb
+from tensorm.kernels.decisions import (
+    CERTAIN,
+    GREEDY,
+    ONE,
+    Entry,
+    Rule,
+    bit_of,
+    decide_row,
+    decide_rows,
+    weigh,
+)
 from tensorm.kernels.groups import Groups, add, clear, find, is_empty, make_groups
 
 REMEMBERED = 2**23  # numbers kept for the masks met so far, by each thread
@@ -54,33 +65,45 @@ class Workspace(NamedTuple):
     groups: Groups  # row masks met so far
     totals: Any  # (room, L + 1) for each of them the same for all cells, listed or not
     here: Any  # masks of ones and of others in use, and the place of the totals
-    implied: bool
-    tuples: Any  # as in the listing
+    listing: Listing
+    tuples: Any  # those of the listing, or what they have become
 
-    def count(self, turn, component, active):
-        return self.pos[component], observed(self, component)
+    def lay(self, row, rows, i):
+        lay_slice(self, rows[i], row)
 
-    def flip(self, row, turn, component, stop):
-        word, bit = bit_of(component)
-        entry = row[word] & bit
+    def count(self, entry):
+        return self.pos[entry.component], observed(self, entry.component)
+
+    def flip(self, row, entry, stop):
+        (word, bit), weight = bit_of(entry.component), 1 if entry.active else -1
         row[word] &= ~bit
-        weight = -1 if entry else 1
-        shift(self.pos, self.masks, self.here[SIZE], row, component, weight)
-        shift(self.others, self.other_masks, self.here[OTHERS], row, component, weight)
-        row[word] |= entry
+        shift(self.pos, self.masks, self.here[SIZE], row, entry.component, weight)
+        shift(self.others, self.other_masks, self.here[OTHERS], row, entry.component, weight)
+        if not entry.active:
+            row[word] |= bit
         recall(self, row)
         return stop
 
+    def with_tuples(self, tuples):
+        masks, pos, other_masks, others, groups, totals, here, listing, _ = self
+        clear(groups)
+        return Workspace(masks, pos, other_masks, others, groups, totals, here, listing, tuples)
+
+
+@partial(verb, options=MAKER)
+def with_tuples(workspace, tuples):
+    """The workspace for other tuples, with no totals remembered."""
+
 
 class Idle(NamedTuple):
-    """A slice without listed cells whose row is in no component."""
+    """A slice of which no listed cell holds a component, and whose row is in none."""
 
     totals: Any  # (L + 1,)
 
-    def count(self, turn, component, active):
-        return 0, self.totals[component]
+    def count(self, entry):
+        return 0, self.totals[entry.component]
 
-    def flip(self, row, turn, component, stop):
+    def flip(self, row, entry, stop):
         row[:] = 0
         return 0
 
@@ -121,8 +144,8 @@ def make_workspace(rows, listing, remembered):
     room = max(16, min(4 * remembered, REMEMBERED // n_counts)) if listing.implied else 1
     groups, totals = make_groups(room, n_words), new((room, n_counts), np.int64)
     totals[0] = 0  # where nothing is implied
-    here, tuples = new_zeros(3, np.int64), listing.tuples
-    return Workspace(masks, pos, other_masks, others, groups, totals, here, listing.implied, tuples)
+    here = new_zeros(3, np.int64)
+    return Workspace(masks, pos, other_masks, others, groups, totals, here, listing, listing.tuples)
 
 
 @part
@@ -135,13 +158,23 @@ def longest(firsts, rows):
 
 
 @inlined
-def lay_slice(workspace, listing, n, row):
+def lay_slice(workspace, n, row):
     """Count the cells of slice n, given its row."""
+    listing = workspace.listing
     workspace.here[SIZE] = share(workspace.masks, listing.ones, n, listing.stack)
     workspace.here[OTHERS] = share(workspace.other_masks, listing.others, n, listing.stack)
     tally(workspace.pos, workspace.masks, workspace.here[SIZE], row)
     tally(workspace.others, workspace.other_masks, workspace.here[OTHERS], row)
     recall(workspace, row)
+
+
+@inlined
+def shared_word(stack, cells, at, m):
+    """Word m of the mask that a listed cell shares."""
+    shared = stack[cells[at, 0], m]
+    for k in range(1, cells.shape[1]):
+        shared &= stack[cells[at, k], m]
+    return shared
 
 
 @inlined
@@ -152,11 +185,8 @@ def share(masks, listed, n, stack):
     for at in range(firsts[n], firsts[n + 1]):
         some = uint64(0)
         for m in range(n_words):
-            shared = stack[cells[at, 0], m]
-            for k in range(1, cells.shape[1]):
-                shared &= stack[cells[at, k], m]
-            masks[count, m] = shared
-            some |= shared
+            masks[count, m] = shared_word(stack, cells, at, m)
+            some |= masks[count, m]
         count += some != 0
     return count
 
@@ -224,7 +254,7 @@ def shift(counts, masks, size, rest, component, weight):
 @inlined
 def recall(workspace, row):
     """Find the totals of a row's mask, which are worked out if it is new."""
-    if not workspace.implied:
+    if not workspace.listing.implied:
         return
     number, new = find(workspace.groups, row)
     if number < 0:
@@ -242,35 +272,44 @@ def recall(workspace, row):
 @inlined
 def observed(workspace, component):
     """Observed cells that count for a component."""
-    if workspace.implied:
+    if workspace.listing.implied:
         return workspace.totals[workspace.here[TOTAL], component] - workspace.others[component]
     return workspace.pos[component] + workspace.others[component]
 
 
 @maker
-def leave_idle(rows, factor, workspace, listing, rule, stream):
-    """The rows without those that have no listed cell, are in no component and will join none.
+def leave_idle(rows, factor, listing, idle, rule, stream):
+    """The rows without those that are in no component, share none with a listed cell, and will join none.
 
     In a large mode that is most rows. If they have the same prior they are all alike: only where the odds
     are not overwhelming does a random number decide, and where it says that a row joins, the row is left to
     be updated like others.
     """
-    blank, likely = new_zeros(factor.shape[1], np.uint64), -CERTAIN
-    recall(workspace, blank)
-    totals = workspace.totals[workspace.here[TOTAL]].copy()
-    if rule.kind == GREEDY:
-        likely = 0.0
+    blank, likely = new_zeros(factor.shape[1], np.uint64), 0.0 if rule.kind == GREEDY else -CERTAIN
     open_to, n_open = new(rule.order.shape[0], np.int64), 0
     for component in rule.order:
         open_to[n_open] = component
-        n_open += weigh(rule, 0, component, 0, totals[component]) > likely
-    idle, few = Idle(totals), Rule(open_to[:n_open], rule.kind, rule.weights, rule.prior)
-    busy, n_busy, firsts, other_firsts = new(rows.shape[0], np.int64), 0, listing.ones[0], listing.others[0]
+        n_open += weigh(idle, blank, Entry(0, 0, component, False), rule)[0] > likely
+    few = Rule(open_to[:n_open], rule.kind, rule.weights, rule.prior)
+    busy, n_busy = new(rows.shape[0], np.int64), 0
     for n in rows:
-        stays = firsts[n + 1] == firsts[n] and other_firsts[n + 1] == other_firsts[n] and is_empty(factor[n])
+        stays = is_empty(factor[n]) and not (
+            shares_any(listing.ones, n, listing.stack) or shares_any(listing.others, n, listing.stack)
+        )
         busy[n_busy] = n
         n_busy += not (stays and decide_row(blank, n, 0, idle, few, stream) == n_open)
     return busy[:n_busy]
+
+
+@part
+def shares_any(listed, n, stack):
+    """Whether a listed cell of slice n shares any component."""
+    firsts, cells = listed
+    for at in range(firsts[n], firsts[n + 1]):
+        for m in range(stack.shape[1]):
+            if shared_word(stack, cells, at, m):
+                return True
+    return False
 
 
 @kernel
@@ -284,39 +323,40 @@ def update_rows(factor, rows, listing, same_prior, rule, stream):
     own = make_workspace(rows, listing, rows.shape[0])
     workspace = lend(own)
     if same_prior:
-        rows = leave_idle(rows, factor, workspace, listing, rule, stream)
-    for n in rows:
-        update_row(factor[n], n, workspace, listing, rule, stream)
+        recall(workspace, new_zeros(factor.shape[1], np.uint64))
+        idle = Idle(workspace.totals[workspace.here[TOTAL]].copy())
+        rows = leave_idle(rows, factor, listing, idle, rule, stream)
+    decide_rows(factor, rows, workspace, rule, stream)
     keep(own)
-
-
-@part
-def update_row(row, n, workspace, listing, rule, stream):
-    """Update row n in place; a function of its own where the workspace is bound anew between rows."""
-    lay_slice(workspace, listing, n, row)
-    decide_row(row, n, 0, workspace, rule, stream)
 
 
 @kernel
 def update_tied(factor, rows, listing, tie, rule, stream):
-    """Update some rows of a factor in place, row after row, where another mode shares the factor.
+    """Update some rows of a factor in place, row after row, where another mode shares the factor."""
+    workspace = make_workspace(rows, Listing(*listing), 16)
+    decide_tied(factor, rows, workspace, tie, Rule(*rule), stream)
 
-    `tie` has the first row of that mode in the stack, and (masks, weights) of the tuples of all modes beside
-    the two.
+
+@maker
+def decide_tied(factor, rows, workspace, tie, rule, stream):
+    """Decide some rows on a workspace of listed cells.
+
+    `tie` has the first row of the other mode in the stack, and (masks, weights) of the tuples of all modes
+    beside the two.
     """
-    listing, (first, rest) = Listing(*listing), tie
-    rule = Rule(*rule)
+    listing, (first, rest) = workspace.listing, tie
     tuples = make_groups(64, factor.shape[1])
     for mask, weight in zip(*listing.tuples):
         tuples = add(tuples, mask, weight)
-    workspace = make_workspace(rows, listing, 16)
-    for n in rows:
+    for i in range(rows.shape[0]):
+        n = rows[i]
         old = listing.stack[first + n].copy()
-        update_row(factor[n], n, workspace, listing, rule, stream)
+        decide_rows(factor, rows[i : i + 1], workspace, rule, stream)
         copy_to(listing.stack[first + n], factor[n])
         if listing.implied and np.any(old != factor[n]):
             tuples = add_tuples(add_tuples(tuples, old, rest, -1), factor[n], rest, 1)
-            workspace = with_tuples(workspace, tuples)
+            size = tuples.size[0]
+            workspace = with_tuples(workspace, (tuples.masks[:size], tuples.weights[:size]))
 
 
 @maker
@@ -329,15 +369,6 @@ def add_tuples(tuples, row, rest, sign):
     return tuples
 
 
-@maker
-def with_tuples(workspace, tuples):
-    """The workspace for other tuples, with no totals remembered."""
-    masks, pos, other_masks, others, groups, totals, here, implied, _ = workspace
-    clear(groups)
-    listed = tuples.masks[: tuples.size[0]], tuples.weights[: tuples.size[0]]
-    return Workspace(masks, pos, other_masks, others, groups, totals, here, implied, listed)
-
-
 @kernel
 def count_entries(counts, factor, rows, listing, components):
     """Write (pos, tot) of some components' entries in some rows to counts, all others held."""
@@ -345,7 +376,7 @@ def count_entries(counts, factor, rows, listing, components):
     own = make_workspace(rows, listing, rows.shape[0])
     workspace = lend(own)
     for n in rows:
-        lay_slice(workspace, listing, n, factor[n])
+        lay_slice(workspace, n, factor[n])
         for i, component in enumerate(components):
             counts[0, n, i] = workspace.pos[component]
             counts[1, n, i] = observed(workspace, component)
@@ -362,7 +393,7 @@ def count_rows(factor, rows, listing):
     for n in rows:
         if is_empty(factor[n]):
             continue
-        lay_slice(workspace, listing, n, factor[n])
+        lay_slice(workspace, n, factor[n])
         hits += workspace.pos[-1]
         cover += observed(workspace, listing.n_components)
     keep(own)

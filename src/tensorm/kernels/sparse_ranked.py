@@ -1,4 +1,4 @@
-"""Sparse tensors whose components have strengths, the strongest first (ranked.py, rivals.py).
+"""Sparse tensors whose components have strengths, the strongest first (ranked.py, runners_up.py).
 
 Of what a listed cell shares with its row only the first two components matter. The cell depends on the first
 one, whose runner-up is the second; and on every stronger component that its other indices share, whose
@@ -15,14 +15,14 @@ from numba import uint64
 
 from tensorm.kernels import vectors as v
 from tensorm.kernels.arrays import copy_to, new, new_zeros
-from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
-from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, Rule, bit_of, prior_of
-from tensorm.kernels.groups import Groups, add, clear, find, is_empty, make_groups
-from tensorm.kernels.ranked import Scores
-from tensorm.kernels.rivals import decide_known, find_places
-from tensorm.kernels.sparse import REMEMBERED, Listing, add_tuples, longest
+from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker
+from tensorm.kernels.decisions import ONE, bit_of, decide_rows
+from tensorm.kernels.groups import Groups, clear, find, is_empty, make_groups
+from tensorm.kernels.ranked import Scores, with_scores
+from tensorm.kernels.runners_up import find_places, weigh_known
+from tensorm.kernels.sparse import REMEMBERED, Listing, decide_tied, leave_idle, longest, shared_word
 
-ONES, CELLS, TOTAL, USED = 0, 1, 2, 3  # what the workspace knows of itself
+ONES, CELLS, TOTAL, USED, OWN = 0, 1, 2, 3, 4  # what the workspace knows of itself and of the row
 OFTEN = 4  # components, and none, that a row is expected to be in
 
 
@@ -32,15 +32,48 @@ class Workspace(NamedTuple):
     masks: Any  # (room, M) shared masks of the ones, then of other listed cells, those that hold a component
     levels: Any  # (room,) of these cells, without the row's own
     scores: Any  # (levels, L + 1) of ones
-    zeros: Any  # ((L + 1) L,) for the row's mask, as in rivals.py
+    zeros: Any  # ((L + 1) L,) for the row's mask, as in runners_up.py
     gain: Any  # (L,) the same
     places: Any  # (L + 1,) of runners-up
     groups: Groups  # row masks met so far
     firsts: Any  # where the zeros of each begin in the next, were no cell listed
     totals: Any
-    here: Any  # ones and listed cells in use, the place of the totals, and how many of these are in use
-    implied: bool  # whether unlisted cells count, as zeros
-    tuples: Any  # as in the listing
+    here: Any  # ones and listed cells in use, the place of the totals, how many are in use, the row's level
+    given: Scores
+    listing: Listing
+    tuples: Any  # those of the listing, or what they have become
+
+    def weigh(self, row, entry, rule):
+        return weigh_known(self, row, entry, rule)
+
+    def lay(self, row, rows, i):
+        lay_slice(self, rows[i], row)
+
+    def flip(self, row, entry, stop):
+        tally(self, row)
+        return stop
+
+    def with_tuples(self, tuples):
+        masks, levels, scores, zeros, gain, places, groups, firsts, totals, here, given, listing, _ = self
+        clear(groups)
+        here[USED] = 0
+        return Workspace(
+            masks, levels, scores, zeros, gain, places, groups, firsts, totals, here, given, listing, tuples
+        )
+
+
+class Idle(NamedTuple):
+    """A slice of which no listed cell holds a component, and whose row is in none."""
+
+    zeros: Any
+    gain: Any
+
+    def weigh(self, row, entry, rule):
+        return weigh_known(self, row, entry, rule)
+
+    def flip(self, row, entry, stop):
+        row[:] = 0
+        return 0
 
 
 @maker
@@ -54,39 +87,33 @@ def make_workspace(rows, listing, scores, remembered):
     groups, firsts = make_groups(known, n_words), new_zeros(known, np.int64)
     totals = new(max(known * OFTEN * L, zeros.shape[0]), np.int64)
     totals[: zeros.shape[0]] = 0  # where nothing is implied
-    here, by_level, implied, tuples = (
-        new_zeros(4, np.int64),
-        scores.ones.T.copy(),
-        listing.implied,
-        listing.tuples,
-    )
+    here, by_level, tuples = new_zeros(5, np.int64), scores.ones.T.copy(), listing.tuples
     return Workspace(
-        masks, levels, by_level, zeros, gain, places, groups, firsts, totals, here, implied, tuples
+        masks, levels, by_level, zeros, gain, places, groups, firsts, totals, here, scores, listing, tuples
     )
 
 
 @inlined
-def lay_slice(workspace, listing, n, levels):
-    """Find what the listed cells of slice n share."""
-    size = share(workspace, 0, listing.ones, n, listing.stack, levels)
-    workspace.here[ONES] = size
-    workspace.here[CELLS] = share(workspace, size, listing.others, n, listing.stack, levels)
+def lay_slice(workspace, n, row):
+    """Find what the listed cells of slice n share, and count them; return how many counts there are."""
+    here, listing = workspace.here, workspace.listing
+    here[ONES] = share(workspace, 0, listing.ones, n)
+    here[CELLS] = share(workspace, here[ONES], listing.others, n)
+    here[OWN] = workspace.given.own[n]
+    return tally(workspace, row)
 
 
 @inlined
-def share(workspace, count, listed, n, stack, levels):
+def share(workspace, count, listed, n):
     """Write masks and levels of the cells of slice n that hold a component; return where they end."""
     (firsts, cells), masks = listed, workspace.masks
     for at in range(firsts[n], firsts[n + 1]):
         some = uint64(0)
         for m in range(masks.shape[1]):
-            shared = stack[cells[at, 0], m]
-            for k in range(1, cells.shape[1]):
-                shared &= stack[cells[at, k], m]
-            masks[count, m] = shared
-            some |= shared
+            masks[count, m] = shared_word(workspace.listing.stack, cells, at, m)
+            some |= masks[count, m]
         if some:
-            workspace.levels[count] = add_levels(levels, cells, at)
+            workspace.levels[count] = add_levels(workspace.given.rows, cells, at)
             count += 1
     return count
 
@@ -156,26 +183,26 @@ def add_one(workspace, i, row, scores, weight):
 
 
 @inlined
-def tally(workspace, row, own):
-    """Count the cells of the slice, given its row and its own level; return how many counts there are."""
-    size = recall(workspace, row)
-    masks, levels, scores, zeros, gain, places, _, _, totals, here, implied, _ = workspace
+def tally(workspace, row):
+    """Count the cells of the slice, given its row; return how many counts there are."""
+    size, weight = recall(workspace, row), -1 if workspace.listing.implied else 1
+    masks, levels, scores, zeros, gain, places, _, _, totals, here, _, _, _ = workspace
     for i in range(size):
         zeros[i] = totals[here[TOTAL] + i]
     gain[:] = 0
     for i in range(here[ONES]):
-        add_one(workspace, i, row, scores[own + levels[i]], -1 if implied else 0)
+        add_one(workspace, i, row, scores[here[OWN] + levels[i]], min(weight, 0))
     for i in range(here[ONES], here[CELLS]):
-        add_cell(zeros, masks, i, -1 if implied else 1, row, places)
+        add_cell(zeros, masks, i, weight, row, places)
     return size
 
 
 @inlined
 def recall(workspace, row):
     """Find the totals of a row's mask, which are worked out if it is new; return how many there are."""
-    _, _, _, _, gain, places, groups, firsts, totals, here, implied, (masks, weights) = workspace
+    _, _, _, _, gain, places, groups, firsts, totals, here, _, listing, (masks, weights) = workspace
     size = find_places(places, row) * gain.shape[0]
-    if not implied:
+    if not listing.implied:
         return size
     number, new = find(groups, row)
     if number < 0 or (new and here[USED] + size > totals.shape[0]):
@@ -193,116 +220,38 @@ def recall(workspace, row):
     return size
 
 
-class Idle(NamedTuple):
-    """What rows without any component are decided from where no listed cell holds one, all of them alike."""
-
-    zeros: Any
-    gain: Any
-    order: Any  # components that such a row may join, as far as odds can tell
-
-
-@maker
-def make_idle(workspace, scores, rule):
-    """What all these rows share, if they have the same prior."""
-    size = recall(workspace, new_zeros(workspace.masks.shape[1], np.uint64))
-    open_to, n_open = new(rule.order.shape[0], np.int64), 0
-    zeros, gain = workspace.totals[workspace.here[TOTAL] :][:size].copy(), new_zeros(size, np.int64)
-    likely = 0.0 if rule.kind == GREEDY else -CERTAIN - 1
-    for component in rule.order:
-        loss = scores.share * (zeros[component] * scores.zeros[component])
-        open_to[n_open] = component
-        n_open += prior_of(rule, 0, component) + loss > likely
-    return Idle(zeros, gain, open_to[:n_open])
-
-
-@part
-def stays_idle(row, n, workspace, idle, scores, rule, stream):
-    """Whether a row without any component joins none; in a large mode that is what most rows do."""
-    if workspace.here[CELLS] or not is_empty(row):
-        return False
-    for component in idle.order:
-        if decide_known(row, n, component, (idle.zeros, idle.gain), scores, rule, stream):
-            return False
-    return True
-
-
-@part
-def decide_row(row, n, workspace, scores, rule, stream):
-    """Decide the entries of row n in place, whose slice lies on the workspace."""
-    tally(workspace, row, scores.own[n])
-    known = workspace.zeros, workspace.gain
-    for component in rule.order:
-        word, bit = bit_of(component)
-        if decide_known(row, n, component, known, scores, rule, stream) != ((row[word] & bit) != 0):
-            row[word] ^= bit
-            tally(workspace, row, scores.own[n])
-
-
 @kernel
 def update_rows(factor, rows, listing, same_prior, rule, stream):
-    """Update some rows of a factor in place; they are independent given the other modes' factors.
-
-    `same_prior` says that all rows have the same prior.
-    """
+    """Update some rows of a factor in place (sparse.py)."""
     listing, factor = Listing(*lend(listing)), lend(factor)
-    rule = Rule(*lend(rule))
-    scores = Scores(*rule.weights)
-    made = make_workspace(rows, listing, scores, rows.shape[0])
-    own = made, make_idle(made, scores, rule)
-    workspace, idle = lend(own)
-    for n in rows:
-        lay_slice(workspace, listing, n, scores.rows)
-        if not (same_prior and stays_idle(factor[n], n, workspace, idle, scores, rule, stream)):
-            decide_row(factor[n], n, workspace, scores, rule, stream)
+    rule = with_scores(lend(rule))
+    own = make_workspace(rows, listing, rule.weights, rows.shape[0])
+    workspace = lend(own)
+    if same_prior:
+        size = recall(workspace, new_zeros(factor.shape[1], np.uint64))
+        zeros = workspace.totals[workspace.here[TOTAL] :][:size].copy()
+        idle = Idle(zeros, new_zeros(size, np.int64))
+        rows = leave_idle(rows, factor, listing, idle, rule, stream)
+    decide_rows(factor, rows, workspace, rule, stream)
     keep(own)
-
-
-@part
-def update_row(row, n, workspace, listing, scores, rule, stream):
-    """Update row n in place; a function of its own where the workspace is bound anew between rows."""
-    lay_slice(workspace, listing, n, scores.rows)
-    decide_row(row, n, workspace, scores, rule, stream)
 
 
 @kernel
 def update_tied(factor, rows, listing, tie, rule, stream):
     """Update some rows in place, row after row, where another mode shares the factor (sparse.py)."""
-    listing, (first, rest) = Listing(*listing), tie
-    rule = Rule(*rule)
-    scores, tuples = Scores(*rule.weights), make_groups(64, factor.shape[1])
-    for mask, weight in zip(*listing.tuples):
-        tuples = add(tuples, mask, weight)
-    workspace = make_workspace(rows, listing, scores, 16)
-    for n in rows:
-        old = listing.stack[first + n].copy()
-        update_row(factor[n], n, workspace, listing, scores, rule, stream)
-        copy_to(listing.stack[first + n], factor[n])
-        if listing.implied and np.any(old != factor[n]):
-            tuples = add_tuples(add_tuples(tuples, old, rest, -1), factor[n], rest, 1)
-            workspace = with_tuples(workspace, tuples)
-
-
-@maker
-def with_tuples(workspace, tuples):
-    """The workspace for other tuples, with no totals remembered."""
-    masks, levels, scores, zeros, gain, places, groups, firsts, totals, here, implied, _ = workspace
-    clear(groups)
-    here[USED] = 0
-    listed = tuples.masks[: tuples.size[0]], tuples.weights[: tuples.size[0]]
-    return Workspace(
-        masks, levels, scores, zeros, gain, places, groups, firsts, totals, here, implied, listed
-    )
+    rule = with_scores(rule)
+    workspace = make_workspace(rows, Listing(*listing), rule.weights, 16)
+    decide_tied(factor, rows, workspace, tie, rule, stream)
 
 
 @kernel
-def count_rivals(counts, factor, rows, listing, scores):
-    """Write gain and zeros of the entries of some rows (rivals.py), one row's after the other."""
+def count_known(counts, factor, rows, listing, scores):
+    """Write gain and zeros of the entries of some rows (runners_up.py), one row's after the other."""
     listing, factor, scores = Listing(*lend(listing)), lend(factor), Scores(*lend(scores))
     own = make_workspace(rows, listing, scores, rows.shape[0])
     workspace, (gain, zeros), at = lend(own), counts, 0
     for i in range(rows.shape[0]):
-        lay_slice(workspace, listing, rows[i], scores.rows)
-        size = tally(workspace, factor[rows[i]], scores.own[rows[i]])
+        size = lay_slice(workspace, rows[i], factor[rows[i]])
         copy_to(gain[i], workspace.gain)
         copy_to(zeros[at:], workspace.zeros[:size])
         at += size

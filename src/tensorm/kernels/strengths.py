@@ -180,8 +180,9 @@ def log_beta(prior):
 
 
 @maker
-def draw_probe(q, prior, zeros, ones, chances, probe, stream):
+def draw_probe(q, prior, counts, probe, stream):
     """Draw the strength of the probe; afterwards zeros[0] and ones[0] have what each decides."""
+    zeros, ones, chances = counts
     inside = list_ones(zeros[1], ones[1], chances)
     theirs = new_zeros(q.shape[0], np.float64)
     for group in range(q.shape[0] - 1):
@@ -251,18 +252,19 @@ def draw_prior(q, prior, decided, stream):
 
 
 @kernel
-def draw_strengths(q, prior, tot, ones, chances, probe, stream):
+def draw_strengths(q, prior, counts, probe, stream):
     """Draw all strengths q (L + 1), the last one 0, in place; return their prior, and what each decides.
 
-    tot (2, L + 1) and ones (2, L + 1, levels) are the groups of ranked.count_decided, in the first place
-    without the cells that the probe holds.
+    counts are all cells (2, L + 1) and ones (2, L + 1, levels) in the groups of ranked.count_decided, in the
+    first place without the cells that the probe holds, and the chances of a one without components by level.
     """
+    tot, ones, chances = counts
     zeros, prior = new(tot.shape, np.float64), Prior(*prior)
     for side in range(2):
         for group in range(q.shape[0]):
             zeros[side, group] = tot[side, group] - add_up(ones[side, group])
     if q.shape[0] > 1:
-        draw_probe(q, prior, zeros, ones, chances, probe, stream)
+        draw_probe(q, prior, (zeros, ones, chances), probe, stream)
         decided = list_ones(zeros[0], ones[0], chances)
         draw_others(q, prior, decided, stream)
         prior = draw_prior(q, prior, decided, stream)
@@ -306,8 +308,9 @@ class Scale(NamedTuple):
 
 
 @kernel
-def draw_level(level, q, zeros, ones, chances, exposure, stream):
-    """Draw the common level, between bounds."""
+def draw_level(level, q, decided, exposure, stream):
+    """Draw the common level, between bounds, given zeros, ones and chances of what each component decides."""
+    zeros, ones, chances = decided
     target = Level(q, list_ones(zeros, ones, chances), exposure)
     bounds = FAINTEST - level, LOUDEST - level
     return level + draw_step(target, 0, bounds, LEAP, stream, BACKGROUND)

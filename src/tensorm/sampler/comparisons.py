@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincc, betaln, xlog1py, xlogy
 
-from tensorm.kernels.decisions import Weights
 from tensorm.kernels.philox import uniforms
 from tensorm.kernels.predict import add_product
 from tensorm.model import Confusion, Noise
@@ -25,7 +24,7 @@ from tensorm.sampler.noise import CONTRAST, EDGE, PAPERS_RATES, truncated_beta
 from tensorm.sampler.parameters import ONCE, Counts, Floats, NoiseModel, Parameters, count_alone
 from tensorm.tensors.bits import Bits, combine
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Pair, Stream, Tensor
+from tensorm.tensors.protocol import Pair, Stream, Tensor, Weights
 
 LOWEST = 1 / (1 + math.exp(-CONTRAST))  # agreement: as a component that says nothing would alternate for ever
 TINY = 1e-300

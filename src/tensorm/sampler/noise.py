@@ -18,14 +18,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, xlog1py, xlogy
 
-from tensorm.kernels.decisions import Weights
 from tensorm.kernels.philox import uniforms
 from tensorm.kernels.predict import add_product
 from tensorm.model import Confusion, Noise
 from tensorm.sampler.parameters import ONCE, Counts, Floats, NoiseModel, Parameters, count_alone
 from tensorm.tensors.bits import Bits, combine
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Pair, Stream, Tensor
+from tensorm.tensors.protocol import Pair, Stream, Tensor, Weights
 
 CONTRAST = 0.1  # least difference of the rates' log-odds
 EDGE = 1e-15  # rates stay this far from 0 and 1

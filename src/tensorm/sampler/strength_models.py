@@ -17,7 +17,6 @@ import numpy.typing as npt
 from scipy import stats
 from scipy.special import xlog1py, xlogy
 
-from tensorm.errors import InputError
 from tensorm.kernels import strengths as kernel
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW
 from tensorm.kernels.philox import uniforms
@@ -51,8 +50,7 @@ class StrengthModel(NoiseModel):
     counted: ClassVar[str] = "The number was chosen with two rates of ones instead of strengths."
 
     def hold(self, tensor: Tensor) -> Tensor:
-        if not tensor.takes_strengths:
-            raise InputError("noise='strengths' does not work for comparisons; choose noise='asymmetric'.")
+        tensor.check_strengths()
         return tensor
 
     @property
@@ -128,10 +126,8 @@ class ConstantModel(StrengthModel):
         probe = int(uniforms(stream, JUMP, 1)[0] * factors.n_components)
         counts = now.tally(tensor, factors, probe)
         q, prior = now.ranked(), (now.typical, now.spread)
-        tot = counts.zeros + counts.ones.sum(axis=2)
-        typical, spread, zeros, ones = kernel.draw_strengths(
-            q, prior, tot, counts.ones.astype(np.float64), counts.chances, probe, given
-        )
+        found = counts.zeros + counts.ones.sum(axis=2), counts.ones.astype(np.float64), counts.chances
+        typical, spread, zeros, ones = kernel.draw_strengths(q, prior, found, probe, given)
         b = kernel.draw_background(now.background, q, zeros, ones, (self.a, self.b), given)
         return ConstantStrengths(_restore(q, now.order), typical, spread, b)
 
@@ -167,10 +163,9 @@ class ActivityModel(StrengthModel):
             mode, window = next((k for k in range(len(factors)) if k not in tensor.pair), first), 0
         ones, tot, exposure = now.count_levels(tensor, mode, ranked, (levels, weights, probe, window), stream)
         chances, prior = now.chances(weights), (now.typical, now.spread)
-        typical, spread, zeros, ones = kernel.draw_strengths(
-            q, prior, tot, ones.astype(np.float64), chances, probe, given
-        )
-        level = kernel.draw_level(now.level, q, zeros, ones, chances, exposure, given)
+        found = tot, ones.astype(np.float64), chances
+        typical, spread, zeros, ones = kernel.draw_strengths(q, prior, found, probe, given)
+        level = kernel.draw_level(now.level, q, (zeros, ones, chances), exposure, given)
         rate, shapes, activity = _draw_scales(levels, level, tensor.pair, given)
         return ActiveStrengths(_restore(q, now.order), typical, spread, rate, shapes, activity)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from tensorm.sampler.parameters import COMPONENT, INDEX, MODE, ONCE, Floats, Par
 from tensorm.tensors.bits import Bits, Words, combine, pack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Stream, Tensor
-from tensorm.tensors.ranked import RankedTensor, Ranking, by_mode
+from tensorm.tensors.ranked import Ranking, by_mode
 
 SHAPES = 2.0 ** np.arange(-2, 9.1, 0.25)  # of the Gamma priors, all equally probable
 MARGIN = 2 * WINDOW + 2  # levels beyond those of today that scores are known for
@@ -176,7 +176,7 @@ class ConstantStrengths(_Constant, Strong):
         return [np.full(shape[0], -math.log1p(-self.background)), *(np.ones(size) for size in shape[1:])]
 
     def tally(self, tensor: Tensor, factors: Factors, probe: int) -> Tally:
-        counts = cast(RankedTensor, tensor).count_decided(self.weights.rank(factors), probe)
+        counts = tensor.count_decided(self.weights.rank(factors), probe)
         ones, zeros = counts[:, 0, :, None], counts[:, 1] - counts[:, 0]
         exposure = -float(zeros.sum()) * math.log1p(-self.background)
         return Tally(np.ascontiguousarray(ones), zeros, np.array([self.background]), exposure)
@@ -248,7 +248,7 @@ class ActiveStrengths(_Active, Strong):
         exposures, shape = np.zeros(len(levels[mode])), float(self.evenness[mode])
         about = Activities(weights, levels[mode], exposures, rates, rest, 0, probe, shape, window)
         there = stream._replace(purpose=stream.purpose - 10 - mode)
-        ones, tot = cast(RankedTensor, tensor).draw_activities(mode, ranked, about, there)
+        ones, tot = tensor.draw_activities(mode, ranked, about, there)
         return ones, tot, float(exposures @ np.exp(STEP * levels[mode])) / (2 if tensor.pair else 1)
 
     def follow(self, before: Self | None, shape: Sequence[int]) -> Self:

@@ -50,9 +50,18 @@ def two_rates(target: Target) -> Target:
     return replace(target, noise=target.noise.stand_in)
 
 
+def has_choice(tensor: Tensor, target: Target) -> bool:
+    """Whether this kind of tensor takes strengths."""
+    try:
+        target.noise.hold(tensor)
+    except InputError:
+        return False
+    return True
+
+
 def choose_noise(tensor: Tensor, target: Target, watch: Watch = lambda step: None) -> NoiseChoice:
     """Choose between the noise model of a target, which has strengths, and its stand-in of two rates."""
-    if not tensor.takes_strengths:
+    if not has_choice(tensor, target):
         return NoiseChoice(False, "Two rates of ones: strengths are not available for this kind of tensor.")
     if tensor.n_ones > MOST_ONES:
         few = f"strengths are only tried with up to {MOST_ONES:,} ones, and X has {tensor.n_ones:,}"

@@ -20,7 +20,7 @@ from tensorm.model import Confusion
 from tensorm.tensors.bits import Words, unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor, pass_on
-from tensorm.tensors.symmetric import Wrapped
+from tensorm.tensors.wrapped import Wrapped
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
 STEP = 2**26  # the same: plain updates of so many take as long as any correction, however small

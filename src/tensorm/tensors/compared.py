@@ -19,10 +19,11 @@ from tensorm.tensors.bits import Words
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, Rule, Stream, every
 from tensorm.tensors.slices import View, read_by
-from tensorm.tensors.symmetric import Wrapped
+from tensorm.tensors.wrapped import Wrapped
 
 OBJECT, ABOVE, BELOW = 0, 1, 2  # the modes of a relational tensor
 NOT_THERE = -1
+NO_PLACES = np.zeros(0, np.int64)
 
 
 class ComparedTensor(Wrapped):
@@ -37,8 +38,8 @@ class ComparedTensor(Wrapped):
     def __init__(self, tensor: Any) -> None:
         super().__init__(tensor)
         self.comparisons = False  # that count as two facts each
-        # Where each attribute above is among those below, and the other way round.
-        self._places = tensor._left.find(tensor._right), tensor._right.find(tensor._left)
+        # Where each attribute above is among those below, and the other way round; objects have no place.
+        self._places = NO_PLACES, tensor._left.find(tensor._right), tensor._right.find(tensor._left)
 
     def compared(self) -> ComparedTensor:
         return self
@@ -47,30 +48,24 @@ class ComparedTensor(Wrapped):
         """Return the factors whose product is the mirror image of that of other factors."""
         above, below = (
             np.where(places[:, None] == NOT_THERE, np.uint64(0), factors[other][places])
-            for places, other in zip(self._places, (BELOW, ABOVE), strict=True)
+            for places, other in zip(self._places[1:], (BELOW, ABOVE), strict=True)
         )
         return Factors((factors[OBJECT], above, below), factors.n_components)
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        (view, *given), factor = self._read(mode, factors), factors[mode].copy()
-        given += [tuple(rule), tuple(stream)]
+        factor, given = factors[mode].copy(), (*self._read(mode, factors), tuple(rule), tuple(stream))
         if mode == OBJECT:
-            self.tensor._share(
-                factors, rows, lambda _, some: kernels.update_objects(factor, some, view, *given)
-            )
-        else:
-            kernels.update_attributes(factor, rows, view, *given)
+            update = kernels.object_kernels.update_rows
+            self.tensor._share(factors, rows, lambda _, some: update(factor, some, *given))
+        else:  # which take turns
+            kernels.attribute_kernels.update_rows(factor, rows, *given)
         return factor
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
-        view, mirrored = self._read(mode, factors)
-        counts = np.empty((2, len(rows), len(components)), np.int64)
-        count = kernels.count_objects if mode == OBJECT else kernels.count_attributes
-        self.tensor._share(
-            factors,
-            rows,
-            lambda at, some: count(tuple(counts[:, at]), factors[mode], some, view, mirrored, components),
-        )
+        counts, factor = np.empty((2, len(rows), len(components)), np.int64), factors[mode]
+        given = *self._read(mode, factors), components
+        count = (kernels.attribute_kernels if mode else kernels.object_kernels).count_entries
+        self.tensor._share(factors, rows, lambda at, some: count(tuple(counts[:, at]), factor, some, *given))
         return counts
 
     def _confusion(self, factors: Factors) -> Confusion:
@@ -83,14 +78,11 @@ class ComparedTensor(Wrapped):
         ones, said, contested = (sum(part) for part in zip(*found, strict=True))
         return self.tensor._confuse([(ones - contested // 2, said - contested)])
 
-    def _read(self, mode: int, factors: Factors) -> list[Any]:
+    def _read(self, mode: int, factors: Factors) -> tuple[Any, ...]:
         """Return what kernels read the slices of a mode from, and their mirror images."""
         view: View = self.tensor._views[mode]
         mirrored = self.mirror(factors)
-        masks = read_by(view, mirrored)[1]
-        if mode == OBJECT:
-            return [read_by(view, factors), masks]
-        return [read_by(view, factors), (masks, mirrored[mode], self._places[mode - 1])]
+        return read_by(view, factors), (read_by(view, mirrored)[1], mirrored[mode], self._places[mode])
 
     def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
         held: HeldOut = self.tensor.split(share, rng)

@@ -15,11 +15,11 @@ from tensorm.data.checks import check_mask
 from tensorm.data.inputs import Names, Observations, observe
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
-from tensorm.kernels.dense import Packed, kernels, part_kernels, ranked_kernels
+from tensorm.kernels.dense import Packed
 from tensorm.tensors.bits import Bits, Words, pack, words_for
+from tensorm.tensors.dense_ranked import RankedSlices
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
 from tensorm.tensors.protocol import Rows, Tensor, every
-from tensorm.tensors.ranked import RankedSlices
 from tensorm.tensors.slices import SlicedTensor, View
 
 
@@ -45,7 +45,6 @@ class DenseTensor(RankedSlices):
     """
 
     ESSENTIAL = "ones"
-    _kernels, _ranked_kernels, _part_kernels = kernels, ranked_kernels, part_kernels
     _views: list[View]
 
     def __init__(self, X: Any) -> None:
@@ -149,7 +148,7 @@ def _view(mode: int, layout: Layout) -> View:
     rows = tuple(k for k in layout.rows if k != mode)
     stride, offsets = layout.view(mode)
     source = Packed(layout.words, layout.observed, not layout.observed.size, stride, offsets)
-    return View(tuple(source), rows, layout.packed, layout.span)
+    return View(source, rows, layout.packed, layout.span)
 
 
 def plan_layouts(shape: Sequence[int]) -> list[tuple[int, ...]]:

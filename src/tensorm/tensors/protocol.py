@@ -4,13 +4,15 @@ No code outside this folder tests for a kind of tensor; everything that differs 
 
 A new kind of storage is a subclass of ``Tensor`` that
 
-- has the attributes ``shape``, ``names``, ``n_observed``, ``n_ones`` and ``nbytes``;
+- has the attributes ``shape``, ``names``, ``n_observed``, ``n_ones`` and ``nbytes``, which its constructors
+  set in one method (``_hold`` of a dense tensor, ``_store`` of a sparse one);
 - implements the six abstract methods: ``_update``, ``_count``, ``_confusion``, ``_ones_at``, ``_take`` and
   ``_read_slices``, the work behind ``update_factor``, ``counts``, ``confusion``, ``ones_at``, ``take`` and
   ``blocks``. What comes in is checked there, once; kernels check nothing.
 
-Everything else has a default that is built on these. All kinds make the same draws, to the bit. If the
-slices of a mode can be read as rows of 64-bit words, start from ``SlicedTensor`` (slices.py), which
+Everything else has a default that is built on these. All kinds make the same draws, to the bit. A kind whose
+components can have strengths sets ``takes_strengths`` and has the verbs of ``StrengthVerbs`` (ranked.py). If
+the slices of a mode can be read as rows of 64-bit words, start from ``SlicedTensor`` (slices.py), which
 implements most of them. Override a default where the storage allows something quicker (``listed_keys``,
 ``known_keys``, ``split``), or where the cells can be saved in another form than bits: ``arrays``, with
 ``ESSENTIAL`` and ``from_arrays``, and their names in pick.py. Add the kind to tests/makers.py: the contract
@@ -35,11 +37,13 @@ from tensorm.data.coordinates import key_of
 from tensorm.data.inputs import Named, Pair
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
-from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule, Weights
+from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
 from tensorm.tensors.bits import DIGEST, Bits, Words, digest_arrays
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.held_cells import choose_mask, refuse_unmirrored
+from tensorm.tensors.ranked import StrengthVerbs
+from tensorm.tensors.weights import Weights
 
 __all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "Weights"]
 
@@ -77,7 +81,7 @@ class HeldOut(NamedTuple):
     values: Bits
 
 
-class Tensor(Named, ABC):
+class Tensor(Named, StrengthVerbs, ABC):
     """Observations of 0, 1 and missing with K >= 2 modes.
 
     Attributes
@@ -102,10 +106,6 @@ class Tensor(Named, ABC):
         Two modes that can be exchanged: a cell tells what its mirror image is, so both are held out together.
     comparisons : bool
         Whether cells are comparisons, which depend on each other, and each counts as two facts.
-    default_noise : str
-        The noise model that fits use if none is given.
-    takes_strengths : bool
-        Whether components can have strengths of their own: it has the verbs of ``RankedTensor`` (ranked.py).
     """
 
     shape: tuple[int, ...]
@@ -115,8 +115,6 @@ class Tensor(Named, ABC):
     lists_observed = False
     pair: Pair | None = None
     comparisons = False
-    default_noise = "asymmetric"
-    takes_strengths = False
     _n_threads = 1
     _facts: tuple[str, ...] = ("n_observed", "n_ones")  # that its text shows, beside the shape
 
@@ -388,7 +386,7 @@ class Tensor(Named, ABC):
 
 def pass_on(verb: str) -> Any:
     """Return a method that asks ``self.tensor`` the same."""
-    return lambda self, *given: getattr(self.tensor, verb)(*given)
+    return lambda self, *given, **named: getattr(self.tensor, verb)(*given, **named)
 
 
 @cache

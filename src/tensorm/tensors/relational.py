@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tensorm.data.checks import check_choice, check_generator, check_real
 from tensorm.data.inputs import Matrix, Names, check_names
 from tensorm.errors import InputError
-from tensorm.kernels.relational import Held, Ranks, count_pairs, kernels, read_slices
+from tensorm.kernels.relational import Held, Ranks, count_pairs, read_slices
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import Bits, Words, digest_arrays, unpack, words_for
 from tensorm.tensors.dense import DenseTensor
@@ -90,10 +90,8 @@ class RelationalTensor(SlicedTensor):
 
     ESSENTIAL = "ranks"
     comparisons = True
-    default_noise = "comparisons"
     _facts = ("n_observed",)
     _floor: float | None = None
-    _kernels = kernels
 
     def __init__(
         self,
@@ -346,7 +344,7 @@ class RelationalTensor(SlicedTensor):
             is_part=part is not None,
             held=tuple(held),
         )
-        return View(tuple(source), (rows,), (packed,), self._spans[packed])
+        return View(source, (rows,), (packed,), self._spans[packed])
 
     @cached_property
     def _spans(self) -> list[tuple[int, ...]]:

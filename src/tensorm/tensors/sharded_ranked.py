@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from tensorm.kernels.activities import Activities
 from tensorm.kernels.sharded import decide_ranked, find_company
-from tensorm.kernels.sorted import draw_from_lists
+from tensorm.kernels.sharded_activities import draw_from_lists
 from tensorm.tensors.bits import Words
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, every, pass_on
+from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor, every, pass_on
 from tensorm.tensors.ranked import Ranking, Rivals, Sorted
 
 
@@ -36,7 +36,7 @@ class ShardHost(Protocol):
 class RankedShard:
     """What a shard is asked for where components have strengths."""
 
-    tensor: Any  # Tensor, or RankedTensor if it takes strengths
+    tensor: Tensor
     count_decided, sort_cells = pass_on("count_decided"), pass_on("sort_cells")
 
     def count_rivals(self, mode: int, factors: Factors, weights: Ranking, rows: Rows | None) -> Rivals:
@@ -55,7 +55,7 @@ class RankedShard:
 
 
 class RankedShards(ReadTensor):
-    """The verbs of ``RankedTensor`` for slices of mode 0 in several places."""
+    """The verbs of ``StrengthVerbs`` for slices of mode 0 in several places."""
 
     _host: ShardHost
     _edges: npt.NDArray[np.int64]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.kernels.slices import Kernels
+from tensorm.kernels import slices as kernel
 from tensorm.model import Confusion
 from tensorm.tensors import cached
 from tensorm.tensors.bits import Words, combine
@@ -24,7 +24,7 @@ WORTH_THREADS = 2**26  # cells times components below which a second thread cost
 class View(NamedTuple):
     """How the slices of one mode are read."""
 
-    source: tuple[Any, ...]  # what a kernel reads them from; plain tuples, whose types numba tells sooner
+    source: Any  # what a kernel reads them from (kernels/slices.py)
     rows: tuple[int, ...]  # modes that index the rows of a slice
     packed: tuple[int, ...]  # modes along which a row runs
     span: tuple[int, ...]  # zeros, one for every LANES words that a kernel reads at once (kernels/vectors.py)
@@ -32,8 +32,6 @@ class View(NamedTuple):
 
 class SlicedTensor(Tensor):
     """Verbs that need no more than a view of each mode's slices, which a subclass offers."""
-
-    _kernels: ClassVar[Kernels]  # those that read such a view
 
     if TYPE_CHECKING:
 
@@ -48,12 +46,12 @@ class SlicedTensor(Tensor):
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor = self._views[mode], factors[mode].copy()
         given = read_by(view, factors), tuple(rule), tuple(stream)
-        self._share(factors, rows, lambda _, some: self._kernels.update_rows(factor, some, *given))
+        self._share(factors, rows, lambda _, some: kernel.update_rows(factor, some, *given))
         return factor
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor, tie = self._views[pair[0]], factors[pair[0]].copy(), self._tie(pair, factors)
-        self._kernels.update_tied(factor, rows, read_by(view, factors), tie, tuple(rule), tuple(stream))
+        kernel.update_tied(factor, rows, read_by(view, factors), tie, tuple(rule), tuple(stream))
         return factor
 
     def _tie(self, pair: Pair, factors: Factors) -> tuple[Any, ...]:
@@ -67,7 +65,7 @@ class SlicedTensor(Tensor):
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         view, factor = self._views[mode], factors[mode]
         counts = np.empty((2, len(rows), len(components)), np.int64)
-        given, count = (read_by(view, factors), components), self._kernels.count_entries
+        given, count = (read_by(view, factors), components), kernel.count_entries
         self._share(factors, rows, lambda at, some: count(tuple(counts[:, at]), factor, some, *given))
         return counts
 
@@ -101,7 +99,7 @@ class SlicedTensor(Tensor):
     def _cover(self, factors: Factors, counts: Counts) -> list[tuple[int, int]]:
         """Count the ones and the observed cells that components cover, by slices of mode 0 and in shares."""
         view, rows = self._views[0], every(self.shape[0])
-        given, count = read_by(view, factors), self._kernels.count_covered
+        given, count = read_by(view, factors), kernel.count_covered
         return self._share(factors, rows, lambda _, some: count(counts, factors[0], some, given))
 
     def _share(self, factors: Factors, rows: Rows, work: Callable[[slice, Rows], Any]) -> list[Any]:

@@ -12,28 +12,20 @@ from tensorm.kernels import sparse_activities, sparse_ranked
 from tensorm.kernels.activities import WINDOW, Activities
 from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.ranked import Scores
-from tensorm.kernels.sorted import sort_lists
+from tensorm.kernels.sharded_activities import sort_lists
 from tensorm.tensors.bits import Words
 from tensorm.tensors.dense import ReadTensor
+from tensorm.tensors.dense_ranked import count_tuples, join_rivals, room_for_rivals, trim
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, every
-from tensorm.tensors.ranked import (
-    Ranking,
-    Rivals,
-    Sorted,
-    by_mode,
-    count_tuples,
-    join_rivals,
-    room_for_rivals,
-    trim,
-)
+from tensorm.tensors.ranked import Ranking, Rivals, Sorted, by_mode
 
 T = TypeVar("T")
 NOBODY = (-1,)  # modes to leave out
 
 
 class RankedLists(ReadTensor):
-    """The verbs of ``RankedTensor`` for tensors that list cells."""
+    """The verbs of ``StrengthVerbs`` for tensors that list cells."""
 
     takes_strengths = True
     _edges: npt.NDArray[np.int64]
@@ -105,9 +97,12 @@ class RankedLists(ReadTensor):
         listing, ready = self._ready(pair[0], factors, given._replace(rest=given.rest.copy()))
         levels = by_mode(Scores(*ready[0]).rows, self.shape)
         beside = count_tuples([level for k, level in enumerate(levels) if k not in pair])
-        counts, rows, tie = given.scores.room(), every(self.shape[pair[0]]), (self._edges[pair[1]], beside)
-        more = factors[pair[0]], rows, listing, tie, ready, tuple(stream)
-        sparse_activities.draw_tied(counts, *more)
+        counts, rows, tied = (
+            given.scores.room(),
+            every(self.shape[pair[0]]),
+            (listing, self._edges[pair[1]], beside),
+        )
+        sparse_activities.draw_tied(counts, factors[pair[0]], rows, tied, ready, tuple(stream))
 
     def _ready(self, mode: int, factors: Factors, given: Activities) -> tuple[Any, ...]:
         """Return what kernels draw activities from."""
@@ -120,7 +115,7 @@ class RankedLists(ReadTensor):
 
         def count(some: Rows) -> Rivals:
             counts = room_for_rivals(mode, factors, some)
-            sparse_ranked.count_rivals(counts, factors[mode], some, *given)
+            sparse_ranked.count_known(counts, factors[mode], some, *given)
             return counts
 
         return join_rivals(self._share(mode, rows, count))

@@ -8,53 +8,14 @@ as for the other modes, each pair counts twice and is halved.
 
 from __future__ import annotations
 
-import copy
-from typing import Any, Self
+from typing import Any
 
 from tensorm.kernels.activities import Activities
 from tensorm.model import Confusion
 from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor, pass_on
-
-
-class Wrapped(Tensor):
-    """A tensor that wraps another one and passes on every question that it does not answer itself.
-
-    Parameters
-    ----------
-    tensor : Tensor
-    """
-
-    nbytes: int
-    tensor: Any  # Tensor, or RankedTensor if it takes strengths
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor, self.nbytes, self.lists_cells = tensor, tensor.nbytes, tensor.lists_cells
-        self.shape, self.names = tensor.shape, tensor.names
-        self.n_observed, self.n_ones, self.comparisons = tensor.n_observed, tensor.n_ones, tensor.comparisons
-        self.takes_strengths, self.lists_observed = tensor.takes_strengths, tensor.lists_observed
-
-    def around(self, tensor: Tensor) -> Self:
-        """Return the same around another tensor with the same cells."""
-        twin = copy.copy(self)
-        twin.tensor, twin.nbytes, twin.lists_cells = tensor, tensor.nbytes, tensor.lists_cells
-        twin.takes_strengths = tensor.takes_strengths
-        return twin
-
-    def with_threads(self, n_threads: int) -> Self:
-        return self.around(self.tensor.with_threads(n_threads))
-
-    @property
-    def mirrored(self) -> Pair | None:
-        return self.pair or self.tensor.mirrored
-
-    _count, _take, _ones_at, _read_slices = map(pass_on, ("_count", "_take", "_ones_at", "_read_slices"))
-    update_tied, sample_ones, hide = map(pass_on, ("update_tied", "sample_ones", "hide"))
-    arrays, digest, known_keys = map(pass_on, ("arrays", "digest", "known_keys"))
-    _update_ranked, update_ranked_tied = pass_on("_update_ranked"), pass_on("update_ranked_tied")
-    count_decided, draw_activities = pass_on("count_decided"), pass_on("draw_activities")
-    draw_tied_activities = pass_on("draw_tied_activities")
+from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor
+from tensorm.tensors.wrapped import Wrapped
 
 
 class SymmetricTensor(Wrapped):

@@ -11,21 +11,18 @@ from __future__ import annotations
 import numpy as np
 
 from tensorm.kernels.arrays import count_up, new
-from tensorm.kernels.compiled import inlined, maker
-from tensorm.kernels.decisions import CERTAIN, GREEDY, ONE, bit_of, prior_of
-from tensorm.kernels.philox import uniform
+from tensorm.kernels.compiled import inlined, keep, kernel, lend
+from tensorm.kernels.decisions import ONE, bit_of, lay, prior_of
 from tensorm.kernels.ranked import (
     UNIT,
     Scores,
     count_groups,
-    cover,
+    cover_stronger,
     make_ranked,
-    threshold,
     walk_ones,
     weaker,
 )
-from tensorm.kernels.rows import make_table
-from tensorm.kernels.slices import lay_rows
+from tensorm.kernels.rows import Masks, make_table
 from tensorm.kernels.vectors import count_bits, lowest_bit
 
 
@@ -59,34 +56,31 @@ def lose(zeros, row, component, scores):
 
 
 @inlined
-def decide_known(row, n, component, known, scores, rule, stream):
-    """The new value of an entry, with the random number of ranked.decide_entry."""
-    (zeros, gain), (word, bit), prior = known, bit_of(component), prior_of(rule, n, component)
-    if np.isinf(prior):
-        return prior > 0
-    fixed = prior + scores.share * lose(zeros, row, component, scores.zeros)
-    odds = fixed + scores.share * (gain[component] * UNIT)
-    if rule.kind == GREEDY or abs(odds) > CERTAIN + 1:
-        return odds > 0
-    u = uniform(stream, n, component)
-    if odds == 0:
-        return u < 0.5
-    return odds > threshold(rule.kind, (row[word] & bit) != 0, u)
+def weigh_known(cells, row, entry, rule):
+    """The method ``weigh`` of cells of which zeros and gain are known."""
+    scores, component = rule.weights, entry.component
+    fixed = prior_of(rule, entry.n, component) + scores.share * lose(
+        cells.zeros, row, component, scores.zeros
+    )
+    log_odds = fixed + scores.share * (cells.gain[component] * UNIT)
+    return log_odds, log_odds
 
 
-@maker
-def count_rows(counts, factor, rows, source, masks, scores):
+@kernel
+def count_known(counts, factor, rows, slices, scores):
     """Write gain (rows, L) and zeros of the entries of some rows, one row's after the other; zeros are 0."""
-    L, (gain, zeros), scores = masks.n_components, counts, Scores(*scores)
-    table = make_table(masks, count_up(L), False)
-    cells, places, at = make_ranked(source, table, scores, masks.span), new(L + 1, np.int64), 0
+    source, masks = slices
+    (gain, zeros), L = counts, masks[2]
+    table = make_table(Masks(*masks), count_up(L), False)
+    own = make_ranked(lend(source), table, masks[-1], Scores(*lend(scores))), new(L + 1, np.int64)
+    (cells, places), factor, at = lend(own), lend(factor), 0
     for i in range(rows.shape[0]):
-        n = rows[i]
-        row, size = factor[n], find_places(places, factor[n])
-        lay_rows(source, cells.workspace, n, cells.places, 2, masks.span)
+        row, size = factor[rows[i]], find_places(places, factor[rows[i]])
+        lay(cells, row, rows, i)
         for component in range(L):
+            cover_stronger(cells, row, component)
             count_groups(cells, row, component)
-            gain[i, component] = walk_ones(cells, row, component, scores.own[n])
+            gain[i, component] = walk_ones(cells, row, component, cells.scores.own[rows[i]])
             zeros[at + component] = cells.tot[L] - cells.pos[L]
             for m in range(component >> 6, row.shape[0]):
                 rivals = weaker(row, row, component, m)
@@ -94,7 +88,5 @@ def count_rows(counts, factor, rows, source, masks, scores):
                     rival = (m << 6) + lowest_bit(rivals)
                     rivals &= rivals - ONE
                     zeros[at + places[rival] * L + component] = cells.tot[rival] - cells.pos[rival]
-            word, bit = bit_of(component)
-            if row[word] & bit:
-                cover(cells, component)
         at += size * L
+    keep(own)

@@ -10,21 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorm.kernels.activities import (
-    Activities,
-    draw_sorted,
-    make_bins,
-    make_count,
-    make_list,
-    put,
-    sort_slice,
-)
+from tensorm.kernels.activities import Activities, draw_sorted, make_bins, make_sorted, put, sort_slice
 from tensorm.kernels.arrays import copy_to, new, new_zeros
-from tensorm.kernels.compiled import kernel, lend, maker
+from tensorm.kernels.compiled import kernel, maker
 from tensorm.kernels.ranked import Scores
-from tensorm.kernels.rivals import count_rows
 from tensorm.kernels.rows import Masks
-from tensorm.kernels.slices import lay_rows
 from tensorm.kernels.sparse import Listing
 from tensorm.kernels.sparse_activities import sort_listed
 
@@ -54,7 +44,7 @@ def doubled(numbers):
 @maker
 def append(lists, n, bins):
     """The lists with the bins of slice n, the next one, which are emptied."""
-    (firsts, places, counts), (found, used, size, seen) = lists, bins
+    (firsts, places, counts), (found, used, size, seen, _, _) = lists, bins
     at = firsts[n]
     while at + size[0] + seen.shape[0] > places.shape[0]:
         places, counts = doubled(places), doubled(counts)
@@ -70,15 +60,15 @@ def append(lists, n, bins):
     return Lists(firsts, places, counts)
 
 
-@maker
-def sort_slices(tot, factor, source, masks, scores, probe):
+@kernel
+def sort_slices(tot, factor, slices, scores, probe):
     """Sort the cells of all slices of a dense tensor; add to tot (2, L + 1) as activities.sort_slice does."""
-    scores = Scores(*scores)
-    count, lists = make_count(source, masks, tot.shape[1], scores.ones.shape[1]), make_lists(factor.shape[0])
+    (source, masks), scores = slices, Scores(*scores)
+    cells = make_sorted(source, Masks(*masks), tot.shape[1], scores.ones.shape[1])
+    lists = make_lists(factor.shape[0])
     for n in range(factor.shape[0]):
-        lay_rows(source, count.workspace, n, count.places, 2, masks.span)
-        sort_slice(count.bins, tot, factor[n], count.table, count.workspace, scores, probe)
-        lists = append(lists, n, count.bins)
+        sort_slice(cells, n, factor[n], tot, scores, probe)
+        lists = append(lists, n, cells.bins)
     return lists
 
 
@@ -88,7 +78,7 @@ def sort_lists(tot, factor, listing, scores, probe):
     listing, scores = Listing(*listing), Scores(*scores)
     bins, lists = make_bins(tot.shape[1], scores.ones.shape[1]), make_lists(factor.shape[0])
     for n in range(factor.shape[0]):
-        sort_listed(bins, tot, factor[n], n, listing, scores.rows, probe)
+        sort_listed(bins, n, factor[n], tot, (listing, scores.rows), probe)
         lists = append(lists, n, bins)
     return lists
 
@@ -99,9 +89,9 @@ def draw_from_lists(ones, lists, given, stream):
 
     `firsts` (parts, N + 1) has where each part's slices begin; the ones are added to ones (2, L + 1, levels).
     """
-    (firsts, places, counts), given, scores = lists, Activities(*given), Scores(*given[0])
+    (firsts, places, counts), given = lists, Activities(*given)
     bins = make_bins(ones.shape[1], ones.shape[2])
-    room, n_bins = make_list(bins), bins.counts.shape[0]
+    n_bins = bins.counts.shape[0]
     for n in range(firsts.shape[1] - 1):
         copy_to(bins.seen, given.rest)
         for of in range(firsts.shape[0]):
@@ -110,27 +100,4 @@ def draw_from_lists(ones, lists, given, stream):
                     put(bins, places[i], counts[i])
                 else:
                     bins.seen[places[i] - n_bins] += counts[i]
-        draw_sorted(ones, n, bins, room, (scores.ones, scores.share), given, stream)
-
-
-class PartKernels(NamedTuple):
-    """What a part of a tensor is asked for in rivals.py and here, for one kind of source."""
-
-    count_rivals: Any
-    sort_cells: Any
-
-
-def make_part_kernels(Source):
-    """Compile the verbs for a kind of source, as slices.make_kernels does."""
-
-    @kernel
-    def count_rivals(counts, factor, rows, slices, scores):
-        source, masks = slices
-        count_rows(counts, lend(factor), rows, Source(*lend(source)), Masks(*masks), lend(scores))
-
-    @kernel
-    def sort_cells(tot, factor, slices, scores, probe):
-        source, masks = slices
-        return sort_slices(tot, factor, Source(*source), Masks(*masks), scores, probe)
-
-    return PartKernels(count_rivals, sort_cells)
+        draw_sorted(ones, n, bins, given, stream)

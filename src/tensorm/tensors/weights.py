@@ -1,0 +1,26 @@
+"""What a noise model says about entries, as a tensor wants it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tensorm.kernels import decisions
+from tensorm.tensors.bits import Words
+
+if TYPE_CHECKING:
+    from tensorm.tensors.protocol import Tensor
+
+
+class Weights(decisions.Weights):
+    """What cells say about an entry where all ones weigh the same, and all zeros.
+
+    Another noise model brings another class with these two methods (ranked.py), and kernels for it.
+    """
+
+    def update(self, tensor: Tensor, *given: Any) -> Words:
+        """Let a tensor decide some rows of a factor."""
+        return tensor._update(*given)
+
+    def tempered(self, beta: float) -> Weights:
+        """Return weights that say so much less; a chain that is heated uses beta < 1."""
+        return Weights(beta * self.gain, beta * self.loss)
