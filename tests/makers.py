@@ -83,6 +83,10 @@ def symmetric_cached(problem: Problem) -> Tensor:
     return SymmetricTensor(cached(problem), problem.pair)
 
 
+def compared(problem: Problem) -> Tensor:
+    return relational(problem).compared()
+
+
 def cached_relational(problem: Problem) -> Tensor:
     return CachedCounts(relational(problem), most=np.inf)
 
@@ -127,6 +131,15 @@ def compare(problem: Problem) -> Problem:
     return Problem(ones, ones | zeros, [problem.factors[0], *factors])
 
 
+def compare_once(problem: Problem) -> Problem:
+    """The same, each pair counted once."""
+    return compare(problem)._replace(once=True)
+
+
+def mirror_images(K: int) -> list[np.ndarray]:
+    return [np.array([0, 2, 1])]
+
+
 @cache
 def cluster() -> Any:
     """A cluster in this process; it ends with it."""
@@ -147,13 +160,14 @@ KINDS = {
     "listed": Kind(listed),
     "sharded": Kind(sharded),
     "symmetric": Kind(symmetric, mirror),
-    "relational": Kind(relational, compare, lambda K: [np.array([0, 2, 1])]),
+    "relational": Kind(relational, compare, mirror_images),
+    "compared": Kind(compared, compare_once, mirror_images),
     "symmetric over sparse": Kind(symmetric_sparse, mirror),
     "symmetric over listed": Kind(symmetric_listed, mirror),
     "symmetric over cached": Kind(symmetric_cached, mirror),
-    "cached over relational": Kind(cached_relational, compare, lambda K: [np.array([0, 2, 1])]),
+    "cached over relational": Kind(cached_relational, compare, mirror_images),
     "cached over sharded": Kind(cached_sharded),
-    "sharded over relational": Kind(sharded_relational, compare, lambda K: [np.array([0, 2, 1])]),
+    "sharded over relational": Kind(sharded_relational, compare, mirror_images),
     "dask": Kind(dask),
 }
 SLOW = {"dask", *(name for name in KINDS if " over " in name)}  # the same code again, in other company

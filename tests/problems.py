@@ -29,6 +29,7 @@ class Problem(NamedTuple):
     observed: np.ndarray | None
     factors: list[np.ndarray]
     pair: tuple[int, int] | None = None  # two modes that share a factor; each pair of cells is one fact
+    once: bool = False  # whether cells are comparisons that count once, contested where both ways are covered
 
     @property
     def L(self) -> int:
@@ -43,23 +44,42 @@ class Problem(NamedTuple):
         return np.ones(self.ones.shape, bool) if self.observed is None else self.observed
 
     @property
+    def in_turns(self) -> tuple[int, ...]:
+        """The modes whose rows take turns, each given those before."""
+        return (1, 2) if self.once else self.pair or ()
+
+    @property
     def rng(self) -> np.random.Generator:
         """Random numbers that belong to this problem."""
         return np.random.default_rng([*self.ones.shape, self.L, np.count_nonzero(self.ones)])
 
     def counts(self, mode: int, n: int, l: int, factors: list[np.ndarray] | None = None) -> tuple[int, int]:
         """By the element loops, or for many cells by their equal in NumPy."""
+        if self.once:
+            on, off = (
+                self.confusion(naive.with_entry(factors or self.factors, mode, n, l, x)) for x in (1, 0)
+            )
+            return on[0] - off[0], sum(on[:2]) - sum(off[:2])
         counts = naive.counts if self.ones.size <= TINY else definitions.counts
         pos, tot = counts(self.ones, self.observed, self.tie(factors or self.factors), mode, n, l)
         return (pos, tot) if self.pair is None or mode in self.pair else (pos // 2, tot // 2)
 
-    def confusion(self) -> tuple[int, ...]:
-        confusion = naive.confusion if self.ones.size < 20_000 else model.confusion
-        found = confusion(self.ones, self.observed, self.factors)
+    def confusion(self, factors: list[np.ndarray] | None = None) -> tuple[int, ...]:
+        factors = factors or self.factors
+        quick = self.once or self.ones.size >= 20_000
+        found = (model.confusion if quick else naive.confusion)(self.ones, self.observed, factors)
+        if self.once:  # a contested pair has a one and a zero inside, which are as good as outside
+            said = model.boolean_product(factors)
+            contested = np.count_nonzero(said & said.swapaxes(1, 2) & self.seen) // 2
+            return tuple(n + sign * contested for n, sign in zip(found, (-1, -1, 1, 1), strict=True))
         return tuple(found) if self.pair is None else tuple(n // 2 for n in found)
 
     def conditional(self, mode: int, n: int, l: int, noise: Rates, prior: float) -> float:
         """Bayes' rule on the whole likelihood."""
+        if self.once:
+            on, off = (self.confusion(naive.with_entry(self.factors, mode, n, l, x)) for x in (1, 0))
+            rates = np.log([noise.hit, 1 - noise.hit, noise.false_alarm, 1 - noise.false_alarm])
+            return naive.sigmoid(float(rates @ np.subtract(on, off)) + logit(prior))
         if self.pair is None or mode not in self.pair:
             facts = self.seen if self.pair is None else np.triu(self.seen)
             return naive.conditional(self.ones, facts, self.factors, mode, n, l, *noise, prior)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
 from makers import Kind, dense
 from problems import Problem, make_problem
+from tensorm.tensors import Tensor
 
 SHAPES = [(7, 5), (1, 4), (6, 5, 4), (70, 3, 9), (3, 2, 4, 3)]
 
@@ -59,9 +62,26 @@ def test_what_is_taken_can_be_counted(kind: Kind, shape: tuple[int, ...]) -> Non
     parts = [[n[len(n) // 5 :] for n in whole], [rng.permutation(n) for n in whole]]
     parts += [[n if j != k else n[-1:] for j, n in enumerate(whole)] for k in range(len(whole))]
     for part in parts:
+        if problem.once:
+            check_taken_pairs(tensor, problem, part)
+            continue
         some = Problem(problem.ones[np.ix_(*part)], problem.seen[np.ix_(*part)], [])
         masks, taken, fresh = problem.masks.take(part), tensor.take(part), dense(some)
         assert (taken.n_ones, taken.n_observed) == (fresh.n_ones, fresh.n_observed)
         assert taken.confusion(masks) == fresh.confusion(masks)
         for mode in range(len(whole)):
             np.testing.assert_array_equal(taken.counts(mode, masks), fresh.counts(mode, masks))
+
+
+def check_taken_pairs(tensor: Tensor, problem: Problem, part: list[np.ndarray]) -> None:
+    """A pair can be contested if both of its cells are taken: all others are as if not observed."""
+    taken, masks, seen = tensor.take(part), problem.masks.take(part), np.zeros_like(problem.seen)
+    seen[np.ix_(*part)] = problem.seen[np.ix_(*part)]
+    here = [np.isin(np.arange(N), index)[:, None] for N, index in zip(problem.ones.shape, part, strict=True)]
+    factors = [factor & inside for factor, inside in zip(problem.factors, here, strict=True)]
+    whole = problem._replace(observed=seen, factors=factors)
+    assert tuple(taken.confusion(masks)) == whole.confusion()
+    for mode, index in enumerate(part):
+        pos, tot = taken.counts(mode, masks)
+        for n, l in itertools.product((0, -1), range(problem.L)):
+            assert (pos[n, l], tot[n, l]) == whole.counts(mode, int(index[n]), l)
