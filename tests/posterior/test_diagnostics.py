@@ -147,7 +147,7 @@ def test_different_explanations_are_told() -> None:
 @pytest.mark.parametrize(
     ("everywhere", "told"),
     [
-        (0, "but none of the 4 components was found by all chains; trust predictions rather than them"),
+        (0, "but no component was found by all chains; trust predictions more than components"),
         (1, "but only 1 of 4 components was found by all chains; trust that one"),
         (3, "but only 3 of 4 components were found by all chains; trust those"),
         (4, "and all chains found the same components with partly different members"),

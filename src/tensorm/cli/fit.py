@@ -247,7 +247,7 @@ def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> Non
     if find_file(folder, FIT) is None:
         say(f"Stopped before the end. To continue:  tensorm resume {folder}")
         return
-    say(f"Saved the fit in {folder}. To see it in a browser:  tensorm report {folder}")
+    say(f"The fit is saved in {folder}. To see it in a browser:  tensorm report {folder}")
     say(f'To use it in Python:  tensorm.load("{folder}")')
 
 

@@ -215,9 +215,7 @@ def _tell_shared(everywhere: int, used: int) -> str:
     if everywhere == used:
         return "and all chains found the same components with partly different members"
     if not everywhere:
-        return (
-            f"but none of the {used} components was found by all chains; trust predictions rather than them"
-        )
+        return "but no component was found by all chains; trust predictions more than components"
     verb, trust = ("was", "that one") if everywhere == 1 else ("were", "those")
     return f"but only {everywhere} of {used} components {verb} found by all chains; trust {trust}"
 

@@ -192,21 +192,21 @@ def describe_noise(posterior: Posterior) -> str:
         ones = percent(posterior.base_rate)
         return f"No component has members in every mode; {ones} of the observed cells are 1."
     noise, explained = posterior.noise, percent(posterior.noise["explained"])
-    return (
-        f"{posterior.parameters.describe(noise, percent)} "
-        f"The components predict {explained} of the observed cells correctly.{_name_busiest(posterior)}"
-    )
+    right = f"The components predict {explained} of the observed cells correctly."
+    if posterior.compared is not None:
+        right = f"If all others count as half correct, that is {explained} of all comparisons."
+    return f"{posterior.parameters.describe(noise, percent)} {right}{_name_busiest(posterior)}"
 
 
 def _name_busiest(posterior: Posterior) -> str:
     """Return a sentence on the most active index of each mode, if indices have activities."""
     if posterior.activities is None:
         return ""
-    found = [
-        f"{mode.name} {mode.label(int(activity.argmax()))}"
-        for mode, activity in zip(read_modes(posterior), posterior.activities, strict=True)
-    ]
-    return f" Most active outside the components: {listed(list(dict.fromkeys(found)))}."
+    found: dict[str, list[str]] = {}
+    for mode, activity in zip(read_modes(posterior), posterior.activities, strict=True):
+        found.setdefault(mode.label(int(activity.argmax())), []).append(mode.name)
+    names = [f"{label} ({listed(modes)})" for label, modes in found.items()]
+    return f" Most active outside the components: {listed(names)}."
 
 
 def _members(modes: Sequence[FittedMode], l: int) -> Iterator[ModeMembers]:

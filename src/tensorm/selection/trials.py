@@ -96,7 +96,8 @@ def _take_fewest(
     at, name = candidates.index(best), NAMES[holdout.scoring]
     top = f"{means[at]:.4f}" + (f" ± {errors[at]:.4f}" if len(rows) > 1 else "")
     if chosen == best:
-        reason = f"{best} has the best {name}, {top}, and no fewer components come within one standard error."
+        have = "component has" if best == 1 else "components have"
+        reason = f"{best} {have} the best {name}, {top}, and no smaller number is within one standard error."
     else:
         reason = f"{chosen} is the smallest number within one standard error of the best {name}: "
         reason += f"{top} with {best}."
