@@ -1,4 +1,4 @@
-"""The exceptions users meet: an argument or a file that cannot be used as it is, a cluster that is gone.
+"""The exceptions that users see: a wrong argument, an unreadable file, a cluster that does not answer.
 
 A message names a parameter as its first word ("bins is 0; ...") or as in a call ("give wide=True"), so that
 the command line can put its options in their place (cli/groups.py).

@@ -1,4 +1,4 @@
-"""Options that several commands share: which cells a file holds, and what is known of them."""
+"""Options that several commands share: which cells a file contains, and what is known about them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Everything people bring, checked and turned into labelled cells."""
+"""Input data of every kind, checked and turned into labelled cells."""

@@ -1,7 +1,7 @@
 """Columns of tables: labels in the order people expect, values of 0 and 1, indices.
 
-A column is held as its distinct values and, for each row, which of them it has. Everything is worked out for
-the distinct values alone, which makes long tables quick to read.
+A column is stored as its distinct values and, for each row, which of them it has. Everything is computed for
+the distinct values only, which makes long tables quick to read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What people bring, turned into checked observations with labels.
+"""Input data, turned into checked observations with labels.
 
 ``observe`` names and describes an input without copying it; ``Observations.blocks`` reads it piece by piece
 and refuses any cell that is not 0, 1 or missing, so that storing a tensor never needs a second full copy.

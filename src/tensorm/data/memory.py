@@ -1,4 +1,4 @@
-"""How much memory there is, to refuse what cannot fit before anything is allocated."""
+"""How much memory is available, to refuse what cannot fit before anything is allocated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every reader of files needs: is it a file, is its library there, one sentence if it is damaged."""
+"""What every reader of files needs: is it a file, is its library installed, one sentence if it is damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user can say about a source of cells; documented at ``tensorm.read``."""
+"""Options that describe a source of cells; documented at ``tensorm.read``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything people bring, turned into cells with labels: ``read_cells`` is the one way in.
+"""Input data of every kind, turned into cells with labels by one function, ``read_cells``.
 
 To add a file format, add a reader and an entry to ``files.py``; to add an option, add it to ``options.py``.
 """

@@ -1,4 +1,4 @@
-"""What a fitted model tells about its components: describe, draw, report, save and export."""
+"""What a fitted model says about its components: describe, plot, report, save and export."""
 
 from __future__ import annotations
 

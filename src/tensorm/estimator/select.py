@@ -1,4 +1,4 @@
-"""``select_components``: checks its arguments and calls one of the ways to choose."""
+"""``select_components``: checks its arguments and calls one of the methods."""
 
 from __future__ import annotations
 

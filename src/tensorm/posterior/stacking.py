@@ -1,6 +1,6 @@
 """How much each chain counts in predictions: stacking of explanations (Yao, Vehtari and Gelman 2022).
 
-Draws of chains that found the same explanation count alike. Different explanations get the weights with
+Draws of chains that found the same explanation count equally. Different explanations get the weights with
 which the mixture of their predictions fits the cells best, pulled a little towards equal ones. A sample of
 the ones and of the zeros is enough. docs/decisions/0020-stacking.md has the figures, also of other densities.
 """

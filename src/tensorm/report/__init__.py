@@ -1,4 +1,4 @@
-"""A fit for its readers: sentences, plots and a page for the browser."""
+"""How a fit is shown: sentences, plots and a page for the browser."""
 
 from tensorm.report import associations, describe, metadata, plots
 

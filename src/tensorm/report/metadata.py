@@ -1,4 +1,4 @@
-"""What is known about a mode's indices besides the data, such as people's roles: tables joined by label."""
+"""Other facts about a mode's indices, such as people's roles: tables joined by label."""
 
 from __future__ import annotations
 

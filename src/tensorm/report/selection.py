@@ -1,4 +1,4 @@
-"""What a choice of the number of components says: the number, why, and all that was tried."""
+"""The result of choosing the number of components: the number, why, and all that was tried."""
 
 from __future__ import annotations
 

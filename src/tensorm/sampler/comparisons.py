@@ -1,4 +1,4 @@
-"""The noise model of comparisons: how often what components say about a pair is so.
+"""The noise model of comparisons: how often components predict a pair correctly.
 
 In a relational tensor, x[o, a, b] and x[o, b, a] are one fact. A component that covers (o, a, b) says that a
 is above b in o. Where components say one thing, P(x = 1) is the agreement q, or 1 - q for the mirror image;

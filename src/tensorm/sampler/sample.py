@@ -1,4 +1,4 @@
-"""One chain, sweep by sweep: the generator that fits and every way to choose components run through.
+"""One chain, sweep by sweep: the generator that fits and all methods of selection use.
 
 ``sample`` yields a ``Step`` after each sweep, first those of burn-in and then those that are draws. The
 caller owns the loop: it collects draws, shows progress, keeps checkpoints, and stops where it likes. A step's

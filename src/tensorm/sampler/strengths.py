@@ -1,6 +1,6 @@
-"""Components with strengths of their own; a background that is constant or knows how active each index is.
+"""Components with strengths of their own; a background that is constant or depends on each index's activity.
 
-p(x = 1) = 1 - (1 - b)(1 - q), q the strength of the strongest component that holds the cell, or 0. Strengths
+p(x = 1) = 1 - (1 - b)(1 - q), q the strength of the strongest component of the cell, or 0. Strengths
 have the prior Beta(1 + c t, 1 + c (1 - t)), whose typical value t and spread 1 / (1 + c) are learned: from
 flat to all alike, and then the model is that of two rates. With activities, 1 - b = exp(-rate * product of
 the activities of the cell's indices); they have Gamma priors with mean 1 whose shapes, one for each mode, are

@@ -1,4 +1,4 @@
-"""One door to all ways to choose the number of components: ``choose_number``, by the name of a method."""
+"""``choose_number`` chooses the number of components by the method with a given name."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Fits, runs and their checkpoints on disk (docs/files.md); tensors/ has how cells are kept in memory."""
+"""Fits, runs and their checkpoints on disk (docs/files.md); tensors/ stores cells in memory."""

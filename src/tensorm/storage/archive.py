@@ -1,8 +1,8 @@
-"""Archives: fits, runs and checkpoints are zip files of arrays, with what else there is to say as JSON.
+"""Archives: fits, runs and checkpoints are zip files of arrays, with everything else as JSON.
 
 A *tree* is a dictionary of arrays, of whatever JSON can hold, and of further trees. ``write_archive`` puts
 every array into a ``.npy`` member of its own and the rest into ``about.json`` (docs/files.md). A file that is
-read may be damaged or made to do harm. So its checksum comes first, then the zip's directory, then the header
+read may be damaged or malicious. So its checksum comes first, then the zip's directory, then the header
 of an array; all sizes must agree and fit what the reader expects before memory is allocated for an array.
 Nothing is unpickled, and no name in a file is used as a path.
 """

@@ -1,4 +1,4 @@
-"""A whole fit: what is where in the file, and whether the parts that are read belong together."""
+"""A whole fit: the layout of its file, and checks that the parts that are read belong together."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tensors on a Dask cluster: each worker loads and holds some slices of mode 0 (sharded.py, workers.py).
+"""Tensors on a Dask cluster: each worker loads and keeps some slices of mode 0 (sharded.py, workers.py).
 
-dask is imported only when one is made.
+dask is imported only when such a tensor is created.
 """
 
 from __future__ import annotations

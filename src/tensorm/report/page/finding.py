@@ -1,4 +1,4 @@
-"""The first sentences of the page: what was found, and how sure that is."""
+"""The first sentences of the page: what was found, and how certain it is."""
 
 from __future__ import annotations
 
