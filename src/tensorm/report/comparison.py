@@ -77,7 +77,7 @@ def compare_fits(first: Any, second: Any) -> Comparison:
     for mode, mine, other in zip(a.modes, a.labels, b.labels, strict=True):
         if mine is not None and other is not None and not np.array_equal(mine, other):
             raise InputError(
-                f"The fits have other labels in mode {mode!r}; give two fits of the same things."
+                f"The fits have different labels in mode {mode!r}; give two fits of the same things."
             )
     alike = similarity(a.factors, b.factors)
     pairs = {int(i): int(j) for i, j in zip(*linear_sum_assignment(alike, maximize=True), strict=True)}
