@@ -55,7 +55,8 @@ def test_arrays_and_back(kind: Kind, shape: tuple[int, ...], missing: float | No
     tensor, problem = kind.store(make_problem(shape, 2, 3, missing, 0.5))
     arrays = tensor.arrays()
     if "digest" in arrays:
-        assert arrays["digest"].tobytes().hex() == dense(problem).digest()
+        same = tensor if tensor.comparisons else dense(problem)  # comparisons are digested by their ranks
+        assert arrays["digest"].tobytes().hex() == same.digest()
         with pytest.raises(InputError, match="it has no cells"):
             from_arrays(arrays, tensor.shape)
         return
