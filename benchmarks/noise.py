@@ -3,6 +3,8 @@
     TENSORM_DATA=... python -m benchmarks.noise --part real   # log-loss of a hidden fifth of the cells
     python -m benchmarks.noise --part grid --seeds 0,1        # accuracy on the paper's grid, 36 cells of 20^3
     python -m benchmarks.noise --part large --seeds 0,1       # and on 100^3
+    python -m benchmarks.noise --part choice --seeds 0,1,2    # only what is chosen on the grid, in a minute
+    TENSORM_DATA=... python -m benchmarks.noise --part cost   # the trial as a multiple of a default fit
 
 Fits of four chains with two rates and with strengths, and what the trial chose, with processor seconds of
 all. Pairs of the hospital are hidden together.
@@ -21,9 +23,12 @@ from sklearn.metrics import log_loss
 
 from benchmarks.accuracy import DENSITIES, NOISES, RANKS, Cell
 from benchmarks.real import DATA, HIDDEN
+from benchmarks.sparse import build, plant
 from tensorm import TensOrMachine
 from tensorm.estimator.plan import make_plan, make_tensor
-from tensorm.selection.noise import choose_noise
+from tensorm.sampler.chains import warm_up
+from tensorm.selection.noise import NoiseChoice, choose_noise, choose_untried
+from tensorm.tensors import pick_storage
 
 COMPONENTS = {
     "hospital": 16,
@@ -41,6 +46,25 @@ WAYS = {
     "constant": {"noise": "strengths", "background": "constant"},
 }
 Score = Callable[[TensOrMachine], float]
+SPARSE = (10**4, 10**4, 10**3)  # with 10^5 ones
+
+
+def plant_cube(size: int, rank: int, density: float, noise: float) -> tuple[Callable[[], Any], int]:
+    return lambda: Cell((size,) * 3, rank, density, noise).simulate(0).observed, rank
+
+
+COSTS: dict[str, tuple[Callable[[], Any], int]] = {
+    "8^3": plant_cube(8, 3, 0.3, 0.1),
+    "12^3": plant_cube(12, 3, 0.3, 0.1),
+    "20^3": plant_cube(20, 5, 0.3, 0.1),
+    "20^3, 40% noise": plant_cube(20, 5, 0.3, 0.4),
+    "nations": (lambda: DATA["nations"]().tensor, 16),
+    "hospital": (lambda: DATA["hospital"]().tensor, 16),
+    "100^3": plant_cube(100, 20, 0.2, 0.1),
+    "100^3, 30% noise": plant_cube(100, 20, 0.2, 0.3),
+    "300^3": plant_cube(300, 10, 0.1, 0.05),
+    "sparse, 10^5 ones": (lambda: build(plant(SPARSE, 10**5)[0], SPARSE), 20),
+}
 
 
 def measure(cells: Any, score: Score, n_components: int, pair: Any, seed: int) -> dict[str, float]:
@@ -51,12 +75,41 @@ def measure(cells: Any, score: Score, n_components: int, pair: Any, seed: int) -
         started = time.process_time()
         model = TensOrMachine(n_components, **settings | way).fit(cells)
         found |= {name: score(model), f"{name} s": time.process_time() - started}
-    tensor, started = make_tensor(cells, pair), time.process_time()
-    target = make_plan(TensOrMachine(n_components, noise="auto", **settings), tensor).target
-    strong, reason = choose_noise(tensor, target)
-    found |= {"strong": float(strong), "trial s": time.process_time() - started}
-    print(reason)
-    return found | {"auto": found["activity" if strong else "two rates"]}
+    choice, seconds = time_trial(cells, n_components, pair, seed)
+    print(choice.reason)
+    auto = found["activity" if choice.strong else "two rates"]
+    return found | {"strong": float(choice.strong), "trial s": seconds, "auto": auto}
+
+
+def time_trial(cells: Any, n_components: int, pair: Any, seed: int) -> tuple[NoiseChoice, float]:
+    """Let the cells choose; return processor seconds, too."""
+    tensor = pick_storage(make_tensor(cells, pair), n_components)
+    target = make_plan(TensOrMachine(n_components, symmetric=pair, random_state=seed), tensor).target
+    if (untried := choose_untried(tensor, target)) is not None:
+        return untried, 0.0
+    warm_up(tensor, target)
+    started = time.process_time()
+    return choose_noise(tensor, target), time.process_time() - started
+
+
+def measure_cost(case: str, seed: int) -> dict[str, float]:
+    """Time the trial, and the fit with what it chose, everything compiled."""
+    make, n_components = COSTS[case]
+    cells = make()
+    settings = {"n_components": n_components, "random_state": seed, "n_jobs": 1, "progress": False}
+    choice, _ = time_trial(cells, n_components, None, seed)
+    _, seconds = time_trial(cells, n_components, None, seed)
+    noise = "strengths" if choice.strong else "asymmetric"
+    TensOrMachine(**settings, noise=noise, n_chains=1, n_draws=1, burn_in=1).fit(cells)
+    started = time.process_time()
+    TensOrMachine(**settings, noise=noise).fit(cells)
+    fit = time.process_time() - started
+    return {"strong": float(choice.strong), "trial s": seconds, "fit s": fit, "ratio": seconds / fit}
+
+
+def measure_choice(cell: Cell, seed: int) -> dict[str, float]:
+    choice, seconds = time_trial(cell.simulate(seed).observed, cell.rank, None, seed)
+    return {"strong": float(choice.strong), "trial s": seconds}
 
 
 def measure_real(name: str, seed: int) -> dict[str, float]:
@@ -78,17 +131,23 @@ def measure_planted(cell: Cell, seed: int) -> dict[str, float]:
 
 
 @click.command()
-@click.option("--part", type=click.Choice(["real", "grid", "large"]), default="real")
-@click.option("--data", default=",".join(COMPONENTS))
+@click.option("--part", type=click.Choice(["real", "grid", "large", "choice", "cost"]), default="real")
+@click.option("--data", default=",".join(COMPONENTS), help="Of real data.")
 @click.option("--seeds", default="1,2,3", help="Of splits, tensors and fits.")
 def main(part: str, data: str, seeds: str) -> None:
     """Measure what is chosen, and what that costs or gains."""
     grid = [Cell((20,) * 3, *x) for x in itertools.product(RANKS, DENSITIES, NOISES[1:])]
     large = [Cell((100,) * 3, 20, 0.2, noise) for noise in (0.1, 0.3)]
-    cases = {"grid": grid, "large": large}.get(part, data.split(","))
+    parts: dict[str, tuple[Any, Callable[[Any, int], dict[str, float]]]] = {
+        "real": (data.split(","), measure_real),
+        "grid": (grid, measure_planted),
+        "large": (large, measure_planted),
+        "choice": (grid, measure_choice),
+        "cost": (COSTS, measure_cost),
+    }
+    cases, run = parts[part]
     rows = []
     for case in cases:
-        run = measure_real if part == "real" else measure_planted
         mine = [run(case, seed) for seed in map(int, seeds.split(","))]
         rows.append({name: float(np.mean([row[name] for row in mine])) for name in mine[0]})
         print(case, {name: round(value, 4) for name, value in rows[-1].items()}, flush=True)

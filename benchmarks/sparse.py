@@ -352,7 +352,9 @@ def measure_rivals() -> list[dict[str, Any]]:
     cells, factors = plant(shape, 10**5)
     tensor, truth = build(cells, shape), boolean_product(factors)
     rivals: dict[str, Any] = {
-        "tensorm": TensOrMachine(BLOCKS, n_chains=1, n_draws=50, random_state=0, progress=False),
+        "tensorm": TensOrMachine(
+            BLOCKS, noise="asymmetric", n_chains=1, n_draws=50, random_state=0, progress=False
+        ),
         "Boolean ALS": baselines.BooleanALS(n_components=BLOCKS, random_state=0, progress=False),
         "Walk'n'Merge": baselines.WalkNMerge(random_state=0),
     }

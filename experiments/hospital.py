@@ -179,7 +179,7 @@ def draw(model: TensOrMachine, roles: Sequence[str]) -> None:
 
 def settings(quick: bool) -> Row:
     """Return the parameters of a fit."""
-    return {"n_components": "auto", **(QUICK if quick else FULL), "random_state": SEED}
+    return {"noise": "asymmetric", "n_components": "auto", **(QUICK if quick else FULL), "random_state": SEED}
 
 
 def predict(X: Any, windows: str, split: int, quick: bool, fresh: bool) -> tuple[Contest, Fitted]:

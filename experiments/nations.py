@@ -44,7 +44,7 @@ def fit(name: str, X: object, fresh: bool, quick: bool, L: int | str = "auto") -
     shorter = {"n_chains": 1, "n_draws": 50, "burn_in": 50} if quick else {}
     fits: list[Fitted] = []
     for seed in range(1 if quick else STARTS):
-        settings = {"n_components": L, **shorter, "random_state": seed}
+        settings = {"noise": "asymmetric", "n_components": L, **shorter, "random_state": seed}
         fits.append(fit_once("nations", X, {"cells": name}, settings, fresh))
         L = fits[0].model.n_components_
     return fits

@@ -70,7 +70,7 @@ def measure(kind: str, density: float, number: int) -> Row:
     X = (rng.random(truth.shape) < truth).astype(float)
     mask = train_test_mask(X, 0.2, random_state=number)
     train = hide(X, mask)
-    model = TensOrMachine(RANK, n_jobs=1, random_state=number, progress=False).fit(train)
+    model = TensOrMachine(RANK, noise="asymmetric", n_jobs=1, random_state=number, progress=False).fit(train)
     starts = [fit_noisy_or(train, RANK, rng) for _ in range(3)]
     seen = ~mask
     best = min(starts, key=lambda p: score_cells(X[seen], clip(p[seen])).model.log_loss)

@@ -3,7 +3,7 @@
     python -m experiments.timing --quick | --full
 
 Times are wall-clock seconds, the best of a few runs, measured anew each time. *Fit* is one chain with
-defaults otherwise; *sweep* is the time of one more draw.
+two rates and defaults otherwise; *sweep* is the time of one more draw.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from experiments.real import nonnegative_cp
 from experiments.record import Row, claims, markdown, options, show, write_section
 from tensorm import DenseTensor, RelationalTensor, TensOrMachine, datasets
 
+ONE_CHAIN: dict[str, Any] = {"n_chains": 1, "random_state": 0, "progress": False}
 VERSUS = ((100, 10), (200, 10), (300, 20))  # sides and ranks, density and noise .1
 PAPER = 10e9  # cells of the paper's largest tensor
 
@@ -39,19 +40,17 @@ def time_small() -> list[Row]:
     students = datasets.simulate((9, 7, 42), 5, 0.2, 0.1, random_state=0).observed
     rows = []
     for name, X, L in (("contacts in a ward", datasets.ward(), 8), ("seats of students", students, 5)):
-        fit = TensOrMachine(L, n_chains=1, n_draws=50, n_jobs=1, random_state=0, progress=False)
+        fit = TensOrMachine(L, **ONE_CHAIN, noise="asymmetric", n_draws=50, n_jobs=1)
         _, seconds = best_of(partial(fit.fit, X), 3)
         rows.append({"data": name, "cells": f"{X.size:,}", "components": L, "fit, seconds": seconds})
     return rows
 
 
-def time_sweep(tensor: Any, rank: int, init: Any, few: int, many: int) -> float:
+def time_sweep(tensor: Any, rank: int, init: Any, few: int, many: int, noise: str) -> float:
     """Return the seconds of one more draw: the slope between few draws and many."""
     seconds = []
     for n_draws in (few, many):
-        fit = TensOrMachine(
-            rank, n_chains=1, n_draws=n_draws, burn_in=0, init=init, random_state=0, progress=False
-        )
+        fit = TensOrMachine(rank, **ONE_CHAIN, noise=noise, n_draws=n_draws, burn_in=0, init=init)
         seconds.append(best_of(partial(fit.fit, tensor), 3)[1])
     return (seconds[1] - seconds[0]) / (many - few)
 
@@ -61,7 +60,7 @@ def time_sweeps(sides: tuple[int, ...], rank: int = 20) -> list[Row]:
     rows = []
     for side in sides:
         sim = datasets.simulate((side,) * 3, rank, 0.2, 0.1, random_state=0)
-        sweep = time_sweep(DenseTensor(sim.observed), rank, sim.factors, 10, 60)
+        sweep = time_sweep(DenseTensor(sim.observed), rank, sim.factors, 10, 60, "asymmetric")
         cells = side**3
         row: Row = {
             "shape": f"{side}^3",
@@ -79,7 +78,7 @@ def time_versus(times: int) -> list[Row]:
     for side, rank in VERSUS:
         sim = datasets.simulate((side,) * 3, rank, 0.1, 0.1, random_state=0)
         X = sim.observed
-        ours = TensOrMachine(rank, n_chains=1, n_draws=250, random_state=0, progress=False)
+        ours = TensOrMachine(rank, **ONE_CHAIN, noise="asymmetric", n_draws=250)
         fits: dict[str, Callable[[], Any]] = {
             "ours": partial(ours.fit, X),
             # Its default start, an SVD, takes far longer than the rest: the faster one is the harder rival.
@@ -104,7 +103,7 @@ def time_versus(times: int) -> list[Row]:
 def time_relational(genes: int, samples: int, rank: int = 5) -> list[Row]:
     """Time one draw of x[p, i, j] = e[p, i] > e[p, j], whose cells are never stored."""
     tensor = RelationalTensor(np.random.default_rng(0).normal(size=(samples, genes)))
-    sweep, cells = time_sweep(tensor, rank, "random", 2, 7), samples * genes**2
+    sweep, cells = time_sweep(tensor, rank, "random", 2, 7, "comparisons"), samples * genes**2
     row: Row = {
         "shape": f"{samples} x {genes} x {genes}, relational",
         "components": rank,

@@ -98,6 +98,7 @@ def small_fit() -> TensOrMachine:
     priors = [0.2, np.full((5, 9), 0.25), rng.uniform(0.1, 0.9, (3, 9))]
     model = TensOrMachine(
         n_components=9,
+        noise="asymmetric",
         n_chains=2,
         n_draws=6,
         burn_in=3,

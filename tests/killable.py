@@ -7,7 +7,14 @@ from pathlib import Path
 import tensorm
 from tensorm.storage.files import Due
 
-SETTINGS = {"n_components": 4, "n_chains": 2, "n_draws": 25, "random_state": 5, "progress": False}
+SETTINGS = {
+    "noise": "asymmetric",
+    "n_components": 4,
+    "n_chains": 2,
+    "n_draws": 25,
+    "random_state": 5,
+    "progress": False,
+}
 X = tensorm.datasets.simulate((15, 15, 15), rank=4, density=0.2, noise=0.2, random_state=1).observed
 
 

@@ -18,7 +18,14 @@ from tensorm.datasets import simulate
 
 NAN = np.nan
 X = simulate((5, 4, 3), rank=2, noise=0.05, random_state=0).observed
-QUICK: dict[str, Any] = {"n_chains": 1, "n_draws": 3, "burn_in": 2, "random_state": 0, "progress": False}
+QUICK: dict[str, Any] = {
+    "noise": "asymmetric",
+    "n_chains": 1,
+    "n_draws": 3,
+    "burn_in": 2,
+    "random_state": 0,
+    "progress": False,
+}
 GIB = r"[\d,]+\.\d GB"
 
 

@@ -79,7 +79,7 @@ def flip() -> tuple[int, int]:
 
     X = tensorm.datasets.simulate((12, 12, 12), rank=3, density=0.2, noise=0.1, random_state=0).observed
     tensor = tensorm.DenseTensor(X)
-    target = make_plan(tensorm.TensOrMachine(3, random_state=0), tensor).target
+    target = make_plan(tensorm.TensOrMachine(3, noise="asymmetric", random_state=0), tensor).target
     state = start(target, random_factors(tensor, target, 0))
     rule = Rule(np.arange(3), target.flips, state.noise.weights, target.prior.log_odds(0, state.density))
     stream = target.stream(0, 0, 0)

@@ -21,7 +21,14 @@ def compare(name: str, noise: float, n_components: int, entry_wise: bool) -> Non
         rng = np.random.default_rng(seed)
         sim = datasets.simulate(SHAPE, RANK, 0.2, noise, random_state=seed)
         prior = [rng.uniform(0.02, 0.98, (N, n_components)) for N in SHAPE] if entry_wise else "learned"
-        model = TensOrMachine(n_components, n_draws=100, factor_prior=prior, random_state=seed, init="random")
+        model = TensOrMachine(
+            n_components,
+            noise="asymmetric",
+            n_draws=100,
+            factor_prior=prior,
+            random_state=seed,
+            init="random",
+        )
         tensor = make_tensor(sim.observed, None)
         plan = make_plan(model, tensor)
         (trace,), _ = run_chains(tensor, plan, n_chains=1, n_threads=1)

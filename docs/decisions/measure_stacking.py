@@ -60,7 +60,7 @@ def read_densities(trace: Trace, sample: stacking.Sample) -> dict[str, np.ndarra
 
 def measure(name: str, n_components: int, seed: int) -> dict[str, float]:
     train, cells, ones = read(DATA[name]()).split(HIDDEN, np.random.default_rng(0))
-    model = TensOrMachine(n_components, random_state=seed, progress=False).fit(train)
+    model = TensOrMachine(n_components, noise="asymmetric", random_state=seed, progress=False).fit(train)
     chains, indices = model.posterior_.chains, tuple(cells.T)
     p = np.array(
         [np.mean([c.noise_at(s).predict(c.factors_at(s), indices) for s in range(len(c))], 0) for c in chains]

@@ -71,7 +71,7 @@ def threads(scheduler: None, workers: int) -> Iterator[distributed.Client]:
 @pytest.mark.parametrize(
     ("options", "changed"),
     [
-        ([], {"noise": None, "init": "data", "n_chains": 4}),
+        ([], {"noise": "auto", "init": "data", "n_chains": 4}),
         (["--as-published"], {"noise": "symmetric", "init": "coins", "n_chains": 1, "factor_prior": 0.5}),
         (
             ["--as-published", "--chains", 2, "--init", "data", "--noise-update", "sample"],
@@ -94,7 +94,9 @@ def test_what_was_found_is_said_again(folder, monkeypatch) -> None:
     about = ["--modes", "hour,person,met", "--components", 2, "--draws", 10, "--chains", 2]
     first = run("fit", "contacts.csv", *about, "--out", "runs/again")
     assert run("show", "runs/again").stdout == first.stdout
-    assert json.loads(run("show", "runs/again", "--json").stdout)["n_components"] == 2
+    shown = json.loads(run("show", "runs/again", "--json").stdout)
+    assert shown["n_components"] == 2
+    assert shown["noise_choice"] in run("show", "runs/again").stdout
     table = pd.read_csv(io.StringIO(run("members", "runs/again").stdout))
     expected = load("runs/again").members()
     assert table.label.tolist() == expected.label.astype(str).tolist()

@@ -69,7 +69,9 @@ def test_a_picture_of_each_kind() -> None:
 
 def test_groups_in_the_description() -> None:
     fixed = [np.eye(4)[:, :2]] * 2
-    model = TensOrMachine(2, n_chains=1, n_draws=4, burn_in=0, factor_prior=fixed, progress=False)
+    model = TensOrMachine(
+        2, n_chains=1, n_draws=4, burn_in=0, factor_prior=fixed, noise="asymmetric", progress=False
+    )
     model.fit(np.eye(4))
     groups = {0: ["a", "a", "b", "b"]}
     assert model.describe(groups, most=1) == describe(model.posterior_, groups, 1)

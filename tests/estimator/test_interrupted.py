@@ -25,7 +25,7 @@ MACHINE = "tensorm.estimator.machine"
 
 
 def make_model() -> TensOrMachine:
-    return TensOrMachine("auto", n_chains=2, n_draws=10, n_jobs=2, random_state=0)
+    return TensOrMachine("auto", noise="asymmetric", n_chains=2, n_draws=10, n_jobs=2, random_state=0)
 
 
 def during(phase: str) -> Callable[[Step], bool]:
@@ -138,7 +138,7 @@ def test_a_fit_that_sigterm_stops_says_so(tmp_path: Path, monkeypatch: pytest.Mo
             time.sleep(0.2)  # until the chains are told
 
     monkeypatch.setattr("tensorm.estimator.machine.watching", lambda *_: nullcontext(watch))
-    model = TensOrMachine(2, n_chains=1, burn_in=0, n_draws=10**5, random_state=0)
+    model = TensOrMachine(2, noise="asymmetric", n_chains=1, burn_in=0, n_draws=10**5, random_state=0)
     stopped = pytest.warns(RuntimeWarning, match=r"^Stopped by SIGTERM: this fit is based on \d+ draws")
     with stopped, pytest.raises(SystemExit):
         model.fit(np.eye(6, dtype=np.int8), run_dir=tmp_path)

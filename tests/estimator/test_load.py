@@ -58,7 +58,14 @@ def test_killed_twenty_times_a_run_ends_as_if_never_killed(whole: TensOrMachine,
 
 def test_a_run_in_a_folder_is_an_ordinary_fit(tmp_path: Path) -> None:
     X = datasets.ward()
-    settings = {"n_components": 7, "n_chains": 2, "n_draws": 5, "random_state": 1, "progress": False}
+    settings = {
+        "noise": "asymmetric",
+        "n_components": 7,
+        "n_chains": 2,
+        "n_draws": 5,
+        "random_state": 1,
+        "progress": False,
+    }
     plain = TensOrMachine(**settings).fit(X)
     kept = TensOrMachine(**settings).fit(X, run_dir=tmp_path / "runs" / "ward")
     assert_same_fit(kept, plain)
@@ -71,7 +78,7 @@ def test_a_run_in_a_folder_is_an_ordinary_fit(tmp_path: Path) -> None:
 def test_how_the_number_was_chosen_is_known_after_a_stop(tmp_path: Path) -> None:
     X = datasets.simulate((12, 12, 12), rank=2, noise=0.05, random_state=0).observed
     folder = tmp_path / "run"
-    model = TensOrMachine("auto", n_chains=1, n_draws=20, random_state=0, progress=False)
+    model = TensOrMachine("auto", n_chains=1, n_draws=20, random_state=0, noise="asymmetric", progress=False)
     chosen = model.fit(X, run_dir=folder).selection_
     assert tensorm.resume(folder).selection_.to_json() == chosen.to_json()
     (folder / "fit.tensorm").unlink()
@@ -86,7 +93,7 @@ def test_how_the_number_was_chosen_is_known_after_a_stop(tmp_path: Path) -> None
 
 def test_seeds_drawn_by_chance_are_kept(tmp_path: Path) -> None:
     X = datasets.simulate((8, 8, 8), rank=2, random_state=0, missing=0.2).observed
-    TensOrMachine(2, n_chains=2, n_draws=5, progress=False).fit(X, run_dir=tmp_path)
+    TensOrMachine(2, n_chains=2, n_draws=5, noise="asymmetric", progress=False).fit(X, run_dir=tmp_path)
     first = tensorm.load(tmp_path / "fit.tensorm")
     for name in ("fit.tensorm", "chain-0.tensorm", "chain-1.tensorm"):
         (tmp_path / name).unlink()
@@ -95,7 +102,9 @@ def test_seeds_drawn_by_chance_are_kept(tmp_path: Path) -> None:
 
 def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     X = datasets.simulate((6, 6, 6), rank=2, random_state=0).observed
-    model = TensOrMachine(2, n_chains=1, n_draws=3, burn_in=2, random_state=0, progress=False)
+    model = TensOrMachine(
+        2, n_chains=1, n_draws=3, burn_in=2, random_state=0, noise="asymmetric", progress=False
+    )
     model.fit(X, run_dir=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(FileError, match="already contains a run"):
@@ -106,7 +115,14 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
 def stopped_run(folder: Path, **changes) -> TensOrMachine:
     """A run whose chains are done, but whose fit was not saved."""
     X = datasets.simulate((8, 8, 8), rank=2, noise=0.1, random_state=0).observed
-    settings = {"n_components": 2, "n_chains": 2, "n_draws": 5, "random_state": 3, "progress": False}
+    settings = {
+        "noise": "asymmetric",
+        "n_components": 2,
+        "n_chains": 2,
+        "n_draws": 5,
+        "random_state": 3,
+        "progress": False,
+    }
     model = TensOrMachine(**settings | changes).fit(X, run_dir=folder)
     (folder / "fit.tensorm").unlink()
     return model
@@ -160,7 +176,7 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     X = datasets.simulate((6, 6, 6), rank=2, random_state=0).observed
     with pytest.raises(FileError, match="cannot be created"):
-        TensOrMachine(2, progress=False).fit(X, run_dir=tmp_path / "file" / "run")
+        TensOrMachine(2, noise="asymmetric", progress=False).fit(X, run_dir=tmp_path / "file" / "run")
 
 
 def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch) -> None:
@@ -168,7 +184,14 @@ def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(tmp_path: Path,
     from tensorm.storage import files
 
     X = datasets.simulate((8, 8, 8), rank=2, noise=0.1, random_state=0).observed
-    settings = {"n_components": 2, "n_chains": 1, "n_draws": 20, "random_state": 3, "progress": False}
+    settings = {
+        "noise": "asymmetric",
+        "n_components": 2,
+        "n_chains": 1,
+        "n_draws": 20,
+        "random_state": 3,
+        "progress": False,
+    }
     expected = TensOrMachine(**settings).fit(X)
     monkeypatch.setattr(files.Due, "__call__", lambda self, chain: True)
     written, real = [], files.os.fsync
@@ -203,9 +226,9 @@ def test_two_corners_that_change_places_are_noticed(tmp_path: Path) -> None:
     """Every index keeps as many ones as it had."""
     X = np.zeros((4, 4, 3))
     X[0, 0, 0] = X[1, 1, 0] = X[2, 3, 1] = 1
-    TensOrMachine(1, n_chains=1, n_draws=2, burn_in=1, random_state=0, progress=False).fit(
-        X, run_dir=tmp_path
-    )
+    TensOrMachine(
+        1, n_chains=1, n_draws=2, burn_in=1, random_state=0, noise="asymmetric", progress=False
+    ).fit(X, run_dir=tmp_path)
     (tmp_path / "fit.tensorm").unlink()
     Y = X.copy()
     Y[:2, :2, 0] = X[:2, :2, 0][::-1]

@@ -35,7 +35,14 @@ from tensorm.posterior.align import match
 
 SIM = simulate((10, 9, 8), rank=3, density=0.3, noise=0.05, random_state=0)
 X = SIM.observed
-QUICK: dict[str, Any] = {"n_chains": 2, "n_draws": 12, "burn_in": 8, "random_state": 0, "progress": False}
+QUICK: dict[str, Any] = {
+    "noise": "asymmetric",
+    "n_chains": 2,
+    "n_draws": 12,
+    "burn_in": 8,
+    "random_state": 0,
+    "progress": False,
+}
 
 
 def fit(X: Any = X, n_components: int = 3, **settings: Any) -> TensOrMachine:
@@ -444,7 +451,8 @@ def test_a_forked_child_can_fit() -> None:
 import os, signal
 from tensorm import TensOrMachine, datasets
 X = datasets.simulate((70, 65, 64), rank=2, random_state=0).observed
-model = TensOrMachine(2, n_chains=1, n_draws=2, burn_in=2, n_jobs=2, random_state=0, progress=False)
+settings = {"n_chains": 1, "n_draws": 2, "burn_in": 2, "noise": "asymmetric", "progress": False}
+model = TensOrMachine(2, n_jobs=2, random_state=0, **settings)
 before = model.fit(X).noise_["hit"]
 child = os.fork()
 if child == 0:
@@ -557,7 +565,9 @@ def test_scikit_learn_checks() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(
-            Binarised(2, n_chains=2, n_draws=10, burn_in=3, progress=False), on_fail=None, on_skip=None
+            Binarised(2, noise="asymmetric", n_chains=2, n_draws=10, burn_in=3, progress=False),
+            on_fail=None,
+            on_skip=None,
         )
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
     assert failed == {}

@@ -44,7 +44,9 @@ def test_candidates_are_looked_for_where_none_are_given() -> None:
 
 
 def test_auto_fits_the_number_it_chose() -> None:
-    model = TensOrMachine("auto", n_chains=2, n_draws=10, random_state=0, progress=False).fit(SIM.observed)
+    model = TensOrMachine(
+        "auto", n_chains=2, n_draws=10, random_state=0, noise="asymmetric", progress=False
+    ).fit(SIM.observed)
     assert model.n_components_ == model.selection_.best == 3
     assert model.factors_[0].shape == (20, 3)
 

@@ -44,7 +44,14 @@ from tensorm.report import associations, describe, metadata, plots, selection
 matplotlib.pyplot.switch_backend("Agg")  # its first import looks for fonts, with another program
 platform.processor()  # a cluster asks for this and that, which starts a program and opens a socket at first
 distributed.utils.get_ip()
-QUICK: dict[str, Any] = {"n_components": 2, "n_chains": 1, "n_draws": 4, "burn_in": 2, "random_state": 0}
+QUICK: dict[str, Any] = {
+    "noise": "asymmetric",
+    "n_components": 2,
+    "n_chains": 1,
+    "n_draws": 4,
+    "burn_in": 2,
+    "random_state": 0,
+}
 STRONG = QUICK | {"noise": "strengths"}
 BAD: dict[str, Callable[[], Any]] = {
     "None": lambda: None,

@@ -93,7 +93,9 @@ def judge(pair: str, folder: Path, ends: list[tuple[int, str]]) -> str:
     if not (run / "fit.tensorm").exists():
         return "unfinished"
     fitted = tensorm.load(run)  # which compares the digests of the run and of the fit
-    again = tensorm.TensOrMachine(2, n_chains=2, n_draws=20, n_jobs=1, random_state=0, progress=False)
+    again = tensorm.TensOrMachine(
+        2, n_chains=2, n_draws=20, n_jobs=1, random_state=0, noise="asymmetric", progress=False
+    )
     expected = again.fit(np.load(given)).predict_proba()
     np.testing.assert_array_equal(fitted.predict_proba(), expected)
     assert not list(run.glob(".*.part"))
@@ -113,4 +115,6 @@ def main(count: int, first: int = 0) -> None:
 
 
 # Compiled before the first race, and before the server forks, so that its children start at once.
-tensorm.TensOrMachine(2, n_draws=2, n_jobs=1, random_state=0, progress=False).fit(make_cells(0))
+tensorm.TensOrMachine(2, n_draws=2, n_jobs=1, random_state=0, noise="asymmetric", progress=False).fit(
+    make_cells(0)
+)

@@ -54,7 +54,7 @@ NAMED = xarray.DataArray(
         "who": np.array([1, "x", None, (1, "y"), 2.5], object),
     },
 )
-TIED = SETTINGS | {"symmetric": (1, 2), "n_jobs": 2}
+TIED = SETTINGS | {"noise": "asymmetric", "symmetric": (1, 2), "n_jobs": 2}
 REPEATS: Any = {"n_repeats": 2, "n_jobs": 2}
 CHOICES = {  # stopped selections by their methods; None for a fit that chooses
     "choice-fit": None,
@@ -78,8 +78,10 @@ def make_samples(folder: Path) -> list[Path]:
     rng = np.random.default_rng(0)
     init = [rng.random((size, 3)) < 0.5 for size in X.shape]
     kinds: dict[str, Callable[[Path], Any]] = {
-        "dense": lambda path: TensOrMachine(3, **SETTINGS).fit(X, run_dir=path),
-        "given": lambda path: TensOrMachine(3, init=init, factor_prior=0.3, **SETTINGS).fit(X, run_dir=path),
+        "dense": lambda path: TensOrMachine(3, noise="asymmetric", **SETTINGS).fit(X, run_dir=path),
+        "given": lambda path: TensOrMachine(
+            3, noise="asymmetric", init=init, factor_prior=0.3, **SETTINGS
+        ).fit(X, run_dir=path),
         "sparse": lambda path: TensOrMachine(2, noise="symmetric", **SETTINGS).fit(
             SparseTensor(np.argwhere(X == 1), X.shape), run_dir=path
         ),
@@ -100,7 +102,7 @@ def make_samples(folder: Path) -> list[Path]:
             SparseTensor(np.argwhere(X == 1), X.shape), run_dir=path
         ),
         "named": lambda path: TensOrMachine(2, noise="auto", **SETTINGS).fit(NAMED, run_dir=path),
-        "auto": lambda path: TensOrMachine("auto", **SETTINGS).fit(X, run_dir=path),
+        "auto": lambda path: TensOrMachine("auto", noise="asymmetric", **SETTINGS).fit(X, run_dir=path),
     }
     for name, make in kinds.items():
         make(folder / name)

@@ -56,7 +56,9 @@ def cells() -> xr.DataArray:
 
 @pytest.fixture(scope="module")
 def model(cells: xr.DataArray) -> TensOrMachine:
-    return TensOrMachine(2, n_chains=2, n_draws=20, random_state=0, progress=False).fit(cells)
+    return TensOrMachine(2, n_chains=2, n_draws=20, random_state=0, noise="asymmetric", progress=False).fit(
+        cells
+    )
 
 
 @pytest.fixture(scope="module")

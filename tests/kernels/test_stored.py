@@ -177,7 +177,8 @@ pathlib.Path.mkdir = refuse
 sys.path.insert(0, {str(source)!r})
 import tensorm
 X = tensorm.datasets.simulate((6, 6, 6), rank=2, density=0.2, noise=0.1, random_state=0).observed
-print(tensorm.TensOrMachine(2, n_chains=2, n_draws=5, burn_in=5, progress=False).fit(X).predict_proba().shape)
+settings = {"n_chains": 2, "n_draws": 5, "burn_in": 5, "noise": "asymmetric", "progress": False}
+print(tensorm.TensOrMachine(2, **settings).fit(X).predict_proba().shape)
 """
     nowhere = "/dev/null/home"
     done = subprocess.run(

@@ -115,7 +115,9 @@ def test_the_strongest_is_the_one_that_would_be_missed_most(L) -> None:
 
 def test_a_fit_orders_its_components_by_what_their_removal_costs() -> None:
     sim = datasets.simulate((15, 14, 13), rank=4, density=0.3, noise=0.1, random_state=2)
-    model = TensOrMachine(4, n_chains=2, n_draws=20, random_state=0, progress=False).fit(sim.observed)
+    model = TensOrMachine(4, n_chains=2, n_draws=20, random_state=0, noise="asymmetric", progress=False).fit(
+        sim.observed
+    )
     rows = model.contributions_
     assert [row.component for row in rows] == [0, 1, 2, 3]
     assert all(a.log_likelihood_lost >= b.log_likelihood_lost for a, b in itertools.pairwise(rows))

@@ -22,7 +22,7 @@ def fitted() -> tuple[TensOrMachine, np.ndarray]:
     X = np.random.default_rng(0).random((5, 4, 3)).round()
     X[0, 0, 0] = X[2, 3, 1] = np.nan
     settings = {"n_components": 2, "n_chains": 2, "n_draws": 60, "burn_in": 20, "random_state": 0}
-    return TensOrMachine(**settings, progress=False).fit(X), X
+    return TensOrMachine(**settings, noise="asymmetric", progress=False).fit(X), X
 
 
 def test_groups_variables_and_dimensions(fitted: tuple[TensOrMachine, np.ndarray]) -> None:

@@ -263,7 +263,9 @@ def test_chains_of_different_lengths_are_compared_over_the_shortest() -> None:
 
 def test_a_fit_sums_itself_up(capsys) -> None:
     sim = datasets.simulate((12, 11, 10), rank=2, density=0.3, noise=0.1, random_state=0)
-    model = TensOrMachine(2, n_chains=3, n_draws=60, random_state=0, progress=False).fit(sim.observed)
+    model = TensOrMachine(2, n_chains=3, n_draws=60, random_state=0, noise="asymmetric", progress=False).fit(
+        sim.observed
+    )
     model.summary()
     printed = capsys.readouterr().out
     assert printed == f"{model.diagnostics_}\n"
@@ -273,7 +275,9 @@ def test_a_fit_sums_itself_up(capsys) -> None:
 def test_hard_data_are_not_called_settled() -> None:
     """Where noise drowns the components, agreement of the means alone would be taken for success."""
     sim = datasets.simulate((10, 10, 10), rank=5, density=0.3, noise=0.4, random_state=0)
-    model = TensOrMachine(5, n_draws=100, random_state=0, progress=False).fit(sim.observed)
+    model = TensOrMachine(5, n_draws=100, random_state=0, noise="asymmetric", progress=False).fit(
+        sim.observed
+    )
     assert not model.diagnostics_.conclusion.endswith("agree.")
 
 
@@ -287,6 +291,8 @@ def test_independent_draws_are_hardly_ever_called_unmixed(n_draws) -> None:
 def test_chains_from_random_starts_are_not_said_to_agree() -> None:
     """Cut short at once, they differ in components and in fit."""
     X = datasets.simulate((12, 12, 12), rank=4, density=0.3, noise=0.1, random_state=0).observed
-    model = TensOrMachine(4, init="random", burn_in=0, n_draws=6, random_state=0, progress=False).fit(X)
+    model = TensOrMachine(
+        4, init="random", burn_in=0, n_draws=6, random_state=0, noise="asymmetric", progress=False
+    ).fit(X)
     assert "explanations of the data" in model.diagnostics_.conclusion
     assert sum(model.posterior_.weights) == pytest.approx(1)

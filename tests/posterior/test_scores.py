@@ -117,7 +117,9 @@ def ward():
     X = datasets.ward()
     mask = train_test_mask(X, symmetric=("person", "met"))
     start = datasets.ward_truth().factors
-    model = TensOrMachine(7, n_chains=2, n_draws=20, init=start, burn_in=5, random_state=0, progress=False)
+    model = TensOrMachine(
+        7, n_chains=2, n_draws=20, init=start, burn_in=5, random_state=0, noise="asymmetric", progress=False
+    )
     return X, mask, model.fit(hide(X, mask))
 
 

@@ -119,7 +119,9 @@ def test_all_cells_of_one_value() -> None:
 
 def test_a_fit_predicts_with_all_of_its_chains() -> None:
     X = datasets.simulate((12, 12, 12), rank=4, density=0.3, noise=0.1, random_state=0).observed
-    model = TensOrMachine(4, init="random", burn_in=0, n_draws=6, random_state=0, progress=False).fit(X)
+    model = TensOrMachine(
+        4, init="random", burn_in=0, n_draws=6, random_state=0, noise="asymmetric", progress=False
+    ).fit(X)
     found = model.posterior_
     assert len(set(found.explanations)) > 1
     alone = [Posterior((trace,), found.shape, found.names).predict_all() for trace in found.chains]

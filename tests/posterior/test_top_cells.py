@@ -20,7 +20,7 @@ def fitted() -> tuple[np.ndarray, np.ndarray, TensOrMachine]:
     """Two blocks that overlap in some modes, a tenth of their ones flipped."""
     X = blocks((25, 24, 23))
     given = X & (np.random.default_rng(0).random(X.shape) < 0.9)
-    model = TensOrMachine(2, n_chains=2, n_draws=30, random_state=0, progress=False)
+    model = TensOrMachine(2, n_chains=2, n_draws=30, random_state=0, noise="asymmetric", progress=False)
     return X, given, model.fit(SparseTensor(np.nonzero(given), X.shape))
 
 
@@ -71,7 +71,9 @@ def test_pairs_without_direction_are_named_once(shared: bool) -> None:
     X[1, 2, 4] = X[1, 4, 2] = X[1, 8, 9] = X[1, 9, 8] = 0
     X[:, range(12), range(12)] = np.nan
     pair = (1, 2) if shared else None
-    model = TensOrMachine(2, symmetric=pair, n_chains=2, n_draws=20, random_state=0, progress=False).fit(X)
+    model = TensOrMachine(
+        2, symmetric=pair, n_chains=2, n_draws=20, random_state=0, noise="asymmetric", progress=False
+    ).fit(X)
     told = None if shared else (1, 2)  # by default those of the model
     of_time = model.top_cells(0, 1, n=2, known=X, symmetric=told).indices.tolist()
     assert sorted(of_time) == [[1, 2, 4], [1, 8, 9]]
@@ -99,7 +101,9 @@ def test_held_out_cells_are_missing(unlisted: str) -> None:
     assert values.sum() == round(0.25 * tensor.n_ones)
     if unlisted == "zero":
         assert (~values).sum() == 2 * values.sum()
-        model = TensOrMachine(2, n_chains=1, n_draws=20, random_state=0, progress=False).fit(train)
+        model = TensOrMachine(
+            2, n_chains=1, n_draws=20, random_state=0, noise="asymmetric", progress=False
+        ).fit(train)
         assert score_cells(values, model.predict_proba(tested)).model.auc > 0.99
 
 

@@ -190,7 +190,9 @@ def test_a_planted_block_is_found_and_described() -> None:
         product, dims=("hour", "person", "met"), coords={"hour": HOURS, "person": PEOPLE, "met": PEOPLE}
     )
     start = [bits(6, [1, 2, 3]), bits(8, range(5)), bits(8, range(5))]
-    model = TensOrMachine(1, n_chains=2, n_draws=50, init=start, random_state=0, progress=False).fit(X)
+    model = TensOrMachine(
+        1, n_chains=2, n_draws=50, init=start, random_state=0, noise="asymmetric", progress=False
+    ).fit(X)
     text = model.describe(BY_ROLE)[0]
     assert text.startswith(
         "Component 0 - hour: 08-11 (3 of 6); person and met: all 4 doctors, 1 of 4 nurses. It covers 75 cells"

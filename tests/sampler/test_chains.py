@@ -340,7 +340,7 @@ def watching(n_chains, shown, forecast=None):
 
 tensorm.estimator.machine.watching = watching
 X = datasets.simulate((30, 30, 30), rank=3, random_state=0).observed
-model = TensOrMachine(3, n_chains=2, n_jobs=2, random_state=0, SETTINGS)
+model = TensOrMachine(3, noise="asymmetric", n_chains=2, n_jobs=2, random_state=0, SETTINGS)
 try:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -55,9 +55,8 @@ def assert_exact(
 
     Components are left in the order that the chains have them in, which single entries' priors refer to.
     """
-    model = TensOrMachine(
-        n_components, n_draws=25, burn_in=5, noise_prior=(2.0, 1.5), random_state=1, **settings
-    )
+    settings = {"noise": "asymmetric", "noise_prior": (2.0, 1.5)} | settings
+    model = TensOrMachine(n_components, n_draws=25, burn_in=5, random_state=1, **settings)
     tensor = make_tensor(X, model.symmetric)
     traces, _ = run_chains(tensor, make_plan(model, tensor), n_chains=2, n_threads=1)
     found, wanted, empty = [], [], 0

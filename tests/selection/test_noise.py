@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import makers
 import tensorm
+from problems import Problem
 from tensorm import DenseTensor, InputError, RelationalTensor, TensOrMachine
 from tensorm.datasets import simulate
 from tensorm.estimator.plan import make_plan
+from tensorm.sampler.sample import Step
 from tensorm.sampler.state import Trace
 from tensorm.selection import noise as choosing
-from tensorm.selection.noise import NoiseChoice, choose_noise
+from tensorm.selection.noise import NoiseChoice, choose_noise, choose_untried
 from tensorm.tensors import Tensor
 
-SHORT: dict[str, Any] = {"n_chains": 2, "n_draws": 12, "random_state": 0, "progress": False}
+SHORT: dict[str, Any] = {"n_chains": 2, "n_draws": 12, "random_state": 0, "progress": False, "effort": 0}
 PLAIN = simulate((12, 11, 10), rank=2, density=0.3, noise=0.1, random_state=0).observed
 
 
@@ -31,8 +36,8 @@ def plant() -> np.ndarray:
 STRONG = plant()
 
 
-def choose(tensor: Tensor) -> NoiseChoice:
-    return choose_noise(tensor, make_plan(TensOrMachine(2, noise="auto", **SHORT), tensor).target)
+def choose(tensor: Tensor, **settings: Any) -> NoiseChoice:
+    return choose_noise(tensor, make_plan(TensOrMachine(2, **SHORT | settings), tensor).target)
 
 
 def assert_same(a: Trace, b: Trace) -> None:
@@ -50,41 +55,70 @@ def test_cells_choose() -> None:
     assert reason.startswith("Two rates of ones are enough: strengths ")
 
 
+@pytest.mark.parametrize("largest", [2**18, 1000])
+def test_storage_changes_nothing(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "PART", choosing.PART._replace(whole=largest, part=largest))
+    problem = Problem(STRONG, None, [])
+    first, *others = [choose(make(problem)) for make in (makers.dense, makers.sparse, makers.sharded)]
+    assert others == [first] * 2
+
+
 def test_where_strengths_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     ranks = RelationalTensor(np.random.default_rng(0).random((6, 5)))
-    cases = [
-        (ranks, "this kind of tensor"),
-        (DenseTensor(np.ma.array(np.eye(5), mask=~np.eye(5, dtype=bool))), "too few"),
-    ]
+    strong = make_plan(TensOrMachine(2), DenseTensor(PLAIN)).target
+    few = DenseTensor(np.ma.array(np.eye(5), mask=~np.eye(5, dtype=bool)))
     monkeypatch.setattr(choosing, "_try_both", lambda *given: pytest.fail("strengths were tried"))
-    for tensor, why in cases:
-        strong, reason = choose(tensor)
-        assert not strong
-        assert why in reason
     monkeypatch.setattr(choosing, "MOST_ONES", 10)
-    assert "up to 10 ones" in choose(DenseTensor(PLAIN)).reason
+    for choice, why in (
+        (choose(few), "too few cells to hide any"),
+        (choose_untried(ranks, strong), "not available for this kind of tensor"),
+        (choose_untried(DenseTensor(PLAIN), strong), "only tried with up to 10 ones"),
+    ):
+        assert choice is not None
+        assert not choice.strong
+        assert why in choice.reason
+    assert choose_untried(few, strong) is None
+
+
+def test_of_a_large_tensor_a_part_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with a prior for each entry, of which the part has its own."""
+    tried: list[tuple[int, ...]] = []
+    real = choosing._try_both
+
+    def watch(split: Any, target: Any, *given: Any) -> Any:
+        tried.append(split.train.shape)
+        return real(split, target, *given)
+
+    monkeypatch.setattr(choosing, "_try_both", watch)
+    monkeypatch.setattr(choosing, "PART", choosing.PART._replace(whole=1000, part=1000))
+    prior = [np.full((size, 2), 0.3) for size in STRONG.shape]
+    assert choose(DenseTensor(STRONG), factor_prior=prior).strong
+    assert tried[0] == (10, 10, 10)
+    pairs = np.where(np.eye(12, dtype=bool)[:, :, None], np.nan, STRONG | STRONG.swapaxes(0, 1))
+    assert choose(DenseTensor(pairs).tied((0, 1))).strong
+    assert tried[-1][0] == tried[-1][1]
 
 
 @pytest.mark.parametrize(("cells", "noise"), [(PLAIN, "asymmetric"), (STRONG, "strengths")])
 def test_a_fit_with_what_was_chosen(
     cells: np.ndarray, noise: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = TensOrMachine(2, noise="auto", **SHORT).fit(cells, run_dir=tmp_path / "run")
+    model = TensOrMachine(2, **SHORT).fit(cells, run_dir=tmp_path / "run")
     wanted = TensOrMachine(2, noise=noise, **SHORT).fit(cells)
     for mine, other in zip(model.posterior_.chains, wanted.posterior_.chains, strict=True):
         assert_same(mine, other)
     assert model.get_params()["noise"] == "auto"
-    assert model.describe()[-1] == model.noise_choice_
-    model.summary()
-    assert model.noise_choice_ in capsys.readouterr().out
-    assert not hasattr(wanted, "noise_choice_")
+    assert wanted.noise_choice_ is None
     model.save(tmp_path / "fit.tensorm")
-    for again in (tensorm.load(tmp_path / "fit.tensorm"), tensorm.load(tmp_path / "run")):
+    for again in (model, tensorm.load(tmp_path / "fit.tensorm"), tensorm.load(tmp_path / "run")):
         assert again.noise == "auto"
+        assert again.describe()[-1] == f"{wanted.describe()[-1]} {model.noise_choice_}"
+        again.summary()
+        assert model.noise_choice_ in capsys.readouterr().out
+        again.report(tmp_path / "page.html")
+        assert f"{model.noise_choice_}</p>" in (tmp_path / "page.html").read_text(encoding="utf-8")
         assert_same(again.posterior_.chains[0], model.posterior_.chains[0])
         np.testing.assert_array_equal(again.transform(cells[:3]), model.transform(cells[:3]))
-    with pytest.raises(InputError, match="noise_update is 'map'"):
-        TensOrMachine(2, noise="auto", noise_update="map", **SHORT).fit(cells)
 
 
 def test_a_run_goes_on_with_what_was_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +136,47 @@ def test_a_run_goes_on_with_what_was_chosen(tmp_path: Path, monkeypatch: pytest.
         model = tensorm.resume(tmp_path, progress=False)
     assert model.noise_choice_ == whole.noise_choice_
     assert_same(model.posterior_.chains[0], whole.posterior_.chains[0])
+
+
+@pytest.mark.parametrize("settings", [{"noise_update": "map"}, {"lambda_start": 0.5}], ids=str)
+def test_settings_that_only_two_rates_know(settings: Any) -> None:
+    model = TensOrMachine(2, **SHORT, **settings).fit(STRONG)
+    assert model.noise_choice_ is None
+    assert "hit" in model.noise_
+    with pytest.raises(InputError, match=next(iter(settings))):
+        TensOrMachine(2, noise="strengths", **SHORT, **settings).fit(STRONG)
+
+
+def test_stopped_while_the_noise_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choice begins again, and the run ends as if it had never been stopped."""
+    whole = TensOrMachine(2, **SHORT).fit(STRONG)
+
+    def watch(step: Step) -> None:
+        if step.state.sweep >= 40:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tensorm.estimator.machine.watching", lambda *given: nullcontext(watch))
+        with pytest.raises(KeyboardInterrupt):
+            TensOrMachine(2, **SHORT).fit(STRONG, run_dir=tmp_path)
+    model = tensorm.resume(tmp_path, progress=False)
+    assert model.noise_choice_ == whole.noise_choice_
+    for mine, other in zip(model.posterior_.chains, whole.posterior_.chains, strict=True):
+        assert_same(mine, other)
+
+
+def test_a_choice_from_a_stranger(tmp_path: Path) -> None:
+    """What steers a terminal is written out; what is no choice is refused."""
+    TensOrMachine(2, **SHORT).fit(PLAIN, run_dir=tmp_path)
+    (tmp_path / "fit.tensorm").unlink()
+    place = tmp_path / "choice" / "noise.json"
+    kept = json.loads(place.read_text())
+    place.write_text(json.dumps(kept | {"result": [False, "\x1b]0;owned\x07"]}))
+    assert tensorm.resume(tmp_path, progress=False).noise_choice_ == r"\x1b]0;owned\x07"
+    (tmp_path / "fit.tensorm").unlink()
+    place.write_text(json.dumps(kept | {"result": ["yes", "because"]}))
+    with pytest.raises(InputError, match="The saved result of noise in run_dir is damaged"):
+        tensorm.resume(tmp_path, progress=False)
 
 
 def test_the_number_may_be_open_too() -> None:

@@ -48,7 +48,7 @@ def test_coins_are_fair_where_ones_are_rare() -> None:
     X[:3, :3, :3] = 1
     density = {}
     for init in ("coins", "random"):
-        plan = make_plan(TensOrMachine(6, init=init, random_state=0), DenseTensor(X))
+        plan = make_plan(TensOrMachine(6, noise="asymmetric", init=init, random_state=0), DenseTensor(X))
         factors = BurnIn(DenseTensor(X), plan.target, 0, plan.init, plan.burn_in).start().factors
         density[init] = np.concatenate([bits.ravel() for bits in factors.bits()]).mean()
     assert density["coins"] == pytest.approx(0.5, abs=0.06)

@@ -21,7 +21,14 @@ from tensorm.storage.fit import FORMAT_VERSION
 
 
 def fit(X: object, **settings: object) -> TensOrMachine:
-    settings = {"n_components": 3, "n_chains": 2, "n_draws": 8, "burn_in": 5, "progress": False} | settings
+    settings = {
+        "noise": "asymmetric",
+        "n_components": 3,
+        "n_chains": 2,
+        "n_draws": 8,
+        "burn_in": 5,
+        "progress": False,
+    } | settings
     return TensOrMachine(random_state=0, **settings).fit(X)  # type: ignore[arg-type]
 
 
@@ -113,7 +120,7 @@ def test_settings_changed_after_the_fit_do_not_change_what_was_fitted(tmp_path: 
 
 def test_a_random_generator_is_forgotten_but_its_seed_is_kept(tmp_path: Path) -> None:
     X = np.random.default_rng(0).random((6, 5)) < 0.4
-    model = TensOrMachine(2, n_chains=1, n_draws=4, burn_in=2, progress=False)
+    model = TensOrMachine(2, n_chains=1, n_draws=4, burn_in=2, noise="asymmetric", progress=False)
     model.set_params(random_state=np.random.RandomState(3)).fit(X)
     again = reload(model, tmp_path)
     assert again.random_state is None
@@ -152,7 +159,7 @@ def test_the_file_is_documented(tmp_path: Path) -> None:
     arrays = np.load(tmp_path / "fit.tensorm", allow_pickle=False)
     about = json.loads(arrays["about.json"])
     assert about["format"] == "tensorm fit"
-    assert about["format_version"] == FORMAT_VERSION == 4
+    assert about["format_version"] == FORMAT_VERSION == 5
     assert about["tensorm_version"] == tensorm.__version__
     assert [mode["name"] for mode in about["modes"]] == ["gene", "day", "mouse"]
     assert about["model"]["seed"] == model._target.seed
@@ -187,6 +194,6 @@ def test_no_pickle_anywhere() -> None:
 
 def test_a_newer_file_says_so(tmp_path: Path) -> None:
     parts = forge.Parts(forge.saved(tmp_path))
-    parts.about |= {"format_version": 5, "tensorm_version": "9.0", "new": "thing"}
-    with pytest.raises(FileError, match=r"tensorm '9.0' wrote it in format 5, .* install a newer tensorm\.$"):
+    parts.about |= {"format_version": 6, "tensorm_version": "9.0", "new": "thing"}
+    with pytest.raises(FileError, match=r"tensorm '9.0' wrote it in format 6, .* install a newer tensorm\.$"):
         forge.load_bytes(tmp_path, parts.join())

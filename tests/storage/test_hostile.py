@@ -192,13 +192,14 @@ def bomb_of_text(parts: forge.Parts) -> None:
 MODE = {"name": "x", "labels": None}
 
 FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
-    "older": (said("format_version", 3), "reads format 4: fit again"),
+    "older": (said("format_version", 3), "reads format 5: fit again"),
     "one mode twice": (said("undirected", [0, 0]), "undirected is [0, 0], not two modes"),
     "unequal modes": (said("undirected", [0, 1]), "undirected is [0, 1], not two modes"),
-    "newer": (said("format_version", 5), "install a newer tensorm"),
+    "newer": (said("format_version", 6), "install a newer tensorm"),
     "version 0": (said("format_version", 0), "format_version is 0"),
     "version true": (said("format_version", True), "format_version is True"),
     "version huge": (said("format_version", 10**300), "format_version is a very large number"),
+    "no sentence": (said("noise_choice", 7), "noise_choice is 7, not a text"),
     "other format": (said("format", "tensorm chain"), "format is 'tensorm chain', not 'tensorm fit'"),
     "escape codes": (said("format", "\x1b]0;\x07\n"), r"format is '\x1b]0;\x07\n', not"),
     "long word": (said("format", "x" * 10**5), "format is 'xxx"),

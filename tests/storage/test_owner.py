@@ -18,7 +18,14 @@ from tensorm import FileError, TensOrMachine, select_components
 from tensorm.storage.files import LOCK, name_stop, owning
 
 X = np.random.default_rng(0).random((5, 5, 5)) < 0.4
-SETTINGS = {"n_chains": 1, "n_draws": 3, "burn_in": 2, "random_state": 0, "progress": False}
+SETTINGS = {
+    "noise": "asymmetric",
+    "n_chains": 1,
+    "n_draws": 3,
+    "burn_in": 2,
+    "random_state": 0,
+    "progress": False,
+}
 
 
 def hold(folder: Path) -> subprocess.Popen:

@@ -26,7 +26,15 @@ from tensorm.tensors import Tensor
 
 RNG = np.random.default_rng(0)
 CELLS = RNG.random((5, 5, 5)) < 0.4
-SETTINGS: Any = {"n_chains": 1, "n_draws": 3, "burn_in": 2, "random_state": 0, "n_jobs": 1, "progress": False}
+SETTINGS: Any = {
+    "noise": "asymmetric",
+    "n_chains": 1,
+    "n_draws": 3,
+    "burn_in": 2,
+    "random_state": 0,
+    "n_jobs": 1,
+    "progress": False,
+}
 X = np.where(RNG.random((4, 5, 6)) < 0.2, np.nan, RNG.random((4, 5, 6)) < 0.4)
 MATRIX = RNG.integers(5, size=(4, 5)).astype(float)
 TENSORS = {

@@ -21,7 +21,14 @@ from tensorm.tensors.distributed import connect
 from tensorm.tensors.factors import Factors
 
 distributed = pytest.importorskip("distributed")
-SETTINGS: dict[str, Any] = {"n_chains": 2, "n_draws": 5, "burn_in": 12, "random_state": 0, "progress": False}
+SETTINGS: dict[str, Any] = {
+    "noise": "asymmetric",
+    "n_chains": 2,
+    "n_draws": 5,
+    "burn_in": 12,
+    "random_state": 0,
+    "progress": False,
+}
 SIM = datasets.simulate((23, 20, 15), rank=3, density=0.3, noise=0.1, random_state=0)
 X = np.where(np.random.default_rng(0).random(SIM.observed.shape) < 0.1, np.nan, SIM.observed)
 

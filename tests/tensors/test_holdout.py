@@ -290,7 +290,9 @@ def test_undirected_pairs_stay_so_in_every_storage_and_part(storage: Any, tmp_pa
     assert tensor.undirected == tensor.hide(np.zeros(X.shape, bool)).undirected == (1, 2)
     assert tensor.take([some, some, some]).undirected == (1, 2)
     assert tensor.take([some, some, some + 1]).undirected is None  # no longer mirror images
-    model = TensOrMachine(2, n_chains=1, n_draws=2, burn_in=2, progress=False, random_state=0)
+    model = TensOrMachine(
+        2, n_chains=1, n_draws=2, burn_in=2, noise="asymmetric", progress=False, random_state=0
+    )
     model.fit(tensor, run_dir=tmp_path)
     loaded = tensorm.load(tmp_path)
     assert loaded.posterior_.names.undirected == (1, 2)

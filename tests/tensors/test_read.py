@@ -373,7 +373,7 @@ def test_options_are_never_ignored(source, options, message) -> None:
 
 def test_fit_takes_a_long_table_if_every_column_is_a_mode() -> None:
     table = pd.DataFrame({"hour": [1, 2], "person": ["a", "b"], "met": ["b", "a"]})
-    model = TensOrMachine(1, n_chains=1, n_draws=2, burn_in=1, progress=False)
+    model = TensOrMachine(1, n_chains=1, n_draws=2, burn_in=1, noise="asymmetric", progress=False)
     assert model.fit(table).modes_ == ("hour", "person", "met")
     with pytest.raises(InputError, match=r"name the modes, as in modes=\['hour', 'person', ...\], or"):
         model.fit(table.assign(temperature=[36.6, 37.1]))

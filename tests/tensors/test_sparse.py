@@ -55,7 +55,14 @@ def test_fits_are_those_of_dense_tensors(
     else:
         seen = ~np.isnan(X)
         tensor = SparseTensor(np.argwhere(seen), shape, X[seen], unlisted="missing")
-    settings = {"n_chains": 2, "n_draws": 15, "burn_in": 12, "random_state": 3, "progress": False}
+    settings = {
+        "noise": "asymmetric",
+        "n_chains": 2,
+        "n_draws": 15,
+        "burn_in": 12,
+        "random_state": 3,
+        "progress": False,
+    }
     mine, theirs = (TensOrMachine(3, **settings).fit(data) for data in (tensor, X))
     assert (mine.storage_, theirs.storage_) == ("sparse", "dense")
     for trace, other in zip(mine.posterior_.chains, theirs.posterior_.chains, strict=True):
@@ -208,7 +215,9 @@ def test_sparse_matrices_and_arrays() -> None:
 def test_a_run_in_a_folder_is_resumed(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pick, "SMALL", 2**20)
     X = simulate((200, 150, 160), rank=2, density=0.0003, noise=0.0, random_state=2).observed
-    model = TensOrMachine(2, n_chains=1, n_draws=8, burn_in=5, random_state=0, progress=False)
+    model = TensOrMachine(
+        2, n_chains=1, n_draws=8, burn_in=5, random_state=0, noise="asymmetric", progress=False
+    )
     model.fit(DenseTensor(X), run_dir=tmp_path / "run")
     assert model.storage_ == "sparse"
     (tmp_path / "run" / "fit.tensorm").unlink()
@@ -224,12 +233,16 @@ def test_listed_cells_are_scored_in_any_shape() -> None:
         SparseTensor(cells * steps, np.array(X.shape) * steps, X[tuple(cells.T)], "missing")
         for steps in ([1, 1, 1], [2000, 2000, 2000])
     )
-    model = TensOrMachine(2, n_chains=1, n_draws=5, random_state=0, progress=False).fit(small)
+    model = TensOrMachine(2, n_chains=1, n_draws=5, random_state=0, noise="asymmetric", progress=False).fit(
+        small
+    )
     dense = np.full(X.shape, np.nan)
     dense[tuple(cells.T)] = X[tuple(cells.T)]
     assert model.score(small) == model.score(dense) > 0.85
     assert str(model.scores(small)) == str(model.scores(dense))
-    model = TensOrMachine(2, n_chains=1, n_draws=2, burn_in=5, random_state=0, progress=False).fit(huge)
+    model = TensOrMachine(
+        2, n_chains=1, n_draws=2, burn_in=5, random_state=0, noise="asymmetric", progress=False
+    ).fit(huge)
     assert model.scores(huge).n_cells == len(cells)
     assert 0.5 < model.score(huge) <= 1
 

@@ -92,7 +92,13 @@ def small_ward():
 def test_the_two_factors_are_one(tmp_path) -> None:
     X = small_ward()
     model = TensOrMachine(
-        4, symmetric=("met", "person"), n_chains=2, n_draws=20, random_state=0, progress=False
+        4,
+        symmetric=("met", "person"),
+        n_chains=2,
+        n_draws=20,
+        random_state=0,
+        noise="asymmetric",
+        progress=False,
     ).fit(X, run_dir=tmp_path / "run")
     assert np.array_equal(model.factors_[1], model.factors_[2])
     assert model.posterior_.traces[0].confusion[0].sum() == 13 * 40 * 39 // 2
@@ -121,7 +127,7 @@ def test_the_number_of_cliques_is_found(method: str) -> None:
 def test_bad_input_is_named() -> None:
     X = small_ward().values.copy()
     X[0, 3, 3] = 0
-    model = TensOrMachine(2, symmetric=(1, 2), progress=False)
+    model = TensOrMachine(2, symmetric=(1, 2), noise="asymmetric", progress=False)
     with pytest.raises(InputError, match=r"observed cells where mode 1 and mode 2 are the same; make these"):
         model.fit(X)
     X[0, 3, 3], X[0, 3, 4] = np.nan, 1 - X[0, 4, 3]
@@ -132,7 +138,9 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(InputError, match="of sizes 13 and 40; give two modes of the same size"):
         TensOrMachine(2, symmetric=(0, 1)).fit(X)
     matrix = np.where(np.eye(6, dtype=bool), np.nan, 1)
-    fitted = TensOrMachine(1, symmetric=(0, 1), n_chains=1, n_draws=2, progress=False).fit(matrix)
+    fitted = TensOrMachine(
+        1, symmetric=(0, 1), n_chains=1, n_draws=2, noise="asymmetric", progress=False
+    ).fit(matrix)
     with pytest.raises(InputError, match="Mode 0 shares its factor with another mode"):
         fitted.transform(matrix)
 
@@ -158,7 +166,9 @@ def test_mirrored_cells_are_stored_in_the_quicker_way() -> None:
     np.testing.assert_array_equal(picked.arrays()["ones"], DenseTensor(cells).arrays()["ones"])
     few = SparseTensor([(1, 2), (2, 1)], (2500, 2500), [1, 1], unlisted="missing")
     assert pick_storage(SymmetricTensor(few, (0, 1))).storage == "sparse"
-    model = TensOrMachine(2, symmetric=(1, 2), n_chains=1, n_draws=5, random_state=0, progress=False)
+    model = TensOrMachine(
+        2, symmetric=(1, 2), n_chains=1, n_draws=5, random_state=0, noise="asymmetric", progress=False
+    )
     draws = [model.fit(X).posterior_.traces[0].factors for X in (cells, given.tensor)]
     assert model.storage_ == "dense"
     for one, other in zip(*draws, strict=True):

@@ -90,11 +90,12 @@ def prior(value: str) -> float | str:
 )
 @click.option(
     "--noise",
-    type=click.Choice([*list_choices(), AUTO]),
-    help="Noise model: two rates of ones, inside and outside the components (asymmetric, the default); one "
-    "error rate (symmetric); a strength for each component (strengths); comparisons that count once "
-    "(comparisons, the default with --relational); or asymmetric or strengths, whichever predicts hidden "
-    "cells better (auto).",
+    type=click.Choice([AUTO, *list_choices()]),
+    default=AUTO,
+    help="Noise model: two rates of ones, inside and outside the components (asymmetric); one error rate "
+    "(symmetric); a strength for each component (strengths); or comparisons that count once (comparisons). "
+    "auto means comparisons with --relational; otherwise asymmetric or strengths, whichever predicts hidden "
+    "cells better.",
 )
 @click.option(
     "--background",
@@ -266,6 +267,7 @@ def _summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, A
         "n_components": model.n_components_,
         "reason": None if selection is None else selection.reason,
         "noise": model.noise_,
+        "noise_choice": model.noise_choice_,
         "components": components,
         "conclusion": model.diagnostics_.conclusion,
     }

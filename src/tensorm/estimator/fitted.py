@@ -62,17 +62,18 @@ class FittedModel(Predictor):
         return list_activities(self._fitted)
 
     @property
+    def noise_choice_(self) -> str | None:
+        """Which noise model ``noise="auto"`` chose, and why; None if nothing was chosen."""
+        return self._fitted.noise_choice
+
+    @property
     def diagnostics_(self) -> Diagnostics:
         """How the chains compare and how well they have mixed, with a conclusion; computed on each access."""
         return diagnose(self._fitted)
 
     def summary(self) -> None:
         """Print how the chains compare, how well they have mixed, and what to conclude."""
-        print("\n".join([str(self.diagnostics_), *self._noise_choice()]))
-
-    def _noise_choice(self) -> list[str]:
-        """Return the sentence on the noise model, if the cells chose it in this fit."""
-        return [self.noise_choice_] if hasattr(self, "noise_choice_") else []
+        print("\n".join(filter(None, [str(self.diagnostics_), self.noise_choice_])))
 
     def describe(self, groups: Groups | None = None, most: int | None = None) -> Sentences:
         """Describe what was found in sentences.
@@ -91,9 +92,9 @@ class FittedModel(Predictor):
         list of str
             One text per component, strongest first; then one each about components that are not described,
             were found by too few chains, or are empty; some about how chains differ; and one about the
-            noise, with ``noise="auto"`` also why it was chosen. Prints as one text.
+            noise and, with ``noise="auto"``, why it was chosen. Prints as one text.
         """
-        return Sentences([*describe(self._fitted, groups, most), *self._noise_choice()])
+        return describe(self._fitted, groups, most)
 
     def members(self, threshold: float = MEMBER) -> pd.DataFrame:
         """Return a table with a row for each member of each component in each mode.

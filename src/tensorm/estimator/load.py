@@ -104,8 +104,8 @@ def _open(folder: Path, given: Tensor | None) -> tuple[TensOrMachine, Tensor, Pl
     _check_counts(model, folder / RUN)
     tensor = make_tensor(run.tensor, model.symmetric)
     plan = make_plan(model, tensor)
-    if model.noise != AUTO:
-        tensor = plan.target.noise.hold(tensor)
+    noise = plan.target.noise
+    tensor = (noise.stand_in if model.noise == AUTO else noise).hold(tensor)  # the choice is yet to be read
     return model, tensor, replace(plan, target=replace(plan.target, seed=np.uint64(run.seed)))
 
 

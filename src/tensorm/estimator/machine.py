@@ -25,7 +25,7 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection.by_sampling import N_CHAINS
 from tensorm.selection.choose import choose_number
 from tensorm.selection.noise import N_COMPONENTS as TRIAL
-from tensorm.selection.noise import NoiseChoice, choose_noise, has_choice, two_rates
+from tensorm.selection.noise import NoiseChoice, choose_noise, choose_untried, two_rates
 from tensorm.selection.trials import STRENGTH_REPEATS, choose_with_strengths
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.storage.files import name_stop, owning
@@ -83,15 +83,15 @@ class TensOrMachine(FittedModel):
         cooled again, in rounds of 40 sweeps: 24 to 120 rounds if one more component would improve the fit
         (more for smaller data), otherwise 4, or a few more if these find something, and only one if the data
         leave no doubt. All numbers are multiplied by ``effort``; 0 turns heating off.
-    noise : "asymmetric", "symmetric", "strengths", "comparisons", "auto" or None, default None
+    noise : "auto", "asymmetric", "symmetric", "strengths" or "comparisons", default "auto"
         "asymmetric": two rates of ones, inside and outside the components; "symmetric": the paper's single
         error rate; "strengths": a strength for each component, the probability that it makes a cell 1, where
         the strongest component that contains a cell decides. The search for components uses two rates, also
         with strengths. "comparisons" is for a ``RelationalTensor``: each pair of attributes counts once, and
         has probability one half where no component says which one is higher, or components contradict each
-        other. "auto" chooses strengths if they predict hidden cells clearly better than two rates, and
-        ``noise_choice_`` says why. None means "comparisons" for a ``RelationalTensor``, otherwise
-        "asymmetric".
+        other. "auto" means "comparisons" for a ``RelationalTensor``; otherwise it chooses strengths if they
+        predict hidden cells clearly better than two rates, and ``noise_choice_`` says why. It means
+        "asymmetric" with ``noise_update="map"`` or ``lambda_start``, which do not work with strengths.
     background : "activity" or "constant", default "activity"
         For ``noise="strengths"``: the rate of ones outside the components is a product of activities, one for
         each index (such as how many contacts a person has overall), or one constant probability.
@@ -149,8 +149,8 @@ class TensOrMachine(FittedModel):
         Number of components L.
     selection_ : Selection
         With ``n_components="auto"``: how their number was chosen. Not saved to a file.
-    noise_choice_ : str
-        With ``noise="auto"``: which noise model was chosen, and why. Not saved to a file.
+    noise_choice_ : str or None
+        With ``noise="auto"``: which noise model was chosen, and why. None if nothing was chosen.
     storage_ : str
         "dense" or "sparse": how the cells were stored while sampling, whichever is faster. The draws are the
         same. Not saved to a file.
@@ -173,7 +173,7 @@ class TensOrMachine(FittedModel):
     burn_in: int | Literal["auto"] = "auto"
     init: Any = "data"
     effort: float = 1.0
-    noise: str | None = None
+    noise: str = "auto"
     background: str = "activity"
     noise_update: str = "sample"
     lambda_start: float | None = None
@@ -242,8 +242,7 @@ class TensOrMachine(FittedModel):
         if given.lists_cells or tensor.lists_cells:
             ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
             say(f"Cells are stored as a {tensor.storage} tensor: {ones}.", self.progress)
-        for name in ("selection_", "noise_choice_"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("selection_", None)
         if run_dir is None:
             return self._run(tensor, plan)
         with owning(check_folder(run_dir)) as folder:
@@ -255,8 +254,9 @@ class TensOrMachine(FittedModel):
 
         Whatever the folder already holds is not done again.
         """
-        if self.noise == AUTO:
-            tensor, plan = self._choose_noise(tensor, plan, folder)
+        reason = None
+        if self.noise == AUTO and plan.target.noise.has_stand_in:
+            tensor, plan, reason = self._choose_noise(tensor, plan, folder)
         if self.n_components == AUTO:
             known = None if folder is None else Selection.read(folder)
             self.selection_ = known or self._choose(tensor, plan, folder)
@@ -270,7 +270,7 @@ class TensOrMachine(FittedModel):
         forecast = partial(forecast_run, tensor, plan, self.n_chains, threads)
         with watching(self.n_chains, self.progress, forecast) as watch:
             traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
-        posterior = Posterior.from_traces(traces, tensor.with_threads(threads))
+        posterior = Posterior.from_traces(traces, tensor.with_threads(threads), reason)
         target = replace(plan.target, prior=plan.target.prior.reorder(posterior.order))
         self._keep(posterior, target)
         self.storage_ = tensor.storage
@@ -280,24 +280,26 @@ class TensOrMachine(FittedModel):
         _warn(traces, self.n_chains, interrupted)
         return self
 
-    def _choose_noise(self, tensor: Tensor, plan: Plan, folder: Path | None) -> tuple[Tensor, Plan]:
-        """Let the cells choose between strengths and two rates; a folder keeps what they chose."""
+    def _choose_noise(self, tensor: Tensor, plan: Plan, folder: Path | None) -> tuple[Tensor, Plan, str]:
+        """Let the cells choose between strengths and two rates; a folder keeps what they chose, and why."""
         target, auto = plan.target, self.n_components == AUTO
         trial = replace(target, n_components=TRIAL) if auto else target
         with watching(1, self.progress) as watch:
             pool = self._pool(1, watch, folder)
 
             def make(_: Bookmark) -> NoiseChoice:
+                if (untried := choose_untried(tensor, trial)) is not None:
+                    return untried
                 with announcing_compilation(self.progress):
-                    warm_up(tensor, trial if has_choice(tensor, trial) else two_rates(trial))
+                    warm_up(tensor, trial)
                 return choose_noise(pool.share(tensor), trial, watch)
 
             choice = pool.remember("noise", make, lambda: False, list, NoiseChoice.decode)
         assert choice is not None  # it is never stopped
-        self.noise_choice_ = choice.reason
+        say(choice.reason, self.progress)
         if choice.strong:
-            return tensor, plan
-        return pick_storage(tensor), replace(plan, target=two_rates(target))
+            return tensor, plan, choice.reason
+        return pick_storage(tensor), replace(plan, target=two_rates(target)), choice.reason
 
     def _pool(self, n_chains: int, watch: Watch, folder: Path | None) -> ChainPool:
         """Return how chains are run that choose; a folder keeps what they find."""

@@ -35,7 +35,7 @@ from tensorm.tensors.holdout import check_symmetric
 if TYPE_CHECKING:
     from tensorm.estimator.machine import TensOrMachine
 
-AUTO, STRENGTHS = "auto", "strengths"
+AUTO, STRENGTHS, TWO_RATES = "auto", "strengths", "asymmetric"
 STARTS = ("data", "random", "coins")  # what ``init`` may be, beside factors
 LARGEST_LAMBDA = 30.0  # where the share of errors is still a number
 
@@ -105,22 +105,30 @@ def _check_number(settings: TensOrMachine) -> int:
 
 def _make_noise(settings: TensOrMachine, tensor: Tensor) -> NoiseModel:
     """Return the noise model that the settings name."""
-    noise = _default_noise(tensor) if settings.noise is None else settings.noise
-    check_choice("noise", noise, (*list_choices(), AUTO))
-    noise = STRENGTHS if noise == AUTO else noise  # until the fit has chosen
-    update = check_choice("noise_update", settings.noise_update, list_choices(noise))
+    noise, update = _name_noise(settings, tensor)
     model = find_model(noise, update, check_choice("background", settings.background, BACKGROUNDS))
     made: NoiseModel = model(*check_beta("noise_prior", settings.noise_prior))
     return made
 
 
 def _default_noise(tensor: Tensor) -> str:
-    """Return the noise model of fits that are given none: that of comparisons where pairs can count once."""
+    """Return what "auto" means: comparisons where pairs can count once, otherwise a choice."""
     try:
         tensor.compared()
     except InputError:
-        return "asymmetric"
+        return AUTO
     return "comparisons"
+
+
+def _name_noise(settings: TensOrMachine, tensor: Tensor) -> tuple[str, str]:
+    """Return which noise model to use, strengths if the fit will choose, and how it is updated."""
+    noise = check_choice("noise", settings.noise, (*list_choices(), AUTO))
+    noise = _default_noise(tensor) if noise == AUTO else noise
+    known = list_choices(TWO_RATES if noise == AUTO else noise)
+    update = check_choice("noise_update", settings.noise_update, known)
+    if noise == AUTO:  # there is nothing to choose with a setting that strengths do not know
+        noise = STRENGTHS if update == "sample" and settings.lambda_start is None else TWO_RATES
+    return noise, update
 
 
 def _refuse_columns(name: str, value: Any) -> None:

@@ -35,7 +35,6 @@ class Predictor(TransformerMixin, BaseEstimator):
     symmetric: tuple[str | int, str | int] | None
     n_jobs: int | None
     posterior_: Posterior
-    noise_choice_: str
     _target: Target
 
     def predict_proba(self, indices: Any = None) -> Floats:

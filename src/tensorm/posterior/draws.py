@@ -67,6 +67,8 @@ class Posterior(Named):
         What each component contributes to the most probable draw, strongest first.
     order : tuple of int
         Which component of the chain with that draw each one was while it was sampled. Not saved to a file.
+    noise_choice : str or None
+        Which noise model was chosen and why, if the cells chose it.
     """
 
     chains: tuple[Trace, ...]
@@ -76,6 +78,7 @@ class Posterior(Named):
     explanations: tuple[int, ...] = ()
     contributions: tuple[Contribution, ...] = ()
     order: tuple[int, ...] = ()
+    noise_choice: str | None = None
 
     def __post_init__(self) -> None:
         drawn = sum(map(len, self.chains))
@@ -83,7 +86,9 @@ class Posterior(Named):
         object.__setattr__(self, "explanations", self.explanations or (0,) * len(self.chains))
 
     @classmethod
-    def from_traces(cls, traces: Sequence[Trace], tensor: Tensor) -> Posterior:
+    def from_traces(
+        cls, traces: Sequence[Trace], tensor: Tensor, noise_choice: str | None = None
+    ) -> Posterior:
         """Weigh the chains, align their components, and put the one that explains most first."""
         means = [factor_means(trace) for trace in traces]
         numbers = group_chains(traces, means)
@@ -96,7 +101,7 @@ class Posterior(Named):
         chains = tuple(trace.reorder(order) for trace in align(traces, means, lead))
         found = contributions(tensor, chains[lead].factors_at(draw), chains[lead].noise_at(draw))
         given = chains, tensor.shape, tensor.names
-        return cls(*given, tuple(weights.tolist()), explanations, found, tuple(order))
+        return cls(*given, tuple(weights.tolist()), explanations, found, tuple(order), noise_choice)
 
     def __repr__(self) -> str:
         draws = f"{self.n_draws} draws from {len(self.chains)} chains"

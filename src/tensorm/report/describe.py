@@ -187,15 +187,16 @@ def describe_components(posterior: Posterior, groups: Groups | None = None) -> l
 
 
 def describe_noise(posterior: Posterior) -> str:
-    """Return sentences on the noise and on the accuracy."""
+    """Return sentences on the noise, on the accuracy, and on why the noise model was chosen."""
+    why = f" {posterior.noise_choice}" if posterior.noise_choice else ""
     if not active(posterior.factors).any():
         ones = percent(posterior.base_rate)
-        return f"No component has members in every mode; {ones} of the observed cells are 1."
+        return f"No component has members in every mode; {ones} of the observed cells are 1.{why}"
     noise, explained = posterior.noise, percent(posterior.noise["explained"])
     right = f"The components predict {explained} of the observed cells correctly."
     if posterior.compared is not None:
         right = f"If all others count as half correct, that is {explained} of all comparisons."
-    return f"{posterior.parameters.describe(noise, percent)} {right}{_name_busiest(posterior)}"
+    return f"{posterior.parameters.describe(noise, percent)} {right}{_name_busiest(posterior)}{why}"
 
 
 def _name_busiest(posterior: Posterior) -> str:

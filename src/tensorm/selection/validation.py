@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.sampler.sample import Plan, Snapshot, Stop, Watch, sample
-from tensorm.sampler.search.region import FIRST_SEARCH, choose_region
+from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
+from tensorm.sampler.search.region import FIRST_SEARCH, SearchSize, choose_region
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import Tensor
@@ -36,31 +36,48 @@ def split_cells(
 ) -> Split:
     """Hold out a share of the observed cells; every index of every mode keeps one (tensors/held_cells.py)."""
     pair = tensor.pair or symmetric
-    if math.prod(tensor.shape) > LARGEST and not (tensor.lists_observed and pair is None):
-        tensor = _take_part(tensor, pair, rng)
+    if math.prod(tensor.shape) > LARGEST:
+        part = choose_part(tensor, pair, rng, FIRST_SEARCH)
+        tensor = tensor if part is None else tensor.take(part).tied(tensor.pair)
     train, cells, values = tensor.split(check_share(test_size), rng, pair)
     return Split(train, tuple(cells.T), values)
 
 
-def _take_part(tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Generator) -> Tensor:
-    """Return a part that is small enough, with both cells of a mirrored pair or neither."""
-    part = choose_region(tensor, rng, FIRST_SEARCH).indices
-    if part is None:
-        return tensor
-    mirrored = pair or tensor.mirrored
-    if mirrored is not None:
+def choose_part(
+    tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Generator, size: SearchSize
+) -> list[npt.NDArray[np.intp]] | None:
+    """Return the indices of a part that is small enough, or None for the whole.
+
+    It has both cells of a mirrored pair or neither. Where only listed cells are observed, the whole is cheap,
+    and a part would have hardly any of them.
+    """
+    if tensor.lists_observed and pair is None:
+        return None
+    part, mirrored = choose_region(tensor, rng, size).indices, pair or tensor.mirrored
+    if part is not None and mirrored is not None:
         part[mirrored[1]] = part[mirrored[0]]
-    return tensor.take(part).tied(tensor.pair)
+    return part
 
 
 def predict_held_out(
-    split: Split, state: State, target: Target, chain: int, watch: Watch, stop: Stop, n_draws: int = N_DRAWS
+    split: Split,
+    state: State,
+    target: Target,
+    chain: int,
+    watch: Watch,
+    stop: Stop,
+    n_draws: int = N_DRAWS,
+    burn_in: int = 0,
 ) -> Floats:
-    """Return P(x = 1) of the held-out cells, averaged over draws that follow a state (eq. 7)."""
+    """Return P(x = 1) of the held-out cells, averaged over draws that follow a state (eq. 7).
+
+    Sweeps before the number ``burn_in`` are left out.
+    """
     p = np.zeros(len(split.ones))
-    plan = Plan(target, n_draws, burn_in=0)
+    plan = Plan(target, n_draws, burn_in, "random")  # nothing is searched for
     for step in sample(split.train, plan, chain, Snapshot(state), watch, stop):
-        p += step.state.noise.predict(step.state.factors, split.cells) / n_draws
+        if step.phase == DRAWS:
+            p += step.state.noise.predict(step.state.factors, split.cells) / n_draws
     return p
 
 

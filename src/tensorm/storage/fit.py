@@ -12,7 +12,7 @@ import numpy as np
 from tensorm import __version__
 from tensorm.data.coordinates import check_shape
 from tensorm.data.inputs import Names
-from tensorm.errors import FileError, InputError
+from tensorm.errors import FileError, InputError, printable
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.sampler.sweep import Target
@@ -30,7 +30,7 @@ from tensorm.storage.chain import (
 from tensorm.storage.files import FilePath, as_path, quote
 
 FORMAT = "tensorm fit"
-FORMAT_VERSION = 4  # of all files: any change to a layout adds 1
+FORMAT_VERSION = 5  # of all files: any change to a layout adds 1
 COLUMNS = {name: "f8" if name.endswith("_lost") else "i8" for name in Contribution._fields[1:]}
 
 
@@ -59,6 +59,7 @@ def write_fit(path: FilePath, fit: Fit, run: str | None = None) -> None:
         **pack_modes(posterior.shape, posterior.names),
         "weights": np.array(posterior.weights),
         "explanations": np.array(posterior.explanations, np.int64),
+        "noise_choice": posterior.noise_choice,
         "settings": pack_settings(fit.settings),
         "model": pack_target(fit.target),
         "contributions": {
@@ -97,7 +98,8 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
         most = math.prod(shape)
         least = 0 if traces[0].parameters.pair is None else -most  # one that contests others takes ones away
         contributions = _read_contributions(file.tree("contributions"), L, (least, most))
-        posterior = Posterior(traces, shape, names, weights, explanations, contributions)
+        choice = None if file.value("noise_choice") is None else printable(file.word("noise_choice"))
+        posterior = Posterior(traces, shape, names, weights, explanations, contributions, noise_choice=choice)
         try:
             check_draws_fit(shape, L, n_chains, max(map(len, traces)))
         except InputError as error:

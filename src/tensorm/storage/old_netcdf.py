@@ -70,7 +70,7 @@ def _read_group(group: Any, content: memoryview, left: int) -> tuple[dict[str, A
 def _translate(tree: dict[str, Any]) -> None:
     """Put all that archives have in another form, or in addition, into that form."""
     tree["modes"], settings, cells = json.loads(_text(tree["modes"])), tree["settings"], tree.get("cells")
-    tree |= {"format_version": FORMAT_VERSION, "undirected": None}
+    tree |= {"format_version": FORMAT_VERSION, "undirected": None, "noise_choice": None}
     for k, mode in enumerate(tree["modes"]):
         if mode["labels"] is not None:
             mode["labels"], tree[f"mode_{k}"] = _read_labels(mode["labels"], tree[f"mode_{k}"])

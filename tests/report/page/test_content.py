@@ -233,7 +233,14 @@ def test_noise_is_the_first_sentence() -> None:
     found = tell_finding(empty, diagnose(empty))
     assert found.found.startswith("The data look like noise: no component was found in 3 × 4 cells")
     X = np.random.default_rng(0).random((12, 12, 12)) < 0.2
-    options = {"n_chains": 2, "n_draws": 10, "random_state": 0, "progress": False, "effort": 0}
+    options = {
+        "noise": "asymmetric",
+        "n_chains": 2,
+        "n_draws": 10,
+        "random_state": 0,
+        "progress": False,
+        "effort": 0,
+    }
     model = TensOrMachine(2, **options).fit(X)
     assert tell_finding(model.posterior_, diagnose(model.posterior_)).noise
     each = [[[bits(3, [n]), bits(4, [n])]] * 3 for n in range(2)]

@@ -196,7 +196,9 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path) -> None:
 def test_arrays_in_settings_are_named_by_their_shape(tmp_path) -> None:
     X = np.eye(4)
     init = [np.eye(4)[:, :2], np.eye(4)[:, :2]]
-    model = TensOrMachine(2, init=init, n_chains=1, n_draws=3, burn_in=2, progress=False).fit(X)
+    model = TensOrMachine(
+        2, init=init, n_chains=1, n_draws=3, burn_in=2, noise="asymmetric", progress=False
+    ).fit(X)
     model.report(tmp_path / "page.html")
     data = Reader((tmp_path / "page.html").read_text(encoding="utf-8")).data()
     assert "TensOrMachine(n_components=2, n_chains=1, n_draws=3, burn_in=2, init=" in data["recipe"]

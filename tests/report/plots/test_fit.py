@@ -104,7 +104,9 @@ def test_contributions() -> None:
     ax = plot_contributions(replace(ward_posterior(), contributions=rows))
     spans = [(bar.get_x(), bar.get_width()) for bar in ax.patches]
     assert spans == [(0, 5), (0, 1), (5, 3), (1, 3), (0, -2), (0, -1)]
-    fitted = TensOrMachine(2, n_chains=1, n_draws=3, burn_in=2, progress=False).fit(np.eye(4))
+    fitted = TensOrMachine(2, n_chains=1, n_draws=3, burn_in=2, noise="asymmetric", progress=False).fit(
+        np.eye(4)
+    )
     assert len(plot_contributions(fitted.posterior_).patches) == 6
     with pytest.raises(InputError, match="has no contributions"):
         plot_contributions(ward_posterior())
