@@ -25,14 +25,15 @@ from tensorm.sampler.state import Trace
 SHAPE = (7, 6, 5)
 
 
-def trace_of(draws: Sequence[Sequence[np.ndarray]], *log_posteriors: float) -> Trace:
-    """A chain with these factors, and their log posteriors one after another, or one for all."""
+def trace_of(draws: Sequence[Sequence[np.ndarray]], *heights: float) -> Trace:
+    """A chain with these factors, and their log-likelihoods one after another, or one for all."""
     S = len(draws)
+    values = np.array(list(itertools.islice(itertools.cycle(heights or (0.0,)), S)), float)
     return replace(
         make_trace(draws, (0.9, 0.1), 1),
         confusion=np.tile([6, 1, 2, 1], (S, 1)),
-        log_likelihood=np.full(S, 7 * np.log(0.9) + 3 * np.log(0.1)),
-        log_posterior=np.array(list(itertools.islice(itertools.cycle(log_posteriors or (0.0,)), S)), float),
+        log_likelihood=values,
+        log_posterior=values,
         burn_in=9,
     )
 
@@ -163,6 +164,13 @@ def test_chains_with_the_same_components_have_one_explanation() -> None:
     slightly[0][0] ^= True
     assert group(trace_of([truth], -2.0), trace_of([turned], -1.0), trace_of([slightly], -3.0)) == [0, 0, 0]
     assert group(trace_of([truth], -2.0)) == [0]
+
+
+def test_the_density_of_noise_parameters_makes_no_other_explanation() -> None:
+    """With activities it differs by tens between chains that explain the data alike."""
+    truth = [np.random.default_rng(k).random((20, 3)) < 0.4 for k in range(3)]
+    chain = trace_of([truth] * 5, -9)
+    assert group(chain, replace(chain, log_posterior=chain.log_posterior - 100)) == [0, 0]
 
 
 def test_other_components_or_a_worse_fit_are_another_explanation() -> None:

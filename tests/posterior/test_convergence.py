@@ -11,7 +11,15 @@ from arviz_stats.base import array_stats
 
 from posteriors import make_trace
 from tensorm.posterior import convergence
-from tensorm.posterior.convergence import assess, assess_entries, entry_draws, entry_ess, entry_rhat, measure
+from tensorm.posterior.convergence import (
+    Mixing,
+    assess,
+    assess_entries,
+    entry_draws,
+    entry_ess,
+    entry_rhat,
+    measure,
+)
 from tensorm.sampler.state import Trace
 
 
@@ -54,9 +62,9 @@ def test_chains_apart_have_a_large_rhat() -> None:
 
 def test_what_does_not_move_has_a_name_and_no_number() -> None:
     constant = np.full((4, 50), 0.3)
-    assert measure("x", constant) == ("x", "constant", None, None, None)
+    assert measure("x", constant) == Mixing("x", "constant")
     stuck = constant + np.arange(4)[:, None]
-    assert measure("x", stuck) == ("x", "stuck", None, None, None)
+    assert measure("x", stuck) == Mixing("x", "stuck")
     with np.errstate(divide="ignore"):  # what arviz gives
         assert array_stats.rhat(stuck, chain_axis=0, draw_axis=1) > 1e10
     once = np.repeat([[0.0] * 25 + [1.0] * 25], 4, axis=0)  # each half is constant

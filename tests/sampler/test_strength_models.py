@@ -176,7 +176,10 @@ def test_a_fit_predicts_describes_and_exports(model: TensOrMachine) -> None:
     assert np.isfinite(tree["log_likelihood/x"]).all()
     sums = tree["log_likelihood/x"].sum("cell")
     np.testing.assert_allclose(sums, tree["sample_stats/log_likelihood"], rtol=1e-6)
-    assert model.diagnostics_.quantities[0].name.startswith("strength ")
+    quantities = model.diagnostics_.quantities
+    assert quantities[0].name.startswith("strength ")
+    assert {"typical strength", "spread of strengths"} <= {row.name for row in quantities if not row.judged}
+    assert {"rate of ones outside", "log-likelihood"} <= {row.name for row in quantities if row.judged}
     memberships = model.transform(SIM.observed[[3, 5]])
     np.testing.assert_allclose(memberships, model.factors_[0][[3, 5]], atol=0.35)
     np.testing.assert_array_equal(model.transform(SIM.observed[[5]])[0], memberships[1])

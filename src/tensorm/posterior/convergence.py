@@ -37,6 +37,9 @@ class Mixing(NamedTuple):
     ess, ess_tail : float or None
         Independent draws that would give the same precision of the mean, and of the 5% and 95% quantiles.
         None unless moving.
+    judged : bool
+        Whether the conclusion depends on it. Parameters of priors are not judged: no prediction depends on
+        them. Nor are the activities of single indices, of which there may be thousands.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Mixing(NamedTuple):
     rhat: float | None = None
     ess: float | None = None
     ess_tail: float | None = None
+    judged: bool = True
 
 
 class EntryMixing(NamedTuple):
@@ -104,7 +108,8 @@ def assess(traces: Sequence[Trace]) -> tuple[Mixing, ...]:
     parameters, found = traces[0].parameters, []
     for name in parameters.AXES:
         draws = np.stack([trace.noise_fields[name][:length] for trace in traces])
-        found.append(_measure_worst(parameters.TITLES[name], draws.reshape(*draws.shape[:2], -1)))
+        worst = _measure_worst(parameters.TITLES[name], draws.reshape(*draws.shape[:2], -1))
+        found.append(worst._replace(judged=name not in parameters.UNJUDGED))
     log_likelihood = np.stack([trace.log_likelihood[:length] for trace in traces])
     return (*found, measure("log-likelihood", log_likelihood))
 

@@ -96,7 +96,7 @@ class Diagnostics(NamedTuple):
                 f"{row.log_likelihood:14.1f}  {row.active:6d}  {row.agreement:9.3f}  {row.burn_in:7d}"
             )
         lines.append("quantity              R-hat    ESS  tail ESS")
-        for name, state, rhat, ess, tail in self.quantities:
+        for name, state, rhat, ess, tail, _ in self.quantities:
             found = IN_WORDS[state] if rhat is None else f"{_rhat(rhat):>5}  {ess:5.0f}  {tail:8.0f}"
             lines.append(f"{name:20}  {found}")
         return "\n".join([*lines, *self.sentences()])
@@ -134,7 +134,8 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     quantities, entries = assess(posterior.traces), assess_entries(posterior.traces)
     length = min(len(trace) for trace in posterior.traces)
     finders = count_finders(posterior.factors, chains)
-    problems = chain(_judge_chains(rows, finders), _judge_mixing(quantities, entries, length))
+    judged = [quantity for quantity in quantities if quantity.judged]
+    problems = chain(_judge_chains(rows, finders), _judge_mixing(judged, entries, length))
     conclusion = next(problems, f"All {len(rows)} chains agree.")
     told = tuple(tell_differences(posterior))
     return Diagnostics(conclusion, tuple(rows), quantities, entries, tuple(finders), told)

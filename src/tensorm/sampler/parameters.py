@@ -49,12 +49,15 @@ class Parameters(ABC):
         For each field whether there is one number (ONCE), or one for each COMPONENT, MODE or INDEX.
     TITLES : mapping
         For each field its name in sentences and tables.
+    UNJUDGED : set of str
+        Fields that say nothing about whether a fit can be trusted, such as parameters of priors.
     pair : (int, int) or None
         Two modes that can be exchanged: what is said of a cell depends on its mirror image, too.
     """
 
     AXES: ClassVar[Mapping[str, str]]
     TITLES: ClassVar[Mapping[str, str]]
+    UNJUDGED: ClassVar[frozenset[str]] = frozenset()
     pair: ClassVar[Pair | None] = None
 
     @property

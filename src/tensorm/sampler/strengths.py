@@ -78,6 +78,7 @@ class Strong(Parameters):
         "evenness": "shape of the prior of activities",
         "activity": "activity",
     }
+    UNJUDGED: ClassVar = frozenset({"typical", "spread", "evenness", "activity"})
 
     def __str__(self) -> str:
         return f"{self.strength.min():.2f}-{self.strength.max():.2f}" if len(self.strength) else "none"

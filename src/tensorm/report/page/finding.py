@@ -41,18 +41,19 @@ def tell_finding(posterior: Posterior, diagnostics: Diagnostics) -> Finding:
     if not used:
         ones = f"{percent(posterior.base_rate)} of the observed cells are 1"
         return Finding(f"The data look like noise: no component was found in {where}; {ones}.", "", True)
+    alone = len(posterior.chains) > 1 and max(diagnostics.finders) < 2  # no two chains agree on a component
+    noise = "The data look like noise: "
     if posterior.compared:
         told, right = map(percent, _said(posterior))
         found = (
             f"{components} predict{s} {told} of the comparisons in {where}, and {right} of these correctly."
         )
-        return Finding(found, "By chance, half of them would be correct.", False)
+        return Finding(noise * alone + found, "By chance, half of them would be correct.", alone)
     ones, cells = map(percent, _explained(posterior))
     found = f"{components} explain{s} {ones} of the ones in {where} and cover{s} {cells} of the cells."
     sure = f"The same number of random cells would contain {cells} of the ones."
-    if _gain(posterior) < SMALLEST_GAIN or (len(posterior.chains) > 1 and max(diagnostics.finders) < 2):
-        return Finding(f"The data look like noise: {found}", sure, True)
-    return Finding(found, sure, False)
+    alone |= _gain(posterior) < SMALLEST_GAIN
+    return Finding(noise * alone + found, sure, alone)
 
 
 def name_sizes(modes: Sequence[FittedMode]) -> str:
