@@ -184,14 +184,14 @@ def use(argument: str) -> None:
             go_on(folder, name)
         signal.setitimer(signal.ITIMER_PROF, 0)
         if folder.name.startswith("done"):
-            model, cells = folders.load_finished(folder), folders.read_cells(folder)
+            model, cells = load.load(folder), folders.read_cells(folder)
             for method in ("predictive", "mean", "map", "best"):
                 model.predict(method=method)
             repr(model.to_datatree())
             model.report(
                 folder / "report.html",
                 cells,
-                metadata=folders.read_tables(folder),
+                metadata=folders.load_metadata(folder),
                 selection=Selection.read(folder),
                 command=folders.read_command(folder),
             )

@@ -204,7 +204,7 @@ def test_notes_steer_no_terminal(run: Path, monkeypatch: pytest.MonkeyPatch) -> 
         logging.getLogger("tensorm").info("\x1b[31m")
         raise tensorm.InputError("stop")
 
-    monkeypatch.setattr("tensorm.cli.folders.load_finished", warn)
+    monkeypatch.setattr("tensorm.cli.results.load", warn)
     assert "\x1b" not in CliRunner().invoke(main, ["report", str(run)]).output
 
 
