@@ -149,7 +149,7 @@ MUTANTS = [
         "np.count_nonzero(means > MEMBER)",
         "report/test_describe.py",
     ),
-    Mutant("cli/fit.py", '"auto" if name == "burn_in"', '0 if name == "burn_in"', "cli"),
+    Mutant("cli/fit.py", '"auto" if (name, given[name])', "0 if (name, given[name])", "cli"),
     Mutant("cli/results.py", "members(threshold)", "members()", "cli/test_commands.py -k again"),
     # What files from strangers and unlucky moments must not do (docs/files.md).
     Mutant(
@@ -255,6 +255,35 @@ MUTANTS = [
         "",
         "storage/test_owner.py",
     ),
+    Mutant(
+        "report/plots/style.py", r'return text.replace("$", r"\$")', "return text", "hostile/test_text.py"
+    ),
+    Mutant(
+        "data/opening.py",
+        '    except Exception as error:\n        raise FileError(f"{file} cannot be read as',
+        '    except OSError as error:\n        raise FileError(f"{file} cannot be read as',
+        "hostile/test_inputs.py -k damaged",
+    ),
+    Mutant(
+        "data/hdf5.py",
+        "        with at_most(ROOM + TIMES * file.stat().st_size):\n            if math",
+        "        with at_most(2**40):\n            if math",
+        "hostile/test_inputs.py -k forgeries",
+    ),
+    Mutant(
+        "data/zarr.py",
+        "len(content) - at - 4 * digest not in (0, 4):",
+        "len(content) < 4:",
+        "hostile/test_inputs.py -k forgeries",
+    ),
+    Mutant("data/zarr.py", "if name != CHECKSUM]", 'if name == ""]', "hostile/test_inputs.py -k forgeries"),
+    Mutant(
+        "data/opening.py",
+        "if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):",
+        "if member.compress_type < 0:",
+        "hostile/test_inputs.py -k forgeries",
+    ),
+    Mutant("data/files.py", "or types.is_null(kind):", "or True:", "hostile/test_inputs.py -k forgeries"),
 ]
 
 
@@ -272,7 +301,7 @@ def find(mutant: Mutant, folder: Path) -> str:
     paths = [str(ROOT / "tests" / path) for path in where.split()]
     command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *paths]
     command += ["-k", chosen[0]] if chosen else []
-    variables = os.environ | {"PYTHONPATH": str(folder), "MPLBACKEND": "Agg"}
+    variables = os.environ | {"PYTHONPATH": str(folder), "MPLBACKEND": "Agg", "TENSORM_HOSTILE_SECONDS": "5"}
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True)
     if done.returncode not in (0, 1):
         return f"ERROR {done.returncode}: {done.stdout[-300:]}"

@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SECONDS = int(os.environ.get("TENSORM_HOSTILE_SECONDS", "20"))
-PATIENCE = 120
+PATIENCE = 6 * SECONDS
 AGAIN = 3
 MEMORY, TAKEN = 2**30, 2**28
 CANARY = "canary"

@@ -17,7 +17,7 @@ import numcodecs
 import numpy as np
 import zarr
 
-from hostile.samples import FORGERIES, forgery
+from hostile.samples import BODY, FORGERIES, forgery
 from hostile.stores import change
 
 
@@ -47,6 +47,8 @@ def zstd(*parts: tuple[bytes, int]) -> bytes:
 
 
 packed_zarr("zstd_chunk", "zstd", lambda: zstd((b"\0", 2**30)))
+packed_zarr("zstd_second", "zstd", lambda: zstd((BODY, 1)) + zstd((b"\0", 2**30)))
+packed_zarr("zstd_skipped", "zstd", lambda: b"\x50\x2a\x4d\x18\4\0\0\0rest" + zstd((b"\0", 2**30)))
 packed_zarr("gzip_chunk", "gzip", lambda: gzip.compress(bytes(2**24), 1) * 64)
 packed_zarr("bz2_chunk", "bz2", lambda: bz2.compress(bytes(2**20)) * 1024)
 packed_zarr("twice_packed", "zstd", lambda: zstd((gzip.compress(bytes(2**24), 1), 1)), [{"id": "gzip"}])
@@ -56,6 +58,32 @@ for _name in ("zstd", "lz4", "blosclz", "zlib"):
     packed_zarr(
         f"blosc_{_name}", "blosc", lambda codec=_codec: bytes(codec.encode(np.zeros(2**29, np.uint8)))
     )
+
+
+def write_filtered(path: Path, honest: Path, filters: list[dict[str, Any]], chunk: bytes) -> None:
+    """Write an array with these filters and this chunk."""
+    shutil.copytree(honest / "array2.zarr", path)
+    said = json.loads((path / ".zarray").read_text())
+    (path / ".zarray").write_text(json.dumps(said | {"compressor": None, "filters": filters}))
+    (path / "0.0").write_bytes(chunk)
+
+
+@forgery("wide_delta.zarr")
+@forgery("wide_fixedscaleoffset.zarr")
+def wide_numbers(path: Path, honest: Path, outside: Path) -> None:
+    """A filter that turns each number into 128 MB of text."""
+    known = {"id": path.stem.removeprefix("wide_"), "dtype": "|S134217728", "astype": "<f8"}
+    scale = {"scale": 1, "offset": 0} if known["id"] != "delta" else {}
+    write_filtered(path, honest, [known | scale], BODY)
+
+
+@forgery("shuffled_chunk.zarr")
+def shuffled_chunk(path: Path, honest: Path, outside: Path) -> None:
+    """A chunk that is shuffled after it was packed, so that zeros are where its size would be."""
+    packed = bytes(numcodecs.Blosc("zstd", 9).encode(np.zeros(2**29, np.uint8)))
+    shuffle = numcodecs.Shuffle(len(packed))
+    filters = [{"id": "blosc"}, shuffle.get_config()]
+    write_filtered(path, honest, filters, bytes(shuffle.encode(packed + bytes(7 * len(packed)))))
 
 
 def text_chunk(name: str, *parts: tuple[bytes, int]) -> None:
@@ -87,9 +115,21 @@ def shard_bomb(path: Path, honest: Path, outside: Path) -> None:
     """A chunk inside a shard that unpacks to far more than its array can hold."""
     zarr.create_array(path, shape=(4, 4), shards=(4, 4), chunks=(2, 2), dtype="i1", zarr_format=3)[:] = 1
     (shard,) = (file for file in path.rglob("*") if file.is_file() and file.name != "zarr.json")
-    bomb = zstd((b"\0", 2**30))
+    shard.write_bytes(index_shard(zstd((b"\0", 2**30))))
+
+
+@forgery("shard_frames3.zarr")
+def shard_frames(path: Path, honest: Path, outside: Path) -> None:
+    """A chunk inside a shard of many small frames."""
+    shard_bomb(path, honest, outside)
+    (shard,) = (file for file in path.rglob("*") if file.is_file() and file.name != "zarr.json")
+    shard.write_bytes(index_shard(zstd((b"\0", 2**16)) * 2**14))
+
+
+def index_shard(bomb: bytes) -> bytes:
+    """Return a shard whose four chunks are the same one."""
     index = np.array([[0, len(bomb)]] * 4, "<u8").tobytes()
-    shard.write_bytes(bomb + index + google_crc32c.value(index).to_bytes(4, "little"))
+    return bomb + index + google_crc32c.value(index).to_bytes(4, "little")
 
 
 def packed_hdf5(name: str, kind: str, where: str, chunk: bytes, *filters: int) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
 
-from hostile.samples import forgery, npy, text, zipped
-from hostile.stores import SHEET, change, edit_zip
+from hostile.samples import FORGERIES, forgery, npy, text, zipped
+from hostile.stores import SHEET, change, edit_zip, repeated_text
 
 ROWS = 200_000
 text("row-wide-repeats.csv", "id,a\n" + "".join(f"r{n},1\n" for n in [*range(ROWS), 0]))
@@ -26,7 +28,7 @@ text(
 )
 
 
-def write_codes(path: Path, long: str, rows: int, **columns: Any) -> None:
+def write_codes(path: Path, long: str | bytes, rows: int, **columns: Any) -> None:
     """Write a table in which every row has the same long text, which the file has once."""
     texts = pyarrow.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pyarrow.array([long]))
     table = pyarrow.table({"a": texts, **columns})
@@ -47,6 +49,18 @@ def repeated_index(path: Path, honest: Path, outside: Path) -> None:
     pyarrow.parquet.write_table(table.replace_schema_metadata(known), path, store_schema=False)
 
 
+@forgery("list.parquet")
+def long_list(path: Path, honest: Path, outside: Path) -> None:
+    """One row: a list of 2^25 zeros, as large as the 600 bytes that say so."""
+    zeros = pyarrow.ListArray.from_arrays(np.array([0, 2**25], np.int32), np.zeros(2**25, np.int64))
+    pyarrow.parquet.write_table(pyarrow.table({"a": zeros}), path, compression="zstd")
+
+
+@forgery("bytes.parquet")
+def repeated_bytes(path: Path, honest: Path, outside: Path) -> None:
+    write_codes(path, b"x" * 200_000, 10_000, b=np.arange(10_000))
+
+
 edit_zip(
     "same_text.xlsx",
     "long.xlsx",
@@ -55,7 +69,7 @@ edit_zip(
         xml.partition(b"<sheetData>")[0]
         + b"<sheetData>"
         + b'<row><c t="inlineStr"><is><t>a</t></is></c><c t="inlineStr"><is><t>b</t></is></c></row>'
-        + b"<row><c><v>1</v></c><c><v>2</v></c></row>" * 300_000
+        + b"<row><c><v>1</v></c><c><v>2</v></c></row>" * 100_000
         + b"</sheetData></worksheet>"
     ),
 )
@@ -72,6 +86,41 @@ def texts_in_attribute(path: Path, honest: Path, outside: Path) -> None:
     at = first.start()
     image[at : at + 16 * 4_000] = image[at : at + 16] * 4_000
     path.write_bytes(image)
+
+
+def false_length(name: str, kind: str, work: Callable[[Any], Any], claimed: int = 2**29) -> None:
+    """A text or list of 12,345 elements that claims to be far longer."""
+
+    def forge(path: Path, honest: Path, outside: Path) -> None:
+        change(path, kind, honest, work)
+        image = bytearray(path.read_bytes())
+        pointer = re.escape((12_345).to_bytes(4, "little")) + b".{6}\0\0[\1-\x20]\0\0\0"
+        (found,) = re.finditer(pointer, image, re.DOTALL)  # the length, then where it is
+        image[found.start() : found.start() + 4] = claimed.to_bytes(4, "little")
+        path.write_bytes(image)
+
+    FORGERIES[name] = forge
+
+
+LONG = "x" * 12_345
+LIST = np.empty(1, object)
+LIST[0] = np.zeros(12_345)
+false_length("false_label.nc", "labelled.nc", lambda file: file["patient"].__setitem__(1, LONG))
+false_length("false_label.h5ad", "dense.h5ad", lambda file: file["obs/_index"].__setitem__(1, LONG))
+false_length("false_attribute.h5ad", "dense.h5ad", lambda file: file["X"].attrs.create("encoding-type", LONG))
+false_length(
+    "false_list.h5ad",
+    "dense.h5ad",
+    lambda file: file["obs"].attrs.create("column-order", LIST, dtype=h5py.vlen_dtype(np.float64)),
+    2**26,
+)
+
+
+@forgery("repeated_nothing.h5ad")
+def repeated_nothing(path: Path, honest: Path, outside: Path) -> None:
+    """100,000 names that point to the same 20 kB, which Python takes for an empty text."""
+    repeated_text(path, honest, outside)
+    path.write_bytes(path.read_bytes().replace(b"x" * 20_000, bytes(20_000)))
 
 
 def add_rows(name: str, rows: bytes) -> None:
@@ -92,7 +141,7 @@ edit_zip("many_styles.xlsx", "long.xlsx", "xl/styles.xml", lambda xml: b"<styleS
 @forgery("many_arrays.npz")
 def many_arrays(path: Path, honest: Path, outside: Path) -> None:
     """A sparse matrix with ten arrays that nobody asked for."""
-    large = npy("'|u1'", (2**27,), bytes(2**27))
+    large = npy("'|u1'", (2**26,), bytes(2**26))
     members = {f"a{n}.npy": large for n in range(10)}
     members |= {"format.npy": npy("'|S3'", (), b"csr"), "data.npy": npy("'<f8'", (0,))}
     path.write_bytes(zipped(members | {"shape.npy": npy("'<i8'", (2,), bytes(16))}))
@@ -100,8 +149,17 @@ def many_arrays(path: Path, honest: Path, outside: Path) -> None:
 
 @forgery("dictionary.npz")
 def large_dictionary(path: Path, honest: Path, outside: Path) -> None:
-    """A member packed with LZMA, whose header asks for 2 GB."""
-    image = bytearray(zipped({"X.npy": npy("'<f8'", (3, 3), bytes(72))}, zipfile.ZIP_LZMA))
-    at = image.index(b"\x5d") + 1
-    image[at : at + 4] = (2**31 - 1).to_bytes(4, "little")
-    path.write_bytes(image)
+    path.write_bytes(pack_by_lzma({"X.npy": npy("'<f8'", (3, 3), bytes(72))}))
+
+
+@forgery("dictionary.xlsx")
+def large_sheet_dictionary(path: Path, honest: Path, outside: Path) -> None:
+    with zipfile.ZipFile(honest / "long.xlsx") as archive:
+        path.write_bytes(pack_by_lzma({name: archive.read(name) for name in archive.namelist()}))
+
+
+def pack_by_lzma(members: dict[str, bytes]) -> bytes:
+    """Return a zip whose members ask for 2 GB each: the size of a dictionary, after the version of LZMA."""
+    image = zipped(members, zipfile.ZIP_LZMA)
+    head = re.compile(rb"\x09\x04\x05\x00\x5d.{4}", re.DOTALL)
+    return head.sub(lambda found: found[0][:5] + (2**31 - 1).to_bytes(4, "little"), image)

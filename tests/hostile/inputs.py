@@ -22,7 +22,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hostile import child, chunks, demands, samples, stores  # noqa: F401 (they add to samples.FORGERIES)
 from tensorm import InputError
+from tensorm.data.files import FORMATS
 from tensorm.data.read import read_columns
+from tensorm.data.text import ending_of
 
 OPTIONS = {
     "plain": {},
@@ -109,11 +111,7 @@ def mutants(folder: Path, count: int, seed: int, first: int = 0) -> Iterator[Pat
     for n in range(first, first + count):
         rng = random.Random(f"{seed} {n}")
         sample = honest[n % len(honest)]
-        words = (
-            [*OPTIONS, "metadata"]
-            if sample.suffix in (".csv", ".tsv", ".txt")
-            else ["plain", "plain", "relational"]
-        )
+        words = [*OPTIONS, "metadata"] if FORMATS[ending_of(sample)].table else ["plain", "cut", "relational"]
         path = folder / f"{n:05d}-{rng.choice(words)}-{sample.name}"
         mutate(sample, path, rng)
         yield path

@@ -70,6 +70,17 @@ LATE: dict[str, Callable[[Step], bool]] = {  # where those are stopped that have
 }
 METADATA = {"mode 1": {"mode 1": [0, 1, 2, 3, 4, 5], "age": [1, 2, None, 4, 5, 6]}}
 PATIENCE = 4.0  # seconds of processor time after which the user of a run that goes on and on presses Ctrl-C
+PLACES = (
+    *(
+        ".lock",
+        ".chain-0.tensorm.x.part",
+        ".fit.tensorm.x.part",
+        "chain-0.tensorm",
+        "chain-7.tensorm",
+        "choice",
+    ),
+    *("fit.tensorm", "run.nc", "fit.nc", "report.html", "selection.json", "metadata.json", "command.json"),
+)
 ODD = [None, True, 0, 1, -1, 0.5, float("nan"), 2**31, 2**63, 10**400, "", "x", "<f8", [], [1, 2], {}, [[]]]
 
 
@@ -166,9 +177,6 @@ def stop_after(sweeps: int, folder: Path) -> None:
 
 def use(argument: str) -> None:
     """Resume the run in a folder, load it and report it; a user with little patience presses Ctrl-C."""
-    from tensorm.cli import folders
-    from tensorm.report.selection import Selection
-
     folder = Path(argument)
     name = folder.name.rpartition("-")[0]
 
@@ -184,17 +192,10 @@ def use(argument: str) -> None:
             go_on(folder, name)
         signal.setitimer(signal.ITIMER_PROF, 0)
         if folder.name.startswith("done"):
-            model, cells = load.load(folder), folders.read_cells(folder)
+            model = tensorm.load(folder)
             for method in ("predictive", "mean", "map", "best"):
                 model.predict(method=method)
             repr(model.to_datatree())
-            model.report(
-                folder / "report.html",
-                cells,
-                metadata=folders.load_metadata(folder),
-                selection=Selection.read(folder),
-                command=folders.read_command(folder),
-            )
             for words in (["show"], ["members"], ["report"], ["predict", "--of", model.modes_[0], "0"]):
                 command(words[0], str(folder), *words[1:])
     finally:
@@ -211,7 +212,7 @@ def command(*words: str) -> None:
 def mutate(folder: Path, samples: list[Path], rng: random.Random) -> str:
     """Damage or forge one file of a folder, and say what was done."""
     path = rng.choice(sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"))
-    ways = [_flip, _cut, _splice, _other, _strange] + [_forge] * 5
+    ways = [_flip, _cut, _splice, _other, _strange, _add] + [_forge] * 5
     way = rng.choice(ways)
     what = way(path, samples, rng)
     return f"{way.__name__} {path.relative_to(folder)} {what}"
@@ -278,6 +279,16 @@ def _strange(path: Path, _: Any, rng: random.Random) -> str:
     name = rng.choice(sorted(things))
     things[name]()
     return name
+
+
+def _add(path: Path, samples: list[Path], rng: random.Random) -> str:
+    """Put something strange where a run looks for a file, or will write one."""
+    place = path.parent / rng.choice(PLACES)
+    if place.is_dir():
+        shutil.rmtree(place)
+    if not place.exists():
+        place.write_bytes(b"{}")
+    return f"{place.name} {_strange(place, samples, rng)}"
 
 
 def _forge(path: Path, samples: list[Path], rng: random.Random) -> str:

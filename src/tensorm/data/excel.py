@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 from xml.parsers import expat
 
-from tensorm.data.opening import reading
+from tensorm.data.opening import check_packed, reading
 from tensorm.data.text import no_data
 from tensorm.errors import FileError
 
@@ -50,6 +50,7 @@ def _check_parts(file: Path) -> int:
         if size > max(LARGEST // 10, min(LARGEST, EXPANSION * file.stat().st_size)):
             raise FileError(f"{file} unpacks to {size:,} bytes, which is too much; save the sheet as CSV.")
         for part in parts:
+            check_packed(part)
             with archive.open(part) as text:
                 if text.read(1) in (
                     b"<",

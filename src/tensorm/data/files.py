@@ -17,7 +17,7 @@ import numpy as np
 from tensorm.data.excel import read_excel
 from tensorm.data.hdf5 import NETCDF, read_h5ad, read_netcdf
 from tensorm.data.memory import check_room
-from tensorm.data.opening import check_exists, list_names, need, reading, weigh_folder
+from tensorm.data.opening import check_exists, check_packed, list_names, need, reading, weigh_folder
 from tensorm.data.text import SEPARATORS, ending_of, no_data
 from tensorm.data.zarr import ZARR, read_zarr
 from tensorm.errors import FileError
@@ -49,8 +49,7 @@ def _read_npz(file: Path, value: str | None) -> Any:
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
     """Return an array of an .npz file if it is as large as it says."""
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others take what they like
-        raise ValueError("not written by numpy")
+    check_packed(member)
     with archive.open(member) as file:
         shape, by_column, dtype = HEADERS[np.lib.format.read_magic(file)](file)
         size = dtype.itemsize * math.prod(shape)
@@ -86,7 +85,7 @@ def _read_parquet(file: Path) -> Any:
         for part in parts:
             with parquet.ParquetFile(part) as store:
                 about, schema = store.metadata, store.schema_arrow
-            need_bytes += 16 * about.num_rows * about.num_columns
+            need_bytes += about.num_rows * sum(_weigh_value(part, field) for field in schema)
             need_bytes += sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
             texts |= {field.name for field in schema if field.type in (pa.string(), pa.large_string())}
         if not parts:
@@ -101,6 +100,20 @@ def _read_parquet(file: Path) -> Any:
         frame = rows.to_pandas()
         held = {name: object for name in texts if name in frame.columns}
         return _decode_index(frame.astype(held))
+
+
+def _weigh_value(file: Path, field: Any) -> int:
+    """Return how many bytes a value of a column takes in memory; of a text its code, as it is held once."""
+    from pyarrow import types
+
+    kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+    if types.is_decimal(kind) or types.is_date(kind) or types.is_time(kind):
+        return 128  # an object of Python
+    text = types.is_string(kind) or types.is_large_string(kind)
+    if text or types.is_primitive(kind) or types.is_null(kind):
+        return 16
+    problem = f"{field.name[:40]!r} is a column of {kind!s:.40}"
+    raise FileError(f"{file} cannot be read: {problem}; give numbers, texts or times.")
 
 
 def _decode_index(frame: Any) -> Any:

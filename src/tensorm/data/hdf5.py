@@ -1,8 +1,9 @@
 """HDF5 files (.nc, .h5ad), checked before they are read: HDF5 follows links out of a file to any other.
 
 External links, external storage and virtual datasets are refused, and soft links with them, since they may
-pass through one. Sizes are checked, too: a dataset may claim any shape without storing a cell, and a chunk
-may unpack to far more than it should hold.
+pass through one. Sizes are checked, too: a dataset may claim any shape without storing a cell, a chunk may
+unpack to far more than it should hold, and a text may claim any length, for which HDF5 takes memory before
+it looks for the text. So texts are read once with a limit on memory.
 """
 
 from __future__ import annotations
@@ -10,19 +11,24 @@ from __future__ import annotations
 import math
 import mmap
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tensorm.data.inputs import as_coo, is_sparse
-from tensorm.data.memory import check_room
+from tensorm.data.memory import at_most, check_room
 from tensorm.data.opening import load_variable, reading
 from tensorm.errors import FileError
 
 NETCDF = "h5netcdf", "netCDF files", "'tensorm[netcdf]'"  # what reads them
 HEAP = b"GCOL\1\0\0\0"  # begins a block of texts of any length
 LARGEST_TEXTS = 2**26  # bytes that are read to find out how long texts are
+ROOM, TIMES = 2**26, 6  # bytes of memory that any texts may take, or times the size of the file
 MOST_CHUNKS = 10**5  # that need not be in the file
 GZIP, SHUFFLE, CHECKSUM, LZF = 1, 2, 3, 32000  # what HDF5 calls filters that are trusted
+PARTS = ("X", "obs", "var")  # what is read of an AnnData
 
 
 def read_netcdf(file: Path, value: str | None) -> Any:
@@ -39,21 +45,21 @@ def read_h5ad(file: Path, _: str | None) -> Any:
     from anndata.io import read_elem
 
     with reading(file, "AnnData", "write_h5ad"):
-        _check(file)
+        _check(file, PARTS)
         with h5py.File(file, "r") as store:
             if any(isinstance(store.get(name), h5py.Dataset) for name in ("obs", "var")):
                 remedy = "open it with anndata and save it again with write_h5ad"
                 raise FileError(f"{file} was written by anndata before version 0.7; {remedy}.")
             if "X" in store:  # of a sparse matrix anndata believes the sizes that it claims
                 check_room(file, 16 * sum(map(int, store["X"].attrs.get("shape", ()))))
-            X, obs, var = (read_elem(store[name]) if name in store else None for name in ("X", "obs", "var"))
+            X, obs, var = (read_elem(store[name]) if name in store else None for name in PARTS)
         if X is None:
             raise FileError(f"{file} has no matrix X; give a file with the cells in X.")
         return anndata.AnnData(as_coo(str(file), X).tocsr() if is_sparse(X) else X, obs, var)
 
 
-def _check(file: Path) -> None:
-    """Raise if a file leads out of itself, or holds more than fits in memory."""
+def _check(file: Path, parts: Sequence[str] = ()) -> None:
+    """Raise if what is read of a file leads out of it, or is more than fits in memory."""
     import h5py
 
     longest = _check_heaps(file)
@@ -62,7 +68,7 @@ def _check(file: Path) -> None:
         _check_attributes(file, root, longest)
         while groups:
             group = groups.pop()
-            for name in group:
+            for name in [name for name in group if group != root or not parts or name in parts]:
                 if not isinstance(group.get(name, getlink=True), h5py.HardLink):
                     raise _refusal(file, f"{name[:40]!r} is a link to another place")
                 item = group[name]
@@ -106,8 +112,11 @@ def _check_dataset(file: Path, item: Any, longest: int) -> int:
     if chunks > MOST_CHUNKS + file.stat().st_size:
         raise _refusal(file, f"{item.name[:40]!r} claims to have {chunks:,} chunks")
     _check_packed(file, item)
-    if item.dtype.hasobject and math.prod(shape) * longest > LARGEST_TEXTS:
-        _check_texts(file, item, max(1, LARGEST_TEXTS // max(1, longest)))
+    if item.dtype.hasobject:
+        with at_most(ROOM + TIMES * file.stat().st_size):
+            if math.prod(shape) * longest > LARGEST_TEXTS:
+                _check_texts(file, item, max(1, LARGEST_TEXTS // max(1, longest)))
+            item[()]
     return int(math.prod(shape) * item.dtype.itemsize)
 
 
@@ -156,6 +165,9 @@ def _check_attributes(file: Path, item: Any, longest: int) -> None:
         each = longest if about.dtype.hasobject else about.dtype.itemsize
         if about.get_space().get_simple_extent_npoints() * each > max(LARGEST_TEXTS, file.stat().st_size):
             raise _refusal(file, f"an attribute of {item.name[:40]!r} is larger than the file")
+        if about.dtype.hasobject:
+            with at_most(ROOM + TIMES * file.stat().st_size):
+                about.read(np.empty(about.shape, about.dtype))
 
 
 def _check_texts(file: Path, item: Any, at_once: int) -> None:

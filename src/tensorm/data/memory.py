@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tensorm.errors import FileError, InputError
+
+LIMITING = threading.Lock()
 
 
 def available_memory() -> int:
@@ -21,11 +26,38 @@ def available_memory() -> int:
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if limit != resource.RLIM_INFINITY:
-            used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-            room = max(0, min(room, limit - used))
+            room = max(0, min(room, limit - _address_space()))
     except (ImportError, OSError, ValueError):  # not on every system
         pass
     return room
+
+
+@contextmanager
+def at_most(more: int) -> Iterator[None]:
+    """Let this process ask for so many more bytes at most, on systems with such a limit (Linux).
+
+    For libraries that believe any size they read. It holds for all threads, so keep it short.
+    """
+    try:
+        import resource
+
+        most = _address_space() + more
+    except (ImportError, OSError):
+        yield
+        return
+    with LIMITING:  # else two threads might restore each other's limit
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(
+            resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(soft, most), hard)
+        )
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _address_space() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def check_room(file: Any, need: int) -> None:

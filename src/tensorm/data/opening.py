@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import warnings
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,12 @@ def weigh_folder(path: Path) -> tuple[int, int]:
                 problem = f"{entry.name[:40]!r} inside it is not a plain file"
                 raise FileError(f"{path} cannot be read: {problem}; replace it by a copy of the file.")
     return count, size
+
+
+def check_packed(member: zipfile.ZipInfo) -> None:
+    """Raise unless a member of a zip is stored or deflated: other packers take what memory they like."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("packed in an unusual way")
 
 
 def need(name: str, what: str, install: str) -> Any:

@@ -19,15 +19,16 @@ from tensorm.data.opening import list_names, load_variable, need, reading, weigh
 from tensorm.errors import FileError, InputError
 
 ZARR = "zarr", "Zarr arrays", "'zarr>=3'"  # what reads them
-TEXTS = "vlen-utf8"
+TEXTS, CHECKSUM = "vlen-utf8", "crc32c"
 CODECS = {
-    "bytes", "endian", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "blosc", "gzip", "zstd",
-    "zlib", "lz4", "shuffle", "delta", "fixedscaleoffset", "packbits", "bitround", TEXTS,
+    "bytes", "endian", "transpose", "sharding_indexed", CHECKSUM, "blosc", "gzip", "zstd", "zlib", "lz4",
+    "shuffle", "packbits", "bitround", TEXTS,
 }  # fmt: skip
 KINDS = "biufUSMmT"
 PACKERS = {"blosc", "gzip", "lz4", "zlib", "zstd"}  # codecs whose output may be far larger than a chunk
 METADATA = {".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json"}
 FRAME = b"\x28\xb5\x2f\xfd"  # begins what zstd has packed
+INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": CHECKSUM}]  # of a shard
 MOST_CHUNKS = 10**4  # that need not be in the store
 LEAST_ROOM, EXPANSION = 2**26, 100  # bytes of texts that any chunk may hold, or times its size
 
@@ -92,7 +93,7 @@ def _check_packed(path: Path, array: Any) -> None:
     holds = 2**16 + math.prod(array.chunks) * max(8, array.dtype.itemsize)  # filters may widen numbers
     for file in (file for file in path.rglob("*") if file.is_file() and file.name not in METADATA):
         most = max(LEAST_ROOM, EXPANSION * file.stat().st_size) if texts else holds
-        large = any(size > most for size in _list_sizes(file, names, most, bool(array.shards)))
+        large = any(size > most for size in _list_sizes(file, names, most, array))
         if large or (texts and _count_texts(file, names) > math.prod(array.chunks)):
             problem = "a chunk unpacks to more than the size of its array"
             raise FileError(f"{path} cannot be read: {problem}; write it again, with zstd.")
@@ -108,17 +109,15 @@ def _count_texts(file: Path, names: set[str]) -> int:
     return int.from_bytes(content[:4], "little")
 
 
-def _list_sizes(file: Path, names: set[str], most: int, shards: bool) -> Iterator[int]:
+def _list_sizes(file: Path, names: set[str], most: int, array: Any) -> Iterator[int]:
     """Yield the sizes of what is packed in a file, as far as that can be more than is stored."""
     with file.open("rb") as opened:
-        content = opened.read(-1 if shards or "zlib" in names else 18)
+        content = opened.read(-1 if names & {"zstd", "zlib"} else 8)
     for name, at in (("lz4", 0), ("blosc", 4)):
         if name in names:
             yield int.from_bytes(content[at : at + 4], "little")
-    at = content.find(FRAME)
-    while at == 0 or (at > 0 and shards):  # a shard has many chunks
-        yield _count_unpacked(content[at : at + 18])
-        at = content.find(FRAME, at + 4)
+    if "zstd" in names:
+        yield from map(_weigh_zstd, _split_shard(content, array) if array.shards else [content])
     if "gzip" in names:
         with gzip.open(file) as packed:
             yield len(packed.read(most + 1))
@@ -126,12 +125,29 @@ def _list_sizes(file: Path, names: set[str], most: int, shards: bool) -> Iterato
         yield len(zlib.decompressobj().decompress(content, most + 1))
 
 
-def _count_unpacked(head: bytes) -> int:
-    """Return how many bytes a frame of zstd says that it holds; without a word, as many as there can be."""
-    kind, single = head[4] >> 6, head[4] >> 5 & 1
-    start = 6 - single + (0, 1, 2, 4)[head[4] & 3]
-    width = (single, 2, 4, 8)[kind]
-    return int.from_bytes(head[start : start + width], "little") + 256 * (kind == 1) if width else 2**64
+def _split_shard(content: bytes, array: Any) -> Iterator[bytes]:
+    """Yield the chunks of a shard by its index, which is at the end."""
+    count = math.prod(n // c for n, c in zip(array.shards, array.chunks, strict=True))
+    for start, size in np.frombuffer(content[-16 * count - 4 : -4], "<u8").reshape(count, 2).tolist():
+        if start < len(content):
+            yield content[start : start + size]
+
+
+def _weigh_zstd(content: bytes) -> int:
+    """Return how many bytes zstd says that it holds; if that is not all, as many as there can be."""
+    if content[:4] != FRAME:
+        return 2**64
+    kind, single, digest = content[4] >> 6, content[4] >> 5 & 1, content[4] >> 2 & 1
+    start = 6 - single + (0, 1, 2, 4)[content[4] & 3]
+    at = start + (width := (single, 2, 4, 8)[kind])
+    last = False
+    while not last:
+        head = int.from_bytes(content[at : at + 3], "little")
+        last, repeated = not at + 3 < len(content) or bool(head & 1), head >> 1 & 3 == 1
+        at += 3 + (1 if repeated else head >> 3)
+    if not width or len(content) - at - 4 * digest not in (0, 4):  # a checksum of zarr may follow
+        return 2**64
+    return int.from_bytes(content[start : start + width], "little") + 256 * (kind == 1)
 
 
 def _is_group(path: Path) -> bool:
@@ -142,12 +158,15 @@ def _is_group(path: Path) -> bool:
 def _check(path: Any, array: Any, n_files: float, n_bytes: float) -> None:
     """Raise if an array needs a codec that may run code, or asks for far more than is stored."""
     names = _list_codecs(array)
-    packers = [name for name in names if name in PACKERS]
     strange = [name for name in names if name not in CODECS]
-    if len(packers) > 1:  # what is inside the outer one could not be weighed
-        strange += packers
-    if array.shards:  # in which only chunks of zstd can be found
+    if array.shards:  # in which only chunks of zstd are looked for
         strange += [name for name in names if name == TEXTS or name in PACKERS - {"zstd"}]
+        (about,) = (codec["configuration"] for codec in array.metadata.to_dict()["codecs"])
+        if [*about["index_codecs"]] != INDEX or about["index_location"] != "end":
+            strange += ["sharding_indexed"]
+        names = list(_names(about["codecs"]))
+    packed = next((n for n, name in enumerate(names) if name in PACKERS), len(names))
+    strange += [name for name in names[packed + 1 :] if name != CHECKSUM]  # what is inside cannot be weighed
     if strange or array.metadata.to_dict().get("storage_transformers"):
         raise FileError(f"{path} uses {list_names(strange, 'codecs')} that tensorm does not trust; use zstd.")
     if array.dtype.kind not in KINDS and not (array.dtype.kind == "O" and TEXTS in names):
@@ -176,6 +195,7 @@ def _names(codecs: Any) -> Iterator[str]:
     """Yield the names of codecs, and of those inside a shard."""
     for codec in codecs:
         said = codec if isinstance(codec, dict) else getattr(codec, "get_config", codec.to_dict)()
-        yield str(said.get("id") or said.get("name")).removeprefix("numcodecs.")
+        name = str(said.get("name") or f"numcodecs.{said.get('id')}")
+        yield name if name.endswith(CHECKSUM) else name.removeprefix("numcodecs.")  # zarr's own is at the end
         inner = said.get("configuration") or {}
         yield from _names([*inner.get("codecs", ()), *inner.get("index_codecs", ())])
