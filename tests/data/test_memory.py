@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import anndata
+import h5py
 import numpy as np
 import pytest
 
@@ -28,4 +29,6 @@ def test_nothing_but_the_cells_and_their_names_is_checked(tmp_path: Path) -> Non
     names = np.array([("a", "b")] * 1000, [("first", object), ("second", object)])
     data = anndata.AnnData(np.eye(3), uns={"log": "x" * 10**5, "names": names})
     data.write_h5ad(tmp_path / "cells.h5ad")
+    with h5py.File(tmp_path / "cells.h5ad", "r+") as file:
+        file["X"].attrs["comment"] = h5py.Empty(h5py.string_dtype())
     assert tensorm.read(tmp_path / "cells.h5ad").n_observed == 9

@@ -165,7 +165,7 @@ def _check_attributes(file: Path, item: Any, longest: int) -> None:
         each = longest if about.dtype.hasobject else about.dtype.itemsize
         if about.get_space().get_simple_extent_npoints() * each > max(LARGEST_TEXTS, file.stat().st_size):
             raise _refusal(file, f"an attribute of {item.name[:40]!r} is larger than the file")
-        if about.dtype.hasobject:
+        if about.dtype.hasobject and about.shape is not None:
             with at_most(ROOM + TIMES * file.stat().st_size):
                 about.read(np.empty(about.shape, about.dtype))
 
