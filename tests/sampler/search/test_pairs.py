@@ -8,7 +8,6 @@ import pytest
 from explanations import make_explanation
 from tensorm.datasets import simulate
 from tensorm.model import Noise, boolean_product
-from tensorm.sampler.search import pairs
 from tensorm.sampler.search.pairs import alternate, contract, cover, draw_pairs, propose, read_slices, split
 from tensorm.sampler.search.seeding import CandidatePool
 from tensorm.tensors.factors import Factors
@@ -41,7 +40,7 @@ def test_scores_are_ratios_of_probabilities(mode: int) -> None:
     """In what is left: cells that are missing or explained say nothing."""
     sim = simulate((7, 6, 5), rank=2, density=0.3, noise=0.2, missing=0.2, random_state=1)
     explanation = make_explanation(sim.observed, sim.factors)
-    slices = read_slices(explanation, np.random.default_rng(0), mode, np.array([0, 2, 3]), NOISE)
+    slices = read_slices(explanation, np.random.default_rng(0), mode, np.array([0, 2, 3]), NOISE, 99)
     X, inside = (np.moveaxis(part, mode, 0) for part in (sim.observed, sim.noise_free))
     ratio = np.where(X == 1, 0.7 / 0.2, 0.3 / 0.8)
     ratio[np.isnan(X) | inside] = 1
@@ -52,11 +51,10 @@ def test_scores_are_ratios_of_probabilities(mode: int) -> None:
     assert not found[expected == 0].any()
 
 
-def test_large_slices_are_read_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "LARGEST", 20)
+def test_large_slices_are_read_in_part() -> None:
     sim = simulate((7, 9, 8), rank=2, density=0.3, noise=0.2, random_state=1)
     explanation = make_explanation(sim.observed, sim.factors).emptied([0, 1])
-    slices = read_slices(explanation, np.random.default_rng(0), 1, np.array([4, 8]), NOISE)
+    slices = read_slices(explanation, np.random.default_rng(0), 1, np.array([4, 8]), NOISE, 20)
     assert 10 < slices.ratios[0].size <= 20
     cells = np.moveaxis(sim.observed[np.ix_(*slices.indices)], 1, 0)
     np.testing.assert_array_equal(slices.ratios > 0, cells == 1)
@@ -93,11 +91,24 @@ def test_a_block_is_found_in_noise_whatever_the_order_of_sums() -> None:
 def test_pairs_are_of_different_indices_and_all_if_there_are_few() -> None:
     rng = np.random.default_rng(4)
     for size, count, expected in ((9, 20, 20), (9, 36, 36), (9, 99, 36), (2, 5, 1)):
-        found = draw_pairs(rng, size, count)
+        found = draw_pairs(rng, size, count, 100)
         assert found.shape == (2, expected)
         assert (found[0] != found[1]).all()
         assert 0 <= found.min() <= found.max() < size
-    assert len({frozenset(pair) for pair in draw_pairs(rng, 9, 40).T.tolist()}) == 36
+    assert len({frozenset(pair) for pair in draw_pairs(rng, 9, 40, 100).T.tolist()}) == 36
+
+
+def test_pairs_share_few_slices_if_these_are_large() -> None:
+    """Reading is what takes time in large tensors; but others each time, and none in most of the pairs."""
+    rng = np.random.default_rng(4)
+    assert len(np.unique(draw_pairs(rng, 300, 66, 200))) > 90
+    drawn = [draw_pairs(rng, 300, 66, 4096) for _ in range(40)]
+    for found in drawn:
+        slices, pairs_of_each = np.unique(found, return_counts=True)
+        assert len(slices) <= 17
+        assert pairs_of_each.max() < 25
+        assert (found[0] != found[1]).all()
+    assert len(np.unique(drawn)) > 250
 
 
 def test_modes_with_one_index_have_no_pairs() -> None:

@@ -25,10 +25,12 @@ from tensorm.tensors.factors import Factors
 Numbers = npt.NDArray[np.float32]
 
 LARGEST = 2**14  # cells of a slice that are looked at
+SMALLER, FEW_PAIRS = 2**12, 1000  # and with fewer pairs than this, which lead to large components only
 AT_ONCE = 2**19  # cells of the pairs that are scored together
 SCORES, LEVELS = 16, 31  # largest numbers
 TURNS = 6  # of each mode
 CELLS = 2**25  # of a mode's pairs that are looked at
+READ, CHOICE = 2**16, 2  # cells read, if that is enough for so many pairs for each one that is looked at
 
 
 class Slices(NamedTuple):
@@ -50,12 +52,12 @@ class Slices(NamedTuple):
 
 
 def read_slices(
-    explanation: Explanation, rng: np.random.Generator, mode: int, chosen: Cells, noise: Noise
+    explanation: Explanation, rng: np.random.Generator, mode: int, chosen: Cells, noise: Noise, most: int
 ) -> Slices:
-    """Read slices of a mode; cells that are missing or explained already say nothing."""
+    """Read at most so many cells of slices of a mode; those missing or explained already say nothing."""
     sizes = list(explanation.tensor.shape)
     sizes[mode] = 1
-    while math.prod(sizes) > LARGEST:
+    while math.prod(sizes) > most:
         sizes[int(np.argmax(sizes))] -= max(1, max(sizes) // 20)
     pairs = zip(explanation.tensor.shape, sizes, strict=True)
     indices = [np.sort(rng.choice(N, n, replace=False)) if n < N else np.arange(N) for N, n in pairs]
@@ -113,12 +115,17 @@ def split(rates: Floats) -> Bits:
     return np.asarray(rates >= np.take_along_axis(ranked, cut[None], axis=0))
 
 
-def draw_pairs(rng: np.random.Generator, size: int, count: int) -> npt.NDArray[np.intp]:
-    """Return pairs (2, n) of different indices: all there are, if that is no more than asked for."""
+def draw_pairs(rng: np.random.Generator, size: int, count: int, cells: int) -> npt.NDArray[np.intp]:
+    """Return pairs (2, n) of different indices: all there are, if that is no more than asked for.
+
+    Large slices, by their cells, are shared by many pairs: it takes longer to read one than to score a pair.
+    """
     if count >= size * (size - 1) // 2:
         return np.array(np.triu_indices(size, 1))
-    first = rng.integers(size, size=count)
-    return np.array([first, (first + rng.integers(1, size, size=count)) % size])
+    few = min(size, max(math.ceil(math.sqrt(2 * CHOICE * count)), READ // cells))
+    first = rng.integers(few, size=count)
+    pairs = np.array([first, (first + rng.integers(1, few, size=count)) % few])
+    return pairs if few == size else rng.permutation(size)[:few][pairs]
 
 
 def propose(
@@ -138,10 +145,11 @@ def look_at(
 ) -> tuple[list[Bits], Numbers]:
     """Look at pairs of a mode's slices; return the best candidates' columns, and how well they fit."""
     shape = explanation.tensor.shape
-    limit = CELLS // min(math.prod(shape) // shape[mode], LARGEST)
-    pairs = draw_pairs(rng, shape[mode], max(1, min(count, limit)))
+    largest = SMALLER if count < FEW_PAIRS else LARGEST
+    cells = min(math.prod(shape) // shape[mode], largest)
+    pairs = draw_pairs(rng, shape[mode], max(1, min(count, CELLS // cells)), cells)
     chosen, place = np.unique(pairs, return_inverse=True)
-    place, slices = place.reshape(2, -1), read_slices(explanation, rng, mode, chosen, noise)
+    place, slices = place.reshape(2, -1), read_slices(explanation, rng, mode, chosen, noise, largest)
     step = max(1, AT_ONCE // slices.ratios[0].size)
     found = [alternate(slices.score(*place[:, n : n + step])) for n in range(0, place.shape[1], step)]
     fits = np.concatenate([fit for _, fit in found])

@@ -29,6 +29,7 @@ class SearchSize(NamedTuple):
 
 
 FIRST_SEARCH = SearchSize(2**21, 2**20, 2048)  # for the first components of a chain
+QUICK_LOOK = SearchSize(2**21, 2**18, 2048)  # to see whether there is anything left
 REPAIR = SearchSize(2**30, 2**26, 2048)  # for better ones
 FEW = SearchSize(2**25, 2**24, 2**15)  # for any, where ones are rare
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tensorm.model import Noise
 from tensorm.sampler.search.explanation import Cells, Explanation, Floats, losses
 from tensorm.sampler.search.pairs import propose, split
-from tensorm.sampler.search.region import FIRST_SEARCH, REPAIR, choose_region, is_rare
+from tensorm.sampler.search.region import FIRST_SEARCH, QUICK_LOOK, REPAIR, choose_region, is_rare
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.bits import Bits, pack
 from tensorm.tensors.factors import Factors
@@ -224,7 +224,7 @@ def is_more_to_find(explanation: Explanation, rng: np.random.Generator) -> bool:
     """
     if not explanation.used:
         return False
-    part = choose_region(explanation.tensor, rng, FIRST_SEARCH, explanation)
+    part = choose_region(explanation.tensor, rng, QUICK_LOOK, explanation)
     small = part.cut(explanation)
     least = PURITIES[-1]  # with less, a component of nearly all cells may seem to pay
     for purity in (max(explanation.noise.purity, least), least):
