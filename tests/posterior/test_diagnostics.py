@@ -11,7 +11,9 @@ import pytest
 
 from posteriors import bits, make_posterior, set_noise
 from tensorm import Posterior, TensOrMachine, datasets
+from tensorm.posterior.align import factor_means, group_chains
 from tensorm.posterior.diagnostics import _tell_shared, diagnose, number_components
+from tensorm.report.describe import describe_components
 
 BLOCK = [bits(6, [0, 1, 2], [4, 5]), bits(5, [0, 1], [2, 3])]
 OTHER = [bits(6, [3], [1, 4]), bits(5, [4], [0, 2])]
@@ -155,6 +157,26 @@ def test_different_explanations_are_told() -> None:
 )
 def test_what_chains_share_is_told_in_plain_words(everywhere: int, told: str) -> None:
     assert _tell_shared(everywhere, 4) == told
+
+
+def test_chains_said_to_agree_found_all_components() -> None:
+    """Also one that a chain has in a little less than half of its draws, and so without sure members."""
+
+    def draw(share: float) -> list[list[np.ndarray]]:
+        rng = np.random.default_rng(3)
+        here = rng.permutation(1000) < 1000 * share
+        return [BLOCK if one else [BLOCK[0], BLOCK[1] & [True, False]] for one in here]
+
+    found = make_posterior([draw(0.51), draw(0.51), draw(0.51), draw(0.49)])
+    rng = np.random.default_rng(0)
+    for trace in found.chains:
+        set_noise(trace, [0.7, 0.2] + 0.01 * rng.normal(size=(1000, 2)))
+    means = [factor_means(trace) for trace in found.chains]
+    assert group_chains(found.chains, means) == [0, 0, 0, 0]
+    told = diagnose(found)
+    assert told.conclusion == "All 4 chains agree."
+    assert told.about_components() == ["All 4 chains found components 0 and 1."]
+    assert [one.chains for one in describe_components(found)] == [4, 4]
 
 
 def test_many_explanations_are_cut_short() -> None:
