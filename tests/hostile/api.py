@@ -231,6 +231,8 @@ GOOD: dict[str, Callable[[], Any]] = {  # of required parameters
     "shape": lambda: (3, 3),
     "matrix": lambda: np.arange(12.0).reshape(4, 3),
     "first": lambda: 0,
+    "compare_fits first": model,
+    "second": model,
     "stop": lambda: 1,
     "q": lambda: 0.05,
     "explanation": lambda: 0,

@@ -22,7 +22,8 @@ from tensorm import datasets
 from tensorm.cli import main as tensorm_command
 from tensorm.storage.run import open_run
 
-WORDS = ["--components", "2", "--chains", "2", "--draws", "20", "--jobs", "1", "--quiet"]
+WORDS = ["--components", "2", "--noise", "asymmetric", "--chains", "2"]
+WORDS += ["--draws", "20", "--jobs", "1", "--quiet"]
 REFUSED = (
     "is in use by another run",
     "already contains a run",

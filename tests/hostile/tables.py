@@ -137,9 +137,9 @@ def expect_pandas(table: Table) -> list[list[str]] | None:
 def read(path: Path, names: list[str]) -> list[list[str]]:
     """Return the fields by tensorm, row by row."""
     from tensorm.data.options import Options
-    from tensorm.data.read import open_table
+    from tensorm.data.read import _open_text
 
-    table = open_table(path, Options(modes=names, header=True).check())
+    table = _open_text(path, Options(modes=names, header=True).check())
     columns = []
     for name in names:
         column = table.column(name)

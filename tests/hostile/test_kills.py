@@ -26,7 +26,8 @@ def test_a_run_killed_while_it_writes_ends_as_if_never_killed(tmp_path: Path) ->
 def test_a_command_that_is_told_to_leave_says_how_to_go_on(tmp_path: Path) -> None:
     np.save(tmp_path / "cells.npy", races.make_cells(0))
     run, said = tmp_path / "run", tmp_path / "said"
-    words = ["fit", str(tmp_path / "cells.npy"), "--components", "2", "--draws", "1000000", "--out", str(run)]
+    words = ["fit", str(tmp_path / "cells.npy"), "--out", str(run)]
+    words += ["--components", "2", "--noise", "asymmetric", "--draws", "1000000"]  # chains begin at once
     child = races.SERVER.Process(target=races.act, args=(words, 0.0, said))
     child.start()
     while child.is_alive() and not (run / "run.tensorm").exists():
