@@ -234,3 +234,13 @@ def test_no_field_is_lost_or_invented(tmp_path_factory, rows, mark, end, quoting
         column = table.column(name)
         found = [*(str(value) for value in column.values), ""]
         assert [found[code] for code in column.codes] == [row[k] for row in expected]
+
+
+def test_an_empty_field_below_a_very_large_number_is_missing(tmp_path: Path) -> None:
+    """pandas takes it for a text, since such numbers have no type with room for missing ones."""
+    rows = "".join(f"{n},b\n" for n in range(150))
+    (tmp_path / "a.csv").write_text(f"who,tool\n{rows}{'1' * 20},a\n\n5,c\n")
+    assert tensorm.read(tmp_path / "a.csv", modes=["who", "tool"]).n_ones == 152
+    (tmp_path / "b.csv").write_text(f"who,tool\n{rows}{'1' * 20},a\n,c\n")
+    with pytest.raises(InputError, match=r"column 'who' is empty in line 153 of .*b.csv"):
+        tensorm.read(tmp_path / "b.csv", modes=["who", "tool"])

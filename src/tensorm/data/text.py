@@ -207,6 +207,7 @@ class TextTable:
         frame = self._parse(dtype=dict.fromkeys(texts, object))
         others = [k for k in frame if k not in texts and frame[k].dtype == object]
         mixed = [k for k in others if infer_dtype(frame[k]) not in ("string", "empty")]
+        mixed += [k for k in others if (frame[k] == "").any()]  # left where a number exceeds 2^63
         return self._parse(dtype=dict.fromkeys([*texts, *mixed], object)) if mixed else frame
 
     def _parse(self, **how: Any) -> Any:
