@@ -302,7 +302,7 @@ def find(mutant: Mutant, folder: Path) -> str:
     command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *paths]
     command += ["-k", chosen[0]] if chosen else []
     variables = os.environ | {"PYTHONPATH": str(folder), "MPLBACKEND": "Agg", "TENSORM_HOSTILE_SECONDS": "5"}
-    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, errors="replace")
     if done.returncode not in (0, 1):
         return f"ERROR {done.returncode}: {done.stdout[-300:]}"
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]

@@ -30,7 +30,7 @@ from tensorm.errors import FileError
 
 FilePath = str | os.PathLike[str]
 EVERY = 10.0  # seconds between two checkpoints of a chain
-OURS = re.compile(r".*\.(tensorm|json|lock)|(run|fit)\.nc|choice|report\.html")  # names in a run's folder
+OURS = re.compile(r".*\.(tensorm|json)|(run|fit)\.nc|choice|report\.html")  # names in the folder of a run
 EXPANSION = 32  # times that a JSON text may grow when it is parsed
 
 
