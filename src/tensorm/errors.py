@@ -34,5 +34,9 @@ class FileError(InputError):
     """A file cannot be read or written; the message names it and says what is wrong with it."""
 
 
+class PackageError(PlainError, ImportError):
+    """A package is missing or too old; the message says how to install it."""
+
+
 class ClusterError(PlainError, RuntimeError):
     """A cluster does not answer; the message says which and how to continue."""

@@ -213,7 +213,7 @@ def test_the_package_speaks_of_options(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     options = ["--modes", "hour,person,met", "--components", 24, "--draws", 20, "--chains", 2]
     found = run("fit", "contacts.csv", *options, "--out", "runs/plain")
-    assert "person and met share 18 labels. If they stand for the same things" in found.stderr
+    assert "'person' and 'met' share 18 labels. If they stand for the same things" in found.stderr
     assert len([line for line in found.stdout.splitlines() if line.startswith("Component ")]) <= 20
     assert "n_draws" not in found.output
     assert 'tensorm.load("runs/plain")' in found.stdout

@@ -18,6 +18,7 @@ import tensorm
 from tensorm import ClusterError, InputError, TensOrMachine, datasets, select_components
 from tensorm.cli import groups, main
 from tensorm.data.options import Options
+from tensorm.errors import PackageError
 from tensorm.tensors.distributed import connect
 
 
@@ -165,7 +166,7 @@ def test_a_folder_that_cannot_be_made(tmp_path) -> None:
             "Error: Cannot use /out: permission denied; give another path.\n",
         ),
         (OSError("The disk is gone."), "Error: The disk is gone.\n"),
-        (ImportError("Plots need matplotlib."), "Error: Plots need matplotlib.\n"),
+        (PackageError("Plots need matplotlib."), "Error: Plots need matplotlib.\n"),
     ],
 )
 def test_what_a_user_can_put_right_is_one_sentence(command, error, sentence) -> None:
@@ -210,3 +211,13 @@ def test_the_installed_command_runs() -> None:
     program = os.path.join(os.path.dirname(sys.executable), "tensorm")
     result = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=120, check=True)
     assert result.stdout == f"tensorm {tensorm.__version__}\n"
+
+
+def test_labels_and_modes_of_users_are_not_taken_for_options():
+    context = main.get_command(click.Context(main), "fit").make_context("fit", ["x.csv"])
+    for text in (
+        "'floor' and 'header' share 3 labels.",
+        "order leaves out 'modes=k'",
+        "has no column 'n_draws'",
+    ):
+        assert groups.name_options(text, context) == text

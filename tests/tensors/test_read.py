@@ -375,7 +375,7 @@ def test_fit_takes_a_long_table_if_every_column_is_a_mode() -> None:
     table = pd.DataFrame({"hour": [1, 2], "person": ["a", "b"], "met": ["b", "a"]})
     model = TensOrMachine(1, n_chains=1, n_draws=2, burn_in=1, noise="asymmetric", progress=False)
     assert model.fit(table).modes_ == ("hour", "person", "met")
-    with pytest.raises(InputError, match=r"name the modes, as in modes=\['hour', 'person', ...\], or"):
+    with pytest.raises(InputError, match=r"as in tensorm.read\(X, modes=\['hour', 'person', ...\]\), or"):
         model.fit(table.assign(temperature=[36.6, 37.1]))
     wide = pd.DataFrame(np.eye(3, dtype=int), columns=list("abc"))
     assert model.fit(wide).labels_[1].tolist() == ["a", "b", "c"]
@@ -449,3 +449,28 @@ def test_excel_files(tmp_path) -> None:
         tensorm.read(tmp_path / "a.xlsx")
     pd.DataFrame(LONG).to_excel(tmp_path / "b.xlsx", index=False)
     assert ones(tensorm.read(tmp_path / "b.xlsx", modes=["day", "bench"], value="x")) == {(13, "b10")}
+
+
+# What a reader would not expect
+
+
+def test_the_two_modes_of_a_pair_differ():
+    table = pd.DataFrame({"hour": [1, 2], "person": ["ann", "bob"], "met": ["bob", "cleo"]})
+    with pytest.raises(InputError, match="pair has 'person' twice; give two different modes"):
+        tensorm.read(table, pair=["person", "person"], undirected=True)
+
+
+@pytest.mark.parametrize("options", [{"threshold": 99}, {"missing": "p 1"}])
+def test_options_about_values_need_values(options):
+    table = pd.DataFrame({"hour": [1, 2], "person": ["p 1", "p 2"], "met": ["p 3", "p 4"]})
+    with pytest.raises(InputError, match=r"needs value=COLUMN, the column of values that it is about\.$"):
+        tensorm.read(table, modes=["hour", "person", "met"], **options)
+
+
+def test_blanks_around_labels_go_in_every_table(tmp_path):
+    table = pd.DataFrame({"who": ["a ", "a", " b"], "what": ["x", "y", "y"]})
+    table.to_csv(tmp_path / "blanks.csv", index=False)
+    for source in (table, pl.from_pandas(table), pa.Table.from_pandas(table), tmp_path / "blanks.csv"):
+        assert tensorm.read(source).labels[0].tolist() == ["a", "b"]
+    with pytest.raises(InputError, match="column 'who' is empty in row 1"):
+        tensorm.read(pl.DataFrame({"who": ["a", " "], "what": ["x", "y"]}))

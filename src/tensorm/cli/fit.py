@@ -224,8 +224,8 @@ def _hint(tensor: Tensor) -> None:
     for (i, some), (j, others) in itertools.combinations(named, 2):
         if 2 * len(some & others) > max(len(some), len(others)):
             LOG.info(
-                f"{i} and {j} share {len(some & others):,} labels. If they stand for the same things, add "
-                f"--pair {i},{j}; if their pairs have no direction, also add --undirected."
+                f"{i!r} and {j!r} share {len(some & others):,} labels. If they stand for the same things, "
+                f"add --pair {i},{j}; if their pairs have no direction, also add --undirected."
             )
             return
 

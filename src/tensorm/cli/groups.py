@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tensorm import __version__
-from tensorm.errors import ClusterError, FileError, InputError, printable
+from tensorm.errors import ClusterError, FileError, InputError, PackageError, printable
 
 F = TypeVar("F", bound=Callable[..., Any])
 MODULES = "data", "fit", "results", "select"
@@ -74,7 +74,7 @@ class Commands(click.Group):
         try:
             with _showing_notes(ctx):
                 return super().invoke(ctx)
-        except (InputError, FileError, ClusterError, ImportError) as error:
+        except (InputError, FileError, ClusterError, PackageError) as error:
             raise Refusal(name_options(str(error), ctx)) from error
         except KeyboardInterrupt as error:  # what to do next has been said
             raise click.exceptions.Exit(STOPPED) from error
@@ -120,12 +120,19 @@ def name_options(text: str, ctx: click.Context) -> str:
     names = "|".join(options)
 
     def write(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
         given = re.sub(r"^\.\.\.$|^True$|['\"\[\]]|(?<=,) ", "", found[2])
         return f"{options[found[1]]} {shlex.quote(given)}" if given else options[found[1]]
 
     text = re.sub(r"tensorm\.read\(X, (.*?)\)", r"\1", text.replace("tensorm.resume", "tensorm resume"))
-    text = re.sub(rf"\b({names})=({VALUE})", write, text)
-    text = re.sub(rf"^({names})(?= )|\b(?=\w+_)({names})\b", lambda found: options[found[0]], text)
+    quoted = r"""'[^']*'|"[^"]*\""""  # the user's own words
+    text = re.sub(rf"\b({names})=({VALUE})|{quoted}", write, text)
+    text = re.sub(
+        rf"^({names})(?= )|\b(?=\w+_)({names})\b|{quoted}",
+        lambda found: options.get(found[0], found[0]),
+        text,
+    )
     return printable(text)
 
 

@@ -70,6 +70,8 @@ def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> 
     """Return a column from its rows; texts lose the blanks around them."""
     import pandas as pd
 
+    if array.dtype.kind in "UT":  # each text of such an array takes the room of the longest
+        array = array.astype(object)
     if array.dtype == np.int64 and 0 < np.ptp(array) < CROWDED * len(array):  # quicker than a hash table
         offsets = array - array.min()
         present = np.zeros(int(offsets.max()) + 1, np.bool_)

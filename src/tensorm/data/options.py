@@ -87,6 +87,8 @@ class Options(NamedTuple):
             check_choice("normalise", self.normalise, ("zscore", "rank", "none"))
         if self.pair is not None and len(self.pair) != 2:
             raise InputError(f"pair is {', '.join(map(str, self.pair))}; give two modes.")
+        if self.pair is not None and self.pair[0] == self.pair[1]:
+            raise InputError(f"pair has {short(self.pair[0])} twice; give two different modes.")
 
     def _check_together(self) -> None:
         """Raise if an option needs another, or excludes it."""
@@ -116,6 +118,12 @@ class Options(NamedTuple):
         for name in names:
             if getattr(self, name) != self._field_defaults[name]:
                 raise InputError(f"{title} is {what}, so {name}=... cannot be used; leave it out.")
+
+    def refuse_without_values(self, value: str | None) -> None:
+        """Raise if every row of a table is a 1, and an option says what values mean."""
+        for name in ("threshold", "missing"):
+            if value is None and getattr(self, name) not in (None, frozenset()):
+                raise InputError(f"{name} needs value=COLUMN, the column of values that it is about.")
 
     def refuse_only_ones(self, value: str | None) -> None:
         """Raise if every row of a table is a 1 and all other cells are missing."""

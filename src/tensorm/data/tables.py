@@ -111,6 +111,7 @@ def read_table(table: Table, options: Options) -> ListedCells | Observations:
         _check_guess(table)
     modes, value = choose_columns(table, options)
     options.refuse_only_ones(value)
+    options.refuse_without_values(value)
     columns, labels = _read_modes(table, modes, options)
     pairs = zip(columns, labels, strict=True)
     sizes = [int(column.max()) + 1 if known is None else len(known) for column, known in pairs]
@@ -166,8 +167,9 @@ def _check_guess(table: Table) -> None:
     shown = ", ".join(map(repr, names[:MOST_GUESSED])) + ", ..." * (len(names) > MOST_GUESSED)
     modes = ", ".join(map(repr, names[:2])) + ", ..." * (len(names) > 2)
     raise InputError(
-        f"{table.title} has the columns {shown}{what}; name the modes, as in modes=[{modes}], or set "
-        "wide=True if its first column has labels, or threshold=NUMBER if every column has numbers to cut."
+        f"{table.title} has the columns {shown}{what}; name the modes, as in "
+        f"tensorm.read(X, modes=[{modes}]), or set wide=True if its first column has labels, or "
+        "threshold=NUMBER if every column has numbers to cut."
     )
 
 

@@ -217,10 +217,10 @@ class TensOrMachine(FittedModel):
 
         Parameters
         ----------
-        X : array-like or tensor
-            Cells that are 0, 1 or missing (NaN, masked), with K >= 2 modes; an ``xarray.DataArray`` keeps its
-            names and labels. A scipy.sparse matrix, a ``sparse.COO`` or a ``SparseTensor`` may have any size;
-            only its listed cells take memory. Read a long table, or a file, with ``tensorm.read`` first.
+        X : array-like, table, path or tensor
+            Whatever ``tensorm.read`` takes: cells that are 0, 1 or missing (NaN, masked) with K >= 2 modes,
+            an ``xarray.DataArray``, a sparse matrix of any size, a table, or a file. If a table needs
+            options, such as the names of its modes, give them to ``tensorm.read``, and the result to ``fit``.
         y : None
             Ignored; part of the scikit-learn interface.
         run_dir : path, optional

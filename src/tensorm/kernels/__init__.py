@@ -8,6 +8,8 @@ import warnings
 
 import numba
 
+from tensorm.errors import PackageError
+
 OLDEST, BEYOND = (0, 61), (0, 69)  # of numba: intrinsics lean on its insides, so other versions may break
 
 
@@ -16,7 +18,7 @@ def check_numba(version: str) -> None:
     found = tuple(map(int, version.split(".")[:2]))
     wanted = 'pip install "numba>={}.{},<{}.{}"'.format(*OLDEST, *BEYOND)
     if found < OLDEST:
-        raise ImportError(f"tensorm cannot work with numba {version}; upgrade it: {wanted}")
+        raise PackageError(f"tensorm cannot work with numba {version}; upgrade it: {wanted}")
     if found >= BEYOND:
         told = f"tensorm has not been tested with numba {version}; if it fails, go back: {wanted}"
         warnings.warn(told, RuntimeWarning, stacklevel=2)

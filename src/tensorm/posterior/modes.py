@@ -79,7 +79,7 @@ def read_modes(posterior: Posterior, groups: Groups | None = None) -> list[Fitte
     """
     wanted = check_mapping("groups", groups, "a dict of modes and arrays, a group for each index")
     given = {
-        check_mode(mode, posterior.modes): as_array(f"groups for {short(mode)}", names)
+        check_mode(mode, posterior.modes, "groups"): as_array(f"groups for {short(mode)}", names)
         for mode, names in wanted.items()
     }
     modes = []

@@ -10,7 +10,7 @@ import numpy as np
 from tensorm.data.checks import check_flag, check_mode, check_number
 from tensorm.data.opening import need
 from tensorm.errors import InputError
-from tensorm.posterior.align import MEMBER, SURE
+from tensorm.posterior.align import MEMBER, SURE, active
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import read_modes
 from tensorm.sampler.parameters import ACTIVITY, STRENGTH
@@ -31,7 +31,7 @@ def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFram
     pandas = need("pandas", "Tables", "pandas")
     check_number("threshold", threshold)
     rows = []
-    for l in range(posterior.n_components):
+    for l in np.flatnonzero(active(posterior.factors)).tolist():  # others cover no cell
         for mode in read_modes(posterior):
             p, labels = mode.means[:, l], np.arange(len(mode.means)) if mode.labels is None else mode.labels
             rows += [(mode.name, labels[n], l, p[n], p[n] > SURE) for n in mode.members(l, threshold)]

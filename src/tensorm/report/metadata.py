@@ -80,7 +80,7 @@ def read_metadata(posterior: Posterior, metadata: Metadata | None) -> tuple[tupl
         If a table has an unknown label, or a label twice.
     """
     given = check_mapping("metadata", metadata, "a dict of modes and tables")
-    tables = {check_mode(mode, posterior.modes): table for mode, table in given.items()}
+    tables = {check_mode(mode, posterior.modes, "metadata"): table for mode, table in given.items()}
     return tuple(
         _join(mode, _labels(posterior, k), tables[k]) if k in tables else ()
         for k, mode in enumerate(posterior.modes)
@@ -89,7 +89,7 @@ def read_metadata(posterior: Posterior, metadata: Metadata | None) -> tuple[tupl
 
 def share_metadata(tensor: Posterior | Tensor, metadata: Metadata) -> dict[str, dict[str, list[Any]]]:
     """Return the tables as columns, labels first, by mode; modes with the same labels share theirs."""
-    given = {check_mode(mode, tensor.modes): table for mode, table in metadata.items()}
+    given = {check_mode(mode, tensor.modes, "metadata"): table for mode, table in metadata.items()}
     names = [_labels(tensor, k) for k in range(len(tensor.modes))]
     read = {k: _read(tensor.modes[k], len(names[k]), table) for k, table in given.items()}
     shared: dict[str, dict[str, list[Any]]] = {}
@@ -114,7 +114,7 @@ def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
     place : callable
         Returns where a row of the table is, for messages.
     """
-    _join(mode, _labels(tensor, check_mode(mode, tensor.modes)), table, place)
+    _join(mode, _labels(tensor, check_mode(mode, tensor.modes, "metadata")), table, place)
 
 
 @of_posterior

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorm.data.checks import short
-from tensorm.errors import InputError
+from tensorm.errors import InputError, PackageError
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, Groups, read_modes
 
@@ -23,7 +23,8 @@ def pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise ImportError("Plots need matplotlib; install it with: pip install 'tensorm[plot]'") from error
+        wanted = "install it with: pip install 'tensorm[plot]'"
+        raise PackageError(f"Plots need matplotlib; {wanted}.") from error
     return pyplot
 
 
