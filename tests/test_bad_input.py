@@ -242,7 +242,7 @@ def test_transform(fitted: TensOrMachine) -> None:
 
 
 def test_score(fitted: TensOrMachine) -> None:
-    assert refusal(fitted.score, X[:3]) == "X has shape (3, 4, 3); give (5, 4, 3), as in fit."
+    assert refusal(fitted.score, X[:, :3]) == "X has shape (5, 3, 3); give (5, 4, 3), as in fit."
     assert refusal(fitted.score, with_cell(0.5)).startswith("X contains 0.5 at (4, 1, 2); ")
     everything_missing = np.full(X.shape, NAN)
     assert refusal(fitted.score, everything_missing).startswith("X has no observed cell; ")
@@ -264,7 +264,7 @@ def test_method(fitted: TensOrMachine, method: Any) -> None:
         ([[0, 1]], "indices has shape (1, 2) and dtype int64; give integers of shape (n, 3), one row for"),
         ([[0.0, 1.0, 1.0]], "indices has shape (1, 3) and dtype float64; give integers of shape (n, 3)"),
         ([[True, False, True]], "indices has shape (1, 3) and dtype bool; give integers of shape (n, 3)"),
-        ([["a", "b", "c"]], "indices has dtype <U1, with 'a' at (0, 0); give integers of shape (n, 3)"),
+        ([["a", "b", "c"]], "Unknown mode 0 'a' in row 0 of indices; labels look like '0'."),
         ([[0, 1], [1]], "indices has lists of different lengths; make them equally long."),
         ([[0, 0, 0], [0, 4, 0]], "indices contains 4 for mode 1; give indices from 0 to 3."),
         ([[0, 0, 0], [0, 0, -1]], "indices contains -1 for mode 2; give indices from 0 to 2."),

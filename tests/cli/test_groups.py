@@ -144,7 +144,7 @@ def test_demo_without_matplotlib_still_says_what_it_found(tmp_path, monkeypatch)
     assert "Component 0 - hour: " in result.stdout
     *notes, error = result.stderr.splitlines()  # one may say that kernels are compiled
     assert notes[-1].startswith("Strengths were chosen: ")
-    assert error == "Error: Plots need matplotlib; install it with: pip install 'tensorm[plot]'"
+    assert error == "Error: Plots need matplotlib; install it with: pip install 'tensorm[plot]'."
 
 
 def test_a_folder_that_cannot_be_made(tmp_path) -> None:
@@ -214,10 +214,12 @@ def test_the_installed_command_runs() -> None:
 
 
 def test_labels_and_modes_of_users_are_not_taken_for_options():
-    context = main.get_command(click.Context(main), "fit").make_context("fit", ["x.csv"])
+    context = main.get_command(click.Context(main), "fit").make_context(
+        "fit", ["x.csv"], resilient_parsing=True
+    )
     for text in (
         "'floor' and 'header' share 3 labels.",
-        "order leaves out 'modes=k'",
+        "The order leaves out 'modes=k'",
         "has no column 'n_draws'",
     ):
         assert groups.name_options(text, context) == text

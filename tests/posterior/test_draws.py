@@ -229,7 +229,8 @@ def test_predictions_average_all_chains_by_their_weights(shape: tuple[int, ...],
 
 def test_a_chain_that_is_far_below_is_an_explanation_of_its_own() -> None:
     good = make_trace(make_draws((4, 5), 2, 3))
-    stuck = replace(good, log_posterior=good.log_posterior - 100)
+    lower = {name: getattr(good, name) - 100 for name in ("log_likelihood", "log_posterior")}
+    stuck = replace(good, **lower)
     found = Posterior.from_traces([stuck, good], DenseTensor(np.eye(4, 5)))
     assert found.explanations == (1, 0)
     assert found.n_draws == 6  # nothing is left out

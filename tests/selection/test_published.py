@@ -99,7 +99,7 @@ def test_pruning_counts_what_is_left_and_says_so() -> None:
     ends = {trial.repeat: trial.n_components for trial in found.table}
     best = max(found.table, key=lambda trial: trial.score)
     assert found.best == ends[best.repeat] < 8
-    assert found.reason.startswith(f"Of 8 components {found.best} ")
+    assert found.reason.startswith(f"{found.best} of 8 components are neither empty nor equal ")
 
 
 def test_the_highest_accuracy_wins_however_small_its_lead() -> None:

@@ -299,7 +299,8 @@ def test_yes_and_no_are_cells_wherever_they_are(source, tmp_path) -> None:
 )
 def test_a_table_that_may_mean_anything_is_refused(source, table, message, tmp_path) -> None:
     given = brought(pd.DataFrame(table), source, tmp_path)
-    with pytest.raises(InputError, match=rf"{message} the modes, as in modes=\['a', 'b'.*, or set wide=True"):
+    wanted = r"as in tensorm.read\(X, modes=\['a', 'b'.*\), or set wide=True"
+    with pytest.raises(InputError, match=rf"{message} the modes, {wanted}"):
         tensorm.read(given)
     if "and numbers" in message:
         np.testing.assert_array_equal(cells_of(tensorm.read(given, threshold=2)), [[0, 1], [0, 1]])
