@@ -29,6 +29,7 @@ REFUSED = (
     "already contains a run",
     "contains no finished fit",
     "contains no run",
+    "No such file",
 )
 PAIRS = ("fit fit", "resume resume", "fit report", "fit resume", "report report")
 
