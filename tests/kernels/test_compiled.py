@@ -26,10 +26,11 @@ print(count_ones(np.array([[7, 0, 1]], np.uint64)), sum(count_ones.stats.cache_h
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """The kernels alone, in a package of the same name."""
+    """The kernels and their errors alone, in a package of the same name."""
     (tmp_path / "tensorm").mkdir()
     (tmp_path / "tensorm" / "__init__.py").touch()
     source = Path(tensorm.kernels.__file__).parent
+    shutil.copy(source.parent / "errors.py", tmp_path / "tensorm")
     shutil.copytree(
         source, tmp_path / "tensorm" / "kernels", ignore=lambda *_: ["__pycache__", ".ruff_cache"]
     )
