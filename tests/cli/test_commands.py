@@ -71,7 +71,7 @@ def threads(scheduler: None, workers: int) -> Iterator[distributed.Client]:
 @pytest.mark.parametrize(
     ("options", "changed"),
     [
-        ([], {"noise": "auto", "init": "data", "n_chains": 4}),
+        ([], {"noise": "auto", "init": "data", "n_chains": 4, "burn_in": "auto"}),
         (["--as-published"], {"noise": "symmetric", "init": "coins", "n_chains": 1, "factor_prior": 0.5}),
         (
             ["--as-published", "--chains", 2, "--init", "data", "--noise-update", "sample"],

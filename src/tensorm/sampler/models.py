@@ -1,4 +1,7 @@
-"""All noise models by the settings that choose them; the estimator, the command line and files look here."""
+"""All noise models by the settings that choose them; to add one, begin in ``parameters.py``.
+
+The estimator, the command line and files look here.
+"""
 
 from __future__ import annotations
 
