@@ -217,7 +217,7 @@ MUTANTS = [
         "hostile/test_inputs.py -k forgeries",
     ),
     Mutant("data/hdf5.py", "if size > most:", "if size < 0:", "hostile/test_inputs.py -k forgeries"),
-    Mutant("data/text.py", "UNPACKED = 2**26", "UNPACKED = 2**40", "hostile/test_inputs.py -k forgeries"),
+    Mutant("data/text.py", "UNPACKED = 2**26", "UNPACKED = 2**40", "data/test_text.py -k unpack"),
     Mutant(
         "cli/results.py",
         'return f"\'{text}" if text.startswith(FORMULA)',

@@ -244,3 +244,9 @@ def test_an_empty_field_below_a_very_large_number_is_missing(tmp_path: Path) -> 
     (tmp_path / "b.csv").write_text(f"who,tool\n{rows}{'1' * 20},a\n,c\n")
     with pytest.raises(InputError, match=r"column 'who' is empty in line 153 of .*b.csv"):
         tensorm.read(tmp_path / "b.csv", modes=["who", "tool"])
+
+
+def test_a_small_file_does_not_unpack_to_a_large_one(tmp_path) -> None:
+    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1,1\n" * 2**24 + b"1,1\n" * 100, 1))
+    with pytest.raises(FileError, match="unpacks to more than 100 times its size; unpack it first"):
+        tensorm.read(tmp_path / "bomb.csv.gz")

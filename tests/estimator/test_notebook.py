@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV
 
 import tensorm
 from tensorm import InputError, TensOrMachine, datasets
+from tensorm.posterior.align import similarity
 
 QUICK: dict[str, Any] = {"n_chains": 2, "n_draws": 20, "noise": "asymmetric", "progress": False}
 X = datasets.ward()
@@ -151,6 +152,8 @@ def test_a_comparison_names_what_one_fit_lacks(fitted: TensOrMachine) -> None:
     found, back = tensorm.compare_fits(fitted, fewer), tensorm.compare_fits(fewer.posterior_, fitted)
     only = [match.first for match in found.matches if match.second is None]
     assert only
+    expected = similarity(fitted.factors_, fewer.factors_).max(axis=1)
+    assert [match.similarity for match in found.matches] == pytest.approx(expected)
     assert "only the first found component" in found.conclusion
     assert sorted(match.second for match in back.matches if match.first is None) == only
     assert str(found).splitlines()[-1] == found.conclusion

@@ -23,7 +23,7 @@ class Match(NamedTuple):
 
     first: int | None
     second: int | None
-    similarity: float  # the product over modes of the cosine between memberships
+    similarity: float  # the product over modes of the cosine; without a match, the largest to any other
 
 
 class Comparison(NamedTuple):
@@ -84,8 +84,8 @@ def compare_fits(first: Any, second: Any) -> Comparison:
     used, used_too = (set(np.flatnonzero(active(fit.factors)).tolist()) for fit in (a, b))
     same = {i: j for i, j in pairs.items() if i in used and j in used_too and alike[i, j] > SAME}
     matches = [
-        *(Match(i, same.get(i), float(alike[i, same[i]]) if i in same else 0.0) for i in sorted(used)),
-        *(Match(None, j, 0.0) for j in sorted(used_too - {*same.values()})),
+        *(Match(i, same.get(i), float(alike[i, same.get(i, alike[i].argmax())])) for i in sorted(used)),
+        *(Match(None, j, float(alike[:, j].max())) for j in sorted(used_too - {*same.values()})),
     ]
     return Comparison(tuple(matches), _conclude(len(same), used - {*same}, used_too - {*same.values()}))
 
