@@ -1,7 +1,9 @@
-"""Ctrl-C at a chosen step of a chain, as the main thread would hear it."""
+"""Ctrl-C at a chosen step of a chain, as the main thread would hear it, and SIGTERM."""
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +14,12 @@ from typing import Any
 import pytest
 
 from tensorm.sampler.sample import Step
+
+
+def terminate() -> None:
+    """Send SIGTERM to this process, unless nobody listens: that would end the tests, not fail one."""
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL, "nothing handles SIGTERM"
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 class CtrlC:

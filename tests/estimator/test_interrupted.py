@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -15,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import tensorm
-from interrupting import CtrlC
+from interrupting import CtrlC, terminate
 from tensorm import TensOrMachine, datasets
 from tensorm.cli import main
 from tensorm.sampler.sample import Step
@@ -134,7 +132,7 @@ def test_a_fit_that_sigterm_stops_says_so(tmp_path: Path, monkeypatch: pytest.Mo
 
     def watch(step: Step) -> None:
         if step.done == 20 and not sent:
-            sent.append(os.kill(os.getpid(), signal.SIGTERM))
+            sent.append(terminate())
             time.sleep(0.2)  # until the chains are told
 
     monkeypatch.setattr("tensorm.estimator.machine.watching", lambda *_: nullcontext(watch))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 import tensorm
+from interrupting import terminate
 from tensorm import FileError, TensOrMachine, select_components
 from tensorm.storage.files import LOCK, name_stop, owning
 
@@ -93,11 +93,11 @@ def test_sigterm_ends_the_block_as_ctrl_c_does_and_then_the_process(tmp_path: Pa
     def work() -> None:
         with owning(tmp_path):
             try:
-                os.kill(os.getpid(), signal.SIGTERM)
+                terminate()
                 time.sleep(10)
             except KeyboardInterrupt:
                 heard.append(name_stop())
-            os.kill(os.getpid(), signal.SIGTERM)  # a second one changes nothing
+            terminate()  # a second one changes nothing
             time.sleep(0.01)
             heard.append("written")
 
@@ -113,7 +113,7 @@ def test_other_handlers_of_sigterm_stay(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGTERM, lambda *_: heard.append(1))
     try:
         with owning(tmp_path):
-            os.kill(os.getpid(), signal.SIGTERM)
+            terminate()
             time.sleep(0.01)
     finally:
         signal.signal(signal.SIGTERM, before)
