@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from tensorm.model import Bits, Confusion, Floats, Noise, boolean_product, cell_probability, confusion
+from tensorm.data.arrays import Bits, Floats
+from tensorm.model import Confusion, Noise, boolean_product, cell_probability, confusion
 
 
 def log_likelihood(

@@ -16,9 +16,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlog1py, xlogy
 
-Bits = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-
 
 class Noise(NamedTuple):
     """How often a cell is 1, given the Boolean product ``y``; both rates lie strictly inside (0, 1).
@@ -67,7 +64,7 @@ class Noise(NamedTuple):
         inside = xlogy(tp, self.hit) + xlog1py(fp, -self.hit)
         return inside + xlogy(fn, self.false_alarm) + xlog1py(tn, -self.false_alarm)
 
-    def cell_probability(self, product: Bits) -> Floats:
+    def cell_probability(self, product: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """Return p(x = 1) of cells, given the Boolean product there."""
         return np.where(product, self.hit, self.false_alarm)
 
@@ -96,7 +93,7 @@ class Confusion(NamedTuple):
         return self.correct / self.observed
 
 
-def boolean_product(factors: Sequence[npt.ArrayLike]) -> Bits:
+def boolean_product(factors: Sequence[npt.ArrayLike]) -> npt.NDArray[np.bool_]:
     """Return the Boolean product of the factors, an array of shape (N_1, ..., N_K) (eq. 1)."""
     matrices = [np.asarray(factor, dtype=bool) for factor in factors]
     product = np.zeros([len(matrix) for matrix in matrices], dtype=bool)
@@ -105,12 +102,14 @@ def boolean_product(factors: Sequence[npt.ArrayLike]) -> Bits:
     return product
 
 
-def cell_probability(factors: Sequence[npt.ArrayLike], noise: Noise) -> Floats:
+def cell_probability(factors: Sequence[npt.ArrayLike], noise: Noise) -> npt.NDArray[np.float64]:
     """Return p(x = 1 | factors, noise) of every cell (eq. 3, with a rate for either value of the product)."""
     return noise.cell_probability(boolean_product(factors))
 
 
-def confusion(ones: Bits, observed: Bits | None, factors: Sequence[npt.ArrayLike]) -> Confusion:
+def confusion(
+    ones: npt.NDArray[np.bool_], observed: npt.NDArray[np.bool_] | None, factors: Sequence[npt.ArrayLike]
+) -> Confusion:
     """Count the observed cells by the product's value and their own."""
     product = boolean_product(factors)
     seen = np.ones_like(product) if observed is None else observed

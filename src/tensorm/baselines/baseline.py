@@ -9,10 +9,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from tensorm.data.arrays import Bits
 from tensorm.data.checks import check_indices
 from tensorm.errors import InputError
 from tensorm.estimator.plan import check_observed
-from tensorm.model import Bits, boolean_product
+from tensorm.model import boolean_product
 from tensorm.tensors import Tensor, read
 from tensorm.tensors.factors import Factors
 

@@ -17,15 +17,13 @@ from itertools import pairwise, product
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tensorm.baselines.baseline import Baseline, read_tensor
+from tensorm.data.arrays import Bits, Indices
 from tensorm.data.checks import MOST_ROUNDS, check_count, check_generator, check_number
-from tensorm.model import Bits
 from tensorm.selection.trials import subset_bits, universal
 from tensorm.tensors import Tensor
 
-Indices = npt.NDArray[np.intp]
 Block = tuple[Indices, ...]  # the sorted indices in each mode
 
 PARTNERS = 512  # opposite corners tried for the smallest block at a cell

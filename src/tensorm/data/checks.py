@@ -12,11 +12,10 @@ from types import NoneType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Bits, Floats, Indices
 from tensorm.errors import InputError
 
-Bits = npt.NDArray[np.bool_]
 LARGEST_BETA = 1e12  # of a Beta's two numbers, which count cells
 MOST_STORED = 2**40  # numbers of an array in memory
 MOST_ROUNDS = 10**6  # repeats of anything that takes time
@@ -81,7 +80,7 @@ def check_choice(name: str, value: Any, options: Sequence[str]) -> str:
     return str(value)
 
 
-def check_probability(name: str, value: Any) -> float | npt.NDArray[np.float64]:
+def check_probability(name: str, value: Any) -> float | Floats:
     """Return a number as a float, anything else as a float array, or raise unless all are in [0, 1]."""
     if value is None or isinstance(value, (bool, np.bool_, str)):
         raise InputError(f"{name} is {short(value)}; give a probability between 0 and 1.")
@@ -152,7 +151,7 @@ def check_bits(name: str, values: Any) -> Bits:
 
 def check_tables(
     name: str, arrays: Any, shape: Sequence[int], n_components: int, check: Callable[[str, Any], Any]
-) -> list[npt.NDArray[Any]]:
+) -> list[Array]:
     """Return for each mode an array (N_k, n_components) that passed a check: of bits, or of probabilities.
 
     A probability may stand for a whole array.
@@ -179,7 +178,7 @@ def check_mask(mask: Any, shape: Sequence[int]) -> Bits:
     return array
 
 
-def check_indices(indices: Any, shape: Sequence[int]) -> tuple[npt.NDArray[np.intp], ...]:
+def check_indices(indices: Any, shape: Sequence[int]) -> tuple[Indices, ...]:
     """Return K index arrays from an array (n, K) of cell indices, or raise if there is no such cell."""
     K = len(shape)
     wanted = f"give integers of shape (n, {K}), one row for each cell"
@@ -194,7 +193,7 @@ def check_indices(indices: Any, shape: Sequence[int]) -> tuple[npt.NDArray[np.in
     return tuple(array.astype(np.intp).T)
 
 
-def check_parts(indices: Any, shape: Sequence[int]) -> list[npt.NDArray[np.intp]]:
+def check_parts(indices: Any, shape: Sequence[int]) -> list[Indices]:
     """Return an array of indices for each mode, or raise unless there is one and the mode has them all."""
     K = len(shape)
     if not is_list(indices) or len(indices) != K:
@@ -202,7 +201,7 @@ def check_parts(indices: Any, shape: Sequence[int]) -> list[npt.NDArray[np.intp]
     return [check_range(f"indices for mode {k}", index, shape[k]) for k, index in enumerate(indices)]
 
 
-def check_range(name: str, numbers: Any, size: int) -> npt.NDArray[np.intp]:
+def check_range(name: str, numbers: Any, size: int) -> Indices:
     """Return integers from 0 up to a size in an array of one dimension, or raise."""
     array, wanted = as_array(name, numbers), f"give a list of integers from 0 to {size - 1}"
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
@@ -222,7 +221,7 @@ def check_mode(mode: Any, modes: Sequence[str], name: str = "mode") -> int:
     raise InputError(f"{name} is {short(mode)}; choose one of {known} or a number below {len(modes)}.")
 
 
-def check_index(index: Any, mode: str, size: int, labels: npt.NDArray[Any] | None) -> int:
+def check_index(index: Any, mode: str, size: int, labels: Array | None) -> int:
     """Return the number of an index of a mode; anything but an integer is taken as a label."""
     if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
         if 0 <= index < size:
@@ -263,7 +262,7 @@ def check_labels(title: str, texts: Collection[str]) -> None:
             raise InputError(f"{title} contains the label {problem}; remove it.")
 
 
-def check_label_array(title: str, labels: npt.NDArray[Any] | None) -> None:
+def check_label_array(title: str, labels: Array | None) -> None:
     """Raise if an array holds text that cannot be kept, or that is no text at all."""
     if labels is None or labels.dtype.kind not in "UO":
         return
@@ -274,7 +273,7 @@ def check_label_array(title: str, labels: npt.NDArray[Any] | None) -> None:
     check_labels(title, [text for text in labels.ravel().tolist() if isinstance(text, str)])
 
 
-def as_array(name: str, value: Any) -> npt.NDArray[Any]:
+def as_array(name: str, value: Any) -> Array:
     """Return an array, without a copy unless one is needed."""
     try:
         array = np.asarray(value)
@@ -287,7 +286,7 @@ def as_array(name: str, value: Any) -> npt.NDArray[Any]:
     return array
 
 
-def as_numbers(name: str, value: Any, remedy: str) -> npt.NDArray[Any]:
+def as_numbers(name: str, value: Any, remedy: str) -> Array:
     """Return an array of Booleans, integers or floats, without a copy unless one is needed."""
     array = as_array(name, value)
     if array.dtype.kind in "biuf":
@@ -300,7 +299,7 @@ def as_numbers(name: str, value: Any, remedy: str) -> npt.NDArray[Any]:
     raise InputError(f"{name} has dtype {array.dtype}{cell}; {remedy}.")
 
 
-def read_bits(cells: npt.NDArray[Any], mask: Bits | None) -> tuple[Bits, Bits | None, tuple[int, ...] | None]:
+def read_bits(cells: Array, mask: Bits | None) -> tuple[Bits, Bits | None, tuple[int, ...] | None]:
     """Return which cells are 1, which are missing (or None), and where the first wrong one is (or None)."""
     wrong = None
     if cells.dtype == bool:
@@ -320,7 +319,7 @@ def read_bits(cells: npt.NDArray[Any], mask: Bits | None) -> tuple[Bits, Bits | 
     return ones, missing, None if wrong is None or not wrong.any() else _first(wrong)
 
 
-def _refuse_repeated(name: str, array: npt.NDArray[Any]) -> None:
+def _refuse_repeated(name: str, array: Array) -> None:
     """Raise if an array can only be so large because it repeats itself (``numpy.broadcast_to``)."""
     if array.size > MOST_STORED:
         raise InputError(f"{name} has shape {array.shape}; give at most {MOST_STORED:,} numbers.")

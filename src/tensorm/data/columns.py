@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Floats, Indices, Ints
 from tensorm.data.checks import check_labels, short
 from tensorm.data.inputs import Place
 from tensorm.data.options import Options
 from tensorm.errors import InputError
 
-Codes = npt.NDArray[np.intp]
+Codes = Indices
 
 CROWDED = 16  # times as many possible integers as rows, up to which a table of them is made
 LARGEST_INDEX = 2**53
@@ -50,7 +50,7 @@ class CodedColumn(NamedTuple):
 
     name: str
     codes: Codes
-    values: npt.NDArray[Any]
+    values: Array
     place: Place
     categories: Sequence[Any] | None = None
     decimal: str = "."
@@ -66,7 +66,7 @@ class CodedColumn(NamedTuple):
             raise InputError(f"column {self.name!r} is empty in {self.place(row)}; {wanted}.")
 
 
-def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> CodedColumn:
+def factorise(name: str, array: Array, place: Place, **more: Any) -> CodedColumn:
     """Return a column from its rows; texts lose the blanks around them."""
     import pandas as pd
 
@@ -100,7 +100,7 @@ def factorise(name: str, array: npt.NDArray[Any], place: Place, **more: Any) -> 
     return CodedColumn(name, codes, np.asarray(values), place, **more)
 
 
-def _share(array: npt.NDArray[Any]) -> tuple[Codes, npt.NDArray[Any]]:
+def _share(array: Array) -> tuple[Codes, Array]:
     """Return for each row which object it is, and the objects: a long text may stand in many rows."""
     _, first, rows = np.unique([id(item) for item in array], return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -139,7 +139,7 @@ def label(columns: Sequence[CodedColumn], order: Sequence[Any] | None = None) ->
     return [found[start:][column.codes] for start, column in zip(starts[:-1], columns, strict=True)], labels
 
 
-def write_times(moments: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def write_times(moments: Array) -> Array:
     """Return times as people write them: dates alone if the clock shows midnight, seconds if they suffice."""
     unit = next(unit for unit in ("D", "s", "ns") if (moments.astype(f"M8[{unit}]") == moments).all())
     return np.char.replace(np.datetime_as_string(moments.astype(f"M8[{unit}]")), "T", " ")
@@ -169,7 +169,7 @@ def natural(text: str) -> tuple[list[Any], str]:
     return parts, text
 
 
-def as_written(texts: Sequence[str]) -> npt.NDArray[Any]:
+def as_written(texts: Sequence[str]) -> Array:
     """Return numbers if every text is exactly how its number is written, or else the texts: 007 is a name."""
     array = np.array(texts, np.str_)
     for kind in (np.int64, np.float64):
@@ -182,7 +182,7 @@ def as_written(texts: Sequence[str]) -> npt.NDArray[Any]:
     return array
 
 
-def parse_numbers(values: npt.NDArray[Any], decimal: str) -> npt.NDArray[Any]:
+def parse_numbers(values: Array, decimal: str) -> Array:
     """Return texts that are all numbers as integers or floats; anything else stays."""
     if values.dtype != object or not all(isinstance(text, str) for text in values):
         return values
@@ -197,7 +197,7 @@ def parse_numbers(values: npt.NDArray[Any], decimal: str) -> npt.NDArray[Any]:
         return values
 
 
-def cut_numbers(numbers: npt.NDArray[Any], threshold: float | None) -> tuple[npt.NDArray[Any], int | None]:
+def cut_numbers(numbers: Array, threshold: float | None) -> tuple[Array, int | None]:
     """Return 0, 1 or NaN for each number, and which is the first that is something else."""
     if threshold is not None:
         numbers = np.where(np.isnan(numbers), np.nan, numbers >= threshold)
@@ -205,7 +205,7 @@ def cut_numbers(numbers: npt.NDArray[Any], threshold: float | None) -> tuple[npt
     return numbers, int(odd.argmax()) if odd.any() else None
 
 
-def read_values(column: CodedColumn, options: Options) -> npt.NDArray[np.float64]:
+def read_values(column: CodedColumn, options: Options) -> Floats:
     """Return 0, 1 or NaN for each row; yes, no, true, false and NA are understood."""
     numbers = _distinct_numbers(column, options, YES_NO, "0, 1, or nothing where it is not known")
     numbers, n = cut_numbers(numbers, options.threshold)
@@ -227,14 +227,12 @@ def is_number(column: CodedColumn) -> bool:
     return column.values.dtype.kind in "biuf"
 
 
-def read_numbers(column: CodedColumn, options: Options) -> npt.NDArray[np.float64]:
+def read_numbers(column: CodedColumn, options: Options) -> Floats:
     """Return a number or NaN for each row."""
     return np.append(_distinct_numbers(column, options, {}, "a number, or nothing"), np.nan)[column.codes]
 
 
-def _distinct_numbers(
-    column: CodedColumn, options: Options, words: dict[str, float], wanted: str
-) -> npt.NDArray[np.float64]:
+def _distinct_numbers(column: CodedColumn, options: Options, words: dict[str, float], wanted: str) -> Floats:
     if column.values.dtype.kind in "biuf":
         numbers = column.values.astype(np.float64)
         numbers[np.isin(numbers, numbers_in(options.missing))] = np.nan
@@ -256,7 +254,7 @@ def numbers_in(words: Collection[str]) -> list[float]:
     return [float(word) for word in words if NUMBER.fullmatch(word)]
 
 
-def read_indices(column: CodedColumn, first: int) -> npt.NDArray[np.int64]:
+def read_indices(column: CodedColumn, first: int) -> Ints:
     """Return indices counted from 0, of a column in which they are counted from ``first``."""
     column.refuse_empty("give an index")
     for n, value in enumerate(column.values.tolist() if column.values.dtype.kind not in "iuf" else ()):

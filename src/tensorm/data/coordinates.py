@@ -12,14 +12,11 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Bits, Keys
 from tensorm.data.checks import as_numbers, check_count, is_list, read_bits, short
 from tensorm.data.inputs import Labels, Pair, Place, check_columns
 from tensorm.errors import InputError
-
-Keys = npt.NDArray[np.int64]
-
 
 MOST_CELLS = 2**60  # so that counts, and their sums, are exact
 MOST_ROWS = 2**32  # rows of all modes together
@@ -97,7 +94,7 @@ class ListedCells(NamedTuple):
                 raise self._conflict(keys, both[0])
         return CellKeys(*distinct)
 
-    def _read_values(self, n: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def _read_values(self, n: int) -> tuple[Bits, Bits]:
         """Return which cells are 1, and which are missing."""
         mask = np.ma.getmaskarray(self.values) if isinstance(self.values, np.ma.MaskedArray) else None
         array = as_numbers("values", self.values, "give 0, 1 or NaN for missing")
@@ -134,7 +131,7 @@ def check_shape(shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def key_of(columns: Sequence[npt.NDArray[Any]], shape: Sequence[int]) -> Keys:
+def key_of(columns: Sequence[Array], shape: Sequence[int]) -> Keys:
     """Return the number of each cell in the tensor, rows first."""
     keys = columns[0].astype(np.int64)
     for column, size in zip(columns[1:], shape[1:], strict=True):

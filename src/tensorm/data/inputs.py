@@ -16,16 +16,16 @@ from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tensorm.data.checks import Bits, as_numbers, check_label_array, is_list, read_bits, short
+from tensorm.data.arrays import Array, Bits
+from tensorm.data.checks import as_numbers, check_label_array, is_list, read_bits, short
 from tensorm.errors import InputError
 
-Labels = tuple[npt.NDArray[Any] | None, ...]
+Labels = tuple[Array | None, ...]
 Pair = tuple[int, int]  # two modes, the smaller one first
 
 Place = Callable[[int], str]
-Opened = tuple[npt.NDArray[Any], Bits | None, tuple[str, ...], Labels]
+Opened = tuple[Array, Bits | None, tuple[str, ...], Labels]
 
 # What every column of a table must be, and what to do with what is no array of numbers.
 CELLS_WANTED = (
@@ -100,7 +100,7 @@ class Observations(NamedTuple):
         For each mode the names of its indices, or None.
     """
 
-    values: npt.NDArray[Any]
+    values: Array
     mask: Bits | None
     modes: tuple[str, ...]
     labels: Labels
@@ -288,7 +288,7 @@ def check_names(
     return Names(names, arrays, undirected)
 
 
-def check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) -> list[npt.NDArray[Any]]:
+def check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) -> list[Array]:
     """Return K arrays of indices, or raise if they are no cells of the shape."""
     K = len(shape)
     if not (
@@ -365,7 +365,7 @@ def name_wide(rows: Any, columns: Any, relational: bool = False) -> tuple[str, s
     return defaults if first == second else (first, second)
 
 
-def _unpack_table(name: str, table: Any, wanted: str) -> npt.NDArray[Any]:
+def _unpack_table(name: str, table: Any, wanted: str) -> Array:
     """Return the cells of a wide table; nullable and mixed columns become floats, in which NaN is missing."""
     for column, dtype in zip(table.columns, table.dtypes, strict=True):
         if dtype.kind not in "biuf":

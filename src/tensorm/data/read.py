@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Array
 from tensorm.data.checks import check_label_array, check_labels
 from tensorm.data.columns import as_written, cut_numbers, numbers_in
 from tensorm.data.coordinates import ListedCells
@@ -155,7 +155,7 @@ def _read_array(X: Any, options: Options, title: str) -> Contents:
     return Contents(cells, columns)
 
 
-def _texts(index: Any) -> npt.NDArray[Any]:
+def _texts(index: Any) -> Array:
     texts = [str(name) for name in index]
     check_labels("The AnnData", texts)
     return np.array(texts)

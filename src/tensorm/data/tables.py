@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Array
 from tensorm.data.checks import check_labels
 from tensorm.data.columns import (
     CodedColumn,
@@ -300,7 +300,7 @@ def _repeats_cells(table: Table, name: str) -> bool:
     return is_cell(column) and len(column.values) < len(column.codes)
 
 
-def _read_row_labels(table: Table, name: str) -> npt.NDArray[Any]:
+def _read_row_labels(table: Table, name: str) -> Array:
     column = table.column(name)
     column.refuse_empty("give a label")
     values = column.values  # as an array of text, each would take the room of the longest

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Floats, Ints
 from tensorm.errors import InputError
 
 MOST_BINS = 100_000
@@ -19,7 +20,7 @@ LAST = np.datetime64("9999-12-31")
 DATES = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y")
 CLOCKS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
 FORMATS = (*DATES, *(f"{date} {clock}" for date in DATES for clock in CLOCKS), *CLOCKS)
-Bins = tuple[npt.NDArray[np.int64], npt.NDArray[Any]]
+Bins = tuple[Ints, Array]
 
 
 def cut_times(times: Any, bins: str, origin: str | None, place: Callable[[int], str]) -> Bins:
@@ -64,7 +65,7 @@ def cut_times(times: Any, bins: str, origin: str | None, place: Callable[[int], 
     return numbers.astype(np.int64), _names(start, length, int(n), day)
 
 
-def _parse(times: Any, origin: str | None, place: Callable[[int], str]) -> npt.NDArray[Any]:
+def _parse(times: Any, origin: str | None, place: Callable[[int], str]) -> Array:
     """Return times as dates, or as seconds if that is what they are."""
     import pandas as pd
 
@@ -77,7 +78,7 @@ def _parse(times: Any, origin: str | None, place: Callable[[int], str]) -> npt.N
     return np.asarray(dates.dt.tz_localize(None).to_numpy("datetime64[us]"))
 
 
-def _count(seconds: npt.NDArray[np.float64], origin: str | None, place: Callable[[int], str]) -> Any:
+def _count(seconds: Floats, origin: str | None, place: Callable[[int], str]) -> Any:
     """Return seconds, as dates if it is known when they start."""
     infinite = ~np.isfinite(seconds)
     if infinite.any():
@@ -131,7 +132,7 @@ def _length(bins: str) -> float:
     return length
 
 
-def _names(start: float, length: float, n: int, day: np.datetime64 | None) -> npt.NDArray[Any]:
+def _names(start: float, length: float, n: int, day: np.datetime64 | None) -> Array:
     """Name bins by when they begin."""
     starts = start + length * np.arange(n)
     if day is None:

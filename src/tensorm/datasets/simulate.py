@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, ShortFloats
 from tensorm.data.checks import MOST_ROUNDS, check_count, check_generator, check_number, is_list, short
 from tensorm.data.coordinates import MOST_MODES
 from tensorm.data.memory import check_fits
@@ -36,9 +37,9 @@ class Simulation(NamedTuple):
         One array of shape (N_k, rank) per mode.
     """
 
-    observed: npt.NDArray[np.int8] | npt.NDArray[np.float32]
-    noise_free: npt.NDArray[np.bool_]
-    factors: list[npt.NDArray[np.bool_]]
+    observed: npt.NDArray[np.int8] | ShortFloats
+    noise_free: Bits
+    factors: list[Bits]
 
 
 def simulate(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Ints
 from tensorm.model import boolean_product
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class WardTruth(NamedTuple):
     """
 
     names: tuple[str, ...]
-    factors: list[npt.NDArray[np.bool_]]
+    factors: list[Bits]
 
 
 def ward() -> xarray.DataArray:
@@ -94,7 +95,7 @@ def ward_truth() -> WardTruth:
     return WardTruth(tuple(GROUPS), [hours, people, people.copy()])
 
 
-def _hundredths(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+def _hundredths(numbers: Ints) -> npt.NDArray[np.uint64]:
     """Return a pseudo-random number from 0 to 99 for each number: the scaled upper half of splitmix64."""
     z = (numbers.astype(np.uint64) + np.uint64(SEED)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

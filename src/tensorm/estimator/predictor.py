@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from tensorm.data.arrays import Floats
 from tensorm.data.checks import check_choice
 from tensorm.errors import InputError
 from tensorm.estimator.plan import check_observed, make_tensor
@@ -22,7 +23,6 @@ from tensorm.tensors import Tensor, read
 from tensorm.tensors.holdout import check_symmetric
 from tensorm.tensors.threads import count_threads
 
-Floats = npt.NDArray[np.float64]
 HIDDEN = 0.5  # share of the cells of new slices that are predicted from the others
 
 

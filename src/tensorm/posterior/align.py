@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
+from tensorm.data.arrays import Bits, Floats
 from tensorm.sampler.state import Trace
 
-Floats = npt.NDArray[np.float64]
 MEMBER, SURE = 0.5, 0.9  # an index above this probability is a member of a component, or a sure one
 NEGLIGIBLE = math.log(1000)  # log posterior odds that count as small
 SAME = 0.7  # two chains' components count as the same above this similarity
@@ -28,7 +27,7 @@ def factor_means(trace: Trace, at_once: int = 32) -> list[Floats]:
     return means
 
 
-def active(means: Sequence[Floats]) -> npt.NDArray[np.bool_]:
+def active(means: Sequence[Floats]) -> Bits:
     """Return which components have a member in every mode."""
     return np.logical_and.reduce([(mean > MEMBER).any(axis=0) for mean in means])
 

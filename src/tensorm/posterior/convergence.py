@@ -10,12 +10,9 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Floats, Indices
 from tensorm.sampler.state import Trace
-
-Bits = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 FEWEST = 4  # draws needed for R-hat and ESS
 TAILS = (0.05, 0.95)
@@ -176,9 +173,7 @@ def entry_states(traces: Sequence[Trace], mode: int) -> tuple[Bits, Bits]:
     return both[0], both[1]
 
 
-def entry_draws(
-    traces: Sequence[Trace], mode: int, rows: npt.NDArray[np.intp], components: npt.NDArray[np.intp]
-) -> Floats:
+def entry_draws(traces: Sequence[Trace], mode: int, rows: Indices, components: Indices) -> Floats:
     """Return the draws (chains, draws, entries) of some entries of a mode."""
     length = min(len(trace) for trace in traces)
     packed = np.stack([trace.factors[mode][:length, rows, components // 8] for trace in traces])

@@ -10,9 +10,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tensorm import __version__
+from tensorm.data.arrays import Array
 from tensorm.data.checks import check_flag
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
@@ -24,7 +24,7 @@ from tensorm.tensors.protocol import MISSING, Tensor
 if TYPE_CHECKING:
     import xarray
 
-Variables = dict[str, tuple[tuple[str, ...], npt.NDArray[Any]]]
+Variables = dict[str, tuple[tuple[str, ...], Array]]
 PER_DRAW = ("chain", "draw")
 STATS = {"lp": "log_posterior", "log_likelihood": "log_likelihood", "accuracy": "accuracy"}
 COPIES = 2  # ArviZ makes copies, so that arrays take twice their size
@@ -165,12 +165,12 @@ def _posterior(parts: _Parts) -> Variables:
     return variables
 
 
-def _stack(parts: _Parts, read: Any) -> npt.NDArray[Any]:
+def _stack(parts: _Parts, read: Any) -> Array:
     """Return what is read from each chain as one array (chain, draw, ...)."""
     return np.stack([read(trace)[: parts.n_draws] for trace in parts.chains.values()])
 
 
-def _observed(tensor: Tensor) -> npt.NDArray[Any]:
+def _observed(tensor: Tensor) -> Array:
     """Return the cells: int8, or float32 with NaN if some are missing."""
     missing = tensor.n_observed < math.prod(tensor.shape)
     kind = np.dtype(np.float32 if missing else np.int8)

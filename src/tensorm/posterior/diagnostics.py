@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tensorm.posterior.align import SAME, Floats, active, count_finders, factor_means, similarity
+from tensorm.data.arrays import Floats
+from tensorm.posterior.align import SAME, active, count_finders, factor_means, similarity
 from tensorm.posterior.convergence import NEVER, EntryMixing, Mixing, assess, assess_entries
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.tables import tabulate, to_html

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Floats, Indices
 from tensorm.data.checks import (
     check_choice,
     check_count,
@@ -34,12 +35,10 @@ from tensorm.sampler.noise import Rates
 from tensorm.sampler.parameters import ACTIVITY, STRENGTH, Parameters
 from tensorm.sampler.state import Trace
 from tensorm.tensors import read
-from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Tensor
 from tensorm.tensors.ranked import by_mode
 
-Floats = npt.NDArray[np.float64]
 CERTAIN = Rates(1.0, 0.0)  # the product itself, without noise
 METHODS = ("predictive", "mean", "map", "best")
 
@@ -222,7 +221,7 @@ class Posterior(Named):
             raise InputError(f"{name} has shape {tensor.shape}; give {self.shape}, as in fit.")
         return tensor
 
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Posterior:
+    def take(self, indices: Sequence[Indices]) -> Posterior:
         """Return the posterior of the cells with these indices along each mode; components keep their order.
 
         Contributions are dropped: they refer to all cells.
@@ -267,7 +266,7 @@ class Posterior(Named):
         where = [slice(n, n + 1) if other == k else slice(None) for other in range(len(self.shape))]
         return self._predict_box(where, method).squeeze(axis=k)
 
-    def predict_cells(self, indices: Sequence[npt.NDArray[np.intp]], method: str = "predictive") -> Floats:
+    def predict_cells(self, indices: Sequence[Indices], method: str = "predictive") -> Floats:
         """Return P(x = 1) of some cells, given as K index arrays of one length."""
         indices = check_parts(indices, self.shape)
         if len({len(index) for index in indices}) > 1:
@@ -282,7 +281,7 @@ class Posterior(Named):
     def _unite(self, unite: Callable[[Sequence[Floats]], Floats]) -> Floats:
         return np.sum([w * self.parameters.rebuild(means, unite) for w, means in self.explained_by], axis=0)
 
-    def predict_part(self, indices: Sequence[npt.NDArray[np.intp]]) -> Floats:
+    def predict_part(self, indices: Sequence[Indices]) -> Floats:
         """Return P(x = 1) of all cells with these indices along each mode."""
         if self.compared is None:
             return self.take(indices).predict_all()

@@ -7,17 +7,15 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Indices
 from tensorm.data.checks import as_array, check_indices
 from tensorm.data.tables import FrameTable, Table
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 
-Indices = tuple[npt.NDArray[np.intp], ...]
 
-
-def find_cells(posterior: Posterior, cells: Any) -> Indices:
+def find_cells(posterior: Posterior, cells: Any) -> tuple[Indices, ...]:
     """Return K index arrays from a table, an array of labels or an array of indices, (n, K)."""
     if nw.dependencies.is_into_dataframe(cells):
         return look_up(posterior, FrameTable(cells))[0]
@@ -30,7 +28,7 @@ def find_cells(posterior: Posterior, cells: Any) -> Indices:
     )
 
 
-def look_up(posterior: Posterior, table: Table) -> tuple[Indices, list[list[str]]]:
+def look_up(posterior: Posterior, table: Table) -> tuple[tuple[Indices, ...], list[list[str]]]:
     """Return K index arrays from the rows of a table, and their labels as they stand there."""
     indices, texts = [], []
     for k, mode in enumerate(posterior.modes):
@@ -48,7 +46,7 @@ def find_labels(
     mode: int,
     wanted: Sequence[str],
     place: Callable[[int], str] | None = None,
-) -> npt.NDArray[np.intp]:
+) -> Indices:
     """Return the indices of labels as users see them, which may be numbers themselves."""
     known = posterior.labels[mode]
     labels = (np.arange(posterior.shape[mode]) if known is None else known).astype(str).tolist()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Floats, Indices
 from tensorm.data.checks import as_array, check_count, check_mapping, check_mode, short
 from tensorm.errors import InputError, printable
 from tensorm.posterior.align import MEMBER
@@ -50,20 +51,20 @@ class FittedMode(NamedTuple):
     """
 
     name: str
-    means: npt.NDArray[np.float64]
-    labels: npt.NDArray[Any] | None
+    means: Floats
+    labels: Array | None
     groups: npt.NDArray[np.str_] | None
 
     def label(self, n: int) -> str:
         """Return the name of an index, or its number, fit to be printed."""
         return printable(str(n if self.labels is None else self.labels[n]))
 
-    def members(self, component: int, threshold: float = MEMBER) -> npt.NDArray[np.intp]:
+    def members(self, component: int, threshold: float = MEMBER) -> Indices:
         """Return the members of a component, most probable first."""
         p = self.means[:, component]
         return np.argsort(-p, kind="stable")[: np.count_nonzero(p > threshold)]
 
-    def strongest(self) -> npt.NDArray[np.intp]:
+    def strongest(self) -> Indices:
         """Return the most probable component of each index, or L for members of none."""
         return np.where(self.means.max(axis=1) > MEMBER, self.means.argmax(axis=1), self.means.shape[1])
 

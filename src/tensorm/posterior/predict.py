@@ -11,14 +11,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Floats, Indices
 from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.state import Trace
 from tensorm.tensors.factors import Factors
 
-Floats = npt.NDArray[np.float64]
-Indices = Sequence[npt.NDArray[np.intp]]
 CELLS_TIMES_DRAWS = 2**21  # cells times draws held in memory at a time
 Weighted = Iterable[tuple[Factors, Parameters, float]]  # draws, and how much each counts
 
@@ -61,7 +59,7 @@ def unite_box(means: Sequence[Floats], where: Sequence[slice]) -> Floats:
     return 1 - unexplained
 
 
-def unite_cells(means: Sequence[Floats], indices: Indices) -> Floats:
+def unite_cells(means: Sequence[Floats], indices: Sequence[Indices]) -> Floats:
     """Return 1 - prod_l (1 - prod_k f) for some cells, from factors of probabilities."""
     together = np.ones((len(indices[0]), means[0].shape[1]))
     for mean, index in zip(means, indices, strict=True):
@@ -69,7 +67,9 @@ def unite_cells(means: Sequence[Floats], indices: Indices) -> Floats:
     return 1 - np.prod(1 - together, axis=1)
 
 
-def summarise_cells(chains: Sequence[tuple[Trace, float]], indices: Indices, threshold: float) -> CellSummary:
+def summarise_cells(
+    chains: Sequence[tuple[Trace, float]], indices: Sequence[Indices], threshold: float
+) -> CellSummary:
     """Return how certain the probabilities of cells are, given as K index arrays, by the chains' weights."""
     found = np.empty((3, len(indices[0])))
     draws = [(trace, draw) for trace, _ in chains for draw in range(len(trace))]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
+from tensorm.data.arrays import Bits, Counts, Floats, Rows
 from tensorm.data.checks import (
     MOST_ROUNDS,
     check_bits,
@@ -25,13 +26,11 @@ from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.tables import tabulate, to_html
-from tensorm.tensors.protocol import Rows, Tensor
+from tensorm.tensors.protocol import Tensor
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Bits = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 SCORED = 2**22  # observed cells to score in a large relational tensor
 CELLS_AT_ONCE = 2**22  # listed cells predicted at a time
@@ -83,7 +82,7 @@ class Calibration(NamedTuple):
     found: Floats
     low: Floats
     high: Floats
-    cells: npt.NDArray[np.int64]
+    cells: Counts
 
     @property
     def error(self) -> float:

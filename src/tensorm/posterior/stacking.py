@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 
+from tensorm.data.arrays import Bits, Floats, Indices
 from tensorm.sampler.state import Trace
-from tensorm.tensors.bits import Bits
 from tensorm.tensors.protocol import Tensor
 
-Floats = npt.NDArray[np.float64]
 MOST_CELLS = 20_000  # that weights rest on, half of them ones if there are as many
 DRAWS = 50  # of each chain
 READ_WHOLE = 2**22  # cells; of a larger tensor, boxes are read
@@ -32,7 +30,7 @@ TINY = np.finfo(np.float64).tiny
 class Sample(NamedTuple):
     """Observed cells as K index arrays, their values, and how many cells each stands for."""
 
-    indices: tuple[npt.NDArray[np.intp], ...]
+    indices: tuple[Indices, ...]
     ones: Bits
     weights: Floats
 
@@ -105,7 +103,7 @@ def sample_cells(tensor: Tensor, count: int = MOST_CELLS) -> Sample:
     return Sample(tuple(np.concatenate(chosen).T), ones, np.concatenate(each))
 
 
-def _read_zeros(tensor: Tensor, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+def _read_zeros(tensor: Tensor, rng: np.random.Generator) -> Indices:
     """Return the zeros (n, K) among random boxes of cells, each made of random indices along every mode."""
     sizes = list(tensor.shape)
     while math.prod(sizes) > READ_WHOLE // BOXES:

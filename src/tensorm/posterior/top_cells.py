@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Floats, Indices, Keys
 from tensorm.data.checks import check_count, check_index, check_mode
 from tensorm.data.coordinates import key_of
 from tensorm.posterior.draws import Posterior
@@ -22,8 +22,6 @@ from tensorm.posterior.tables import tabulate, to_html
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 MOST_CONSIDERED = 2**21  # cells of one component in a slice; larger ones are cut to their surest members
 
@@ -87,7 +85,7 @@ def top_cells(
     return TopCells(cells, p[best], tuple(names), tuple(mode.name for mode in modes))
 
 
-def _inside(posterior: Posterior, mode: int, row: int) -> list[npt.NDArray[np.int64]]:
+def _inside(posterior: Posterior, mode: int, row: int) -> list[Keys]:
     """Return the keys of each component's cells in the slice, in any draw of any explanation."""
     found = []
     explanations = [means for weight, means in posterior.explained_by if weight]
@@ -100,9 +98,7 @@ def _inside(posterior: Posterior, mode: int, row: int) -> list[npt.NDArray[np.in
     return found
 
 
-def _each_pair_once(
-    keys: npt.NDArray[np.int64], shape: Sequence[int], pair: tuple[int, int], mode: int
-) -> npt.NDArray[np.int64]:
+def _each_pair_once(keys: Keys, shape: Sequence[int], pair: tuple[int, int], mode: int) -> Keys:
     """Drop the cells that pair an index with itself, and one of two orders if both are there."""
     cells = list(np.unravel_index(keys, shape))
     if mode not in pair:

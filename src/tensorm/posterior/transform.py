@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
+from tensorm.data.arrays import Floats, Indices
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
 from tensorm.sampler.parameters import Parameters
@@ -18,9 +18,6 @@ from tensorm.sampler.sweep import Target
 from tensorm.tensors import GIBBS, Rule, Tensor
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 DRAWS = 100  # posterior draws used
 UPDATES = 3  # Gibbs updates per draw; the last is kept. Metropolised flips would keep more of the draw before

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from html import escape
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Floats
 from tensorm.posterior.diagnostics import diagnose
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, read_modes
@@ -83,7 +83,7 @@ def _picture(posterior: Posterior) -> str:
     )
 
 
-def _png(shares: npt.NDArray[np.float64]) -> bytes:
+def _png(shares: Floats) -> bytes:
     """Return a picture of shares from 0 (white) to 1 as a PNG file."""
     pixels = np.rint(255 + shares[..., None] * (INK - 255)).astype(np.uint8)
     lines = b"".join(b"\0" + row.tobytes() for row in pixels)  # \0: no filter

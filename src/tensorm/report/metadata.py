@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Floats
 from tensorm.data.checks import as_array, check_mapping, check_mode, check_text
 from tensorm.data.inputs import Place, is_a
 from tensorm.errors import InputError
@@ -38,7 +39,7 @@ class Column(NamedTuple):
 
     name: str
     values: npt.NDArray[np.str_]
-    numbers: npt.NDArray[np.float64] | None
+    numbers: Floats | None
 
     @property
     def categories(self) -> list[str]:

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincc, betaln, xlog1py, xlogy
 
+from tensorm.data.arrays import Bits, Counts, Floats, Indices
 from tensorm.kernels.philox import uniforms
 from tensorm.kernels.predict import add_product
 from tensorm.model import Confusion, Noise
 from tensorm.sampler.noise import CONTRAST, EDGE, PAPERS_RATES, truncated_beta
-from tensorm.sampler.parameters import ONCE, Counts, Floats, NoiseModel, Parameters, count_alone
-from tensorm.tensors.bits import Bits, combine
+from tensorm.sampler.parameters import ONCE, NoiseModel, Parameters, count_alone
+from tensorm.tensors.bits import combine
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor, Weights
 
@@ -69,7 +69,7 @@ class Agreement(_Agreement, Parameters):
         ratios = self.rates.log_ratio(*count_alone(tensor, factors, members, components))
         return np.asarray(self.share * ratios)
 
-    def predict(self, factors: Factors, cells: Sequence[npt.NDArray[np.intp]]) -> Floats:
+    def predict(self, factors: Factors, cells: Sequence[Indices]) -> Floats:
         objects, above, below = cells
         said = factors.covers(cells).astype(np.float64) - factors.covers([objects, below, above])
         return 0.5 + (self.agreement - 0.5) * said
@@ -151,7 +151,7 @@ class Comparisons(NoiseModel):
     def log_prior(self, parameters: Agreement, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         return xlogy(self.a - 1, parameters.agreement) + xlog1py(self.b - 1, -parameters.agreement)
 
-    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
+    def log_marginal(self, tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Floats:
         a, b = self._shapes(np.maximum(tp, 0), np.maximum(fp, 0))
         above, share = np.maximum(betaincc(a, b, LOWEST), TINY), self._make(0.5).share
         return betaln(a, b) + np.log(above) - share * _count_silent(tp, fp, fn, tn) * math.log(2)
@@ -194,6 +194,6 @@ class ComparisonsPlugIn(Comparisons):
         return self.estimate(tensor, factors, confusion)
 
 
-def _count_silent(tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Any:
+def _count_silent(tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Any:
     """Return the number of pairs that nothing is said about; both of their cells are counted."""
     return (np.add(fn, tn) - tp - fp) / 2

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, xlog1py, xlogy
 
+from tensorm.data.arrays import Bits, Counts, Floats, Indices
 from tensorm.kernels.philox import uniforms
 from tensorm.kernels.predict import add_product
 from tensorm.model import Confusion, Noise
-from tensorm.sampler.parameters import ONCE, Counts, Floats, NoiseModel, Parameters, count_alone
-from tensorm.tensors.bits import Bits, combine
+from tensorm.sampler.parameters import ONCE, NoiseModel, Parameters, count_alone
+from tensorm.tensors.bits import combine
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor, Weights
 
@@ -48,7 +48,7 @@ class Rates(Noise, Parameters):
     ) -> Floats:
         return np.asarray(self.log_ratio(*count_alone(tensor, factors, members, components)))
 
-    def predict(self, factors: Factors, cells: Sequence[npt.NDArray[np.intp]]) -> Floats:
+    def predict(self, factors: Factors, cells: Sequence[Indices]) -> Floats:
         return self.cell_probability(factors.covers(cells))
 
     def add_box(self, total: Floats, factors: Factors, where: Sequence[slice], weight: float) -> float:
@@ -138,7 +138,7 @@ class Symmetric(TwoRates):
     def log_prior(self, parameters: Noise, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         return xlogy(self.a - 1, parameters.hit) + xlog1py(self.b - 1, -parameters.hit)
 
-    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
+    def log_marginal(self, tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Floats:
         return betaln(self.a + tp + tn, self.b + fp + fn)
 
 
@@ -171,7 +171,7 @@ class Asymmetric(TwoRates):
     def log_prior(self, parameters: Noise, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         return sum(xlogy(self.a - 1, rate) + xlog1py(self.b - 1, -rate) for rate in parameters)
 
-    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
+    def log_marginal(self, tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Floats:
         return betaln(self.a + tp, self.b + fp) + betaln(self.a + fn, self.b + tn)
 
 

@@ -25,16 +25,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Counts, Floats, Indices
 from tensorm.errors import InputError
 from tensorm.model import Confusion
-from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor
 
-Floats = npt.NDArray[np.float64]
-Counts = int | npt.NDArray[np.int64]
 # What a field has a number for; INDEX: those of all modes, one after the other.
 ONCE, COMPONENT, MODE, INDEX = "once", "component", "mode", "index"
 STRENGTH, ACTIVITY = "strength", "activity"
@@ -77,7 +74,7 @@ class Parameters(ABC):
         """Return by how much the log-likelihood falls without each component; as for ``count_alone``."""
 
     @abstractmethod
-    def predict(self, factors: Factors, cells: Sequence[npt.NDArray[np.intp]]) -> Floats:
+    def predict(self, factors: Factors, cells: Sequence[Indices]) -> Floats:
         """Return P(x = 1) of some cells, given as K index arrays."""
 
     @abstractmethod
@@ -240,7 +237,7 @@ class NoiseModel(ABC):
         """Return the log prior density of parameters, up to a constant; what tied modes share counts once."""
 
     @abstractmethod
-    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
+    def log_marginal(self, tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Floats:
         """Return the log-likelihood of such counts with the parameters integrated out; arrays broadcast.
 
         Searches and Occam's razor compare components by it, so it may be approximate; no draw depends on it.
@@ -253,7 +250,7 @@ class NoiseModel(ABC):
 
 def count_alone(
     tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+) -> tuple[Counts, Counts]:
     """Return for each component the ones and the zeros that it alone covers.
 
     Parameters

@@ -16,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, betaln, logit
 
+from tensorm.data.arrays import Bits, Counts, Floats, Indices
 from tensorm.kernels.rows import count_ones
-from tensorm.tensors.bits import Bits, unpack
+from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 
-Floats = npt.NDArray[np.float64]
-Counts = int | npt.NDArray[np.int64]
 EDGE = 1e-12  # densities stay this far from 0 and 1
 
 
@@ -54,7 +53,7 @@ class FixedPrior(NamedTuple):
         free = np.isfinite(table)
         return float(-np.logaddexp(0.0, np.where(bits, -table, table)[free]).sum())
 
-    def log_marginal(self, mode: int, ones: Counts, entries: Counts) -> Floats:
+    def log_marginal(self, mode: int, ones: int | Counts, entries: int | Counts) -> Floats:
         """Return the log probability of one set of so many ones, with the mean of the mode's log-odds.
 
         Exact only where all entries have the same prior: searches compare components by it.
@@ -72,7 +71,7 @@ class FixedPrior(NamedTuple):
         fixed = table[:, component if table.shape[1] > 1 else 0]
         return np.where(np.isinf(fixed), fixed > 0, column)
 
-    def at(self, part: Sequence[npt.NDArray[np.intp]]) -> FixedPrior:
+    def at(self, part: Sequence[Indices]) -> FixedPrior:
         """Return the prior of a part of the tensor."""
         pairs = zip(self.tables, part, strict=True)
         return FixedPrior(tuple(table if len(table) == 1 else table[index] for table, index in pairs))
@@ -106,7 +105,7 @@ class LearnedPrior(NamedTuple):
         entries = len(factors[mode]) * factors.n_components
         return float(self.log_marginal(mode, int(count_ones(factors[mode])), entries))
 
-    def log_marginal(self, mode: int, ones: Counts, entries: Counts) -> Floats:
+    def log_marginal(self, mode: int, ones: int | Counts, entries: int | Counts) -> Floats:
         """Return the log probability of one set of so many ones, with the density integrated out."""
         return betaln(self.a + ones, self.b + entries - ones)
 
@@ -114,7 +113,7 @@ class LearnedPrior(NamedTuple):
         """Return the entries as they are: none is fixed."""
         return column
 
-    def at(self, part: Sequence[npt.NDArray[np.intp]]) -> LearnedPrior:
+    def at(self, part: Sequence[Indices]) -> LearnedPrior:
         """Return the same prior."""
         return self
 

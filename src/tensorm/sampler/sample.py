@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensorm.data.arrays import Bits
 from tensorm.model import Confusion
 from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.search.explanation import Explanation
@@ -27,7 +28,6 @@ from tensorm.sampler.search.region import coin_density
 from tensorm.sampler.search.seeding import begin, repair
 from tensorm.sampler.state import State, Trace
 from tensorm.sampler.sweep import Target, enter, log_likelihood, random_factors, start, sweep
-from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 

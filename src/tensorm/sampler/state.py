@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tensorm.sampler.parameters import COMPONENT, INDEX, Floats, Parameters
-from tensorm.tensors.bits import Bits, words_for
+from tensorm.data.arrays import Bits, Bytes, Counts, Floats, Indices
+from tensorm.sampler.parameters import COMPONENT, INDEX, Parameters
+from tensorm.tensors.bits import words_for
 from tensorm.tensors.factors import Factors
-
-Bytes = npt.NDArray[np.uint8]
 
 # Purposes of random streams other than the update of a factor, whose purpose is its mode (protocol.Stream).
 NOISE, ORDER, START, PLACE = 250, 251, 252, 253
@@ -61,7 +59,7 @@ class Trace:
     noise: Floats
     parameters: type[Parameters]
     density: Floats
-    confusion: npt.NDArray[np.int64]
+    confusion: Counts
     log_likelihood: Floats
     log_posterior: Floats
     n_components: int
@@ -114,7 +112,7 @@ class Trace:
         noise = self.parameters.narrow(self.noise, self.shape, self.n_components, {COMPONENT: order})
         return replace(self, factors=factors, noise=noise, n_components=len(order))
 
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Trace:
+    def take(self, indices: Sequence[Indices]) -> Trace:
         """Return the draws of some indices along each mode."""
         factors = tuple(part[:, index] for part, index in zip(self.factors, indices, strict=True))
         first = np.cumsum([0, *self.shape[:-1]])

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 from scipy.special import xlog1py, xlogy
 
+from tensorm.data.arrays import Counts, Floats, Indices, Ints
 from tensorm.kernels import strengths as kernel
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW
 from tensorm.kernels.philox import uniforms
 from tensorm.model import Confusion
 from tensorm.sampler.noise import PAPERS_RATES, Asymmetric, Rates
-from tensorm.sampler.parameters import Counts, Floats, NoiseModel, Parameters, count_alone
+from tensorm.sampler.parameters import NoiseModel, Parameters, count_alone
 from tensorm.sampler.strengths import SHAPES, ActiveStrengths, ConstantStrengths, Strong
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor
@@ -57,7 +57,7 @@ class StrengthModel(NoiseModel):
     def stand_in(self) -> Asymmetric:
         return Asymmetric(self.a, self.b)
 
-    def log_marginal(self, tp: Counts, fp: Counts, fn: Counts, tn: Counts) -> Floats:
+    def log_marginal(self, tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Floats:
         return self.stand_in.log_marginal(tp, fp, fn, tn)
 
     def start(self, shape: Sequence[int], n_components: int) -> Any:
@@ -180,7 +180,7 @@ class ActivityModel(StrengthModel):
 
 
 def _draw_scales(
-    levels: list[npt.NDArray[np.int64]], level: int, pair: Pair | None, stream: Any
+    levels: list[Ints], level: int, pair: Pair | None, stream: Any
 ) -> tuple[float, Floats, Floats]:
     """Draw the shapes of the priors of activities, and how the level is divided; return rate and both."""
     shapes = np.empty(len(levels))
@@ -196,7 +196,7 @@ def _draw_scales(
     return math.exp(STEP * level), shapes, np.exp(STEP * np.concatenate(levels))
 
 
-def _restore(q: Floats, order: npt.NDArray[np.intp]) -> Floats:
+def _restore(q: Floats, order: Indices) -> Floats:
     strength = np.empty(len(order))
     strength[order] = q[:-1]
     return strength

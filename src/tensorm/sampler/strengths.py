@@ -16,14 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Counts, Floats, Indices, Ints, Words
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW, Activities
 from tensorm.kernels.predict import add_ranked, find_first
 from tensorm.kernels.ranked import UNIT, permute_masks
 from tensorm.kernels.strengths import FAINTEST, LEAST, LOUDEST, make_scores
-from tensorm.sampler.parameters import COMPONENT, INDEX, MODE, ONCE, Floats, Parameters
-from tensorm.tensors.bits import Bits, Words, combine, pack
+from tensorm.sampler.parameters import COMPONENT, INDEX, MODE, ONCE, Parameters
+from tensorm.tensors.bits import combine, pack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Stream, Tensor
 from tensorm.tensors.ranked import Ranking, by_mode
@@ -56,8 +56,8 @@ class Tally(NamedTuple):
     other component that holds them (Tensor.count_decided).
     """
 
-    ones: npt.NDArray[np.int64]  # (2, L + 1, levels)
-    zeros: npt.NDArray[np.int64]  # (2, L + 1)
+    ones: Counts  # (2, L + 1, levels)
+    zeros: Counts  # (2, L + 1)
     chances: Floats  # (levels,) of a one without components
     exposure: float  # sum of the rates of all zeros
 
@@ -88,7 +88,7 @@ class Strong(Parameters):
         return self.typical
 
     @property
-    def order(self) -> npt.NDArray[np.intp]:
+    def order(self) -> Indices:
         """Components, the strongest first."""
         return np.argsort(-self.strength, kind="stable")
 
@@ -124,7 +124,7 @@ class Strong(Parameters):
             lost.append(fall + (tally.ones[1, weaker] * (one[r] - one[weaker])).sum())
         return np.array(lost)
 
-    def predict(self, factors: Factors, cells: Sequence[npt.NDArray[np.intp]]) -> Floats:
+    def predict(self, factors: Factors, cells: Sequence[Indices]) -> Floats:
         rates = self.rates([len(masks) for masks in factors])
         rate = math.prod(part[index] for part, index in zip(rates, cells, strict=True))
         masks = [part[index] for part, index in zip(self._rank(factors), cells, strict=True)]
@@ -201,7 +201,7 @@ class ActiveStrengths(_Active, Strong):
         return round(math.log(self.rate) / STEP)
 
     @property
-    def levels(self) -> npt.NDArray[np.int64]:
+    def levels(self) -> Ints:
         """Logarithms of the activities in steps."""
         return np.rint(np.log(self.activity) / STEP).astype(np.int64)
 

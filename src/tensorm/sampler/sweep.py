@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Counts, Floats, Ints
 from tensorm.kernels.philox import uniforms
 from tensorm.model import Confusion
-from tensorm.sampler.parameters import Floats, NoiseModel
+from tensorm.sampler.parameters import NoiseModel
 from tensorm.sampler.prior import FactorPrior
 from tensorm.sampler.state import NOISE, ORDER, START, State
-from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import GIBBS, METROPOLIS, Rule, Stream, Tensor
 
@@ -50,15 +49,13 @@ class Target:
         """Return the random numbers for one purpose in one sweep of one chain."""
         return Stream(self.seed, chain, sweep, purpose)
 
-    def order(self, chain: int, sweep: int) -> npt.NDArray[np.int64]:
+    def order(self, chain: int, sweep: int) -> Ints:
         """Return the components in the order of their turns."""
         if not self.shuffle:
             return np.arange(self.n_components)
         return np.argsort(uniforms(self.stream(chain, sweep, ORDER), 0, self.n_components))
 
-    def log_prior(
-        self, mode: int, ones: int | npt.NDArray[np.int64], entries: int | npt.NDArray[np.int64]
-    ) -> Floats:
+    def log_prior(self, mode: int, ones: int | Counts, entries: int | Counts) -> Floats:
         """Return the log probability of so many ones among a mode's entries, for searches (prior.py).
 
         A shared factor counts only once.

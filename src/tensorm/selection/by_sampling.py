@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Floats
 from tensorm.posterior.align import NEGLIGIBLE
 from tensorm.report.selection import Candidate, Selection, Trial
 from tensorm.sampler.chains import ChainPool
@@ -190,7 +190,7 @@ def _decode_numbers(most: int, form: Any) -> Numbers:
     return Numbers(counts, [float(x) for x in evidence])
 
 
-def _kept(numbers: Sequence[Numbers]) -> npt.NDArray[np.bool_]:
+def _kept(numbers: Sequence[Numbers]) -> Bits:
     """Return which chains count: those that did not end in a much worse explanation (align.worse)."""
     medians = np.array([np.median(one.evidence) for one in numbers])
     best = int(medians.argmax())
@@ -198,7 +198,7 @@ def _kept(numbers: Sequence[Numbers]) -> npt.NDArray[np.bool_]:
     return np.asarray(medians[best] - medians <= NEGLIGIBLE + 3 * (upper - lower) / 1.35)
 
 
-def _errors(chains: Sequence[Sequence[int]], most: int) -> npt.NDArray[np.float64]:
+def _errors(chains: Sequence[Sequence[int]], most: int) -> Floats:
     """Return standard errors of the shares of each number, from the halves of the chains."""
     halves = [half for counts in chains for half in np.array_split(counts, 2)]
     shares = [np.bincount(half, minlength=most + 1) / len(half) for half in halves]
@@ -212,7 +212,7 @@ def _nearest(n: int, candidates: Sequence[int] | None) -> int:
     return next((candidate for candidate in candidates if candidate >= n), candidates[-1])
 
 
-def _describe(mean: npt.NDArray[np.float64]) -> str:
+def _describe(mean: Floats) -> str:
     n = int(mean.argmax())
     others = [f"{other}: {mean[other]:.2f}" for other in np.argsort(-mean)[1:4] if mean[other] >= 0.005]
     text = f"{_components(n, 'is', 'are')} the most probable number, with probability {mean[n]:.2f}"

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, logsumexp
 
+from tensorm.data.arrays import Bits, Floats
 from tensorm.sampler.chains import Bookmark
 from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.prior import EDGE
@@ -33,11 +33,9 @@ from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.selection.bookmarks import put, read_snapshot
 from tensorm.selection.occam import Found, log_evidence
-from tensorm.tensors.bits import Bits, pack
+from tensorm.tensors.bits import pack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
-
-Floats = npt.NDArray[np.float64]
 
 FROM_PRIOR = 0.5  # share of proposals drawn from the prior
 BLUR = 0.03  # how often a proposal's entry differs from what was always seen

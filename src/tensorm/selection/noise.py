@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensorm.data.arrays import Floats
 from tensorm.errors import InputError, printable
 from tensorm.posterior.align import NEGLIGIBLE
 from tensorm.sampler.sample import Plan, Watch, sample
 from tensorm.sampler.search.region import SearchSize
 from tensorm.sampler.sweep import Target
-from tensorm.selection.validation import Floats, Split, choose_part, predict_held_out, split_cells
+from tensorm.selection.validation import Split, choose_part, predict_held_out, split_cells
 from tensorm.tensors.protocol import Tensor
 
 HIDDEN = 0.2  # share of the cells

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Floats, Indices
 from tensorm.sampler.chains import Bookmark
 from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation, losses
@@ -27,9 +27,6 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection.bookmarks import put, read_snapshot
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
 
 AVERAGED = 5  # sweeps over which a component's worth is averaged
 BETWEEN = 3  # sweeps between two searches for better components

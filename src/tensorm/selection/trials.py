@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaln
 
+from tensorm.data.arrays import Bits
 from tensorm.model import Confusion
 from tensorm.report.selection import Candidate, Selection, Trial
 from tensorm.sampler.chains import Bookmark, ChainPool
@@ -31,7 +32,6 @@ from tensorm.selection.validation import (
     split_cells,
     standard_errors,
 )
-from tensorm.tensors.bits import Bits
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Floats, Indices
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.region import FIRST_SEARCH, SearchSize, choose_region
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import Tensor
-from tensorm.tensors.bits import Bits
 from tensorm.tensors.held_cells import check_share
-
-Floats = npt.NDArray[np.float64]
 
 LARGEST = 2**27  # cells up to which a tensor is split as a whole; of a larger one a part is taken
 N_DRAWS = 100
@@ -27,7 +24,7 @@ class Split(NamedTuple):
     """Cells to fit, and cells to predict."""
 
     train: Tensor
-    cells: tuple[npt.NDArray[np.intp], ...]  # K index arrays
+    cells: tuple[Indices, ...]  # K index arrays
     ones: Bits  # their values
 
 
@@ -45,7 +42,7 @@ def split_cells(
 
 def choose_part(
     tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Generator, size: SearchSize
-) -> list[npt.NDArray[np.intp]] | None:
+) -> list[Indices] | None:
     """Return the indices of a part that is small enough, or None for the whole.
 
     It has both cells of a mirrored pair or neither. Where only listed cells are observed, the whole is cheap,

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib import format as npy
 
+from tensorm.data.arrays import Array
 from tensorm.data.memory import available_memory
 from tensorm.errors import FileError
 from tensorm.storage.files import FilePath, as_path, open_file, quote, replace_file
@@ -54,7 +54,7 @@ def write_archive(path: FilePath, tree: Tree) -> None:
 
 def pack_archive(place: Path, tree: Tree) -> bytes:
     """Return the content of a file that holds a tree."""
-    image, arrays = BytesIO(), dict[str, npt.NDArray[Any]]()
+    image, arrays = BytesIO(), dict[str, Array]()
     about = json.dumps(_take_arrays(tree, "", arrays)).encode()
     if len(about) > MOST_JSON:
         raise FileError(f"{place} cannot be written: its settings are too long; give arrays, not lists.")
@@ -130,7 +130,7 @@ class Stored:
         """Return a tree inside this one."""
         return Stored(self._archive, self.value(name), self._path(name))
 
-    def array(self, name: str, dtype: str | None, shape: Sequence[int | None] | None) -> npt.NDArray[Any]:
+    def array(self, name: str, dtype: str | None, shape: Sequence[int | None] | None) -> Array:
         """Read an array, once, of this type and shape; None stands for any plain type, shape or size."""
         member = self._archive.unread.pop(self._path(name), None)
         if member is None:
@@ -250,7 +250,7 @@ def _checksum(content: bytes | memoryview) -> bytes:
     return blake2b(memoryview(content)[:-DIGITS], digest_size=DIGITS // 2).hexdigest().encode()
 
 
-def _take_arrays(tree: Tree, where: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+def _take_arrays(tree: Tree, where: str, arrays: dict[str, Array]) -> dict[str, Any]:
     """Return the tree without its arrays, which are put into a dictionary by their paths."""
     rest = {}
     for name, value in tree.items():

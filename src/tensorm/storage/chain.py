@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Floats
 from tensorm.data.memory import available_memory
 from tensorm.errors import InputError
 from tensorm.sampler.models import BACKGROUNDS, MODELS, find_model, list_choices
@@ -27,7 +28,6 @@ from tensorm.sampler.sweep import FLIPS, Target
 from tensorm.storage.archive import Stored
 from tensorm.storage.files import quote
 
-Floats = npt.NDArray[np.float64]
 MOST_COMPONENTS = 2**24
 DRAWS = {"noise": "f8", "density": "f8", "confusion": "i8", "log_likelihood": "f8", "log_posterior": "f8"}
 
@@ -127,7 +127,7 @@ def check_components(tree: Stored, wanted: int, most: int = 2**62) -> None:
         raise tree.refuse(f"there are {found:,} components instead of {wanted:,}")
 
 
-def read_members(tree: Stored, name: str, dtype: str, shape: tuple[int, ...], L: int) -> npt.NDArray[Any]:
+def read_members(tree: Stored, name: str, dtype: str, shape: tuple[int, ...], L: int) -> Array:
     """Read which indices of a mode are in which components: bits, 0 beyond the last component."""
     bits = tree.array(name, dtype, shape)
     used = L - 8 * bits.itemsize * (shape[-1] - 1)  # in the last number
@@ -136,7 +136,7 @@ def read_members(tree: Stored, name: str, dtype: str, shape: tuple[int, ...], L:
     return bits
 
 
-def _read_table(tree: Stored, name: str, size: int, n_components: int) -> npt.NDArray[np.float64]:
+def _read_table(tree: Stored, name: str, size: int, n_components: int) -> Floats:
     """Read a mode's prior log-odds: one for all entries, for each row, column or entry."""
     table = tree.array(name, "f8", (None, None))
     if table.shape[0] not in (1, size) or table.shape[1] not in (1, n_components):
@@ -160,7 +160,7 @@ def check_density(tree: Stored, density: Floats) -> None:
         raise tree.refuse("density contains numbers that do not lie between 0 and 1")
 
 
-def check_tied(tree: Stored, factors: Sequence[npt.NDArray[Any]], target: Target) -> None:
+def check_tied(tree: Stored, factors: Sequence[Array], target: Target) -> None:
     """Raise if modes that share a factor have different ones."""
     if target.tied is None:
         return
@@ -200,7 +200,7 @@ def pack_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     InputError
         When a setting is neither text, number, array nor a list of such.
     """
-    arrays: list[npt.NDArray[Any]] = []
+    arrays: list[Array] = []
     forms = {name: _pack_setting(name, value, arrays) for name, value in settings.items()}
     return {"parameters": forms, **{f"array_{number}": array for number, array in enumerate(arrays)}}
 
@@ -218,7 +218,7 @@ def read_settings(tree: Stored, known: Sequence[str]) -> dict[str, Any]:
         raise tree.refuse("the settings are damaged") from error
 
 
-def _pack_setting(name: str, value: Any, arrays: list[npt.NDArray[Any]]) -> Any:
+def _pack_setting(name: str, value: Any, arrays: list[Array]) -> Any:
     """Return what JSON holds of a setting; arrays are put into the list and replaced by their number."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, (str, bool, int, float)):
@@ -253,7 +253,7 @@ def _read_setting(form: Any, tree: Stored) -> Any:
     raise tree.refuse("the settings are damaged")
 
 
-def pack_labels(mode: str, labels: npt.NDArray[Any]) -> tuple[str, npt.NDArray[Any]]:
+def pack_labels(mode: str, labels: Array) -> tuple[str, Array]:
     """Return the kind of some labels, and an array without objects that stands for them."""
     if labels.dtype.name in NUMBERS or labels.dtype.kind in "MmSU":
         return ARRAY, labels
@@ -268,7 +268,7 @@ def pack_labels(mode: str, labels: npt.NDArray[Any]) -> tuple[str, npt.NDArray[A
     return JSON, np.frombuffer(json.dumps(forms).encode(), np.uint8)
 
 
-def read_labels(file: Stored, name: str, kind: str | None, size: int) -> npt.NDArray[Any] | None:
+def read_labels(file: Stored, name: str, kind: str | None, size: int) -> Array | None:
     """Read the labels of a mode with so many indices, or return None if it has none."""
     if kind is None:
         return None

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Array
 from tensorm.model import Confusion
 from tensorm.sampler.noise import Rates
 from tensorm.storage.archive import MOST_JSON, refusal, refusing
@@ -97,7 +97,7 @@ def _translate(tree: dict[str, Any]) -> None:
         cells[OTHERS[cells["unlisted"]]] = cells.pop("other_cells")
 
 
-def _weigh_chains(tree: dict[str, Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _weigh_chains(tree: dict[str, Any]) -> tuple[Array, Array]:
     """Return the weight and the explanation of each chain; those with a worse explanation did not count."""
     kept = tree.pop("kept")
     lengths = [len(tree[f"chain_{number}"]["noise"]) for number in range(len(kept))]
@@ -106,13 +106,13 @@ def _weigh_chains(tree: dict[str, Any]) -> tuple[npt.NDArray[Any], npt.NDArray[A
     return kept * lengths / np.dot(kept, lengths), 1 - kept.astype(np.int64)
 
 
-def _text(characters: npt.NDArray[Any]) -> str:
+def _text(characters: Array) -> str:
     if characters.nbytes > MOST_JSON:
         raise ValueError("too long")
     return characters.tobytes().decode()
 
 
-def _read_labels(kind: str, stored: npt.NDArray[Any]) -> tuple[str, npt.NDArray[Any]]:
+def _read_labels(kind: str, stored: Array) -> tuple[str, Array]:
     """Return the kind of some labels as archives name it, and what they hold of it."""
     if kind not in TEXTS:
         times = np.dtype(kind).kind in "Mm"
@@ -127,7 +127,7 @@ def _read_labels(kind: str, stored: npt.NDArray[Any]) -> tuple[str, npt.NDArray[
     return "json", np.frombuffer(text.encode(), np.uint8)
 
 
-def _as_numbers(stored: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
+def _as_numbers(stored: Array, kind: str) -> Array:
     if kind not in NUMBERS or stored.dtype.kind == "S":
         raise ValueError("no numbers")
     return stored.astype(kind)

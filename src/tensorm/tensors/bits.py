@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, reduce
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Bits = npt.NDArray[np.bool_]
-Words = npt.NDArray[np.uint64]
+from tensorm.data.arrays import Array, Bits, Words
 
 
 def words_for(n_bits: int) -> int:
@@ -57,7 +54,7 @@ def _every_component(n_components: int) -> Words:
 DIGEST = 16  # bytes
 
 
-def digest_arrays(*arrays: npt.NDArray[Any]) -> bytes:
+def digest_arrays(*arrays: Array) -> bytes:
     """Return a digest of some arrays of one dimension, all of eight bytes a number."""
     state = blake2b(digest_size=DIGEST)
     for array in arrays:

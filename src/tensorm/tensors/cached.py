@@ -15,11 +15,12 @@ from functools import reduce
 
 import numpy as np
 
+from tensorm.data.arrays import Counts, Rows, Words
 from tensorm.kernels.cached import find_changes, find_flips, present
 from tensorm.model import Confusion
-from tensorm.tensors.bits import Words, unpack
+from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor, pass_on
+from tensorm.tensors.protocol import Rule, Stream, Tensor, pass_on
 from tensorm.tensors.wrapped import Wrapped
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough

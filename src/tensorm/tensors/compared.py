@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from tensorm.data.arrays import Counts, Rows, Words
 from tensorm.kernels import compared as kernels
 from tensorm.model import Confusion
-from tensorm.tensors.bits import Words
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, Rule, Stream, every
+from tensorm.tensors.protocol import HeldOut, Pair, Rule, Stream, every
 from tensorm.tensors.slices import View, read_by
 from tensorm.tensors.wrapped import Wrapped
 

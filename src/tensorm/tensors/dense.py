@@ -9,17 +9,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Bits, Indices, Rows, Words
 from tensorm.data.checks import check_mask
 from tensorm.data.inputs import Names, Observations, observe
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.kernels.dense import Packed
-from tensorm.tensors.bits import Bits, Words, pack, words_for
+from tensorm.tensors.bits import pack, words_for
 from tensorm.tensors.dense_ranked import RankedSlices
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
-from tensorm.tensors.protocol import Rows, Tensor, every
+from tensorm.tensors.protocol import Tensor, every
 from tensorm.tensors.slices import SlicedTensor, View
 
 
@@ -74,7 +74,7 @@ class DenseTensor(RankedSlices):
         distinct = {layout.packed: layout for layout in self._layouts}
         return sum(layout.words.nbytes + layout.observed.nbytes for layout in distinct.values())
 
-    def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
+    def _take(self, indices: Sequence[Indices]) -> DenseTensor:
         part = DenseTensor.__new__(DenseTensor)
         part.shape, part.names = tuple(len(index) for index in indices), self.names.take(indices)
         neighbours = {layout.packed[-1]: layout for layout in self._layouts}  # in which whole words are moved
@@ -89,7 +89,7 @@ class DenseTensor(RankedSlices):
         return part
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> DenseTensor:
+    def from_arrays(cls, arrays: Mapping[str, Array], shape: tuple[int, ...]) -> DenseTensor:
         """Undo ``arrays`` of a tensor of this shape."""
         inner = math.prod(shape[1:])
         if any(plane.shape != (shape[0], -(-inner // 8)) for plane in arrays.values()):
@@ -134,7 +134,7 @@ class ReadTensor(Tensor):
     def _read(self, indices: Sequence[Rows]) -> tuple[Bits, Bits]:
         """Return (ones, observed) of the cells with these indices along each mode."""
 
-    def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> DenseTensor:
+    def _take(self, indices: Sequence[Indices]) -> DenseTensor:
         ones, observed = self._read(indices)
         part = DenseTensor(np.ma.array(ones, mask=~observed))
         part.names = self.names.take(indices)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from tensorm.data.arrays import Counts, Ints, Rows, Words
 from tensorm.kernels import activities, ranked
 from tensorm.kernels.activities import Activities
 from tensorm.kernels.runners_up import count_known
 from tensorm.kernels.sharded_activities import sort_slices
-from tensorm.tensors.bits import Words
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, every
-from tensorm.tensors.ranked import Ints, Ranking, Rivals, Sorted
+from tensorm.tensors.protocol import Pair, Rule, Stream, every
+from tensorm.tensors.ranked import Ranking, Rivals, Sorted
 from tensorm.tensors.slices import SlicedTensor, read_by
 
 

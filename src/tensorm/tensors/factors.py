@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Indices, Words
 from tensorm.errors import InputError
-from tensorm.tensors.bits import Bits, Words, pack, unpack, words_for
+from tensorm.tensors.bits import pack, unpack, words_for
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -69,7 +69,7 @@ class Factors:
         new = _freeze(masks, self.n_components)  # the others are checked already
         return self._with((*self.masks[:mode], new, *self.masks[mode + 1 :]))
 
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Factors:
+    def take(self, indices: Sequence[Indices]) -> Factors:
         """Return the rows with these indices along each mode."""
         pairs = zip(self.masks, indices, strict=True)
         return Factors(tuple(masks[index] for masks, index in pairs), self.n_components)
@@ -81,7 +81,7 @@ class Factors:
         object.__setattr__(new, "n_components", self.n_components)
         return new
 
-    def covers(self, cells: Sequence[npt.NDArray[np.intp]]) -> Bits:
+    def covers(self, cells: Sequence[Indices]) -> Bits:
         """Return the Boolean product at some cells, given as K index arrays of one length."""
         shared = self.masks[0][cells[0]]
         for masks, index in zip(self.masks[1:], cells[1:], strict=True):

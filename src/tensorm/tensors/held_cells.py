@@ -6,13 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Keys
 from tensorm.data.checks import check_number
 from tensorm.errors import InputError
-from tensorm.tensors.bits import Bits
-
-Keys = npt.NDArray[np.int64]
 
 AT_ONCE = 2**22  # cells that are chosen from at a time
 

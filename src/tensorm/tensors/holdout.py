@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Bits
 from tensorm.data.checks import (
     MOST_ROUNDS,
     as_array,
@@ -20,7 +21,6 @@ from tensorm.data.checks import (
 from tensorm.data.inputs import is_a
 from tensorm.errors import InputError
 from tensorm.tensors import read
-from tensorm.tensors.bits import Bits
 from tensorm.tensors.held_cells import check_share
 from tensorm.tensors.pick import to_sparse
 from tensorm.tensors.protocol import HeldOut, Tensor
@@ -128,7 +128,7 @@ def hide(X: Any, mask: npt.ArrayLike) -> Any:
     return _blank(np.asarray(X), hidden)
 
 
-def _blank(values: npt.NDArray[Any], hidden: Bits) -> npt.NDArray[Any]:
+def _blank(values: Array, hidden: Bits) -> Array:
     cells = values.astype(values.dtype if values.dtype.kind == "f" else np.float32)
     cells[hidden] = np.nan
     return cells

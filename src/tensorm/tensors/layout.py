@@ -13,11 +13,11 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Counts, Indices, Ints, Words
 from tensorm.kernels.dense import Lines, gather_bits, turn_bits
 from tensorm.kernels.vectors import LANES
-from tensorm.tensors.bits import Bits, Words, pack, unpack, words_for
+from tensorm.tensors.bits import pack, unpack, words_for
 
 VECTOR = 512  # bits that a kernel reads at once; half of that where rows are short
 WIDEST = VECTOR // (64 * LANES)  # the longest `span`
@@ -37,21 +37,19 @@ class Layout(NamedTuple):
     words: Words
     observed: Words  # empty when no cell is missing
 
-    def view(self, mode: int) -> tuple[int, npt.NDArray[np.int64]]:
+    def view(self, mode: int) -> tuple[int, Ints]:
         """Return the words from one slice of ``mode`` to the next, and the offset of each row in a slice."""
         rows = zip(self.rows, self.sizes, self.strides, strict=True)
         offsets = add_up([stride * np.arange(size) for k, size, stride in rows if k != mode])
         return self.strides[self.rows.index(mode)], offsets
 
-    def addresses(
-        self, indices: Sequence[npt.NDArray[np.intp]], modes: tuple[int, ...], shape: Sequence[int]
-    ) -> npt.NDArray[np.uint64]:
+    def addresses(self, indices: Sequence[Indices], modes: tuple[int, ...], shape: Sequence[int]) -> Words:
         """Return what the indices along some modes add to the address of a cell's bit, all combinations."""
         steps = {k: 64 * stride for k, stride in zip(self.rows, self.strides, strict=True)}
         steps |= {k: math.prod(shape[j] for j in self.packed if j > k) for k in self.packed}
         return add_up([steps[k] * indices[k] for k in modes]).astype(np.uint64)
 
-    def gather(self, source: Layout, indices: Sequence[npt.NDArray[np.intp]], shape: Sequence[int]) -> Layout:
+    def gather(self, source: Layout, indices: Sequence[Indices], shape: Sequence[int]) -> Layout:
         """Fill this layout with the cells of another one, of a tensor of that shape, at these indices."""
         starts = add_up([s * np.arange(n) for n, s in zip(self.sizes, self.strides, strict=True)])
         rows, columns = (source.addresses(indices, modes, shape) for modes in (self.rows, self.packed))
@@ -98,7 +96,7 @@ class Layout(NamedTuple):
         return np.lib.stride_tricks.as_strided(words[start * self.strides[at] :], block, strides)
 
 
-def add_up(parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def add_up(parts: Sequence[Counts]) -> Counts:
     """Return the sums of all combinations, one number from each part, the last one fastest."""
     return reduce(lambda a, b: (a[:, None] + b).ravel(), parts, np.zeros(1, np.int64))
 

@@ -9,17 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Bits, Bytes, Floats, Indices, Ints
 from tensorm.data.inputs import Matrix, read_matrix
 from tensorm.errors import InputError
-from tensorm.tensors.bits import Bits, words_for
+from tensorm.tensors.bits import words_for
 from tensorm.tensors.layout import TAIL
 
-Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.unsignedinteger]
-Bytes = npt.NDArray[np.uint8]
-Index = npt.NDArray[np.intp]
-Values = npt.NDArray[Any]
-Scale = Callable[[Values], Values]  # makes the values of some objects, (n, A), comparable across attributes
+Scale = Callable[[Array], Array]  # makes the values of some objects, (n, A), comparable across attributes
 
 AT_ONCE = 2**20  # numbers that are looked at together
 DIGITS = 12  # decimals of a z-score; what comes after them is mostly rounding
@@ -53,11 +50,11 @@ def _fit_zscores(matrix: Matrix) -> Scale:
     return partial(_standardise, mean, spread)
 
 
-def _standardise(mean: Floats, spread: Floats, values: Values) -> Values:
+def _standardise(mean: Floats, spread: Floats, values: Array) -> Array:
     return np.round((values - mean) / spread, DIGITS)
 
 
-def _place(known: list[Values], values: Values) -> Values:
+def _place(known: list[Array], values: Array) -> Array:
     """Return the shares of an attribute's known values that lie below, ties counted half."""
     places = np.empty(values.shape)
     for column, ordered, place in zip(values.T, known, places.T, strict=True):
@@ -71,10 +68,10 @@ class RankTable(NamedTuple):
 
     flat: Integers  # object after object, each filled up to whole words; and some more to read past the end
     alone: Bytes  # (O, A) 1 where no other rank of the object is equal, and none absent
-    numbers: Index  # of the attributes in the matrix
+    numbers: Indices  # of the attributes in the matrix
 
     @classmethod
-    def empty(cls, n_objects: int, numbers: Index, kind: npt.DTypeLike) -> RankTable:
+    def empty(cls, n_objects: int, numbers: Indices, kind: npt.DTypeLike) -> RankTable:
         """Return a table with every rank absent; it begins at a cache line."""
         size = n_objects * 64 * words_for(len(numbers)) + 64 * TAIL
         room = np.full(size + 32, absent_rank(np.dtype(kind)), kind)
@@ -94,7 +91,7 @@ class RankTable(NamedTuple):
         rows = self.flat[: n_objects * self.stride].reshape(n_objects, self.stride)
         return rows[:, :n_attributes]
 
-    def take(self, objects: Index | slice, attributes: Index | slice) -> RankTable:
+    def take(self, objects: Indices | slice, attributes: Indices | slice) -> RankTable:
         """Return a table with some of the ranks, or this one if that means all (a slice)."""
         if isinstance(objects, slice) and isinstance(attributes, slice):
             return self
@@ -102,7 +99,7 @@ class RankTable(NamedTuple):
         new.ranks[...], new.alone[...] = (table[objects][:, attributes] for table in (self.ranks, self.alone))
         return new
 
-    def find(self, others: RankTable) -> npt.NDArray[np.int64]:
+    def find(self, others: RankTable) -> Ints:
         """Return the place of each attribute among those of another table, or -1."""
         places = np.full(1 + max(self.numbers.max(), others.numbers.max()), -1, np.int64)
         places[others.numbers] = np.arange(len(others.numbers))
@@ -161,7 +158,7 @@ def leave_out(matrix: Matrix, floor: float | None) -> Matrix:
     return matrix._replace(mask=low if matrix.mask is None else low | matrix.mask)
 
 
-def _rank(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], Bits]:
+def _rank(values: Array) -> tuple[Indices, Bits]:
     """Return the ranks of each row, and which of them occur once."""
     order = np.argsort(values, axis=1)
     ranked = np.take_along_axis(values, order, axis=1)
@@ -173,7 +170,7 @@ def _rank(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], Bits]:
     return ranks, alone
 
 
-def _sorted_columns(matrix: Matrix) -> Iterator[Values]:
+def _sorted_columns(matrix: Matrix) -> Iterator[Array]:
     """Yield the values of each attribute that are not missing, in order."""
     for column, absent in zip(matrix.values.T, _absent(matrix).T, strict=True):
         yield np.sort(column[~absent])

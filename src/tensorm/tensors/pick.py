@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Array
 from tensorm.data.coordinates import CellKeys
 from tensorm.data.memory import available_memory
 from tensorm.errors import InputError
@@ -34,7 +33,7 @@ NAMES = (  # of all arrays that a tensor may have
 KINDS = (DenseTensor, SparseTensor, RelationalTensor)  # each is recognised by the array named in ESSENTIAL
 
 
-def from_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> Tensor:
+def from_arrays(arrays: Mapping[str, Array], shape: tuple[int, ...]) -> Tensor:
     """Return the tensor of this shape whose ``arrays`` these are; its modes have no names or labels.
 
     Raises

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Bits, Counts, Indices, Ints, Keys, Rows, Words
 from tensorm.data.checks import check_count, check_parts, check_range
 from tensorm.data.coordinates import key_of
 from tensorm.data.inputs import Named, Pair
@@ -39,7 +40,7 @@ from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
-from tensorm.tensors.bits import DIGEST, Bits, Words, digest_arrays
+from tensorm.tensors.bits import DIGEST, digest_arrays
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.held_cells import choose_mask, refuse_unmirrored
 from tensorm.tensors.ranked import StrengthVerbs
@@ -47,9 +48,6 @@ from tensorm.tensors.weights import Weights
 
 __all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "Weights"]
 
-Counts = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.intp]  # numbers of some rows of a factor, each once
-Keys = npt.NDArray[np.int64]  # numbers of cells in the tensor, the last mode fastest
 
 MISSING = -1  # in the array that ``read_cells`` returns
 MOST_COMPARED = 2**34  # cells that are compared with their mirror images
@@ -77,7 +75,7 @@ class HeldOut(NamedTuple):
     """
 
     train: Tensor
-    cells: npt.NDArray[np.intp]
+    cells: Indices
     values: Bits
 
 
@@ -190,11 +188,11 @@ class Tensor(Named, StrengthVerbs, ABC):
         self._check(factors, 0)
         return self._confusion(factors)
 
-    def ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def ones_at(self, ranks: Ints) -> Indices:
         """Return the indices (n, K) of ones by their sorted ranks among all ones, in the order of indices."""
         return self._ones_at(check_range("ranks", ranks, self.n_ones))
 
-    def take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
+    def take(self, indices: Sequence[Indices]) -> Tensor:
         """Return a small tensor of the cells with these indices along each mode."""
         return self._take(check_parts(indices, self.shape))
 
@@ -226,11 +224,11 @@ class Tensor(Named, StrengthVerbs, ABC):
         return Confusion(tp, fp, self.n_ones - tp, self.n_observed - self.n_ones - fp)
 
     @abstractmethod
-    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _ones_at(self, ranks: Ints) -> Indices:
         """Return the indices of ones by ranks that exist."""
 
     @abstractmethod
-    def _take(self, indices: Sequence[npt.NDArray[np.intp]]) -> Tensor:
+    def _take(self, indices: Sequence[Indices]) -> Tensor:
         """Return the cells with indices that exist."""
 
     @abstractmethod
@@ -248,7 +246,7 @@ class Tensor(Named, StrengthVerbs, ABC):
         """Return how often a cell counts when the counts of all rows of a mode are added up."""
         return 1
 
-    def sample_ones(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.intp]:
+    def sample_ones(self, rng: np.random.Generator, count: int) -> Indices:
         """Return the indices (count, K) of random cells that are 1, drawn with replacement.
 
         The same cells for the same generator, however they are stored.
@@ -275,7 +273,7 @@ class Tensor(Named, StrengthVerbs, ABC):
         """Return a tensor of a few cells on which to compile what this one needs, or None for nothing."""
         return None
 
-    def read_cells(self, indices: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int8]:
+    def read_cells(self, indices: Sequence[Indices]) -> npt.NDArray[np.int8]:
         """Return the cells with these indices along each mode: 0, 1, and MISSING where missing."""
         indices = check_parts(indices, self.shape)
         cells = np.empty([len(index) for index in indices], np.int8)
@@ -304,7 +302,7 @@ class Tensor(Named, StrengthVerbs, ABC):
         """Return slices of mode 0 with about this many observed cells, or None if all can be read."""
         return None
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """Return the arrays from which the cells can be rebuilt, for ``from_arrays`` (pick.py).
 
         Here the ones and, if any cell is missing, the observed cells: a row of bits for each slice of mode 0.

@@ -11,29 +11,27 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Floats, Indices, Ints, Rows, Words
 from tensorm.data.inputs import Pair
 from tensorm.errors import InputError
 from tensorm.kernels.activities import WINDOW, Activities
 from tensorm.kernels.decisions import Rule
 from tensorm.kernels.ranked import permute_masks
-from tensorm.tensors.bits import Words
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import add_up
 
 if TYPE_CHECKING:
-    from tensorm.tensors.protocol import Rows, Stream
+    from tensorm.tensors.protocol import Stream
 
-Ints = npt.NDArray[np.int64]
 Rivals = tuple[Ints, Ints]  # gain (rows, L), and zeros
 
 
 class Ranking(NamedTuple):
     """What cells say about an entry where components have strengths; takes the place of ``Weights``."""
 
-    order: npt.NDArray[np.intp]  # components, the strongest first
-    zeros: npt.NDArray[np.float64]  # (L + 1,) log(1 - strength) in this order, then 0 for no component
+    order: Indices  # components, the strongest first
+    zeros: Floats  # (L + 1,) log(1 - strength) in this order, then 0 for no component
     ones: Ints  # (L + 1, levels) scores of ones by level
     levels: Ints | None  # of every index of every mode, mode after mode; None: all cells have the same
     first: int  # the level that the first column of ``ones`` is for, beyond those of the indices
@@ -100,13 +98,13 @@ class Ranking(NamedTuple):
         return (self.zeros, self.ones, levels[mode] + base, stacked, stacked[:0], self.share), base
 
 
-def by_mode(flat: npt.NDArray[Any], shape: Sequence[int]) -> list[npt.NDArray[Any]]:
+def by_mode(flat: Array, shape: Sequence[int]) -> list[Array]:
     """Return the parts of an array that belong to each mode."""
     return np.split(flat, np.cumsum(shape)[:-1])
 
 
 @cache
-def _nothing(size: int, kind: type = np.int64) -> npt.NDArray[Any]:
+def _nothing(size: int, kind: type = np.int64) -> Array:
     return np.zeros(size, kind)
 
 

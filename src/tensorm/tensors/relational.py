@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Bits, Counts, Indices, Ints, Rows, Words
 from tensorm.data.checks import check_choice, check_generator, check_real
 from tensorm.data.inputs import Matrix, Names, check_names
 from tensorm.errors import InputError
 from tensorm.kernels.relational import Held, Ranks, count_pairs, read_slices
 from tensorm.kernels.vectors import LANES
-from tensorm.tensors.bits import Bits, Words, digest_arrays, unpack, words_for
+from tensorm.tensors.bits import digest_arrays, unpack, words_for
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.held_cells import check_share
 from tensorm.tensors.layout import TAIL, WIDEST, make_layout
 from tensorm.tensors.measurements import (
-    Index,
     RankTable,
     Scale,
     absent_rank,
@@ -29,10 +29,8 @@ from tensorm.tensors.measurements import (
     rank_matrix,
     read_numbers,
 )
-from tensorm.tensors.protocol import Counts, HeldOut, Pair, Rows, Tensor
+from tensorm.tensors.protocol import HeldOut, Pair, Tensor
 from tensorm.tensors.slices import SlicedTensor, View
-
-Keys = npt.NDArray[np.uint16]
 
 SHORT = 32  # attributes of a side that are quicker to count packed along the objects
 EVERY_BIT, NO_BIT = np.uint64(2**64 - 1), np.uint64(0)
@@ -44,9 +42,9 @@ class HeldPairs(NamedTuple):
 
     limit: np.uint16  # hashes below it are in one part
     rest: bool  # whether this is the other one
-    objects: Keys  # (O, 2)
-    left: Keys  # (A,)
-    right: Keys  # (B,)
+    objects: npt.NDArray[np.uint16]  # (O, 2)
+    left: npt.NDArray[np.uint16]  # (A,)
+    right: npt.NDArray[np.uint16]  # (B,)
 
 
 class RelationalTensor(SlicedTensor):
@@ -124,9 +122,9 @@ class RelationalTensor(SlicedTensor):
         modes = (*matrix.modes, f"other {matrix.modes[1]}")
         self.names = Names(modes, (*matrix.labels, matrix.labels[1]))
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         sides = [self._left.ranks] if self._left is self._right else [self._left.ranks, self._right.ranks]
-        arrays: dict[str, npt.NDArray[Any]] = {"ranks": np.hstack(sides)}
+        arrays: dict[str, Array] = {"ranks": np.hstack(sides)}
         if self._part is not None:
             limit, rest, objects, left, right = self._part
             arrays["part"] = np.array([limit, rest], np.uint16)
@@ -146,7 +144,7 @@ class RelationalTensor(SlicedTensor):
         return [digest_arrays(*row) for row in zip(*rows, strict=True)]
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> RelationalTensor:
+    def from_arrays(cls, arrays: Mapping[str, Array], shape: tuple[int, ...]) -> RelationalTensor:
         """Undo ``arrays`` of a tensor of this shape; names and labels are not among them."""
         _check_arrays(arrays, shape)
         ranks, (O, A, B) = arrays["ranks"], shape
@@ -268,7 +266,7 @@ class RelationalTensor(SlicedTensor):
         count = max(1, self.shape[0] * n_cells // self.n_observed)
         return np.sort(np.random.default_rng(0).choice(self.shape[0], count, replace=False))
 
-    def _take(self, indices: Sequence[Index]) -> RelationalTensor:
+    def _take(self, indices: Sequence[Indices]) -> RelationalTensor:
         chosen = [_unless_all(index, size) for index, size in zip(indices, self.shape, strict=True)]
         objects, first, second = chosen
         left = self._left.take(objects, first)
@@ -364,7 +362,7 @@ class RelationalTensor(SlicedTensor):
         count_pairs(counts, *sides, levels)
         return counts
 
-    def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> list[Index]:
+    def _find_ones(self, n: int, ranks: Ints) -> list[Indices]:
         one = self._take([np.array([n]), *(np.arange(size) for size in self.shape[1:])])
         ends = np.cumsum(one.counts(1, Factors.full(one.shape))[0][:, 0])
         first = np.searchsorted(ends, ranks, side="right")
@@ -376,7 +374,7 @@ class RelationalTensor(SlicedTensor):
         return [first, second]
 
 
-def _check_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> None:
+def _check_arrays(arrays: Mapping[str, Array], shape: tuple[int, ...]) -> None:
     """Raise unless the arrays are those of a tensor of this shape."""
     if len(shape) != 3:
         raise InputError(f"ranks belong to 3 modes, not {len(shape)}")
@@ -388,6 +386,6 @@ def _check_arrays(arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]
         raise InputError("the keys of the part are missing, or do not fit")
 
 
-def _unless_all(index: Index, size: int) -> Index | slice:
+def _unless_all(index: Indices, size: int) -> Indices | slice:
     """Return an index, or a slice if it is every one in its order."""
     return slice(None) if np.array_equal(index, np.arange(size)) else index

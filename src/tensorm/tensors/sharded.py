@@ -18,20 +18,18 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Bits, Bytes, Counts, Indices, Ints, Rows, Words
 from tensorm.data.inputs import Labels, Names, check_names
 from tensorm.errors import InputError
 from tensorm.kernels.sharded import decide_rows, find_company
 from tensorm.model import Confusion
-from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor, every, pass_on
+from tensorm.tensors.protocol import Pair, Rule, Stream, Tensor, every, pass_on
 from tensorm.tensors.sharded_ranked import RankedShard, RankedShards, ShardHost, some_rows
 
-Bytes = npt.NDArray[np.uint8]
 Planes = tuple[Bytes, Bytes | None]  # ones and, if any cell is missing, observed cells, eight to a byte
-Counted = tuple[npt.NDArray[Any], Confusion | None]
+Counted = tuple[Array, Confusion | None]
 
 
 class Facts(NamedTuple):
@@ -164,7 +162,7 @@ class ShardedTensor(RankedShards):
         calls = [(own,) for own in self._split_factors(factors)]
         return _total(self._host.ask("confusion", calls))
 
-    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _ones_at(self, ranks: Ints) -> Indices:
         places = self._split(ranks, self._ones_before)
         calls = [(ranks[at] - before,) for at, before in zip(places, self._ones_before, strict=False)]
         cells = np.empty((len(ranks), len(self.shape)), np.intp)
@@ -173,7 +171,7 @@ class ShardedTensor(RankedShards):
             cells[at, 0] += self._edges[shard]
         return cells
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         return {"digest": np.frombuffer(bytes.fromhex(self.digest()), np.uint8)}  # the cells stay there
 
     def digest_slices(self, unlisted: str) -> list[bytes]:
@@ -248,7 +246,7 @@ class ShardedTensor(RankedShards):
         answers = zip(places, range(self.n_shards), self._host.ask(verb, asked), strict=True)
         return [answer for answer in answers if len(answer[0])]
 
-    def _split(self, numbers: npt.NDArray[Any], edges: npt.NDArray[np.int64]) -> list[Rows]:
+    def _split(self, numbers: Array, edges: Ints) -> list[Rows]:
         """Return for each shard where the numbers stand that lie between its edges."""
         owners = np.searchsorted(edges, numbers, side="right") - 1
         return [np.flatnonzero(owners == number) for number in range(self.n_shards)]

@@ -13,15 +13,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Counts, Ints, Rows, Words
 from tensorm.kernels.activities import Activities
 from tensorm.kernels.sharded import decide_ranked, find_company
 from tensorm.kernels.sharded_activities import draw_from_lists
-from tensorm.tensors.bits import Words
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Rows, Rule, Stream, Tensor, every, pass_on
+from tensorm.tensors.protocol import Rule, Stream, Tensor, every, pass_on
 from tensorm.tensors.ranked import Ranking, Rivals, Sorted
 
 
@@ -58,7 +57,7 @@ class RankedShards(ReadTensor):
     """The verbs of ``StrengthVerbs`` for slices of mode 0 in several places."""
 
     _host: ShardHost
-    _edges: npt.NDArray[np.int64]
+    _edges: Ints
     n_shards: int
 
     if TYPE_CHECKING:

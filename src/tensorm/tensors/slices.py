@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Counts, Indices, Ints, Rows, Words
 from tensorm.kernels import slices as kernel
 from tensorm.model import Confusion
 from tensorm.tensors import cached
-from tensorm.tensors.bits import Words, combine
+from tensorm.tensors.bits import combine
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor, every
+from tensorm.tensors.protocol import Pair, Rule, Stream, Tensor, every
 from tensorm.tensors.threads import share_rows
 
 WORTH_THREADS = 2**26  # cells times components below which a second thread costs more than it saves
@@ -72,7 +72,7 @@ class SlicedTensor(Tensor):
     def _confusion(self, factors: Factors) -> Confusion:
         return self._confuse(self._cover(factors, np.empty((2, self.shape[0]), np.int64)))
 
-    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _ones_at(self, ranks: Ints) -> Indices:
         slices = np.searchsorted(self._ones_before, ranks, side="right") - 1
         cells = np.empty((len(ranks), len(self.shape)), np.intp)
         for n in np.unique(slices):
@@ -81,7 +81,7 @@ class SlicedTensor(Tensor):
             cells[here, 1:] = np.transpose(self._find_ones(int(n), ranks[here] - self._ones_before[n]))
         return cells
 
-    def _find_ones(self, n: int, ranks: npt.NDArray[np.int64]) -> Sequence[npt.NDArray[np.intp]]:
+    def _find_ones(self, n: int, ranks: Ints) -> Sequence[Indices]:
         """Return the indices along the other modes of some of the ones in slice n of mode 0, by number."""
         ones = np.flatnonzero(self._read_slices(n, n + 1)[0])
         return np.unravel_index(ones[ranks], self.shape[1:])
@@ -92,7 +92,7 @@ class SlicedTensor(Tensor):
         return np.array(self.counts(0, Factors.full(self.shape)))[:, :, 0]
 
     @cached_property
-    def _ones_before(self) -> npt.NDArray[np.int64]:
+    def _ones_before(self) -> Counts:
         """For each slice of mode 0 the number of ones in the slices before it."""
         return np.cumsum(self._slice_counts[0]) - self._slice_counts[0]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Bits, Counts, Indices, Ints, Keys, Rows, Words
 from tensorm.data.checks import check_choice
 from tensorm.data.coordinates import MOST_CELLS, CellKeys, ListedCells, check_shape, key_of
 from tensorm.data.inputs import Names, check_names
@@ -18,19 +18,10 @@ from tensorm.kernels import sparse as kernel
 from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.sparse import Listed
 from tensorm.model import Confusion
-from tensorm.tensors.bits import Bits, Words, digest_arrays
+from tensorm.tensors.bits import digest_arrays
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.held_cells import draw_share, draw_zeros, give_back_listed
-from tensorm.tensors.protocol import (
-    Counts,
-    HeldOut,
-    Keys,
-    Pair,
-    Rows,
-    Rule,
-    Stream,
-    every,
-)
+from tensorm.tensors.protocol import HeldOut, Pair, Rule, Stream, every
 from tensorm.tensors.sparse_ranked import RankedLists
 from tensorm.tensors.threads import share_rows
 
@@ -161,7 +152,7 @@ class SparseTensor(RankedLists):
         rows = every(len(factor))
         return self._confuse(self._share(mode, rows, lambda some: kernel.count_rows(factor, some, listing)))
 
-    def _ones_at(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _ones_at(self, ranks: Ints) -> Indices:
         return self._cells(self._lists[0][0], ranks)
 
     def listed_keys(self, unlisted: str = "missing") -> tuple[Keys, Keys]:
@@ -180,12 +171,12 @@ class SparseTensor(RankedLists):
         pairs = enumerate(zip(*lists, strict=True))
         return [digest_arrays(ones - n * size, others - n * size) for n, (ones, others) in pairs]
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         ones, others = self.listed_keys(self.unlisted)
         return {"one_cells": ones, OTHERS[self.unlisted]: others}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], shape: tuple[int, ...]) -> SparseTensor:
+    def from_arrays(cls, arrays: Mapping[str, Array], shape: tuple[int, ...]) -> SparseTensor:
         """Undo ``arrays`` of a tensor of this shape."""
         unlisted = next((kind for kind, name in OTHERS.items() if name in arrays), "")
         if not unlisted or math.prod(shape) >= MOST_CELLS:
@@ -252,7 +243,7 @@ class SparseTensor(RankedLists):
             bits[self._inside(listed, indices)] = True
         return ones, ones | others if self.lists_observed else ~others
 
-    def _cells(self, listed: Listed, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    def _cells(self, listed: Listed, ranks: Ints) -> Indices:
         """Return the indices (n, K) of cells by their rank in a list of mode 0, in the order of the ranks."""
         rows = np.searchsorted(listed.firsts, ranks, side="right") - 1
         return np.column_stack([rows, listed.cells[ranks].astype(np.intp) - self._edges[1:-1]])

@@ -6,18 +6,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Counts, Ints, Rows, Words
 from tensorm.kernels import sparse_activities, sparse_ranked
 from tensorm.kernels.activities import WINDOW, Activities
 from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.ranked import Scores
 from tensorm.kernels.sharded_activities import sort_lists
-from tensorm.tensors.bits import Words
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.dense_ranked import count_tuples, join_rivals, room_for_rivals, trim
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, every
+from tensorm.tensors.protocol import Pair, Rule, Stream, every
 from tensorm.tensors.ranked import Ranking, Rivals, Sorted, by_mode
 
 T = TypeVar("T")
@@ -28,7 +27,7 @@ class RankedLists(ReadTensor):
     """The verbs of ``StrengthVerbs`` for tensors that list cells."""
 
     takes_strengths = True
-    _edges: npt.NDArray[np.int64]
+    _edges: Ints
 
     if TYPE_CHECKING:
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorm.data.arrays import Bits, Counts, Rows, Words
 from tensorm.kernels.activities import Activities
 from tensorm.model import Confusion
-from tensorm.tensors.bits import Bits, Words
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Counts, Pair, Rows, Rule, Stream, Tensor
+from tensorm.tensors.protocol import Pair, Rule, Stream, Tensor
 from tensorm.tensors.wrapped import Wrapped
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tensorm.data.arrays import Words
 from tensorm.kernels import decisions
-from tensorm.tensors.bits import Words
 
 if TYPE_CHECKING:
     from tensorm.tensors.protocol import Tensor

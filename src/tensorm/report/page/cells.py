@@ -15,16 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Array, Floats, Indices, Keys
 from tensorm.data.coordinates import key_of
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, read_modes
 from tensorm.posterior.stacking import sample_cells
 from tensorm.tensors.protocol import MISSING, Tensor
-
-Index = npt.NDArray[np.intp]
-Keys = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 SIDE, SLICES, SHOWN = 160, 24, 2**17  # maximal rows and columns of a picture, number of pictures, their cells
 BLOCK_SIDE, BLOCK_CELLS = 60, 2**18  # the same for a component, and the cells that are read of it
@@ -37,12 +34,12 @@ SAMPLED, SURPRISES = 20_000, 100  # cells looked at, and ones and zeros listed
 class Box(NamedTuple):
     """The cells of a component: its members along each mode, thinned if there are many, and what they are."""
 
-    indices: list[Index]
+    indices: list[Indices]
     cells: npt.NDArray[np.int8] | None  # 0, 1 and MISSING; None without data
     complete: bool
 
 
-def slice_cells(posterior: Posterior, tensor: Tensor | None, homes: Sequence[Index]) -> dict[str, Any]:
+def slice_cells(posterior: Posterior, tensor: Tensor | None, homes: Sequence[Indices]) -> dict[str, Any]:
     """Return pictures of the same rows and columns, one for each index (or pair of indices) of other modes.
 
     The two largest modes are rows and columns. ``predicted`` has for each picture P(x = 1) in percent, row by
@@ -78,7 +75,7 @@ def slice_cells(posterior: Posterior, tensor: Tensor | None, homes: Sequence[Ind
     }
 
 
-def _with_mean(pictures: npt.NDArray[Any], several: bool) -> list[list[int]]:
+def _with_mean(pictures: Array, several: bool) -> list[list[int]]:
     """Return pictures in whole percent, their mean over what is not missing first."""
     shown = list(pictures)
     if several:
@@ -159,7 +156,7 @@ def list_surprises(posterior: Posterior, tensor: Tensor, boxes: Sequence[Box | N
     return found
 
 
-def _inside(posterior: Posterior, boxes: Sequence[Box | None], low: int, high: int) -> Index:
+def _inside(posterior: Posterior, boxes: Sequence[Box | None], low: int, high: int) -> Indices:
     """Return cells (n, K) of components with a value from low to high, at most CONSIDERED for each."""
     keys: list[Keys] = [np.zeros(0, np.int64)]
     for box in boxes:
@@ -170,7 +167,7 @@ def _inside(posterior: Posterior, boxes: Sequence[Box | None], low: int, high: i
     return np.stack(np.unravel_index(np.unique(np.concatenate(keys)), posterior.shape), axis=1)
 
 
-def _first_of_each(indices: Index, most: int) -> Index:
+def _first_of_each(indices: Indices, most: int) -> Indices:
     """Return the places of the first few cells of every index."""
     order = np.argsort(indices, kind="stable")
     ranked = indices[order]
@@ -178,7 +175,7 @@ def _first_of_each(indices: Index, most: int) -> Index:
     return order[rank < most]
 
 
-def _predict_roughly(posterior: Posterior, cells: Index) -> Floats:
+def _predict_roughly(posterior: Posterior, cells: Indices) -> Floats:
     """Return P(x = 1) of cells from a few draws of each chain."""
     total = np.zeros(len(cells))
     for trace, weight in posterior.counted:
@@ -189,7 +186,7 @@ def _predict_roughly(posterior: Posterior, cells: Index) -> Floats:
     return total
 
 
-def _with_probabilities(posterior: Posterior, cells: Index) -> list[list[int]]:
+def _with_probabilities(posterior: Posterior, cells: Indices) -> list[list[int]]:
     p = np.rint(1000 * posterior.predict_cells(list(cells.T))).astype(int)
     return [[*cell, chance] for cell, chance in zip(cells.tolist(), p.tolist(), strict=True)]
 

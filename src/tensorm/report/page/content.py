@@ -28,8 +28,6 @@ from tensorm.sampler.parameters import ACTIVITY, STRENGTH
 from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.ranked import by_mode
 
-Rows = list[dict[str, Any]]
-
 
 def collect(
     posterior: Posterior, tensor: Tensor | None, metadata: Metadata | None, told: Sequence[Description]

@@ -8,15 +8,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Counts, Indices
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior, most_probable
 from tensorm.tensors.protocol import Tensor
 
 UNITS = 1000  # of a probability
 NEGLIGIBLE = 0.005  # probabilities below are not stored
-Counts = npt.NDArray[np.int64]
 
 
 class Ones(NamedTuple):
@@ -68,7 +67,7 @@ def pack_members(posterior: Posterior, counts: list[Ones] | None, component: int
 
 def find_homes(
     posterior: Posterior, counts: list[Ones] | None, pair: tuple[int, int] | None
-) -> list[npt.NDArray[np.intp]]:
+) -> list[Indices]:
     """Return for each mode the component to which an index contributes most; L if it is in none.
 
     By the ones that no other component explains, or without data by probability. Two modes that stand for

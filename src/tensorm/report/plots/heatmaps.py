@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Indices
 from tensorm.data.checks import as_array, check_flag, check_index, check_mapping, check_mode
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
@@ -116,7 +117,7 @@ def plot_factors(
     return figure
 
 
-def _draw(ax: Axes, mode: FittedMode, order: npt.NDArray[np.intp]) -> Any:
+def _draw(ax: Axes, mode: FittedMode, order: Indices) -> Any:
     """Draw one mode with rows in this order, and return its image."""
     N, L = mode.means.shape
     image = shade(ax, mode.means[order])
@@ -138,7 +139,7 @@ def _draw(ax: Axes, mode: FittedMode, order: npt.NDArray[np.intp]) -> Any:
     return image
 
 
-def _arrange(mode: FittedMode, order: npt.ArrayLike | None) -> npt.NDArray[np.intp]:
+def _arrange(mode: FittedMode, order: npt.ArrayLike | None) -> Indices:
     """Return the indices group by group, groups in the order of their first index, ordered within groups."""
     N = len(mode.means)
     values = np.arange(N) if order is None else as_array(f"order for {mode.name!r}", order)

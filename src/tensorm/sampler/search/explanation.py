@@ -8,18 +8,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Floats, Indices, Words
 from tensorm.model import Confusion
 from tensorm.sampler.parameters import count_alone
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
-from tensorm.tensors.bits import Bits, Words, unpack
+from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import GREEDY, Rule, Tensor
-
-Floats = npt.NDArray[np.float64]
-Cells = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +66,7 @@ class Explanation:
         return int(np.bitwise_count(self._present).sum())
 
     @property
-    def unused(self) -> npt.NDArray[np.intp]:
+    def unused(self) -> Indices:
         """Components that are empty in some mode."""
         return np.flatnonzero(~unpack(self._present, self.target.n_components))
 

@@ -15,14 +15,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Floats, Indices, ShortFloats
 from tensorm.model import Noise
-from tensorm.sampler.search.explanation import Cells, Explanation, Floats
-from tensorm.tensors.bits import Bits
+from tensorm.sampler.search.explanation import Explanation
 from tensorm.tensors.factors import Factors
-
-Numbers = npt.NDArray[np.float32]
 
 LARGEST = 2**14  # cells of a slice that are looked at
 SMALLER, FEW_PAIRS = 2**12, 1000  # and with fewer pairs than this, which lead to large components only
@@ -37,11 +34,12 @@ class Slices(NamedTuple):
     """Some slices of a mode, or parts of them."""
 
     mode: int
-    indices: list[Cells]  # of all modes; of this one, those of the slices
-    ratios: Numbers  # (n, ...): how much more probable a cell is inside a component, less 1; times the scale
+    indices: list[Indices]  # of all modes; of this one, those of the slices
+    # (n, ...): how much more probable a cell is inside a component, less 1; times the scale
+    ratios: ShortFloats
     scale: float
 
-    def score(self, first: Cells, second: Cells) -> Numbers:
+    def score(self, first: Indices, second: Indices) -> ShortFloats:
         """Return the same about two cells, for all cells of pairs of slices: (1 + r)(1 + r') - 1."""
         one, other = self.ratios[first], self.ratios[second]
         scores = one * other
@@ -52,7 +50,7 @@ class Slices(NamedTuple):
 
 
 def read_slices(
-    explanation: Explanation, rng: np.random.Generator, mode: int, chosen: Cells, noise: Noise, most: int
+    explanation: Explanation, rng: np.random.Generator, mode: int, chosen: Indices, noise: Noise, most: int
 ) -> Slices:
     """Read at most so many cells of slices of a mode; those missing or explained already say nothing."""
     sizes = list(explanation.tensor.shape)
@@ -70,7 +68,7 @@ def read_slices(
     return Slices(mode, indices, np.ascontiguousarray(np.moveaxis(ratios, mode, 0)), scale)
 
 
-def cover(factors: Factors) -> npt.NDArray[np.bool_]:
+def cover(factors: Factors) -> Bits:
     """Return the Boolean product of factors, as a whole."""
     shared, *others = factors
     for masks in others:
@@ -78,7 +76,7 @@ def cover(factors: Factors) -> npt.NDArray[np.bool_]:
     return np.asarray(shared.any(axis=-1))
 
 
-def contract(scores: Numbers, vectors: list[Numbers], left: int) -> Numbers:
+def contract(scores: ShortFloats, vectors: list[ShortFloats], left: int) -> ShortFloats:
     """Multiply the scores (n, N_1, .., N_m) of each pair by the vectors (n, N_k) of all modes but one."""
     n, product = len(scores), scores
     with np.errstate(invalid="ignore"):  # scores are finite; a matmul of a chain warned once, unexplained
@@ -89,7 +87,7 @@ def contract(scores: Numbers, vectors: list[Numbers], left: int) -> Numbers:
     return product.reshape(n, -1)
 
 
-def alternate(scores: Numbers) -> tuple[list[Numbers], Numbers]:
+def alternate(scores: ShortFloats) -> tuple[list[ShortFloats], ShortFloats]:
     """Return vectors (n, N_k) whose product fits the scores of each pair well, and how well."""
     vectors = [np.ones((len(scores), size), np.float32) for size in scores.shape[1:]]
     for _ in range(TURNS):
@@ -115,7 +113,7 @@ def split(rates: Floats) -> Bits:
     return np.asarray(rates >= np.take_along_axis(ranked, cut[None], axis=0))
 
 
-def draw_pairs(rng: np.random.Generator, size: int, count: int, cells: int) -> npt.NDArray[np.intp]:
+def draw_pairs(rng: np.random.Generator, size: int, count: int, cells: int) -> Indices:
     """Return pairs (2, n) of different indices: all there are, if that is no more than asked for.
 
     Large slices, by their cells, are shared by many pairs: it takes longer to read one than to score a pair.
@@ -130,7 +128,7 @@ def draw_pairs(rng: np.random.Generator, size: int, count: int, cells: int) -> n
 
 def propose(
     explanation: Explanation, rng: np.random.Generator, noise: Noise, count: int, most: int
-) -> tuple[list[Bits], Cells]:
+) -> tuple[list[Bits], Indices]:
     """Look at so many pairs of slices, of all modes; return the best candidates' columns and their modes."""
     modes = [mode for mode, size in enumerate(explanation.tensor.shape) if size > 1]
     found = [look_at(explanation, rng, noise, mode, count // len(modes), most) for mode in modes]
@@ -142,7 +140,7 @@ def propose(
 
 def look_at(
     explanation: Explanation, rng: np.random.Generator, noise: Noise, mode: int, count: int, most: int
-) -> tuple[list[Bits], Numbers]:
+) -> tuple[list[Bits], ShortFloats]:
     """Look at pairs of a mode's slices; return the best candidates' columns, and how well they fit."""
     shape = explanation.tensor.shape
     largest = SMALLER if count < FEW_PAIRS else LARGEST

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tensorm.data.arrays import Indices
 from tensorm.model import factor_density
-from tensorm.sampler.search.explanation import Cells, Explanation
+from tensorm.sampler.search.explanation import Explanation
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
@@ -37,7 +38,7 @@ FEW = SearchSize(2**25, 2**24, 2**15)  # for any, where ones are rare
 class Region(NamedTuple):
     """Some indices of each mode, or None for all of them."""
 
-    indices: list[Cells] | None
+    indices: list[Indices] | None
     n_ones: int  # to be tried
     drawn: bool = False  # at random, so that another part may be better
 
@@ -83,7 +84,7 @@ def choose_region(
     return Region([choose_first(index, most) for index, most in zip(left.T, sizes, strict=True)], n_ones)
 
 
-def choose_first(index: Cells, size: int) -> Cells:
+def choose_first(index: Indices, size: int) -> Indices:
     """Return the first distinct indices, at most so many, sorted."""
     _, first = np.unique(index, return_index=True)
     return np.sort(index[np.sort(first)[:size]])

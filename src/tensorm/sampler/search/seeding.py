@@ -16,18 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tensorm.data.arrays import Bits, Counts, Floats, Indices
 from tensorm.model import Noise
-from tensorm.sampler.search.explanation import Cells, Explanation, Floats, losses
+from tensorm.sampler.search.explanation import Explanation, losses
 from tensorm.sampler.search.pairs import propose, split
 from tensorm.sampler.search.region import FIRST_SEARCH, QUICK_LOOK, REPAIR, choose_region, is_rare
 from tensorm.sampler.sweep import Target
-from tensorm.tensors.bits import Bits, pack
+from tensorm.tensors.bits import pack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
-
-Counts = npt.NDArray[np.int64]
 
 SEEDS, MORE_SEEDS = 24, 96  # candidates grown anew at each step, and where components are left over
 FEW = 8  # candidates of which any will do
@@ -49,7 +47,7 @@ class CandidatePool:
         self._noise = Noise(min(outside + purity * (1 - outside), 0.999), outside)
 
     @classmethod
-    def from_cells(cls, explanation: Explanation, cells: Cells, purity: float) -> CandidatePool:
+    def from_cells(cls, explanation: Explanation, cells: Indices, purity: float) -> CandidatePool:
         """Grow a candidate from each one-cell: along its longest fibre first, then mode by mode."""
         numbers = np.arange(len(cells))
         columns = [np.zeros((size, len(cells)), np.bool_) for size in explanation.tensor.shape]
@@ -129,7 +127,7 @@ class Seeds(ABC):
 class OneCells(Seeds):
     """Random ones, each of them tried once: where ones are rare, most are in a component."""
 
-    cells: Cells
+    cells: Indices
     count: int
 
     def grow(self, explanation: Explanation, purity: float) -> CandidatePool | None:
@@ -198,7 +196,7 @@ def search(
 
 
 def fill(
-    explanation: Explanation, seeds: Seeds, purity: float, components: Cells | None = None
+    explanation: Explanation, seeds: Seeds, purity: float, components: Indices | None = None
 ) -> Explanation:
     """Give each of some components, the unused ones, what explains most of what is left."""
     kept: list[Bits] = []
