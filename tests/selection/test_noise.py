@@ -12,6 +12,7 @@ import pytest
 
 import makers
 import tensorm
+from interrupting import CtrlC
 from problems import Problem
 from tensorm import DenseTensor, InputError, RelationalTensor, TensOrMachine
 from tensorm.datasets import simulate
@@ -132,7 +133,7 @@ def test_a_run_goes_on_with_what_was_chosen(tmp_path: Path, monkeypatch: pytest.
         with pytest.raises(KeyboardInterrupt):
             TensOrMachine(2, noise="auto", **SHORT).fit(STRONG, run_dir=tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("tensorm.estimator.machine.choose_noise", lambda *given: pytest.fail("chosen again"))
+        patch.setattr(choosing, "_try_both", lambda *given: pytest.fail("chosen again"))
         model = tensorm.resume(tmp_path, progress=False)
     assert model.noise_choice_ == whole.noise_choice_
     assert_same(model.posterior_.chains[0], whole.posterior_.chains[0])
@@ -147,22 +148,50 @@ def test_settings_that_only_two_rates_know(settings: Any) -> None:
         TensOrMachine(2, noise="strengths", **SHORT, **settings).fit(STRONG)
 
 
-def test_stopped_while_the_noise_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The choice begins again, and the run ends as if it had never been stopped."""
-    whole = TensOrMachine(2, **SHORT).fit(STRONG)
+@pytest.mark.parametrize("at", [1, 20, 45, 70])  # in the search, with each model, in another split
+def test_stopped_while_the_noise_is_chosen(at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No sweep is made twice, and the run ends as if it had never been stopped."""
+    steps: list[tuple[int, str]] = []
+    model = TensOrMachine(2, **SHORT)
 
-    def watch(step: Step) -> None:
-        if step.state.sweep >= 40:
-            raise KeyboardInterrupt
+    def watch(step: Step) -> bool:
+        steps.extend([(step.state.sweep, type(step.state.noise).__name__)] * (step.phase == "noise"))
+        return len(steps) >= at
 
     with monkeypatch.context() as patch:
         patch.setattr("tensorm.estimator.machine.watching", lambda *given: nullcontext(watch))
+        whole = TensOrMachine(2, **SHORT).fit(STRONG)
+    made, steps = steps, []
+    with monkeypatch.context() as patch:
+        CtrlC(patch, watch).watch_in("tensorm.estimator.machine")
         with pytest.raises(KeyboardInterrupt):
-            TensOrMachine(2, **SHORT).fit(STRONG, run_dir=tmp_path)
-    model = tensorm.resume(tmp_path, progress=False)
+            model.fit(STRONG, run_dir=tmp_path)
+    assert at <= len(steps) < len(made)
+    with monkeypatch.context() as patch:
+        patch.setattr("tensorm.estimator.machine.watching", lambda *given: nullcontext(watch))
+        model = tensorm.resume(tmp_path, progress=False)
+    assert steps == made
     assert model.noise_choice_ == whole.noise_choice_
     for mine, other in zip(model.posterior_.chains, whole.posterior_.chains, strict=True):
         assert_same(mine, other)
+
+
+@pytest.mark.parametrize(
+    "forged", [{"p": [0.5]}, {"left": -1}, {"left": "x"}, {"p": "x"}, {"sweep": -1}], ids=str
+)
+def test_a_trial_from_a_stranger(forged: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[Step] = []
+    with monkeypatch.context() as patch:
+        CtrlC(patch, lambda step: steps.append(step) or len(steps) == 40).watch_in(
+            "tensorm.estimator.machine"
+        )
+        with pytest.raises(KeyboardInterrupt):
+            TensOrMachine(2, **SHORT).fit(STRONG, run_dir=tmp_path)
+    (part,) = (tmp_path / "choice").glob("*-part.json")
+    kept = json.loads(part.read_text())
+    part.write_text(json.dumps(kept | {"result": kept["result"] | forged}))
+    with pytest.raises(InputError, match="in run_dir is damaged; delete its file to run it again"):
+        tensorm.resume(tmp_path, progress=False)
 
 
 def test_a_choice_from_a_stranger(tmp_path: Path) -> None:

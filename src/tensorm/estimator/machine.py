@@ -17,7 +17,7 @@ from tensorm.estimator.plan import AUTO, make_plan, make_tensor
 from tensorm.estimator.progress import announcing_compilation, forecast_run, say, watching
 from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.report.selection import Selection
-from tensorm.sampler.chains import Bookmark, ChainPool, run_chains, warm_up
+from tensorm.sampler.chains import ChainPool, run_chains, warm_up
 from tensorm.sampler.noise import PAPERS_LAMBDA
 from tensorm.sampler.sample import Plan, Watch
 from tensorm.sampler.state import Trace
@@ -25,7 +25,7 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection.by_sampling import N_CHAINS
 from tensorm.selection.choose import choose_number
 from tensorm.selection.noise import N_COMPONENTS as TRIAL
-from tensorm.selection.noise import NoiseChoice, choose_noise, choose_untried, two_rates
+from tensorm.selection.noise import choose_noise, choose_untried, two_rates
 from tensorm.selection.trials import STRENGTH_REPEATS, choose_with_strengths
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.storage.files import name_stop, owning
@@ -47,7 +47,7 @@ PUBLISHED: dict[str, Any] = {
     "flips": "gibbs",
     "order": "fixed",
 }  # the settings of the paper
-CHOICE = "choice"  # folder inside that of a run: what chains found while the number was chosen
+CHOICE = "choice"  # folder inside that of a run: what chains found that chose the noise or the number
 
 
 @dataclass(eq=False, repr=False)
@@ -225,8 +225,9 @@ class TensOrMachine(FittedModel):
             Ignored; part of the scikit-learn interface.
         run_dir : path, optional
             A folder for checkpoints, written every few seconds. ``tensorm.resume`` continues from them after
-            Ctrl-C or a power cut, also while the number of components is being chosen, and ends with the same
-            draws as a run that was never stopped. At the end the fit is saved there, too, as fit.tensorm.
+            Ctrl-C or a power cut, also while the noise model or the number of components is being chosen, and
+            ends with the same draws as a run that was never stopped. At the end the fit is saved there, too,
+            as fit.tensorm.
 
         Returns
         -------
@@ -284,18 +285,12 @@ class TensOrMachine(FittedModel):
         """Let the cells choose between strengths and two rates; a folder keeps what they chose, and why."""
         target, auto = plan.target, self.n_components == AUTO
         trial = replace(target, n_components=TRIAL) if auto else target
-        with watching(1, self.progress) as watch:
-            pool = self._pool(1, watch, folder)
-
-            def make(_: Bookmark) -> NoiseChoice:
-                if (untried := choose_untried(tensor, trial)) is not None:
-                    return untried
-                with announcing_compilation(self.progress):
-                    warm_up(tensor, trial)
-                return choose_noise(pool.share(tensor), trial, watch)
-
-            choice = pool.remember("noise", make, lambda: False, list, NoiseChoice.decode)
-        assert choice is not None  # it is never stopped
+        choice = choose_untried(tensor, trial)
+        if choice is None:
+            with announcing_compilation(self.progress):
+                warm_up(tensor, trial)
+            with watching(1, self.progress) as watch:
+                choice = choose_noise(tensor, trial, self._pool(1, watch, folder))
         say(choice.reason, self.progress)
         if choice.strong:
             return tensor, plan, choice.reason

@@ -42,28 +42,33 @@ def to_factors(members: Members, shape: Sequence[int], most: int) -> Factors:
     return Factors.from_bits(factors)
 
 
+def pack_snapshot(at: Snapshot, target: Target) -> dict[str, Any]:
+    """Return a chain as lists and numbers."""
+    state = at.state
+    return {
+        "members": to_members(state.factors),
+        "noise": state.noise.row().tolist(),
+        "searching": target.noise.searching(state.noise),
+        "density": state.density,
+        "sweep": state.sweep,
+        "memory": at.memory[:4],
+        "burnt": at.burnt,
+        "confusion": at.confusion,
+    }
+
+
 def put(bookmark: Bookmark, at: Snapshot, target: Target, **more: Any) -> None:
     """Mark where a chain is; what else it needs to go on must not change afterwards."""
 
     def pack() -> dict[str, Any]:
-        state = at.state
-        return {
-            "members": to_members(state.factors),
-            "noise": state.noise.row().tolist(),
-            "searching": target.noise.searching(state.noise),
-            "density": state.density,
-            "sweep": state.sweep,
-            "memory": at.memory[:4],
-            "burnt": at.burnt,
-            "confusion": at.confusion,
-            **more,
-        }
+        lists = {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in more.items()}
+        return pack_snapshot(at, target) | lists
 
     bookmark.put(pack)
 
 
 def read_snapshot(form: Any, shape: Sequence[int], target: Target) -> Snapshot:
-    """Return the chain that ``put`` marked, with at most as many components as the target has."""
+    """Return the chain that ``pack_snapshot`` packed, with at most as many components as the target has."""
     factors, model = to_factors(form["members"], shape, target.n_components), target.noise
     parameters = (model.stand_in if form["searching"] else model).parameters
     row, L = np.array(form["noise"], np.float64), factors.n_components

@@ -9,7 +9,8 @@ of two rates they hardly ever do; with real data they nearly always do
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +18,20 @@ import numpy as np
 from tensorm.data.arrays import Floats
 from tensorm.errors import InputError, printable
 from tensorm.posterior.align import NEGLIGIBLE
-from tensorm.sampler.sample import Plan, Watch, sample
+from tensorm.sampler.chains import Bookmark, ChainPool
+from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, sample
 from tensorm.sampler.search.region import SearchSize
+from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
-from tensorm.selection.validation import Split, choose_part, predict_held_out, split_cells
+from tensorm.selection.bookmarks import pack_snapshot, put, read_snapshot
+from tensorm.selection.validation import (
+    Split,
+    chances,
+    choose_part,
+    predict_held_out,
+    read_chances,
+    split_cells,
+)
 from tensorm.tensors.protocol import Tensor
 
 HIDDEN = 0.2  # share of the cells
@@ -30,6 +41,7 @@ N_SWEEPS = 50  # to search, to settle with either model, and as draws that predi
 MOST_ONES = 2**22  # beyond, strengths would take long: their time goes with the ones
 N_COMPONENTS = 10  # where their number is yet to be chosen
 TRYING = "noise"
+ALONE = ChainPool(1, 1)
 
 
 class NoiseChoice(NamedTuple):
@@ -64,22 +76,46 @@ def choose_untried(tensor: Tensor, target: Target) -> NoiseChoice | None:
     return None
 
 
-def choose_noise(tensor: Tensor, target: Target, watch: Watch = lambda step: None) -> NoiseChoice:
-    """Choose between the noise model of a target, which has strengths, and its stand-in of two rates."""
+def choose_noise(tensor: Tensor, target: Target, pool: ChainPool = ALONE) -> NoiseChoice:
+    """Choose between the noise model of a target, which has strengths, and its stand-in of two rates.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        When Ctrl-C cut it short; the store of the pool, if it has one, keeps what was done.
+    """
+
+    def work(_: int, stop: Stop) -> NoiseChoice | None:
+        def make(_: Bookmark) -> NoiseChoice | None:
+            return _compare(pool.share(tensor), target, pool, stop)
+
+        return pool.remember("noise", make, stop, list, NoiseChoice.decode)
+
+    choices, interrupted = pool.run(work)
+    if interrupted or not choices:
+        raise KeyboardInterrupt
+    return choices[0]
+
+
+def _compare(tensor: Tensor, target: Target, pool: ChainPool, stop: Stop) -> NoiseChoice | None:
+    """Try both models on one split after the other, and choose; None if stopped."""
     rng, gains = np.random.default_rng([int(target.seed), 4]), np.zeros(0)
     part = choose_part(tensor, tensor.pair, rng, PART)
     if part is not None:
         tensor = tensor.take(part).tied(tensor.pair)
         target = replace(target, prior=target.prior.at(part))
     n_splits = min(-(-CELLS // max(round(HIDDEN * tensor.n_observed), 1)), MOST_SPLITS)
-    for n_sweeps in [N_SWEEPS // n_splits] * n_splits + [N_SWEEPS] * n_splits * (n_splits > 1):
-        if len(gains) and n_sweeps == N_SWEEPS and not 0 < gains.sum() <= NEGLIGIBLE:
+    lengths = [N_SWEEPS // n_splits] * n_splits + [N_SWEEPS] * n_splits * (n_splits > 1)
+    for number, n_sweeps in enumerate(lengths):
+        if number and n_sweeps == N_SWEEPS and not 0 < gains.sum() <= NEGLIGIBLE:
             break
         try:
             split = split_cells(tensor, HIDDEN, None, rng)
         except InputError:
             return NoiseChoice(False, "Two rates of ones: there are too few cells to hide any.")
-        tried = _try_both(split, target, n_sweeps, lambda step: watch(step._replace(phase=TRYING)))
+        tried = _try_both(split, target, NoiseTrial(number, n_sweeps, pool, stop))
+        if tried is None:
+            return None
         gains = np.append(gains, tried)
     gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
     told = f"{'raise' if gain > 0 else 'lower'} the mean log probability of hidden cells by {abs(gain):.4f}"
@@ -88,12 +124,49 @@ def choose_noise(tensor: Tensor, target: Target, watch: Watch = lambda step: Non
     return NoiseChoice(False, f"Two rates of ones are enough: strengths {told} ± {error:.4f}.")
 
 
-def _try_both(split: Split, target: Target, n_sweeps: int, watch: Watch) -> Floats:
-    """Return by how much the log probability of each hidden cell rises with strengths."""
-    *_, last = sample(split.train, Plan(two_rates(target), 0, n_sweeps), 0, None, watch)
+def _try_both(split: Split, target: Target, trial: NoiseTrial) -> Floats | None:
+    """Return by how much the log probability of each hidden cell rises with strengths; None if stopped."""
+    found = trial.search(split, two_rates(target))
+    if found is None:
+        return None
+    strong, plain = (trial.predict(split, one, found) for one in (target, two_rates(target)))
+    return None if strong is None or plain is None else strong - plain
 
-    def predict(target: Target) -> Floats:
-        p = predict_held_out(split, last.state, target, 0, watch, lambda: False, n_sweeps, 2 * n_sweeps)
-        return np.log(np.clip(np.where(split.ones, p, 1 - p), 1e-12, 1))
 
-    return predict(target) - predict(two_rates(target))
+@dataclass(frozen=True)
+class NoiseTrial:
+    """How chains run on one split of the cells; whatever a pool remembers of them is not done again."""
+
+    number: int
+    n_sweeps: int
+    pool: ChainPool
+    stop: Stop
+
+    def search(self, split: Split, target: Target) -> State | None:
+        """Return a state with components found in the data, or None if stopped."""
+        plan, read = (
+            Plan(target, 0, self.n_sweeps),
+            partial(read_snapshot, shape=split.train.shape, target=target),
+        )
+
+        def make(bookmark: Bookmark) -> Snapshot | None:
+            saved = bookmark.open(read)
+            for step in sample(split.train, plan, 0, saved, self._watch, self.stop):
+                saved = step.snapshot
+                put(bookmark, saved, target)
+            return saved
+
+        pack = partial(pack_snapshot, target=target)
+        found = self.pool.remember(f"noise-{self.number}-search", make, self.stop, pack, read)
+        return None if found is None or self.stop() else found.state
+
+    def predict(self, split: Split, target: Target, state: State) -> Floats | None:
+        """Return the log probability of each hidden cell after sampling on from a state; None if stopped."""
+        n, name = self.n_sweeps, type(target.noise).__name__
+        predict = partial(predict_held_out, split, state, target, 0, self._watch, self.stop, n, 2 * n)
+        read = partial(read_chances, ones=split.ones)
+        p = self.pool.remember(f"noise-{self.number}-{name}", predict, self.stop, np.ndarray.tolist, read)
+        return None if p is None or self.stop() else np.log(chances(split.ones, p))
+
+    def _watch(self, step: Step) -> None:
+        self.pool.watch(step._replace(phase=TRYING))

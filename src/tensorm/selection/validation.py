@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorm.data.arrays import Bits, Floats, Indices
+from tensorm.sampler.chains import Bookmark
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.region import FIRST_SEARCH, SearchSize, choose_region
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
+from tensorm.selection.bookmarks import put, read_snapshot
 from tensorm.tensors import Tensor
 from tensorm.tensors.held_cells import check_share
 
@@ -65,24 +67,48 @@ def predict_held_out(
     stop: Stop,
     n_draws: int = N_DRAWS,
     burn_in: int = 0,
+    bookmark: Bookmark | None = None,
 ) -> Floats:
     """Return P(x = 1) of the held-out cells, averaged over draws that follow a state (eq. 7).
 
     Sweeps before the number ``burn_in`` are left out.
     """
-    p = np.zeros(len(split.ones))
-    plan = Plan(target, n_draws, burn_in, "random")  # nothing is searched for
-    for step in sample(split.train, plan, chain, Snapshot(state), watch, stop):
+    p, left, bookmark = np.zeros(len(split.ones)), n_draws, bookmark or Bookmark()
+
+    def go_on(form: Any) -> Snapshot:
+        nonlocal p, left
+        p, left = read_chances(form["p"], split.ones), form["left"]
+        if type(left) is not int or not 0 <= left <= n_draws:
+            raise ValueError("no draws")
+        return read_snapshot(form, split.train.shape, target)
+
+    saved = bookmark.open(go_on) or Snapshot(state)
+    plan = Plan(target, left, burn_in, "random")  # nothing is searched for
+    for step in sample(split.train, plan, chain, saved, watch, stop):
         if step.phase == DRAWS:
-            p += step.state.noise.predict(step.state.factors, split.cells) / n_draws
+            p = p + step.state.noise.predict(step.state.factors, split.cells) / n_draws
+            left -= 1
+        put(bookmark, step.snapshot, target, p=p, left=left)
     return p
+
+
+def read_chances(form: Any, ones: Bits) -> Floats:
+    """Return predictions that were kept as a list; raises ValueError or such if they are none."""
+    p = np.array(form, np.float64)
+    if p.shape != ones.shape or not ((p >= 0) & (p < 1.01)).all():
+        raise ValueError("no predictions")
+    return p
+
+
+def chances(ones: Bits, p: Floats) -> Floats:
+    """Return the probability of each cell's own value, given those that they are 1."""
+    return np.clip(np.where(ones, p, 1 - p), 1e-12, 1)
 
 
 def score_held_out(ones: Bits, p: Floats) -> dict[str, float]:
     """Return log-likelihood and accuracy per held-out cell, and the number of these cells."""
-    chance = np.clip(np.where(ones, p, 1 - p), 1e-12, 1)
     return {
-        "log_likelihood": float(np.log(chance).mean()),
+        "log_likelihood": float(np.log(chances(ones, p)).mean()),
         "accuracy": float(((p > 0.5) == ones).mean()),
         "cells": float(len(ones)),
     }
