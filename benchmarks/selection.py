@@ -83,7 +83,8 @@ def measure(cell: Cell, number: int, method: str) -> dict[str, Any]:
             "seconds": time.process_time() - started,
         }
     options = {"n_jobs": 1, "random_state": number, "progress": False}
-    selection = select_components(tensor, method, CANDIDATES, **options)
+    two_rates = TensOrMachine(noise="asymmetric")
+    selection = select_components(tensor, method, CANDIDATES, estimator=two_rates, **options)
     seconds = time.process_time() - started
     chosen = {method: selection.best} | (other_rules(selection) if method == "cv" else {})
     return row | {"chosen": chosen, "seconds": seconds}

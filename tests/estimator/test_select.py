@@ -61,7 +61,8 @@ def test_noise_alone_is_called_so() -> None:
 
 def test_the_largest_candidate_is_remarked_on() -> None:
     for method in ("posterior", "occam", "cv"):
-        assert "more may be needed" in select_components(SMALL, method, [1, 2], progress=False).reason
+        found = select_components(SMALL, method, [1, 2], progress=False)
+        assert "the largest candidate; more may be needed: try candidates beyond 2." in found.reason
 
 
 def test_the_most_that_are_tried_are_remarked_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +71,7 @@ def test_the_most_that_are_tried_are_remarked_on(monkeypatch: pytest.MonkeyPatch
     for method in ("posterior", "occam"):
         found = select_components(SIM.observed, method, progress=False)
         assert found.best == 2
-        assert "the largest number tried; more may be needed: try candidates beyond 2." in found.reason
+        assert found.reason.endswith("That is the largest number tried, so more components may be needed.")
 
 
 def test_comparisons_are_known_to_depend_on_each_other() -> None:
@@ -190,7 +191,7 @@ def test_trials_are_remembered(method: str, tmp_path) -> None:
         ({"candidates": 5}, "candidates is 5; give increasing"),
         ({"candidates": [1, 10**6]}, r"up to 1,000,000, but X has only .* cells that are 1"),
         ({"X": np.zeros((3, 3)), "candidates": [1, 2]}, "X has only 0 cells that are 1"),
-        ({"method": "elbow"}, "method is 'elbow'; choose 'posterior', "),
+        ({"method": "elbow"}, "method is 'elbow'; choose 'auto', 'posterior', "),
         ({"method": "cv", "scoring": "auc"}, "scoring is 'auc'; choose"),
         ({"method": "cv", "test_size": 1.0}, "test_size is 1.0; give a number above 0 and below 1"),
         ({"method": "cv", "symmetric": (0, 7)}, "symmetric is 7; choose one of"),

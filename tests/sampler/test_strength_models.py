@@ -342,11 +342,16 @@ def test_the_number_is_chosen_by_hidden_cells(tmp_path: Path) -> None:
 def test_other_ways_choose_with_two_rates() -> None:
     estimator = TensOrMachine(**make_settings("activity"))
     found = select_components(
-        SIM.observed, estimator=estimator, candidates=[1, 2, 3, 4], random_state=0, progress=False
+        SIM.observed,
+        "posterior",
+        estimator=estimator,
+        candidates=[1, 2, 3, 4],
+        random_state=0,
+        progress=False,
     )
     plain = TensOrMachine(**make_settings("activity", noise="asymmetric"))
     other = select_components(
-        SIM.observed, estimator=plain, candidates=[1, 2, 3, 4], random_state=0, progress=False
+        SIM.observed, "posterior", estimator=plain, candidates=[1, 2, 3, 4], random_state=0, progress=False
     )
     told = "The number was chosen with two rates of ones instead of strengths."
     assert found.reason == f"{other.reason} {told}"

@@ -14,7 +14,7 @@ import makers
 import tensorm
 from interrupting import CtrlC
 from problems import Problem
-from tensorm import DenseTensor, InputError, RelationalTensor, TensOrMachine
+from tensorm import DenseTensor, FileError, InputError, RelationalTensor, TensOrMachine, select_components
 from tensorm.datasets import simulate
 from tensorm.estimator.plan import make_plan
 from tensorm.sampler.sample import Step
@@ -206,6 +206,34 @@ def test_a_choice_from_a_stranger(tmp_path: Path) -> None:
     place.write_text(json.dumps(kept | {"result": ["yes", "because"]}))
     with pytest.raises(InputError, match="The saved result of noise in run_dir is damaged"):
         tensorm.resume(tmp_path, progress=False)
+
+
+@pytest.mark.parametrize("cells", [PLAIN, STRONG], ids=["plain", "strong"])
+def test_the_number_is_chosen_alike_with_and_without_a_fit(cells: np.ndarray) -> None:
+    """Both choose the noise first, and then the number with that noise."""
+    model = TensOrMachine("auto", **SHORT).fit(cells)
+    found = select_components(cells, random_state=0, progress=False)
+    assert found.table == model.selection_.table
+    assert found.method == model.selection_.method
+    assert found.reason == f"{model.selection_.reason} {model.noise_choice_}"
+    by_hidden_cells = select_components(cells, "cv", [1, 2], n_repeats=2, progress=False)
+    assert by_hidden_cells.reason.endswith(str(model.noise_choice_))
+
+
+def test_a_stopped_selection_keeps_the_noise_that_it_chose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = select_components(STRONG, progress=False)
+    with monkeypatch.context() as patch:
+        CtrlC(patch, lambda step: step.done > 0).watch_in("tensorm.estimator.select")
+        with pytest.raises(KeyboardInterrupt):
+            select_components(STRONG, run_dir=tmp_path)
+    monkeypatch.setattr(choosing, "_try_both", lambda *given: pytest.fail("chosen again"))
+    assert select_components(STRONG, run_dir=tmp_path, progress=False).to_json() == whole.to_json()
+    with pytest.raises(FileError, match="a different noise; give another run_dir"):
+        select_components(
+            STRONG, estimator=TensOrMachine(noise="strengths"), run_dir=tmp_path, progress=False
+        )
 
 
 def test_the_number_may_be_open_too() -> None:

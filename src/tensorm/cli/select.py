@@ -14,7 +14,7 @@ from tensorm.data.files import ENDINGS
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.select import select_components
-from tensorm.selection.choose import METHODS
+from tensorm.selection.choose import DEFAULT, METHODS
 
 
 def candidates(value: str) -> list[int]:
@@ -30,7 +30,7 @@ def candidates(value: str) -> list[int]:
 
 @main.command("select", epilog=f"Files: {ENDINGS}.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--method", type=click.Choice(METHODS), default=METHODS[0], help="How to choose the number.")
+@click.option("--method", type=click.Choice(list(METHODS)), default=DEFAULT, help="How to choose the number.")
 @click.option(
     "--candidates",
     type=candidates,

@@ -17,16 +17,14 @@ from tensorm.estimator.plan import AUTO, make_plan, make_tensor
 from tensorm.estimator.progress import announcing_compilation, forecast_run, say, watching
 from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.report.selection import Selection
-from tensorm.sampler.chains import ChainPool, run_chains, warm_up
+from tensorm.sampler.chains import ChainPool, TrialStore, run_chains, warm_up
 from tensorm.sampler.noise import PAPERS_LAMBDA
-from tensorm.sampler.sample import Plan, Watch
+from tensorm.sampler.sample import Plan
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
-from tensorm.selection.by_sampling import N_CHAINS
-from tensorm.selection.choose import choose_number
+from tensorm.selection.choose import DEFAULT, choose_number, find_method
 from tensorm.selection.noise import N_COMPONENTS as TRIAL
 from tensorm.selection.noise import choose_noise, choose_untried, two_rates
-from tensorm.selection.trials import STRENGTH_REPEATS, choose_with_strengths
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.storage.files import name_stop, owning
 from tensorm.storage.fit import Fit, write_fit
@@ -257,10 +255,10 @@ class TensOrMachine(FittedModel):
         """
         reason = None
         if self.noise == AUTO and plan.target.noise.has_stand_in:
-            tensor, plan, reason = self._choose_noise(tensor, plan, folder)
+            tensor, plan, reason = self._choose_noise(tensor, plan, _store(folder))
         if self.n_components == AUTO:
             known = None if folder is None else Selection.read(folder)
-            self.selection_ = known or self._choose(tensor, plan, folder)
+            self.selection_ = known or self._choose_number(tensor, plan, folder)
             check_draws_fit(tensor.shape, self.selection_.best, self.n_chains, self.n_draws)
             plan = replace(plan, target=replace(plan.target, n_components=self.selection_.best))
         threads = count_threads(self.n_jobs)
@@ -281,8 +279,8 @@ class TensOrMachine(FittedModel):
         _warn(traces, self.n_chains, interrupted)
         return self
 
-    def _choose_noise(self, tensor: Tensor, plan: Plan, folder: Path | None) -> tuple[Tensor, Plan, str]:
-        """Let the cells choose between strengths and two rates; a folder keeps what they chose, and why."""
+    def _choose_noise(self, tensor: Tensor, plan: Plan, store: TrialStore | None) -> tuple[Tensor, Plan, str]:
+        """Let the cells choose between strengths and two rates; a store keeps what they chose, and why."""
         target, auto = plan.target, self.n_components == AUTO
         trial = replace(target, n_components=TRIAL) if auto else target
         choice = choose_untried(tensor, trial)
@@ -290,31 +288,21 @@ class TensOrMachine(FittedModel):
             with announcing_compilation(self.progress):
                 warm_up(tensor, trial)
             with watching(1, self.progress) as watch:
-                choice = choose_noise(tensor, trial, self._pool(1, watch, folder))
+                pool = ChainPool(1, count_threads(self.n_jobs), watch, store)
+                choice = choose_noise(tensor, trial, pool)
         say(choice.reason, self.progress)
         if choice.strong:
             return tensor, plan, choice.reason
         return pick_storage(tensor), replace(plan, target=two_rates(target)), choice.reason
 
-    def _pool(self, n_chains: int, watch: Watch, folder: Path | None) -> ChainPool:
-        """Return how chains are run that choose; a folder keeps what they find."""
-        pool = ChainPool(n_chains, count_threads(self.n_jobs), watch)
-        if folder is None:
-            return pool
-        return pool._replace(store=Store(folder / CHOICE, {"run": digest_run(folder)}))
-
-    def _choose(self, tensor: Tensor, plan: Plan, folder: Path | None) -> Selection:
+    def _choose_number(self, tensor: Tensor, plan: Plan, folder: Path | None) -> Selection:
         """Choose the number of components; a folder keeps what chains have found."""
-        strong = plan.target.noise.has_stand_in
         with announcing_compilation(self.progress):
             warm_up(tensor, plan.target)
-        n_chains = STRENGTH_REPEATS if strong else N_CHAINS
-        with watching(n_chains, self.progress) as watch:
-            pool = self._pool(n_chains, watch, folder)
-            if strong:
-                selection = choose_with_strengths(tensor, plan.target, pool)
-            else:
-                selection = choose_number("posterior", tensor, plan, pool)
+        method = find_method(DEFAULT, plan.target)
+        with watching(method.n_repeats, self.progress) as watch:
+            pool = ChainPool(method.n_repeats, count_threads(self.n_jobs), watch, _store(folder))
+            selection = choose_number(method, tensor, plan, pool)
         if folder is None:
             warn_if_stopped(selection, stacklevel=5)
         elif not selection.complete:  # what is done is in the folder
@@ -334,6 +322,11 @@ class TensOrMachine(FittedModel):
 
 write_report = TensOrMachine.report
 """``TensOrMachine.report`` as a function: ``write_report(model, path, ...)``."""
+
+
+def _store(folder: Path | None) -> Store | None:
+    """Return where a run keeps what chains found that choose."""
+    return None if folder is None else Store(folder / CHOICE, {"run": digest_run(folder)})
 
 
 def warn_if_stopped(selection: Selection, stacklevel: int) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -15,7 +15,6 @@ from tensorm.data.checks import (
     MOST_ROUNDS,
     check_choice,
     check_count,
-    check_flag,
     check_number,
     is_list,
     short,
@@ -28,23 +27,23 @@ from tensorm.report.selection import Selection
 from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Plan
 from tensorm.selection.by_sampling import N_CHAINS
-from tensorm.selection.choose import METHODS, choose_number
+from tensorm.selection.choose import DEFAULT, METHODS, choose_number, find_method
 from tensorm.selection.noise import two_rates
-from tensorm.selection.trials import NAMES, Holdout
+from tensorm.selection.trials import NAMES
+from tensorm.selection.validation import Holdout
 from tensorm.storage.files import make_folder, owning
 from tensorm.storage.trials import Store, read_seed
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.holdout import check_symmetric
 from tensorm.tensors.threads import count_threads
 
-PUBLISHED = "-published"  # methods as in the paper end so
-N_SPLITS = 5
 MOST_REPEATS = 1000
+FOLLOW_FIT = (DEFAULT, "cv")  # methods that choose the noise model as a fit does; the others use two rates
 
 
 def select_components(
     X: Any,
-    method: str = "posterior",
+    method: str = DEFAULT,
     candidates: Sequence[int] | None = None,
     *,
     estimator: TensOrMachine | None = None,
@@ -63,7 +62,9 @@ def select_components(
     ----------
     X : array-like or tensor
         Cells of 0, 1 and missing, as for ``TensOrMachine.fit``.
-    method : "posterior", "occam", "cv", "mdl", "occam-published" or "cv-published", default "posterior"
+    method : "auto", "posterior", "occam", "cv", "mdl", "occam-published" or "cv-published", default "auto"
+        - "auto": as ``TensOrMachine(n_components="auto")`` chooses: "posterior", or with strengths, whose
+          evidence has no closed form, "cv" with candidates 1, 2, 3, 4, 6, 8, 12 and so on.
         - "posterior": components are added and removed while the posterior is sampled; take the most probable
           number.
         - "occam": the paper's Bayesian Occam's razor. Start with many components, remove those that do not
@@ -82,10 +83,11 @@ def select_components(
     estimator : TensOrMachine, optional
         Sets the noise model, priors, flips and symmetric modes; by default those of ``TensOrMachine()``, or
         of ``TensOrMachine.as_published()`` for the paper's methods, which also use its start, burn-in and
-        draws. No method uses its number of components. Only "cv" fits strengths; the other methods use two
-        rates instead, as all do with ``noise="auto"``.
+        draws. No method uses its number of components. "auto" and "cv" choose the noise model as a fit does
+        if it is "auto", and fit strengths; the other methods use two rates instead.
     n_repeats : int, optional
-        Splits of the cells for "cv" and "cv-published", 5 by default; chains for all others, 2 by default.
+        Splits of the cells for "cv" and "cv-published", 5 by default, 3 for "auto" with strengths; chains for
+        all others, 2 by default.
     scoring : "log_likelihood" or "accuracy", default "log_likelihood"
         How "cv" scores predictions.
     test_size : float, default 0.2
@@ -122,65 +124,85 @@ def select_components(
     >>> select_components(sim.observed, candidates=range(1, 11), progress=False).best
     3
     """
-    check_choice("method", method, METHODS)
+    check_choice("method", method, tuple(METHODS))
     check_choice("scoring", scoring, tuple(NAMES))
-    progress = check_flag("progress", progress)
     settings = _check_estimator(estimator, method)
     tensor = make_tensor(X, settings.symmetric)
     numbers = check_candidates(candidates, tensor)
-    repeats = N_SPLITS if method.startswith("cv") else N_CHAINS
-    repeats = repeats if n_repeats is None else check_count("n_repeats", n_repeats, 1, most=MOST_REPEATS)
+    if n_repeats is not None:
+        check_count("n_repeats", n_repeats, 1, most=MOST_REPEATS)
     given = settings.symmetric if symmetric is None else symmetric
     mirrored = check_symmetric(given, tensor.modes, tensor.shape)
     holdout = Holdout(check_number("test_size", test_size), mirrored, scoring)
-    settings.set_params(n_components="auto", n_jobs=n_jobs, random_state=random_state)
-    plan = make_plan(settings, tensor)
-    if settings.noise == AUTO:
-        plan = replace(plan, target=two_rates(plan.target))
-    tensor, noise = pick_storage(tensor), plan.target.noise
-    tensor = (noise if method.startswith("cv") else noise.counting(tensor)).hold(tensor)
-    owned = nullcontext() if run_dir is None else owning(make_folder(run_dir))
-    with owned, watching(repeats, progress) as watch:
-        pool = ChainPool(repeats, count_threads(settings.n_jobs), watch)
+    request = Request(method, numbers, holdout, n_repeats)
+    settings.set_params(n_components=AUTO, n_jobs=n_jobs, random_state=random_state, progress=progress)
+    plan, store = make_plan(settings, tensor), None
+    with nullcontext() if run_dir is None else owning(make_folder(run_dir)):
         if run_dir is not None:
             seed = read_seed(run_dir) if random_state is None else None
             if seed is not None:
                 plan = replace(plan, target=replace(plan.target, seed=np.uint64(seed)))
-            known = _list_causes(tensor, method, numbers, plan, holdout, repeats)
-            pool = pool._replace(store=Store(run_dir, known))
-        selection = choose_number(method, tensor, plan, pool, numbers, holdout)
+            store = Store(run_dir, request.list_causes(tensor, plan, settings.noise))
+        selection = _select(settings, tensor, plan, request, store)
     if run_dir is not None and not selection.complete:  # what is done is in the folder
         raise KeyboardInterrupt
     warn_if_stopped(selection, stacklevel=3)
     return selection
 
 
+class Request(NamedTuple):
+    """How to choose."""
+
+    method: str
+    candidates: list[int] | None
+    holdout: Holdout
+    n_repeats: int | None
+
+    def list_causes(self, tensor: Tensor, plan: Plan, noise: str) -> dict[str, Any]:
+        """Return all that trials depend on; a folder with trials of another choice is refused."""
+        target, method = plan.target, METHODS[self.method]
+        shared = self.method in (DEFAULT, "posterior")  # chains learn from each other
+        model = type(target.noise).__name__, target.noise, target.prior, target.flips, target.shuffle
+        return {
+            "X": tensor.digest(),
+            "method": self.method,
+            "candidates": self.candidates,
+            "seed": int(target.seed),
+            "model": repr((*model, target.tied)),
+            "noise": AUTO if noise == AUTO and self.method in FOLLOW_FIT else None,
+            "test_size": self.holdout.test_size if method.hides else None,
+            "symmetric": repr(self.holdout.symmetric) if method.hides else None,
+            "chains": repr((plan.n_draws, plan.burn_in, *plan.start)) if method.published else None,
+            "n_repeats": (self.n_repeats or N_CHAINS) if shared else None,
+        }
+
+
+def _select(
+    settings: TensOrMachine, tensor: Tensor, plan: Plan, request: Request, store: Store | None
+) -> Selection:
+    """Choose the noise model where it is open and matters, and then the number."""
+    tensor, why = pick_storage(tensor), ""
+    if settings.noise == AUTO and plan.target.noise.has_stand_in:
+        if request.method in FOLLOW_FIT:
+            tensor, plan, why = settings._choose_noise(tensor, plan, store)
+        else:
+            plan = replace(plan, target=two_rates(plan.target))
+    method = find_method(request.method, plan.target)
+    tensor = method.count_with(tensor, plan).target.noise.hold(tensor)
+    repeats = request.n_repeats or method.n_repeats
+    with watching(repeats, settings.progress) as watch:
+        pool = ChainPool(repeats, count_threads(settings.n_jobs), watch, store)
+        found = choose_number(method, tensor, plan, pool, request.candidates, request.holdout)
+    return replace(found, reason=f"{found.reason} {why}") if why and found.complete else found
+
+
 def _check_estimator(given: Any, method: str) -> TensOrMachine:
     """Return the settings of the chains, or raise if they are no estimator."""
     if not isinstance(given, TensOrMachine | None):
         raise InputError(f"estimator is {short(given)}; give a TensOrMachine, or leave it out.")
-    if method.endswith(PUBLISHED):
+    if METHODS[method].published:
         return TensOrMachine.as_published() if given is None else clone(given)
     return (TensOrMachine() if given is None else clone(given)).set_params(init="data")
-
-
-def _list_causes(
-    tensor: Tensor, method: str, numbers: list[int] | None, plan: Plan, holdout: Holdout, repeats: int
-) -> dict[str, Any]:
-    """Return all that trials depend on; a folder with trials of another choice is refused."""
-    target, published, hides = plan.target, method.endswith(PUBLISHED), method.startswith("cv")
-    noise = type(target.noise).__name__, target.noise
-    return {
-        "X": tensor.digest(),
-        "method": method,
-        "candidates": numbers,
-        "seed": int(target.seed),
-        "model": repr((*noise, target.prior, target.flips, target.shuffle, target.tied)),
-        "test_size": holdout.test_size if hides else None,
-        "symmetric": repr(holdout.symmetric) if hides else None,
-        "chains": repr((plan.n_draws, plan.burn_in, *plan.start)) if published else None,
-        "n_repeats": repeats if method == "posterior" else None,  # its chains learn from each other
-    }
 
 
 def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:

@@ -19,11 +19,12 @@ from tensorm.data.arrays import Bits, Floats
 from tensorm.posterior.align import NEGLIGIBLE
 from tensorm.report.selection import Candidate, Selection, Trial
 from tensorm.sampler.chains import ChainPool
-from tensorm.sampler.sample import Stop
+from tensorm.sampler.sample import Plan, Stop
 from tensorm.sampler.sweep import Target
 from tensorm.selection.bookmarks import to_factors, to_members
 from tensorm.selection.counting import Numbers, Proposal, count_components
 from tensorm.selection.occam import Found, Stage, find_components
+from tensorm.selection.validation import Holdout
 from tensorm.tensors.protocol import Tensor
 
 FIRST_NUMBER, LARGEST_NUMBER, LEFT_OVER = 16, 128, 0.75
@@ -33,17 +34,17 @@ STOPPED = " Ctrl-C stopped the choice, so it is based on what had been found by 
 
 
 def choose_by_occam(
-    tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int] | None = None
+    tensor: Tensor, plan: Plan, pool: ChainPool, candidates: Sequence[int] | None, _: Holdout
 ) -> Selection:
     """Start large, remove what does not contribute, and count what is left in the best chain.
 
     Parameters
     ----------
     tensor : Tensor
-    target : Target
-        What is sampled; its number of components is not used.
+    plan : Plan
+        Its target is sampled; its number of components is not used.
     pool : ChainPool
-    candidates : sequence of int, optional
+    candidates : sequence of int or None
         Numbers to choose from; the largest is the one to start with.
 
     Raises
@@ -51,16 +52,17 @@ def choose_by_occam(
     KeyboardInterrupt
         When Ctrl-C came before anything was found.
     """
-    return _count_found(tensor, candidates, *_search(tensor, target, pool, candidates))
+    return _count_found(tensor, candidates, *_search(tensor, plan.target, pool, candidates))
 
 
 def choose_by_posterior(
-    tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int] | None = None
+    tensor: Tensor, plan: Plan, pool: ChainPool, candidates: Sequence[int] | None, _: Holdout
 ) -> Selection:
     """Draw the number of components along with everything else; parameters as for ``choose_by_occam``.
 
     If Ctrl-C comes before the first draws, Occam's razor chooses.
     """
+    target = plan.target
     found, most, complete = _search(tensor, target, pool, candidates)
     if not complete:
         return _count_found(tensor, candidates, found, most, complete=False)
@@ -225,8 +227,7 @@ def _remarks(
     """Return what else the reader should know."""
     text = ""
     if n >= most and (candidates is not None or most == LARGEST_NUMBER):
-        what = "the largest candidate" if candidates is not None else "the largest number tried"
-        text += f" That is {what}; more may be needed: try candidates beyond {most}."
+        text += more_may_be_needed(candidates, most)
     elif candidates is not None and chosen != max(n, 1):
         text += f" {chosen} is the smallest candidate with room for them."
     if len(set(counts)) > 1:
@@ -237,6 +238,13 @@ def _remarks(
             "components may be enough: try smaller numbers."
         )
     return text
+
+
+def more_may_be_needed(candidates: Sequence[int] | None, most: int) -> str:
+    """Return a sentence for a choice of the largest number; without candidates none can be extended."""
+    if candidates is None:
+        return " That is the largest number tried, so more components may be needed."
+    return f" That is the largest candidate; more may be needed: try candidates beyond {most}."
 
 
 def _components(n: int, verb: str, verbs: str) -> str:

@@ -21,8 +21,7 @@ from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.sweep import log_likelihood
 from tensorm.selection.bookmarks import put, read_snapshot
 from tensorm.selection.by_sampling import NONE, STOPPED
-from tensorm.selection.trials import Holdout
-from tensorm.selection.validation import score_held_out, split_cells, standard_errors
+from tensorm.selection.validation import Holdout, score_held_out, split_cells, standard_errors
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
@@ -79,7 +78,7 @@ def distinct(factors: Factors) -> list[int]:
 
 
 def choose_by_pruning(
-    tensor: Tensor, plan: Plan, pool: ChainPool, candidates: Sequence[int] | None
+    tensor: Tensor, plan: Plan, pool: ChainPool, candidates: Sequence[int] | None, _: Holdout
 ) -> Selection:
     """Start with many components, and count what pruning leaves in the chain with the best likelihood."""
     most = min(MANY, max(tensor.n_ones, 1)) if candidates is None else candidates[-1]

@@ -21,10 +21,11 @@ from tensorm.sampler.search.seeding import PURITIES, begin, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.selection.bookmarks import put, read_snapshot, to_factors, to_members
-from tensorm.selection.by_sampling import STOPPED
-from tensorm.selection.noise import HIDDEN, two_rates
+from tensorm.selection.by_sampling import STOPPED, more_may_be_needed
+from tensorm.selection.noise import two_rates
 from tensorm.selection.occam import add_empty
 from tensorm.selection.validation import (
+    Holdout,
     Split,
     fewest_within_error,
     predict_held_out,
@@ -36,35 +37,23 @@ from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 DESCRIBED = 10  # sweeps after burn-in, of which the shortest description counts
-LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # numbers that are tried with strengths
-STRENGTH_REPEATS = 3  # repeats with strengths
+LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # numbers that are tried where none are given
 IN_VAIN = 2  # of them in a row that predict no better, after which a repeat ends
 NAMES = {"log_likelihood": "log-likelihood per held-out cell", "accuracy": "accuracy on held-out cells"}
 Measures = dict[str, float]
 Measure = Callable[[State, Target, int, Watch, Stop], Measures]  # (state after burn-in, target, repeat, ...)
 
 
-class Holdout(NamedTuple):
-    """How cells are held out."""
-
-    test_size: float
-    symmetric: Any
-    scoring: str
-
-
 def choose_by_validation(
-    tensor: Tensor,
-    target: Target,
-    pool: ChainPool,
-    candidates: Sequence[int],
-    holdout: Holdout,
-    patience: int | None = None,
+    tensor: Tensor, plan: Plan, pool: ChainPool, candidates: Sequence[int] | None, holdout: Holdout
 ) -> Selection:
     """Take the fewest components whose predictions of hidden cells are within one error of the best.
 
-    Of the candidates that all repeats have tried: fewer after Ctrl-C, or if one ended because so many
-    candidates in a row, the patience, had predicted no better.
+    Of the candidates that all repeats have tried: fewer after Ctrl-C. Without candidates, a repeat climbs the
+    LADDER until IN_VAIN numbers in a row have predicted no better.
     """
+    target, climbing = plan.target, candidates is None
+    numbers = candidates or [number for number in LADDER if number <= max(tensor.n_ones, 1)]
 
     @cache
     def split(repeat: int) -> Split:
@@ -77,16 +66,20 @@ def choose_by_validation(
 
     def enough(found: list[Measures]) -> bool:
         best = max(range(len(found)), key=lambda i: found[i][holdout.scoring])
-        return patience is not None and len(found) - 1 - best >= patience
+        return climbing and len(found) - 1 - best >= IN_VAIN
 
     rows, complete = _try_all(
-        lambda repeat: split(repeat).train, target, pool, candidates, measure, "cv", enough
+        lambda repeat: split(repeat).train, target, pool, numbers, measure, "cv", enough
     )
-    return _take_fewest(rows, candidates[: len(rows[0])], holdout, complete)
+    return _take_fewest(rows, numbers[: len(rows[0])], holdout, complete, candidates)
 
 
 def _take_fewest(
-    rows: list[list[Measures]], candidates: Sequence[int], holdout: Holdout, complete: bool
+    rows: list[list[Measures]],
+    candidates: Sequence[int],
+    holdout: Holdout,
+    complete: bool,
+    given: Sequence[int] | None,
 ) -> Selection:
     """Take the fewest components within one error of the best, and say why."""
     scores = np.array([[found[holdout.scoring] for found in row] for row in rows])
@@ -102,7 +95,7 @@ def _take_fewest(
         reason = f"{chosen} is the smallest number within one standard error of the best {name}: "
         reason += f"{top} with {best}."
     if chosen == candidates[-1] and len(candidates) > 1:
-        reason += f" That is the largest candidate; more may be needed: try candidates beyond {chosen}."
+        reason += more_may_be_needed(given, chosen)
     reason += STOPPED * (not complete)
     together = tuple(map(Candidate, candidates, means.tolist(), errors.tolist()))
     return Selection(
@@ -110,16 +103,8 @@ def _take_fewest(
     )
 
 
-def choose_with_strengths(tensor: Tensor, target: Target, pool: ChainPool) -> Selection:
-    """Choose by validation along the LADDER, for noise whose evidence has no closed form."""
-    most = max(tensor.n_ones, 1)
-    numbers = [number for number in LADDER if number <= most]
-    holdout = Holdout(HIDDEN, tensor.pair, "log_likelihood")
-    return choose_by_validation(tensor, target, pool, numbers, holdout, IN_VAIN)
-
-
 def choose_by_description(
-    tensor: Tensor, target: Target, pool: ChainPool, candidates: Sequence[int]
+    tensor: Tensor, plan: Plan, pool: ChainPool, candidates: Sequence[int], _: Holdout
 ) -> Selection:
     """Take the number of components that gives the shortest description."""
 
@@ -133,7 +118,7 @@ def choose_by_description(
         return {"bits": length.total, "bits for factors": length.factors, "bits for errors": length.errors}
 
     shared = pool.share(tensor)
-    rows, complete = _try_all(lambda repeat: shared, target, pool, candidates, measure, "mdl")
+    rows, complete = _try_all(lambda repeat: shared, plan.target, pool, candidates, measure, "mdl")
     candidates = candidates[: len(rows[0])]
     best = [min((row[i] for row in rows), key=lambda found: found["bits"]) for i in range(len(candidates))]
     order = np.argsort([found["bits"] for found in best], kind="stable")

@@ -22,6 +22,14 @@ LARGEST = 2**27  # cells up to which a tensor is split as a whole; of a larger o
 N_DRAWS = 100
 
 
+class Holdout(NamedTuple):
+    """How cells are held out, and their predictions scored."""
+
+    test_size: float
+    symmetric: Any
+    scoring: str = "log_likelihood"
+
+
 class Split(NamedTuple):
     """Cells to fit, and cells to predict."""
 
