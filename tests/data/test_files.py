@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -181,3 +183,39 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path) -> None:
     (tmp_path / "b.parquet").mkdir()
     with pytest.raises(FileError, match=r"b.parquet contains no data"):
         tensorm.read(tmp_path / "b.parquet")
+    (tmp_path / "a.parquet" / "_delta_log").mkdir()
+    (tmp_path / "a.parquet" / "_delta_log" / "0.json").write_text("{}")
+    table.to_parquet(tmp_path / "a.parquet" / "year=2024" / "part-2")  # pyarrow goes by no ending
+    assert tensorm.read(tmp_path / "a.parquet", modes=["who", "what", "year"]).n_ones == 4
+
+
+def test_a_parquet_file_has_each_name_once(tmp_path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    table = pyarrow.Table.from_arrays([pyarrow.array([1, 2])] * 2, names=["a", "a"])
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(FileError, match=r"a.parquet has several columns with the same name; give each"):
+        tensorm.read(tmp_path / "a.parquet")
+
+
+def test_an_excel_file_may_have_pictures(tmp_path) -> None:
+    pd.DataFrame({"who": ["ann", "bob"], "what": ["saw", "axe"]}).to_excel(tmp_path / "a.xlsx", index=False)
+    with zipfile.ZipFile(tmp_path / "a.xlsx", "a") as archive:
+        archive.writestr("docProps/thumbnail.jpeg", b"\xff\xd8\xff\xe0\0\x10JFIF\0")
+        archive.writestr("xl/media/image1.png", b"\x89PNG\r\n\x1a\n\0")
+    assert tensorm.read(tmp_path / "a.xlsx").n_ones == 2
+
+
+@pytest.mark.parametrize("name", ["a.nc", "a.zarr"])
+def test_numbers_that_become_floats_need_room_for_them(name, tmp_path, monkeypatch) -> None:
+    """Integers of a byte with a scale are read as floats of eight."""
+    array = xarray.DataArray(np.ones((1000, 1000)), dims=("i", "j"), name="x")
+    coded = {"x": {"dtype": "int8", "scale_factor": 0.5, "_FillValue": -1}}
+    if name == "a.nc":
+        array.to_netcdf(tmp_path / name, engine="h5netcdf", encoding=coded)
+    else:
+        array.to_dataset().to_zarr(tmp_path / name, encoding=coded, consolidated=False)
+    monkeypatch.setattr("tensorm.data.memory.available_memory", lambda: 5 * 10**6)
+    with pytest.raises(FileError, match=r"cannot be read: it needs .* GB of memory"):
+        tensorm.read(tmp_path / name)

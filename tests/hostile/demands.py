@@ -61,6 +61,27 @@ def repeated_bytes(path: Path, honest: Path, outside: Path) -> None:
     write_codes(path, b"x" * 200_000, 10_000, b=np.arange(10_000))
 
 
+def write_parts(name: str, parts: dict[str, dict[str, Any]]) -> None:
+    """Register a folder of files with these columns."""
+
+    def forge(path: Path, honest: Path, outside: Path) -> None:
+        for part, columns in parts.items():
+            (path / part).parent.mkdir(parents=True, exist_ok=True)
+            pyarrow.parquet.write_table(pyarrow.table(columns), path / part)
+
+    FORGERIES[name] = forge
+
+
+FEW, MANY = {"a": [0, 1]}, {"a": np.zeros(2**20, np.int64)}
+KEYS = "/".join(f"k{n}=1" for n in range(500))
+write_parts("many_keys.parquet", {f"{KEYS}/a.parquet": FEW, "b.parquet": MANY})
+write_parts("wide_and_long.parquet", {"a.parquet": {f"c{n}": [0] for n in range(500)}, "b.parquet": MANY})
+write_parts(
+    "other_ending.parquet",
+    {end: {f"c{n}": np.zeros(rows) for n in range(80)} for end, rows in (("a.parquet", 2), ("b", 2**20))},
+)
+
+
 edit_zip(
     "same_text.xlsx",
     "long.xlsx",
@@ -123,6 +144,9 @@ def repeated_nothing(path: Path, honest: Path, outside: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"x" * 20_000, bytes(20_000)))
 
 
+MANY_TAGS = b"<row>" + b"<a/>" * 10**6 + b"</row>"
+
+
 def add_rows(name: str, rows: bytes) -> None:
     edit_zip(name, "long.xlsx", SHEET, lambda xml: xml.replace(b"</sheetData>", rows + b"</sheetData>"))
 
@@ -130,10 +154,22 @@ def add_rows(name: str, rows: bytes) -> None:
 add_rows("far_row.xlsx", b'<row r="99999999999999"><c r="A99999999999999"><v>1</v></c></row>')
 add_rows("far_columns.xlsx", b'<row><c r="XFD9"><v>1</v></c></row>' * 20_000)
 add_rows("deep_rows.xlsx", b"<row>" * 10**6)
-add_rows("many_tags.xlsx", b"<row>" + b"<a/>" * 10**6 + b"</row>")
+add_rows("many_tags.xlsx", MANY_TAGS)
 add_rows("rows_in_row.xlsx", b"<row>" + (b"<a/>" * 10**5 + b"<row/><!--</row>-->") * 10 + b"</row>")
 add_rows(
     "other_rows.xlsx", b'<row xmlns:b="b">' + (b"<b:row>" + b"<a/>" * 10**5 + b"</b:row>") * 10 + b"</row>"
+)
+edit_zip(
+    "blank_start.xlsx",
+    "long.xlsx",
+    SHEET,
+    lambda xml: b"\n" + xml.replace(b"</sheetData>", MANY_TAGS + b"</sheetData>"),
+)
+edit_zip(
+    "wide_start.xlsx",
+    "long.xlsx",
+    SHEET,
+    lambda xml: xml.replace(b"</sheetData>", MANY_TAGS + b"</sheetData>").decode().encode("utf-16-be"),
 )
 edit_zip("many_styles.xlsx", "long.xlsx", "xl/styles.xml", lambda xml: b"<styleSheet>" + b"<a/>" * 10**6)
 

@@ -19,6 +19,7 @@ MOST_TAGS = 2**18  # that openpyxl may hold at once
 FORGOTTEN = {  # what it forgets at their ends: rows, and texts that cells refer to
     f"http://schemas.openxmlformats.org/spreadsheetml/2006/main {name}" for name in ("row", "si")
 }
+XML = (b"<", b"\0", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb", b"Lo")  # its start, in any encoding
 EMPTY = ("", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A")  # cells without a value
 
 
@@ -52,19 +53,12 @@ def _check_parts(file: Path) -> int:
         for part in parts:
             check_packed(part)
             with archive.open(part) as text:
-                if text.read(1) in (
-                    b"<",
-                    b"\xef",
-                    b"\xff",
-                    b"\xfe",
-                ):  # XML, maybe after a mark of its encoding
-                    text.seek(0)
-                    _check_tags(file, text)
+                _check_tags(file, text)
     return size
 
 
 def _check_tags(file: Path, text: IO[bytes]) -> None:
-    """Raise if openpyxl would hold far more tags at once than a row has cells."""
+    """Raise if openpyxl would hold far more tags at once than a row has cells; a picture has none."""
     held, starts = 0, list[int]()
 
     def begin(*_: Any) -> None:
@@ -85,7 +79,12 @@ def _check_tags(file: Path, text: IO[bytes]) -> None:
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.StartElementHandler, parser.EndElementHandler = begin, end
     parser.StartDoctypeDeclHandler = refuse
-    parser.ParseFile(text)
+    try:
+        parser.ParseFile(text)
+    except (expat.ExpatError, ValueError):
+        text.seek(0)
+        if held or text.read(2).startswith(XML):
+            raise
 
 
 def _list_rows(file: Path, sheet: Any, most: int) -> list[list[Any]]:

@@ -78,28 +78,40 @@ def _read_parquet(file: Path) -> Any:
 
         if int(pa.__version__.split(".")[0]) < 15:
             raise FileError(f"{file} cannot be read safely by pyarrow {pa.__version__}; install 15 or later.")
-        if file.is_dir():
-            weigh_folder(file)
-        parts = sorted(file.rglob("[!._]*.parquet")) if file.is_dir() else [file]
-        need_bytes, texts = 0, set()
+        parts = _list_parts(file) if file.is_dir() else [file]
+        rows, packed, texts = 0, 0, set()
+        widths = {key.name.partition("=")[0]: 16 for part in parts for key in part.relative_to(file).parents}
         for part in parts:
             with parquet.ParquetFile(part) as store:
                 about, schema = store.metadata, store.schema_arrow
-            need_bytes += about.num_rows * sum(_weigh_value(part, field) for field in schema)
-            need_bytes += sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
+            rows += about.num_rows
+            packed += sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
+            if len({*schema.names}) < len(schema.names):
+                raise FileError(f"{part} has several columns with the same name; give each its own.")
+            for field in schema:  # which other parts may lack: their rows get it, too
+                widths[field.name] = max(widths.get(field.name, 0), _weigh_value(part, field))
             texts |= {field.name for field in schema if field.type in (pa.string(), pa.large_string())}
         if not parts:
             raise no_data(file)
-        check_room(file, need_bytes)
+        check_room(file, rows * sum(widths.values()) + packed)
         # Held as codes, since each of many rows may repeat a long text that the file lists once.
         if file.is_dir():  # folders named year=2024 make a column
-            rows = parquet.read_table(file, read_dictionary=[*texts], partitioning="hive")
-            texts |= {*rows.column_names} - {*schema.names}
+            table = parquet.read_table(file, read_dictionary=[*texts], partitioning="hive")
+            texts |= {*table.column_names} - {*schema.names}
         else:
-            rows = parquet.ParquetFile(file, read_dictionary=[*texts]).read()
-        frame = rows.to_pandas()
+            table = parquet.ParquetFile(file, read_dictionary=[*texts]).read()
+        frame = table.to_pandas()
         held = {name: object for name in texts if name in frame.columns}
         return _decode_index(frame.astype(held))
+
+
+def _list_parts(folder: Path) -> list[Path]:
+    """Return the files that pyarrow reads of a folder: all whose path has no name that begins with . or _."""
+    weigh_folder(folder)
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return sorted(
+        file for file in files if all(name[0] not in "._" for name in file.relative_to(folder).parts)
+    )
 
 
 def _weigh_value(file: Path, field: Any) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 
 from tensorm.data.inputs import as_coo, is_sparse
 from tensorm.data.memory import at_most, check_room
-from tensorm.data.opening import load_variable, reading
+from tensorm.data.opening import load_variable, reading, weigh_decoded
 from tensorm.errors import FileError
 
 NETCDF = "h5netcdf", "netCDF files", "'tensorm[netcdf]'"  # what reads them
@@ -117,7 +117,7 @@ def _check_dataset(file: Path, item: Any, longest: int) -> int:
             if math.prod(shape) * longest > LARGEST_TEXTS:
                 _check_texts(file, item, max(1, LARGEST_TEXTS // max(1, longest)))
             item[()]
-    return int(math.prod(shape) * item.dtype.itemsize)
+    return math.prod(shape) * weigh_decoded(item.dtype.itemsize, item.attrs)
 
 
 def _check_packed(file: Path, item: Any) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 
 from tensorm.errors import FileError, InputError
 
+CODED = {"_FillValue", "add_offset", "missing_value", "scale_factor", "units"}  # attributes of coded numbers
+
 
 def check_exists(file: Path, folder: bool = False, plain: bool = True) -> None:
     """Raise unless there is a plain file, or a folder: no pipe or device, which might never end."""
@@ -68,6 +70,11 @@ def reading(file: Any, what: str, writer: str) -> Iterator[None]:
         raise FileError(f"{file} does not fit in memory; give a smaller file.") from error
     except Exception as error:
         raise FileError(f"{file} cannot be read as {what}; write it with {writer}.") from error
+
+
+def weigh_decoded(size: int, attributes: Any) -> int:
+    """Return how many bytes a number of an array takes in all when xarray reads it, maybe into a float."""
+    return size + 8 * any(name in attributes for name in CODED)
 
 
 def load_variable(file: Any, value: str | None, **how: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tensorm.data.checks import short
 from tensorm.data.memory import check_room
-from tensorm.data.opening import list_names, load_variable, need, reading, weigh_folder
+from tensorm.data.opening import list_names, load_variable, need, reading, weigh_decoded, weigh_folder
 from tensorm.errors import FileError, InputError
 
 ZARR = "zarr", "Zarr arrays", "'zarr>=3'"  # what reads them
@@ -47,7 +47,7 @@ def read_zarr(path: Path, value: str | None) -> Any:
                 )
             for array in arrays.values():
                 _check(path, array, *weigh_folder(path))
-                check_room(path, array.nbytes)
+                check_room(path, array.size * weigh_decoded(array.dtype.itemsize, array.attrs))
                 _check_packed(path / array.path, array)
             return load_variable(path, value, engine="zarr", consolidated=False)
         if value is not None:
