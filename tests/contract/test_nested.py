@@ -26,6 +26,6 @@ def test_mirror_images_are_known_everywhere(name: str) -> None:
     """Or one would be held out, and the other would reveal it."""
     tensor, _ = KINDS[name].store(make_problem((4, 5, 5), 3, 1, 0.2, 0.6))
     assert tensor.mirrored == (1, 2)
-    assert tensor.comparisons
+    assert tensor.caveat
     cells = tensor.split(0.3, np.random.default_rng(0)).cells
     assert set(map(tuple, cells)) == set(map(tuple, cells[:, [0, 2, 1]]))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import tensorm
-from makers import Kind, dense
+from makers import Kind, compare, dense
 from problems import make_problem
 from tensorm.errors import InputError
+from tensorm.tensors import blocks
 from tensorm.tensors.pick import from_arrays
 from tensorm.tensors.protocol import MISSING, Tensor
 
@@ -34,7 +37,8 @@ def test_keys_name_the_cells(kind: Kind, shape: tuple[int, ...], missing: float 
         found = tensor.listed_keys(unlisted)
         np.testing.assert_array_equal(found[0], np.flatnonzero(ones))
         np.testing.assert_array_equal(found[1], np.flatnonzero(others))
-    known = seen if tensor.lists_observed else ones
+    known = tensor.find_known(np.where(seen, ones, MISSING))
+    assert (known == seen).all() or (known == ones).all()
     cells = np.indices(tensor.shape).reshape(len(tensor.shape), -1)
     for mode, size in enumerate(tensor.shape):
         here = tensor.known_keys(mode, size - 1)
@@ -55,7 +59,7 @@ def test_arrays_and_back(kind: Kind, shape: tuple[int, ...], missing: float | No
     tensor, problem = kind.store(make_problem(shape, 2, 3, missing, 0.5))
     arrays = tensor.arrays()
     if "digest" in arrays:
-        same = tensor if tensor.comparisons else dense(problem)  # comparisons are digested by their ranks
+        same = tensor if kind.fit is compare else dense(problem)  # comparisons are digested by their ranks
         assert arrays["digest"].tobytes().hex() == same.digest()
         with pytest.raises(InputError, match="it has no cells"):
             from_arrays(arrays, tensor.shape)
@@ -120,15 +124,69 @@ def test_two_modes_are_tied(kind: Kind) -> None:
 
 def test_what_a_tensor_says_of_itself(kind: Kind) -> None:
     tensor, _ = kind.store(make_problem((5, 4, 7), 2, 9, 0.2, 0.5))
-    assert tensor.storage == ("sparse" if tensor.lists_cells else "dense")
+    assert tensor.storage in ("dense", "sparse")
     assert tensor.nbytes > 0
-    assert tensor.comparisons == ("relational" in kind.make.__name__)
+    assert bool(tensor.caveat) == (kind.fit is compare)  # which counts each comparison as two facts
+    once = tensor.default_noise == "comparisons"
+    assert once == can_compare(tensor)
     assert len(tensor.modes) == len(tensor.labels) == len(tensor.shape)
     assert tensor.cached(2).shape == tensor.compact().shape == tensor.shape
     small = tensor.miniature()
     assert small is None or max(small.shape) <= 2
     rows = tensor.sample_slices(1)
     assert rows is None or 0 < len(rows) < tensor.shape[0]
+
+
+def can_compare(tensor: Tensor) -> bool:
+    try:
+        tensor.compared()
+    except InputError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_observed_cells_are_sampled(kind: Kind, whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ones and zeros, all that there are or some of them."""
+    tensor, problem = kind.store(make_problem((5, 4, 7), 2, 2, 0.3, 0.5))
+    if not whole:
+        monkeypatch.setattr(blocks, "READ_WHOLE", 100)
+    found = tensor.sample_observed(np.random.default_rng(0), 10**6 if whole else 3)
+    for value, cells in zip((True, False), found, strict=True):
+        assert len(cells) == (np.count_nonzero(problem.seen & (problem.ones == value)) if whole else 3)
+        assert problem.seen[tuple(cells.T)].all()
+        assert (problem.ones[tuple(cells.T)] == value).all()
+
+
+class Numbered(NamedTuple):
+    """Predicts of each cell its number."""
+
+    shape: tuple[int, ...]
+
+    def predict_block(self, start: int, stop: int) -> np.ndarray:
+        return np.arange(np.prod(self.shape), dtype=float).reshape(self.shape)[start:stop]
+
+    def predict_cells(self, indices: Sequence[np.ndarray]) -> np.ndarray:
+        return np.ravel_multi_index([*indices], self.shape).astype(float)
+
+
+def test_observed_cells_are_predicted(kind: Kind) -> None:
+    tensor, problem = kind.store(make_problem((5, 4, 7), 2, 2, 0.3, 0.5))
+    mask = problem.rng.random(tensor.shape) < 0.5
+    for chosen in (None, mask):
+        pairs = tensor.predict_observed(Numbered(tensor.shape), chosen)
+        ones, numbers = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        wanted = problem.seen & (True if chosen is None else mask)
+        np.testing.assert_array_equal(np.sort(numbers), np.flatnonzero(wanted))
+        np.testing.assert_array_equal(problem.ones.ravel()[numbers.astype(int)], ones)
+
+
+def test_a_part_has_pairs_together_or_none(kind: Kind) -> None:
+    tensor, _ = kind.store(make_problem((5, 4, 7), 2, 2, 0.3, 0.5))
+    part = tensor.choose_part(lambda: [np.array([n]) for n in range(len(tensor.shape))], tensor.pair)
+    mirrored = tensor.mirrored
+    assert part is None or mirrored is None or part[mirrored[0]] is part[mirrored[1]]
+    assert tensor.choose_part(lambda: None, tensor.pair) is None
 
 
 @cache
@@ -183,6 +241,13 @@ def test_no_kind_is_asked_for_outside_of_tensors() -> None:
         for line in find_questions(path.read_text())
     ]
     assert found == []
+
+
+def test_no_flag_says_what_kind_it_is(kind: Kind) -> None:
+    """A caller would branch on it, where a verb could do what the caller wants."""
+    tensor, _ = kind.store(make_problem((5, 4, 7), 2, 9, 0.2, 0.5))
+    assert not [name for name in dir(Tensor) if isinstance(getattr(Tensor, name), bool)]
+    assert not [name for name in vars(tensor) if name[0] != "_" and isinstance(vars(tensor)[name], bool)]
 
 
 @pytest.mark.parametrize(

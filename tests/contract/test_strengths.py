@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import makers
 from makers import Kind, dense
 from problems import Problem, make_problem
+from tensorm.errors import InputError
 from tensorm.kernels.activities import STEP, WINDOW
 from tensorm.sampler.strengths import ActiveStrengths, ConstantStrengths
 from tensorm.tensors import METROPOLIS, Rule, Stream, SymmetricTensor, Tensor, slices, sparse
@@ -54,14 +56,17 @@ def answer(tensor: Tensor, problem: Problem, noise: Any) -> list[np.ndarray]:
             levels, stream = by_mode(noise.levels, tensor.shape), Stream(np.uint64(7), 0, 3, 210)
             drawn = levels, weights, mode % problem.L, WINDOW
             found += [*noise.count_levels(tensor, mode, weights.rank(factors), drawn, stream), *levels]
-    return [*found, tensor.count_decided(weights.rank(factors), problem.L - 1)]
+    return [*found, tensor.ranked().count_decided(weights.rank(factors), problem.L - 1)]
 
 
 def store(kind: Kind, problem: Problem) -> tuple[Tensor, Tensor, Problem]:
     """The tensor, a dense one with the same cells, and the problem that both have."""
     tensor, problem = kind.store(problem)
-    if not tensor.takes_strengths:
-        assert tensor.comparisons or problem.once
+    try:
+        tensor.ranked()
+    except InputError as error:
+        assert "does not work for comparisons" in str(error)  # noqa: PT017
+        assert kind.fit in (makers.compare, makers.compare_once)
         pytest.skip("comparisons have no strengths")
     one = dense(problem)
     return tensor, one if problem.pair is None else SymmetricTensor(one, problem.pair), problem

@@ -104,8 +104,8 @@ INSIDE = {  # what the reference pages do not show (docs/api/data.md), and const
     *("update_factor", "update_tied", "counts", "confusion", "times_counted", "cached", "compact", "arrays"),
     *("from_arrays", "from_cells", "from_listed", "of_layout", "miniature", "choose_mask", "split", "tied"),
     *("split_listed", "sample_ones", "sample_slices", "ones_at", "known_keys", "listed_keys", "digest"),
-    *("digest_slices", "check_mirrored", "with_threads", "update_ranked_tied", "count_decided"),
-    *("draw_activities", "draw_tied_activities", "count_rivals", "sort_cells", "compared"),
+    *("digest_slices", "check_mirrored", "with_threads", "ranked", "compared", "find_known"),
+    *("sample_observed", "predict_observed", "choose_part"),
     *("from_traces", "fingerprint", "check_tensor", "get_metadata_routing"),
     *("set_output", "set_fit_request", "set_predict_request", "set_predict_proba_request"),
     *("set_transform_request", "set_score_request", "get_params", "set_params"),  # scikit-learn's own

@@ -64,5 +64,5 @@ def test_cells_by_who_decides_them(symmetric: bool, store: Store) -> None:
                 others = [l for l in held if l != probe]
                 wanted[int(probe in held), 1, others[0] if others else L] += 1
                 wanted[int(probe in held), 0, others[0] if others else L] += case.ones[index]
-        counts = case.store(store).count_decided(Factors.from_bits(ranked), probe)
+        counts = case.store(store).ranked().count_decided(Factors.from_bits(ranked), probe)
         np.testing.assert_array_equal(counts, wanted, err_msg=f"case {seed}")

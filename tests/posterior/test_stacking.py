@@ -13,12 +13,11 @@ import naive
 from posteriors import make_trace
 from problems import make_problem
 from tensorm import TensOrMachine, datasets
-from tensorm.posterior import stacking
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.stacking import MOST_CELLS, TOWARDS_EQUAL, sample_cells, stack, weigh_chains
 from tensorm.sampler.noise import Rates
 from tensorm.sampler.state import Trace
-from tensorm.tensors import DenseTensor
+from tensorm.tensors import DenseTensor, blocks
 
 NOISE = Rates(0.9, 0.1)
 
@@ -87,7 +86,7 @@ def test_every_kind_of_tensor_gives_its_cells(kind: str) -> None:
 @pytest.mark.parametrize("kind", sorted(makers.KINDS.keys() - makers.SLOW))
 def test_a_large_tensor_is_sampled(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same cells each time, with weights that make up for what was left out."""
-    monkeypatch.setattr(stacking, "READ_WHOLE", 300)
+    monkeypatch.setattr(blocks, "READ_WHOLE", 300)
     tensor, problem = makers.KINDS[kind].store(make_problem((7, 9, 9), 2, 2, 0.2, 0.4))
     sample, again = sample_cells(tensor, 40), sample_cells(tensor, 40)
     assert 20 < len(sample.ones) <= 40
@@ -105,7 +104,7 @@ def test_a_sample_of_cells_gives_nearly_the_same_weights(monkeypatch: pytest.Mon
     traces = [replace(chain(part), noise=np.tile((0.7, 0.3), (3, 1))) for part in parts]
     exact = weigh_chains(tensor, traces, [0, 1, 2])
     assert np.prod(tensor.shape) > MOST_CELLS
-    monkeypatch.setattr(stacking, "READ_WHOLE", 2**14)
+    monkeypatch.setattr(blocks, "READ_WHOLE", 2**14)
     np.testing.assert_allclose(weigh_chains(tensor, traces, [0, 1, 2]), exact, atol=0.1)
 
 

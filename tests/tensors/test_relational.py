@@ -429,3 +429,10 @@ def test_values_at_the_floor_are_not_compared(normalise: str | None) -> None:
     for wrong in ("0", np.nan, np.inf):
         with pytest.raises(InputError, match=r"floor is .*; give a number"):
             RelationalTensor(matrix, floor=wrong)  # type: ignore[arg-type]
+
+
+def test_comparisons_that_were_made_are_known() -> None:
+    """Whichever of the two is higher: the mirror image of a zero is a one."""
+    tensor = RelationalTensor(np.array([[3.0, 1.0, np.nan]]), normalise=None)
+    np.testing.assert_array_equal(tensor.known_keys(1, 1), [3])  # cell (0, 1, 0), a zero
+    np.testing.assert_array_equal(tensor.known_keys(1, 0), [1])

@@ -31,6 +31,7 @@ from tensorm.storage.fit import Fit, write_fit
 from tensorm.storage.run import FIT, Run, check_folder, digest_run, start_run
 from tensorm.storage.trials import Store
 from tensorm.tensors import Tensor, pick_storage
+from tensorm.tensors.pick import note_storage
 from tensorm.tensors.threads import count_threads
 
 PUBLISHED: dict[str, Any] = {
@@ -238,9 +239,8 @@ class TensOrMachine(FittedModel):
         number = TRIAL if auto else target.n_components
         noise = target.noise.stand_in if self.noise == AUTO else target.noise
         tensor = noise.hold(pick_storage(given, number))
-        if given.lists_cells or tensor.lists_cells:
-            ones = f"{tensor.n_ones:,} ones among {tensor.n_observed:,} observed cells"
-            say(f"Cells are stored as a {tensor.storage} tensor: {ones}.", self.progress)
+        if note := note_storage(given, tensor):
+            say(note, self.progress)
         self.__dict__.pop("selection_", None)
         if run_dir is None:
             return self._run(tensor, plan)

@@ -111,19 +111,10 @@ def _make_noise(settings: TensOrMachine, tensor: Tensor) -> NoiseModel:
     return made
 
 
-def _default_noise(tensor: Tensor) -> str:
-    """Return what "auto" means: comparisons where pairs can count once, otherwise a choice."""
-    try:
-        tensor.compared()
-    except InputError:
-        return AUTO
-    return "comparisons"
-
-
 def _name_noise(settings: TensOrMachine, tensor: Tensor) -> tuple[str, str]:
     """Return which noise model to use, strengths if the fit will choose, and how it is updated."""
     noise = check_choice("noise", settings.noise, (*list_choices(), AUTO))
-    noise = _default_noise(tensor) if noise == AUTO else noise
+    noise = tensor.default_noise if noise == AUTO else noise
     known = list_choices(TWO_RATES if noise == AUTO else noise)
     update = check_choice("noise_update", settings.noise_update, known)
     if noise == AUTO:  # there is nothing to choose with a setting that strengths do not know

@@ -15,7 +15,7 @@ from tensorm.errors import InputError
 from tensorm.estimator.plan import check_observed, make_tensor
 from tensorm.posterior.draws import METHODS, Posterior
 from tensorm.posterior.lookup import find_cells
-from tensorm.posterior.scores import ScoredCells, predict_observed, score_tensor
+from tensorm.posterior.scores import ScoredCells, score_tensor
 from tensorm.posterior.top_cells import TopCells, top_cells
 from tensorm.posterior.transform import predict_slices, share_shown, transform_slices
 from tensorm.sampler.sweep import Target
@@ -92,7 +92,7 @@ class Predictor(TransformerMixin, BaseEstimator):
             p = predict_slices(shown, posterior, self._target, np.nonzero(mask))
             return float(np.mean((p > 0.5) == ones[mask]))
         check_observed(posterior.check_tensor(tensor))
-        pairs = predict_observed(posterior, tensor)
+        pairs = tensor.predict_observed(posterior)
         return sum(int(np.count_nonzero((p > 0.5) == ones)) for ones, p in pairs) / tensor.n_observed
 
     def scores(self, X: Any, mask: npt.ArrayLike | None = None) -> ScoredCells:

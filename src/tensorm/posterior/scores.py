@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 SCORED = 2**22  # observed cells to score in a large relational tensor
-CELLS_AT_ONCE = 2**22  # listed cells predicted at a time
 
 
 class Scores(NamedTuple):
@@ -198,7 +197,7 @@ def score_tensor(
         n_cells = tensor.n_observed if chosen is None else int(np.count_nonzero(chosen))
         remedy = "give a mask with fewer cells, or score a sample from hold_out"
         check_fits(f"Scoring {n_cells:,} cells takes", 64 * n_cells, remedy)  # pairs, and sorting them
-        pairs = list(predict_observed(posterior, tensor, chosen))
+        pairs = list(tensor.predict_observed(posterior, chosen))
     else:
         pairs = list(_predict_slices(posterior, tensor, some))
     if not sum(len(ones) for ones, _ in pairs):
@@ -214,22 +213,6 @@ def _predict_slices(posterior: Posterior, tensor: Tensor, chosen: Rows) -> Itera
     for n in chosen:  # one at a time: neighbours need not be in the sample
         _, ones, observed = next(tensor.take([np.array([n]), *others]).blocks(math.prod(tensor.shape)))
         yield ones[observed], posterior.predict_block(n, n + 1)[observed]
-
-
-def predict_observed(
-    posterior: Posterior, tensor: Tensor, mask: Bits | None = None
-) -> Iterator[tuple[Bits, Floats]]:
-    """Yield values and probabilities of observed cells, or of those in the mask, block by block."""
-    if mask is None and tensor.lists_observed:
-        for value, keys in zip((True, False), tensor.listed_keys(), strict=True):
-            for start in range(0, len(keys), CELLS_AT_ONCE):
-                some = keys[start : start + CELLS_AT_ONCE]
-                yield np.full(len(some), value), posterior.predict_cells(np.unravel_index(some, tensor.shape))
-        return
-    for where, ones, observed in tensor.blocks():
-        cells = observed if mask is None else observed & mask[where]
-        if cells.any():
-            yield ones[cells], posterior.predict_block(where.start, where.stop)[cells]
 
 
 def _score(ones: Bits, p: Floats) -> Scores:

@@ -20,8 +20,6 @@ from tensorm.tensors.protocol import Tensor
 
 MOST_CELLS = 20_000  # that weights rest on, half of them ones if there are as many
 DRAWS = 50  # of each chain
-READ_WHOLE = 2**22  # cells; of a larger tensor, boxes are read
-BOXES = 16
 TOWARDS_EQUAL = 200  # cells that equal weights are worth: with few cells, weights would fit their noise
 LEAST = 1e-6  # weight of an explanation
 TINY = np.finfo(np.float64).tiny
@@ -88,33 +86,7 @@ def predict_values(traces: Sequence[Trace], sample: Sample) -> Floats:
 def sample_cells(tensor: Tensor, count: int = MOST_CELLS) -> Sample:
     """Return observed cells, the same ones each time, as many ones as zeros if there are enough of both."""
     rng, half = np.random.default_rng(0), count // 2
-    if tensor.lists_observed:
-        keys = tensor.listed_keys()
-        parts = [np.stack(np.unravel_index(some, tensor.shape), axis=1) for some in keys]
-    elif math.prod(tensor.shape) <= READ_WHOLE:
-        cells = tensor.read_cells([np.arange(size) for size in tensor.shape])
-        parts = [np.argwhere(cells == value) for value in (1, 0)]
-    else:
-        parts = [tensor.sample_ones(rng, half), _read_zeros(tensor, rng)]
-    totals = tensor.n_ones, tensor.n_observed - tensor.n_ones
-    chosen = [part[np.sort(rng.permutation(len(part))[:half])] for part in parts]
+    chosen, totals = tensor.sample_observed(rng, half), (tensor.n_ones, tensor.n_observed - tensor.n_ones)
     each = [np.full(len(part), total / max(len(part), 1)) for part, total in zip(chosen, totals, strict=True)]
     ones = np.arange(sum(map(len, chosen))) < len(chosen[0])
     return Sample(tuple(np.concatenate(chosen).T), ones, np.concatenate(each))
-
-
-def _read_zeros(tensor: Tensor, rng: np.random.Generator) -> Indices:
-    """Return the zeros (n, K) among random boxes of cells, each made of random indices along every mode."""
-    sizes = list(tensor.shape)
-    while math.prod(sizes) > READ_WHOLE // BOXES:
-        longest = int(np.argmax(sizes))
-        sizes[longest] -= math.ceil(sizes[longest] / 20)
-    found = []
-    for _ in range(BOXES):
-        box = [
-            np.sort(rng.choice(size, part, replace=False))
-            for size, part in zip(tensor.shape, sizes, strict=True)
-        ]
-        zeros = np.nonzero(tensor.read_cells(box) == 0)
-        found.append(np.stack([index[at] for index, at in zip(box, zeros, strict=True)], axis=1))
-    return np.concatenate(found)

@@ -50,7 +50,7 @@ class StrengthModel(NoiseModel):
     counted: ClassVar[str] = "The number was chosen with two rates of ones instead of strengths."
 
     def hold(self, tensor: Tensor) -> Tensor:
-        tensor.check_strengths()
+        tensor.ranked()  # which raises if components cannot have strengths
         return tensor
 
     @property

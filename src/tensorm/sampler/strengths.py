@@ -53,7 +53,7 @@ class Tally(NamedTuple):
     """Observed cells by who decides them, the strongest first and none last, and by level.
 
     In the first place without the cells that the component `probe` holds; those come second, by the strongest
-    other component that holds them (Tensor.count_decided).
+    other component that holds them (RankedCells.count_decided).
     """
 
     ones: Counts  # (2, L + 1, levels)
@@ -177,7 +177,7 @@ class ConstantStrengths(_Constant, Strong):
         return [np.full(shape[0], -math.log1p(-self.background)), *(np.ones(size) for size in shape[1:])]
 
     def tally(self, tensor: Tensor, factors: Factors, probe: int) -> Tally:
-        counts = tensor.count_decided(self.weights.rank(factors), probe)
+        counts = tensor.ranked().count_decided(self.weights.rank(factors), probe)
         ones, zeros = counts[:, 0, :, None], counts[:, 1] - counts[:, 0]
         exposure = -float(zeros.sum()) * math.log1p(-self.background)
         return Tally(np.ascontiguousarray(ones), zeros, np.array([self.background]), exposure)
@@ -249,7 +249,7 @@ class ActiveStrengths(_Active, Strong):
         exposures, shape = np.zeros(len(levels[mode])), float(self.evenness[mode])
         about = Activities(weights, levels[mode], exposures, rates, rest, 0, probe, shape, window)
         there = stream._replace(purpose=stream.purpose - 10 - mode)
-        ones, tot = tensor.draw_activities(mode, ranked, about, there)
+        ones, tot = tensor.ranked().draw_activities(mode, ranked, about, there)
         return ones, tot, float(exposures @ np.exp(STEP * levels[mode])) / (2 if tensor.pair else 1)
 
     def follow(self, before: Self | None, shape: Sequence[int]) -> Self:

@@ -232,12 +232,7 @@ def _remarks(
         text += f" {chosen} is the smallest candidate with room for them."
     if len(set(counts)) > 1:
         text += f" The chains disagreed on the number: {', '.join(map(str, sorted(counts)))}."
-    if tensor.comparisons:
-        text += (
-            " The model ignores that comparisons within an object depend on each other, so fewer "
-            "components may be enough: try smaller numbers."
-        )
-    return text
+    return text + tensor.caveat
 
 
 def more_may_be_needed(candidates: Sequence[int] | None, most: int) -> str:

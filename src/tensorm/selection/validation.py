@@ -53,17 +53,8 @@ def split_cells(
 def choose_part(
     tensor: Tensor, pair: tuple[int, int] | None, rng: np.random.Generator, size: SearchSize
 ) -> list[Indices] | None:
-    """Return the indices of a part that is small enough, or None for the whole.
-
-    It has both cells of a mirrored pair or neither. Where only listed cells are observed, the whole is cheap,
-    and a part would have hardly any of them.
-    """
-    if tensor.lists_observed and pair is None:
-        return None
-    part, mirrored = choose_region(tensor, rng, size).indices, pair or tensor.mirrored
-    if part is not None and mirrored is not None:
-        part[mirrored[1]] = part[mirrored[0]]
-    return part
+    """Return the indices of a part that is small enough, or None for the whole."""
+    return tensor.choose_part(lambda: choose_region(tensor, rng, size).indices, pair)
 
 
 def predict_held_out(

@@ -1,4 +1,10 @@
-"""How observations are stored. All kinds of tensors have the same methods (protocol.py)."""
+"""How observations are stored. All kinds of tensors have the same methods.
+
+protocol.py lists them, and says how to add a kind: a file such as dense.py, sparse.py or relational.py, its
+kernels in the room of that name, and for components with strengths a class such as those of dense_ranked.py.
+Tensors around other tensors are cached.py, symmetric.py and compared.py; sharded.py joins tensors in several
+places, and distributed.py puts these on the workers of a cluster.
+"""
 
 from tensorm.tensors.dense import DenseTensor
 from tensorm.tensors.distributed import DaskTensor

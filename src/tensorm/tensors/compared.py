@@ -37,7 +37,7 @@ class ComparedTensor(Wrapped):
 
     def __init__(self, tensor: Any) -> None:
         super().__init__(tensor)
-        self.comparisons = False  # that count as two facts each
+        self.caveat = ""  # no comparison counts as two facts
         # Where each attribute above is among those below, and the other way round; objects have no place.
         self._places = NO_PLACES, tensor._left.find(tensor._right), tensor._right.find(tensor._left)
 

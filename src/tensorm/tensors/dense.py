@@ -23,7 +23,7 @@ from tensorm.tensors.protocol import Tensor, every
 from tensorm.tensors.slices import SlicedTensor, View
 
 
-class DenseTensor(RankedSlices):
+class DenseTensor(SlicedTensor):
     """Observations stored as bits, one per cell.
 
     Parameters
@@ -118,6 +118,9 @@ class DenseTensor(RankedSlices):
 
         tensor._hold(turn)
         return tensor
+
+    def ranked(self) -> RankedSlices:
+        return RankedSlices(self)
 
     def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
         layout = self._layouts[0]

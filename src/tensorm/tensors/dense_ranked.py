@@ -14,7 +14,7 @@ from tensorm.kernels.runners_up import count_known
 from tensorm.kernels.sharded_activities import sort_slices
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Rule, Stream, every
-from tensorm.tensors.ranked import Ranking, Rivals, Sorted
+from tensorm.tensors.ranked import Ranking, Rivals, Sorted, StoredCells
 from tensorm.tensors.slices import SlicedTensor, read_by
 
 
@@ -44,22 +44,27 @@ def trim(lists: tuple[Counts, ...]) -> tuple[Counts, ...]:
     return firsts, places[: firsts[-1]], counts[: firsts[-1]]
 
 
-class RankedSlices(SlicedTensor):
-    """These verbs for tensors that offer a view of each mode's slices."""
+class RankedSlices(StoredCells):
+    """The cells of a tensor that offers a view of each mode's slices.
 
-    takes_strengths = True
+    Parameters
+    ----------
+    tensor : SlicedTensor
+    """
 
-    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+    def __init__(self, tensor: SlicedTensor) -> None:
+        self.tensor, self.shape = tensor, tensor.shape
+        self._views, self._share = tensor._views, tensor._share
+
+    def update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor = self._views[mode], factors[mode].copy()
         given = read_by(view, factors), self._score(mode, rule), tuple(stream)
         self._share(factors, rows, lambda _, some: ranked.update_rows(factor, some, *given))
         return factor
 
-    def update_ranked_tied(
-        self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows
-    ) -> Words:
+    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor = self._views[pair[0]], factors[pair[0]].copy()
-        given = read_by(view, factors), self._tie(pair, factors), self._score(pair[0], rule)
+        given = read_by(view, factors), self.tensor._tie(pair, factors), self._score(pair[0], rule)
         ranked.update_tied(factor, rows, *given, tuple(stream))
         return factor
 
@@ -79,7 +84,7 @@ class RankedSlices(SlicedTensor):
             return counts
 
         counts = np.sum(self._share(factors, rows, count), axis=0)
-        counts[0, :, -1] = (self.n_ones, self.n_observed) - counts[0].sum(axis=1)
+        counts[0, :, -1] = (self.tensor.n_ones, self.tensor.n_observed) - counts[0].sum(axis=1)
         counts[0] -= counts[1]
         return counts
 
@@ -98,7 +103,7 @@ class RankedSlices(SlicedTensor):
 
     def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
         slices, ready = self._ready(pair[0], factors, given._replace(rest=given.rest.copy()))
-        counts, rows, tied = given.scores.room(), every(self.shape[pair[0]]), self._tie(pair, factors)
+        counts, rows, tied = given.scores.room(), every(self.shape[pair[0]]), self.tensor._tie(pair, factors)
         activities.draw_tied(counts, factors[pair[0]], rows, (*slices, tied), ready, tuple(stream))
 
     def _ready(self, mode: int, factors: Factors, given: Activities) -> tuple[Any, ...]:

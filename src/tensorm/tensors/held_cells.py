@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,12 @@ from tensorm.data.arrays import Bits, Keys
 from tensorm.data.checks import check_number
 from tensorm.errors import InputError
 
+if TYPE_CHECKING:
+    from tensorm.tensors.protocol import Tensor
+
+
 AT_ONCE = 2**22  # cells that are chosen from at a time
+MOST_COMPARED = 2**34  # cells that are compared with their mirror images
 
 
 def check_share(test_size: Any) -> float:
@@ -78,15 +83,25 @@ def _give_back(
                 mask[tuple(cell)] = False
 
 
-def refuse_unmirrored(ones: Bits, observed: Bits, pair: tuple[int, int], names: tuple[str, str]) -> None:
+def refuse_unmirrored(tensor: Tensor, pair: tuple[int, int]) -> None:
     """Raise unless cells equal their mirror images, and those of an index with itself are missing."""
-    both = " and ".join(names)
-    if np.diagonal(observed, axis1=pair[0], axis2=pair[1]).any():
-        raise InputError(f"X has observed cells where {both} are the same; make these cells missing (NaN).")
-    if not all(np.array_equal(plane, plane.swapaxes(*pair)) for plane in (ones, observed)):
+    both, cells = " and ".join(tensor.modes[k] for k in pair), math.prod(tensor.shape)
+    if cells > MOST_COMPARED:
         raise InputError(
-            f"X is not the same when {both} are exchanged; make it symmetric, or do not declare it symmetric."
+            f"X has {cells:,} cells, too many to check if it is symmetric in {both}; do not declare it "
+            "symmetric."
         )
+    # Along mode 0, a cell and its mirror image may lie in different blocks.
+    for _, ones, observed in tensor.blocks() if pair[0] else tensor.blocks(cells):
+        if np.diagonal(observed, axis1=pair[0], axis2=pair[1]).any():
+            raise InputError(
+                f"X has observed cells where {both} are the same; make these cells missing (NaN)."
+            )
+        if not all(np.array_equal(plane, plane.swapaxes(*pair)) for plane in (ones, observed)):
+            raise InputError(
+                f"X is not the same when {both} are exchanged; make it symmetric, or do not declare it "
+                "symmetric."
+            )
 
 
 def mirror(keys: Keys, shape: tuple[int, ...], pair: tuple[int, int] | None) -> Keys:

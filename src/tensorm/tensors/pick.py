@@ -64,6 +64,14 @@ def pick_storage(tensor: Tensor, n_components: int = 10) -> Tensor:
     return tensor
 
 
+def note_storage(given: Tensor, stored: Tensor) -> str:
+    """Return a sentence on how cells are stored, if a user might ask: not where they are dense anyway."""
+    if given.storage == stored.storage == DenseTensor.storage:
+        return ""
+    ones = f"{stored.n_ones:,} ones among {stored.n_observed:,} observed cells"
+    return f"Cells are stored as a {stored.storage} tensor: {ones}."
+
+
 def to_dense(tensor: SparseTensor) -> DenseTensor:
     """Return the same cells, each a bit."""
     return tensor._take([np.arange(size) for size in tensor.shape])

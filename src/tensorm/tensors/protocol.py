@@ -10,13 +10,13 @@ A new kind of storage is a subclass of ``Tensor`` that
   ``_read_slices``, the work behind ``update_factor``, ``counts``, ``confusion``, ``ones_at``, ``take`` and
   ``blocks``. What comes in is checked there, once; kernels check nothing.
 
-Everything else has a default that is built on these. All kinds make the same draws, to the bit. A kind whose
-components can have strengths sets ``takes_strengths`` and has the verbs of ``StrengthVerbs`` (ranked.py). If
-the slices of a mode can be read as rows of 64-bit words, start from ``SlicedTensor`` (slices.py), which
-implements most of them. Override a default where the storage allows something quicker (``listed_keys``,
-``known_keys``, ``split``), or where the cells can be saved in another form than bits: ``arrays``, with
-``ESSENTIAL`` and ``from_arrays``, and their names in pick.py. Add the kind to tests/makers.py: the contract
-tests run on it.
+Everything else has a default that is built on these. All kinds make the same draws, to the bit. If the slices
+of a mode can be read as rows of 64-bit words, start from ``SlicedTensor`` (slices.py), which implements most
+of them. ``ranked`` refuses by default; a kind whose components can have strengths returns an object with the
+verbs of ``StoredCells`` (ranked.py). Override another default where the storage allows something quicker
+(``listed_keys``, ``known_keys``, ``split``), or where the cells can be saved in another form than bits:
+``arrays``, with ``ESSENTIAL`` and ``from_arrays``, and their names in pick.py. Add the kind to
+tests/makers.py: the contract tests run on it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.arrays import Array, Bits, Counts, Indices, Ints, Keys, Rows, Words
+from tensorm.data.arrays import Array, Bits, Counts, Floats, Indices, Ints, Keys, Rows, Words
 from tensorm.data.checks import check_count, check_parts, check_range
 from tensorm.data.coordinates import key_of
 from tensorm.data.inputs import Named, Pair
@@ -40,17 +40,18 @@ from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
-from tensorm.tensors.bits import DIGEST, digest_arrays
+from tensorm.tensors import blocks
+from tensorm.tensors.bits import DIGEST
+from tensorm.tensors.blocks import Predictor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.held_cells import choose_mask, refuse_unmirrored
-from tensorm.tensors.ranked import StrengthVerbs
+from tensorm.tensors.ranked import RankedCells
 from tensorm.tensors.weights import Weights
 
 __all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "Weights"]
 
 
 MISSING = -1  # in the array that ``read_cells`` returns
-MOST_COMPARED = 2**34  # cells that are compared with their mirror images
 
 
 class Stream(NamedTuple):
@@ -79,7 +80,7 @@ class HeldOut(NamedTuple):
     values: Bits
 
 
-class Tensor(Named, StrengthVerbs, ABC):
+class Tensor(Named, ABC):
     """Observations of 0, 1 and missing with K >= 2 modes.
 
     Attributes
@@ -92,27 +93,25 @@ class Tensor(Named, StrengthVerbs, ABC):
         Parts of the names.
     n_observed, n_ones : int
         Number of cells that are not missing, and of cells that are 1.
-    lists_cells : bool
-        Whether only some cells are listed, rather than each stored.
     storage : str
-        "sparse" if cells are listed, otherwise "dense".
-    lists_observed : bool
-        Whether all observed cells are listed, so that missing cells take neither time nor memory.
+        What messages call it: "sparse" if cells are listed, otherwise "dense".
+    default_noise : str
+        The noise model that noise="auto" means for these cells, or "auto" if it is yet to be chosen.
+    caveat : str
+        What to keep in mind about a number of components that was chosen from these cells, or "".
     pair : (int, int) or None
         Two modes that share a factor.
     mirrored : (int, int) or None
         Two modes that can be exchanged: a cell tells what its mirror image is, so both are held out together.
-    comparisons : bool
-        Whether cells are comparisons, which depend on each other, and each counts as two facts.
     """
 
     shape: tuple[int, ...]
     n_observed: int
     n_ones: int
-    lists_cells = False
-    lists_observed = False
+    storage = "dense"
+    default_noise = "auto"
+    caveat = ""
     pair: Pair | None = None
-    comparisons = False
     _n_threads = 1
     _facts: tuple[str, ...] = ("n_observed", "n_ones")  # that its text shows, beside the shape
 
@@ -130,11 +129,6 @@ class Tensor(Named, StrengthVerbs, ABC):
     def undirected(self) -> Pair | None:
         """Two modes of which the user said that their pairs have no direction."""
         return self.names.undirected
-
-    @property
-    def storage(self) -> str:
-        """What messages call it."""
-        return "sparse" if self.lists_cells else "dense"
 
     @property
     def mirrored(self) -> Pair | None:
@@ -283,20 +277,38 @@ class Tensor(Named, StrengthVerbs, ABC):
 
     def listed_keys(self, unlisted: str = "missing") -> tuple[Keys, Keys]:
         """Return the sorted keys of all cells but those that are "missing", or "zero": ones, then others."""
-        found: tuple[list[Keys], list[Keys]] = [], []
-        for where, ones, observed in self.blocks():
-            others = observed & ~ones if unlisted == "missing" else ~observed
-            for keys, bits in zip(found, (ones, others), strict=True):
-                keys.append(np.flatnonzero(bits) + where.start * math.prod(self.shape[1:]))
-        return np.concatenate(found[0]), np.concatenate(found[1])
+        return blocks.list_keys(self, unlisted)
+
+    def find_known(self, cells: npt.NDArray[np.int8]) -> Bits:
+        """Return which cells, as ``read_cells`` returns them, are certain: ones, since zeros may be gaps."""
+        return cells == 1
 
     def known_keys(self, mode: int, n: int) -> Keys:
-        """Return the keys of the cells of slice n of a mode that are known: its ones, and zeros if listed."""
+        """Return the keys of the known cells of slice n of a mode."""
         part = [every(size) for size in self.shape]
         part[mode] = np.array([n])
-        columns = [*np.nonzero(self.read_cells(part) == 1)]
+        columns = [*np.nonzero(self.find_known(self.read_cells(part)))]
         columns[mode] += n
         return key_of(columns, self.shape)
+
+    def sample_observed(self, rng: np.random.Generator, most: int) -> tuple[Indices, Indices]:
+        """Return random ones and random zeros (n, K), at most so many of each."""
+        return blocks.sample_observed(self, rng, most)
+
+    def predict_observed(
+        self, predictor: Predictor, mask: Bits | None = None
+    ) -> Iterator[tuple[Bits, Floats]]:
+        """Yield the values of observed cells, or of those in a mask, and what is predicted of them."""
+        return blocks.predict_observed(self, predictor, mask)
+
+    def choose_part(
+        self, choose: Callable[[], list[Rows] | None], pair: Pair | None = None
+    ) -> list[Rows] | None:
+        """Return the indices of a part, chosen if need be, with both cells of a pair, or None for all."""
+        part, mirrored = choose(), pair or self.mirrored
+        if part is not None and mirrored is not None:
+            part[mirrored[1]] = part[mirrored[0]]
+        return part
 
     def sample_slices(self, n_cells: int) -> Rows | None:
         """Return slices of mode 0 with about this many observed cells, or None if all can be read."""
@@ -324,12 +336,7 @@ class Tensor(Named, StrengthVerbs, ABC):
 
     def digest_slices(self, unlisted: str) -> list[bytes]:
         """Return a digest of each slice of mode 0, by its cells but those that are "missing", or "zero"."""
-        digests = []
-        for _, ones, observed in self.blocks():
-            others = observed & ~ones if unlisted == "missing" else ~observed
-            pairs = zip(ones, others, strict=True)
-            digests += [digest_arrays(np.flatnonzero(one), np.flatnonzero(other)) for one, other in pairs]
-        return digests
+        return blocks.digest_slices(self, unlisted)
 
     def hide(self, mask: Bits) -> Tensor:
         """Return the same tensor with the cells of a mask missing; override it if ``take`` keeps the kind."""
@@ -367,19 +374,13 @@ class Tensor(Named, StrengthVerbs, ABC):
             "choose another noise."
         )
 
+    def ranked(self) -> RankedCells:
+        """Return what noise models with strengths ask instead of the tensor (ranked.py), or raise."""
+        raise InputError("noise='strengths' does not work for comparisons; choose noise='asymmetric'.")
+
     def check_mirrored(self, pair: Pair) -> None:
         """Raise unless two modes can share a factor: cells are mirrored, and the diagonal is missing."""
-        i, j = pair
-        first, second = self.modes[i], self.modes[j]
-        if math.prod(self.shape) > MOST_COMPARED:
-            raise InputError(
-                f"X has {math.prod(self.shape):,} cells, too many to check if it is symmetric in {first} "
-                f"and {second}; do not declare it symmetric."
-            )
-        # Along mode 0, a cell and its mirror image may lie in different blocks.
-        blocks = self.blocks() if i else self.blocks(math.prod(self.shape))
-        for _, ones, observed in blocks:
-            refuse_unmirrored(ones, observed, pair, (first, second))
+        refuse_unmirrored(self, pair)
 
 
 def pass_on(verb: str) -> Any:

@@ -6,6 +6,7 @@ come, so ``Ranking`` puts factors in order before a tensor sees them, and back a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,6 @@ import numpy as np
 
 from tensorm.data.arrays import Array, Floats, Indices, Ints, Rows, Words
 from tensorm.data.inputs import Pair
-from tensorm.errors import InputError
 from tensorm.kernels.activities import WINDOW, Activities
 from tensorm.kernels.decisions import Rule
 from tensorm.kernels.ranked import permute_masks
@@ -22,7 +22,7 @@ from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import add_up
 
 if TYPE_CHECKING:
-    from tensorm.tensors.protocol import Stream
+    from tensorm.tensors.protocol import Rows, Stream, Tensor
 
 Rivals = tuple[Ints, Ints]  # gain (rows, L), and zeros
 
@@ -52,13 +52,13 @@ class Ranking(NamedTuple):
         return permute_masks(masks, back)
 
     def update(
-        self, tensor: StrengthVerbs, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows
+        self, tensor: Tensor, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows
     ) -> Words:
         """Return a mode's factor with these rows decided anew, the strongest components first."""
         prior = rule.prior if rule.prior.shape[1] == 1 else np.ascontiguousarray(rule.prior[:, self.order])
         turns = np.flatnonzero(np.isin(self.order, rule.order))
         ranked = Rule(turns, rule.kind, self, prior)
-        return self.restore(tensor._update_ranked(mode, self.rank(factors), ranked, stream, rows))
+        return self.restore(tensor.ranked().update(mode, self.rank(factors), ranked, stream, rows))
 
     def cut(self, rows: slice, size: int) -> Ranking:
         """Return the weights for some slices of mode 0, which has so many, with components in their order."""
@@ -117,51 +117,46 @@ class Sorted(NamedTuple):
     lists: tuple[Ints, ...]  # kernels.sharded_activities.Lists
 
 
-class StrengthVerbs:
-    """What noise models with strengths ask of a tensor beside the verbs of the protocol.
+class RankedCells(ABC):
+    """What noise models with strengths ask of a tensor's cells; factors have the strongest component first.
 
-    A kind of tensor has all of them, or none and refuses.
+    ``Tensor.ranked`` returns it, or refuses.
     """
 
-    takes_strengths = False
+    @abstractmethod
+    def update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        """Return a mode's factor with these rows decided anew."""
 
-    def check_strengths(self) -> None:
-        """Raise unless components can have strengths of their own."""
-        if not self.takes_strengths:
-            raise InputError("noise='strengths' does not work for comparisons; choose noise='asymmetric'.")
-
-    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        """Return a mode's factor with these rows decided anew, the strongest component first."""
-        raise NotImplementedError
-
-    def update_ranked_tied(
-        self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows
-    ) -> Words:
-        """Do the same for two modes that share a factor, as ``Tensor.update_tied``."""
-        raise NotImplementedError
-
+    @abstractmethod
     def count_decided(self, factors: Factors, probe: int) -> Ints:
-        """Return how many cells each component decides, (2, 2, L + 1), the strongest first.
+        """Return how many cells each component decides, (2, 2, L + 1).
 
         Ones and all observed cells that the component `probe` does not hold, then those that it holds, by the
         strongest other component that holds them; last those that no other one holds.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def draw_activities(
         self, mode: int, factors: Factors, given: Activities, stream: Stream
     ) -> tuple[Ints, Ints]:
         """Draw the activities of a mode's indices in place; return ones, by level, and all cells as above."""
-        raise NotImplementedError
 
+
+class StoredCells(RankedCells):
+    """The same of cells that are stored here, with what tensors around them ask: symmetric or in shards."""
+
+    @abstractmethod
+    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+        """Return a new factor for two modes that share one, as ``Tensor.update_tied``."""
+
+    @abstractmethod
     def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
         """Draw the activities that two modes share."""
-        raise NotImplementedError
 
+    @abstractmethod
     def count_rivals(self, mode: int, factors: Factors, weights: Ranking, rows: Rows) -> Rivals:
         """Return what entries are decided from elsewhere, row after row (kernels/runners_up.py)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sort_cells(self, mode: int, factors: Factors, weights: Ranking, probe: int) -> Sorted:
         """Return what activities are drawn from elsewhere (kernels/sharded_activities.py)."""
-        raise NotImplementedError

@@ -29,7 +29,7 @@ from tensorm.tensors.measurements import (
     rank_matrix,
     read_numbers,
 )
-from tensorm.tensors.protocol import HeldOut, Pair, Tensor
+from tensorm.tensors.protocol import MISSING, HeldOut, Pair, Tensor
 from tensorm.tensors.slices import SlicedTensor, View
 
 SHORT = 32  # attributes of a side that are quicker to count packed along the objects
@@ -87,7 +87,11 @@ class RelationalTensor(SlicedTensor):
     """
 
     ESSENTIAL = "ranks"
-    comparisons = True
+    default_noise = "comparisons"
+    caveat = (
+        " The model ignores that comparisons within an object depend on each other, so fewer "
+        "components may be enough: try smaller numbers."
+    )
     _facts = ("n_observed",)
     _floor: float | None = None
 
@@ -259,6 +263,9 @@ class RelationalTensor(SlicedTensor):
 
     def hide(self, mask: Bits) -> DenseTensor:
         raise InputError("X is a RelationalTensor, which stores no cells to hide; use its hold_out instead.")
+
+    def find_known(self, cells: npt.NDArray[np.int8]) -> Bits:
+        return cells != MISSING  # the mirror image of a zero is a one
 
     def sample_slices(self, n_cells: int) -> Rows | None:
         if self.n_observed <= 2 * n_cells:

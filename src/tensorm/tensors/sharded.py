@@ -24,6 +24,7 @@ from tensorm.data.inputs import Labels, Names, check_names
 from tensorm.errors import InputError
 from tensorm.kernels.sharded import decide_rows, find_company
 from tensorm.model import Confusion
+from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Rule, Stream, Tensor, every, pass_on
 from tensorm.tensors.sharded_ranked import RankedShard, RankedShards, ShardHost, some_rows
@@ -41,8 +42,8 @@ class Facts(NamedTuple):
     n_observed: int
     nbytes: int
     mirrored: Pair | None
-    comparisons: bool
-    takes_strengths: bool
+    caveat: str
+    refusal: str  # why components cannot have strengths, or ""
 
 
 class Shard(RankedShard):
@@ -53,7 +54,13 @@ class Shard(RankedShard):
 
     def describe(self) -> Facts:
         """Return what is known of the cells without looking at them."""
-        return Facts(*(getattr(self.tensor, name) for name in Facts._fields))
+        try:
+            self.tensor.ranked()
+            refusal = ""
+        except InputError as error:
+            refusal = str(error)
+        known = {name: getattr(self.tensor, name) for name in Facts._fields[:-1]}
+        return Facts(**known, refusal=refusal)
 
     def update(self, factors: Factors, rule: Rule, stream: Stream, rows: Rows | None) -> Words:
         """Return these rows of mode 0, decided anew."""
@@ -79,7 +86,7 @@ class Shard(RankedShard):
         return np.packbits(ones), None if observed.all() else np.packbits(observed)
 
 
-class ShardedTensor(RankedShards):
+class ShardedTensor(ReadTensor):
     """Observations in several places, each holding consecutive slices of mode 0.
 
     Parameters
@@ -125,8 +132,8 @@ class ShardedTensor(RankedShards):
         self.n_ones, self.n_observed, self.nbytes = (
             sum(getattr(fact, name) for fact in facts) for name in ("n_ones", "n_observed", "nbytes")
         )
-        self.n_shards, self.comparisons = len(facts), first.comparisons
-        self.takes_strengths = all(fact.takes_strengths for fact in facts)
+        self.n_shards, self.caveat = len(facts), first.caveat
+        self._refusal = next((fact.refusal for fact in facts if fact.refusal), "")
         self._mirrored = first.mirrored if all(fact.mirrored == first.mirrored for fact in facts) else None
         self._last = threading.local()  # the last factors of each chain whose confusion is known
 
@@ -179,6 +186,11 @@ class ShardedTensor(RankedShards):
 
     def check_mirrored(self, pair: tuple[int, int]) -> None:
         raise InputError("symmetric is given, but modes on a cluster cannot share a factor; leave it out.")
+
+    def ranked(self) -> RankedShards:
+        if self._refusal:
+            raise InputError(self._refusal)
+        return RankedShards(self)
 
     def _update_here(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Other modes: shards count, and entries are decided here; rows are counted again as they flip.

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tensorm.data.arrays import Counts, Ints, Rows, Words
+from tensorm.data.arrays import Counts, Rows, Words
 from tensorm.kernels.activities import Activities
 from tensorm.kernels.sharded import decide_ranked, find_company
 from tensorm.kernels.sharded_activities import draw_from_lists
-from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Rule, Stream, Tensor, every, pass_on
-from tensorm.tensors.ranked import Ranking, Rivals, Sorted
+from tensorm.tensors.protocol import Rule, Stream, every
+from tensorm.tensors.ranked import RankedCells, Ranking, Sorted
+
+if TYPE_CHECKING:
+    from tensorm.tensors.sharded import ShardedTensor
 
 
 class ShardHost(Protocol):
@@ -35,43 +37,47 @@ class ShardHost(Protocol):
 class RankedShard:
     """What a shard is asked for where components have strengths."""
 
-    tensor: Tensor
-    count_decided, sort_cells = pass_on("count_decided"), pass_on("sort_cells")
+    tensor: Any  # a Tensor that is in one place: its ``ranked`` has all verbs of StoredCells
 
-    def count_rivals(self, mode: int, factors: Factors, weights: Ranking, rows: Rows | None) -> Rivals:
+    def count_decided(self, *given: Any) -> Any:
+        """Return how many cells each component decides."""
+        return self.tensor.ranked().count_decided(*given)
+
+    def sort_cells(self, *given: Any) -> Any:
+        """Return what activities are drawn from elsewhere."""
+        return self.tensor.ranked().sort_cells(*given)
+
+    def count_rivals(self, mode: int, factors: Factors, weights: Ranking, rows: Rows | None) -> Any:
         """Return gain and zeros of the entries of some rows."""
-        return self.tensor.count_rivals(
-            mode, factors, weights, every(len(factors[mode])) if rows is None else rows
-        )
+        chosen = every(len(factors[mode])) if rows is None else rows
+        return self.tensor.ranked().count_rivals(mode, factors, weights, chosen)
 
     def draw_activities(self, factors: Factors, given: Activities, stream: Stream) -> tuple[Counts, ...]:
         """Return ones and all cells of the slices of mode 0, and the levels and exposures that are new."""
         own = given._replace(
             levels=given.levels.copy(), exposures=given.exposures.copy()
         )  # which are written
-        counts = self.tensor.draw_activities(0, factors, own, stream)
+        counts = self.tensor.ranked().draw_activities(0, factors, own, stream)
         return *counts, own.levels, own.exposures
 
 
-class RankedShards(ReadTensor):
-    """The verbs of ``StrengthVerbs`` for slices of mode 0 in several places."""
+class RankedShards(RankedCells):
+    """The cells of slices of mode 0 in several places.
 
-    _host: ShardHost
-    _edges: Ints
-    n_shards: int
+    Parameters
+    ----------
+    tensor : ShardedTensor
+    """
 
-    if TYPE_CHECKING:
+    def __init__(self, tensor: ShardedTensor) -> None:
+        self.tensor, self.shape = tensor, tensor.shape
+        self._ask, self._edges, self._split_factors = tensor._host.ask, tensor._edges, tensor._split_factors
 
-        def _split_factors(self, factors: Factors) -> list[Factors]:
-            """Return for each shard the factors, with its own rows of mode 0."""
-
-        def _update_there(self, factors: Factors, rules: Sequence[Rule], stream: Stream, rows: Rows) -> Words:
-            """Let each shard decide its rows of mode 0."""
-
-    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+    def update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         cuts = self._cut(rule.weights)
         if mode == 0:
-            return self._update_there(factors, [rule._replace(weights=cut) for cut in cuts], stream, rows)
+            rules = [rule._replace(weights=cut) for cut in cuts]
+            return self.tensor._update_there(factors, rules, stream, rows)
         factor = factors[mode].copy()
         others = [masks for k, masks in enumerate(factors) if k != mode]
         company = reduce(np.bitwise_and, [find_company(masks, factors.n_components) for masks in others])
@@ -82,7 +88,7 @@ class RankedShards(ReadTensor):
             own = self._split_factors(factors.replace(mode, factor.copy()))
             asked = some_rows(rows, len(factor))
             calls = [(mode, here, cut, asked) for here, cut in zip(own, cuts, strict=True)]
-            gain, zeros = map(sum, zip(*self._host.ask("count_rivals", calls), strict=True))
+            gain, zeros = map(sum, zip(*self._ask("count_rivals", calls), strict=True))
             decide_ranked(factor, turns, rows, (gain, zeros, company), *given)
             open_ = turns < len(rule.order)
             rows, turns = rows[open_], turns[open_]
@@ -94,7 +100,7 @@ class RankedShards(ReadTensor):
 
     def count_decided(self, factors: Factors, probe: int) -> Counts:
         calls = [(own, probe) for own in self._split_factors(factors)]
-        return np.sum(self._host.ask("count_decided", calls), axis=0)
+        return np.sum(self._ask("count_decided", calls), axis=0)
 
     def draw_activities(
         self, mode: int, factors: Factors, given: Activities, stream: Stream
@@ -102,7 +108,7 @@ class RankedShards(ReadTensor):
         own, cuts = self._split_factors(factors), self._cut(given.scores)
         if mode:
             calls = [(mode, here, cut, given.probe) for here, cut in zip(own, cuts, strict=True)]
-            return self._draw_here(mode, self._host.ask("sort_cells", calls), given, stream)
+            return self._draw_here(mode, self._ask("sort_cells", calls), given, stream)
         return self._draw_there(own, cuts, given, stream)
 
     def _draw_there(
@@ -114,7 +120,7 @@ class RankedShards(ReadTensor):
             levels, exposures = given.levels[start:stop], given.exposures[start:stop]
             there = given._replace(scores=cut, levels=levels, exposures=exposures)
             calls.append((here, there, stream._replace(first=stream.first + int(start))))
-        ones, tot, levels, exposures = zip(*self._host.ask("draw_activities", calls), strict=True)
+        ones, tot, levels, exposures = zip(*self._ask("draw_activities", calls), strict=True)
         given.levels[:], given.exposures[:] = np.concatenate(levels), np.concatenate(exposures)
         return np.sum(ones, axis=0), np.sum(tot, axis=0)
 

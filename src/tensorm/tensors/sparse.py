@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from tensorm.data.arrays import Array, Bits, Counts, Indices, Ints, Keys, Rows, Words
+from tensorm.data.arrays import Array, Bits, Counts, Floats, Indices, Ints, Keys, Rows, Words
 from tensorm.data.checks import check_choice
 from tensorm.data.coordinates import MOST_CELLS, CellKeys, ListedCells, check_shape, key_of
 from tensorm.data.inputs import Names, check_names
@@ -19,9 +20,11 @@ from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.sparse import Listed
 from tensorm.model import Confusion
 from tensorm.tensors.bits import digest_arrays
+from tensorm.tensors.blocks import Predictor, draw_ranks
+from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.held_cells import draw_share, draw_zeros, give_back_listed
-from tensorm.tensors.protocol import HeldOut, Pair, Rule, Stream, every
+from tensorm.tensors.protocol import MISSING, HeldOut, Pair, Rule, Stream, every
 from tensorm.tensors.sparse_ranked import RankedLists
 from tensorm.tensors.threads import share_rows
 
@@ -30,10 +33,11 @@ T = TypeVar("T")
 WORTH_THREADS = 2**17  # rows and listed cells below which a second thread costs more than it saves
 OTHERS = {"zero": "missing_cells", "missing": "zero_cells"}  # what is listed beside ones, by what is not
 NO_WEIGHTS = np.zeros(0, np.int64)
+PREDICTED_AT_ONCE = 2**22  # listed cells
 MOST_UNPACKED = 2**34  # cells of a tensor that are handed out one by one
 
 
-class SparseTensor(RankedLists):
+class SparseTensor(ReadTensor):
     """Observations given by a list of cells; memory and time grow with the list and the lengths of the modes.
 
     Parameters
@@ -68,7 +72,7 @@ class SparseTensor(RankedLists):
     """
 
     ESSENTIAL = "one_cells"
-    lists_cells = True
+    storage = "sparse"
     _facts = ("n_observed", "n_ones", "unlisted")
 
     def __init__(
@@ -106,15 +110,15 @@ class SparseTensor(RankedLists):
 
     def _store(self, cells: CellKeys, shape: tuple[int, ...], names: Names) -> None:
         self.shape, self.names = shape, names
-        self.lists_observed = self.unlisted == "missing"
+        self._implied = self.unlisted == "zero"  # whether unlisted cells count
         ones = cells.ones  # beside them, only cells are listed that differ from those that are not
-        others = cells.zeros if self.lists_observed else cells.missing
+        others = cells.missing if self._implied else cells.zeros
         need = 16 * sum(shape) + 4 * len(shape) * (len(shape) - 1) * (len(ones) + len(others))
         check_fits("The lists of cells take", need, "give smaller modes, or labels instead of indices")
         self._edges = np.concatenate([[0], np.cumsum(shape)])
         self._lists = [[self._arrange(keys, mode) for keys in (ones, others)] for mode in range(len(shape))]
         self.n_ones, self.n_observed = len(ones), math.prod(shape) - len(others)
-        if self.lists_observed:
+        if not self._implied:
             self.n_observed = len(ones) + len(others)
 
     def _arrange(self, keys: Keys, mode: int) -> Listed:
@@ -193,7 +197,7 @@ class SparseTensor(RankedLists):
         return cls.from_cells(cells, shape, unlisted, check_names(shape))
 
     def split(self, share: float, rng: np.random.Generator, pair: Pair | None = None) -> HeldOut:
-        if self.lists_observed and pair is None:
+        if pair is None and not self._implied:
             return self.split_listed(share, 1.0, rng)
         return super().split(share, rng, pair)
 
@@ -222,11 +226,42 @@ class SparseTensor(RankedLists):
         held = np.stack(np.unravel_index(np.concatenate([tested, drawn]), shape), axis=1)
         return HeldOut(train, held, np.arange(len(held)) < len(tested))
 
+    def find_known(self, cells: npt.NDArray[np.int8]) -> Bits:
+        return super().find_known(cells) if self._implied else cells != MISSING
+
     def known_keys(self, mode: int, n: int) -> Keys:
-        kinds = self._lists[mode] if self.unlisted == "missing" else self._lists[mode][:1]
+        kinds = self._lists[mode][:1] if self._implied else self._lists[mode]
         cells = np.concatenate([listed.cells[listed.firsts[n] : listed.firsts[n + 1]] for listed in kinds])
         others = cells.astype(np.int64) - np.delete(self._edges[:-1], mode)
         return key_of([*np.insert(others, mode, n, axis=1).T], self.shape)
+
+    def sample_observed(self, rng: np.random.Generator, most: int) -> tuple[Indices, Indices]:
+        if self._implied:
+            return super().sample_observed(rng, most)
+        pairs = ((listed, draw_ranks(rng, len(listed.cells), most)) for listed in self._lists[0])
+        ones, zeros = (self._cells(listed, ranks) for listed, ranks in pairs)
+        return ones, zeros
+
+    def predict_observed(
+        self, predictor: Predictor, mask: Bits | None = None
+    ) -> Iterator[tuple[Bits, Floats]]:
+        if self._implied or mask is not None:
+            return super().predict_observed(predictor, mask)
+        return self._predict_listed(predictor)
+
+    def _predict_listed(self, predictor: Predictor) -> Iterator[tuple[Bits, Floats]]:
+        for value, listed in zip((True, False), self._lists[0], strict=True):
+            for start in range(0, len(listed.cells), PREDICTED_AT_ONCE):
+                ranks = np.arange(start, min(start + PREDICTED_AT_ONCE, len(listed.cells)))
+                cells = self._cells(listed, ranks)
+                yield np.full(len(cells), value), predictor.predict_cells([*cells.T])
+
+    def choose_part(
+        self, choose: Callable[[], list[Rows] | None], pair: Pair | None = None
+    ) -> list[Rows] | None:
+        if pair is None and not self._implied:  # a part would have hardly any of the listed cells
+            return None
+        return super().choose_part(choose, pair)
 
     def blocks(self, max_cells: int = 2**22) -> Iterator[tuple[slice, Bits, Bits]]:
         if math.prod(self.shape) > MOST_UNPACKED:
@@ -236,12 +271,15 @@ class SparseTensor(RankedLists):
             )
         return super().blocks(max_cells)
 
+    def ranked(self) -> RankedLists:
+        return RankedLists(self)
+
     def _read(self, indices: Sequence[Rows]) -> tuple[Bits, Bits]:
         """Return (ones, observed) of the cells with these indices along each mode."""
         ones, others = np.zeros((2, *map(len, indices)), np.bool_)
         for bits, listed in zip((ones, others), self._lists[0], strict=True):
             bits[self._inside(listed, indices)] = True
-        return ones, ones | others if self.lists_observed else ~others
+        return ones, ~others if self._implied else ones | others
 
     def _cells(self, listed: Listed, ranks: Ints) -> Indices:
         """Return the indices (n, K) of cells by their rank in a list of mode 0, in the order of the ranks."""
@@ -264,10 +302,10 @@ class SparseTensor(RankedLists):
 
     def _listing(self, mode: int, factors: Factors) -> tuple[Any, ...]:
         """What a kernel needs to read the slices of a mode (kernels.sparse.ListedCells), as plain tuples."""
-        stack, implied = np.concatenate(factors.masks), not self.lists_observed
-        tuples = group_tuples(stack, self._edges, (mode,)) if implied else (stack[:0], NO_WEIGHTS)
+        stack = np.concatenate(factors.masks)
+        tuples = group_tuples(stack, self._edges, (mode,)) if self._implied else (stack[:0], NO_WEIGHTS)
         ones, others = self._lists[mode]
-        return tuple(ones), tuple(others), stack, factors.n_components, implied, tuples
+        return tuple(ones), tuple(others), stack, factors.n_components, self._implied, tuples
 
     def _share(self, mode: int, rows: Rows, work: Callable[[Rows], T]) -> list[T]:
         """Call ``work`` on shares of the rows that have about as many cells each."""

@@ -2,50 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorm.data.arrays import Counts, Ints, Rows, Words
+from tensorm.data.arrays import Counts, Rows, Words
 from tensorm.kernels import sparse_activities, sparse_ranked
 from tensorm.kernels.activities import WINDOW, Activities
 from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.ranked import Scores
 from tensorm.kernels.sharded_activities import sort_lists
-from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.dense_ranked import count_tuples, join_rivals, room_for_rivals, trim
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Rule, Stream, every
-from tensorm.tensors.ranked import Ranking, Rivals, Sorted, by_mode
+from tensorm.tensors.ranked import Ranking, Rivals, Sorted, StoredCells, by_mode
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from tensorm.tensors.sparse import SparseTensor
+
 NOBODY = (-1,)  # modes to leave out
 
 
-class RankedLists(ReadTensor):
-    """The verbs of ``StrengthVerbs`` for tensors that list cells."""
+class RankedLists(StoredCells):
+    """The cells of a tensor that lists them.
 
-    takes_strengths = True
-    _edges: Ints
+    Parameters
+    ----------
+    tensor : SparseTensor
+    """
 
-    if TYPE_CHECKING:
+    def __init__(self, tensor: SparseTensor) -> None:
+        self.tensor, self.shape = tensor, tensor.shape
+        self._listing, self._share, self._edges = tensor._listing, tensor._share, tensor._edges
 
-        def _listing(self, mode: int, factors: Factors) -> tuple[Any, ...]:
-            """What a kernel needs to read the slices of a mode."""
-
-        def _share(self, mode: int, rows: Rows, work: Callable[[Rows], T]) -> list[T]:
-            """Call ``work`` on shares of the rows."""
-
-    def _update_ranked(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+    def update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         factor = factors[mode].copy()
         given = self._listing(mode, factors), len(rule.prior) == 1, self._score(mode, rule), tuple(stream)
         self._share(mode, rows, lambda some: sparse_ranked.update_rows(factor, some, *given))
         return factor
 
-    def update_ranked_tied(
-        self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows
-    ) -> Words:
+    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         (mode, other), factor = pair, factors[pair[0]].copy()
         tie = self._edges[other], group_tuples(np.concatenate(factors.masks), self._edges, pair)
         given = self._listing(mode, factors), tie, self._score(mode, rule)
@@ -67,15 +63,15 @@ class RankedLists(ReadTensor):
 
         counts = np.sum(self._share(mode, every(self.shape[mode]), count), axis=0)
         self._complete(counts[:, 1], factors, probe)
-        counts[0, 0, -1] += self.n_ones - counts[:, 0].sum()
+        counts[0, 0, -1] += self.tensor.n_ones - counts[:, 0].sum()
         return counts
 
     def _complete(self, tot: Counts, factors: Factors, probe: int) -> None:
         """Add unlisted cells to those that are listed, in place, and cells that no component holds."""
-        if not self.lists_observed:
+        if self.tensor._implied:
             tuples = group_tuples(np.concatenate(factors.masks), self._edges, NOBODY)
             sparse_ranked.count_tuples(tot, *tuples, probe)
-        tot[0, -1] += self.n_observed - tot.sum()
+        tot[0, -1] += self.tensor.n_observed - tot.sum()
 
     def draw_activities(
         self, mode: int, factors: Factors, given: Activities, stream: Stream
@@ -128,4 +124,4 @@ class RankedLists(ReadTensor):
         self._complete(tot, factors, probe)
         levels = by_mode(Scores(*scores).rows, self.shape)
         rest = count_tuples([level for k, level in enumerate(levels) if k != mode])
-        return Sorted(tot, rest[:0] if self.lists_observed else rest, base, trim(lists))
+        return Sorted(tot, rest if self.tensor._implied else rest[:0], base, trim(lists))

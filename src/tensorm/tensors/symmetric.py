@@ -15,6 +15,7 @@ from tensorm.kernels.activities import Activities
 from tensorm.model import Confusion
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Rule, Stream, Tensor
+from tensorm.tensors.ranked import RankedCells, StoredCells
 from tensorm.tensors.wrapped import Wrapped
 
 
@@ -42,36 +43,12 @@ class SymmetricTensor(Wrapped):
         self.pair = pair
         self.n_observed, self.n_ones = tensor.n_observed // 2, tensor.n_ones // 2
 
-    def _update(self, *given: Any) -> Words:
-        return self._decide((self.tensor._update, self.tensor.update_tied), *given)
+    def _update(self, mode: int, factors: Factors, *given: Any) -> Words:
+        verbs = self.tensor._update, self.tensor.update_tied
+        return update_once(verbs, self.pair, mode, tie(factors, self.pair), *given)
 
-    def _update_ranked(self, *given: Any) -> Words:
-        return self._decide((self.tensor._update_ranked, self.tensor.update_ranked_tied), *given)
-
-    def _decide(
-        self, verbs: tuple[Any, Any], mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows
-    ) -> Words:
-        """Return a mode's factor with these rows decided anew by verbs of the tensor inside."""
-        (update, update_tied), tied, (first, second) = verbs, self._tie(factors), self.pair
-        if mode == second:
-            return tied[first].copy()
-        if mode != first:  # where each pair counts twice
-            return update(mode, tied, rule._replace(weights=rule.weights.tempered(0.5)), stream, rows)
-        return update_tied(self.pair, tied, rule, stream, rows)
-
-    def count_decided(self, factors: Factors, probe: int) -> Counts:
-        return self.tensor.count_decided(self._tie(factors), probe) // 2
-
-    def draw_activities(
-        self, mode: int, factors: Factors, given: Activities, stream: Stream
-    ) -> tuple[Counts, Counts]:
-        tied = self._tie(factors)
-        if mode in self.pair and given.window:
-            self.tensor.draw_tied_activities(self.pair, tied, given, stream)
-            return given.scores.room()
-        halved = given._replace(scores=given.scores.tempered(0.5))
-        ones, tot = self.tensor.draw_activities(mode, tied, halved, stream)
-        return ones // 2, tot // 2
+    def ranked(self) -> RankedPairs:
+        return RankedPairs(self.tensor.ranked(), self.pair)
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         # The factors of the two modes are taken as they are, so that components can be grown in one of them.
@@ -82,10 +59,55 @@ class SymmetricTensor(Wrapped):
         return 2 if mode in self.pair else 1
 
     def _confusion(self, factors: Factors) -> Confusion:
-        return Confusion(*(n // 2 for n in self.tensor._confusion(self._tie(factors))))
+        return Confusion(*(n // 2 for n in self.tensor._confusion(tie(factors, self.pair))))
 
     def hide(self, mask: Bits) -> SymmetricTensor:
         return SymmetricTensor(self.tensor.hide(mask), self.pair)
 
-    def _tie(self, factors: Factors) -> Factors:
-        return factors.replace(self.pair[1], factors[self.pair[0]])
+
+class RankedPairs(RankedCells):
+    """The cells of a tensor with two equal modes that share a factor, for models with strengths.
+
+    Parameters
+    ----------
+    cells : StoredCells
+    pair : (int, int)
+    """
+
+    def __init__(self, cells: StoredCells, pair: Pair) -> None:
+        self.cells, self.pair = cells, pair
+
+    def update(self, mode: int, factors: Factors, *given: Any) -> Words:
+        verbs = self.cells.update, self.cells.update_tied
+        return update_once(verbs, self.pair, mode, tie(factors, self.pair), *given)
+
+    def count_decided(self, factors: Factors, probe: int) -> Counts:
+        return self.cells.count_decided(tie(factors, self.pair), probe) // 2
+
+    def draw_activities(
+        self, mode: int, factors: Factors, given: Activities, stream: Stream
+    ) -> tuple[Counts, Counts]:
+        tied = tie(factors, self.pair)
+        if mode in self.pair and given.window:
+            self.cells.draw_tied_activities(self.pair, tied, given, stream)
+            return given.scores.room()
+        halved = given._replace(scores=given.scores.tempered(0.5))
+        ones, tot = self.cells.draw_activities(mode, tied, halved, stream)
+        return ones // 2, tot // 2
+
+
+def tie(factors: Factors, pair: Pair) -> Factors:
+    """Return factors in which the second mode has that of the first."""
+    return factors.replace(pair[1], factors[pair[0]])
+
+
+def update_once(
+    verbs: tuple[Any, Any], pair: Pair, mode: int, tied: Factors, rule: Rule, *given: Any
+) -> Words:
+    """Return a mode's factor decided anew by two verbs, update and update_tied, of cells in both orders."""
+    update, update_tied = verbs
+    if mode == pair[1]:
+        return tied[pair[0]].copy()
+    if mode == pair[0]:
+        return update_tied(pair, tied, rule, *given)
+    return update(mode, tied, rule._replace(weights=rule.weights.tempered(0.5)), *given)  # pairs count twice

@@ -26,14 +26,13 @@ class Wrapped(Tensor):
     tensor: Any  # Tensor
 
     def __init__(self, tensor: Tensor) -> None:
-        self.shape, self.names, self.comparisons = tensor.shape, tensor.names, tensor.comparisons
+        self.shape, self.names, self.caveat = tensor.shape, tensor.names, tensor.caveat
         self.n_observed, self.n_ones = tensor.n_observed, tensor.n_ones
         self._hold(tensor)
 
     def _hold(self, tensor: Tensor) -> None:
         self.tensor, self.nbytes = tensor, tensor.nbytes
-        self.lists_cells, self.lists_observed = tensor.lists_cells, tensor.lists_observed
-        self.takes_strengths = tensor.takes_strengths
+        self.storage, self.default_noise = tensor.storage, tensor.default_noise
 
     def around(self, tensor: Tensor) -> Self:
         """Return the same around another tensor with the same cells."""
@@ -49,7 +48,6 @@ class Wrapped(Tensor):
         return self.pair or self.tensor.mirrored
 
     _count, _take, _ones_at, _read_slices = map(pass_on, ("_count", "_take", "_ones_at", "_read_slices"))
-    _update_ranked = pass_on("_update_ranked")
 
 
 def list_verbs() -> set[str]:

@@ -8,7 +8,7 @@ so that each component keeps its share.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -131,8 +131,7 @@ def list_unknown(
     A row has K indices and P(x = 1) in thousandths. Zeros count as known where all observed cells are
     listed, or where cells compare two attributes.
     """
-    least = MISSING + (0 if tensor.lists_observed or posterior.compared else 1)
-    cells = _inside(posterior, boxes, MISSING, least)
+    cells = _inside(posterior, boxes, lambda values: ~tensor.find_known(values))
     if pair is not None:
         cells = cells[cells[:, pair[0]] != cells[:, pair[1]]]
     rough, each = _predict_roughly(posterior, cells), min(MOST, max(LEAST, LISTED // sum(posterior.shape)))
@@ -148,7 +147,7 @@ def list_surprises(posterior: Posterior, tensor: Tensor, boxes: Sequence[Box | N
     drawn = np.stack(sample.indices, axis=1)
     found = []
     for value, sign in ((1, 1), (0, -1)):
-        inside = [] if value else [_inside(posterior, boxes, 0, 0)]
+        inside = [] if value else [_inside(posterior, boxes, lambda values: values == 0)]
         cells = np.unique(np.concatenate([drawn[sample.ones == value], *inside]), axis=0)
         order = np.argsort(sign * _predict_roughly(posterior, cells), kind="stable")[: 3 * SURPRISES]
         rows = sorted(_with_probabilities(posterior, cells[order]), key=lambda row: sign * row[-1])
@@ -156,12 +155,14 @@ def list_surprises(posterior: Posterior, tensor: Tensor, boxes: Sequence[Box | N
     return found
 
 
-def _inside(posterior: Posterior, boxes: Sequence[Box | None], low: int, high: int) -> Indices:
-    """Return cells (n, K) of components with a value from low to high, at most CONSIDERED for each."""
+def _inside(
+    posterior: Posterior, boxes: Sequence[Box | None], wanted: Callable[[npt.NDArray[np.int8]], Any]
+) -> Indices:
+    """Return cells (n, K) of components whose values are wanted, at most CONSIDERED for each."""
     keys: list[Keys] = [np.zeros(0, np.int64)]
     for box in boxes:
         if box is not None and box.cells is not None:
-            at = np.nonzero((box.cells >= low) & (box.cells <= high))
+            at = np.nonzero(wanted(box.cells))
             found = key_of([i[n] for i, n in zip(box.indices, at, strict=True)], posterior.shape)
             keys.append(thin(found, CONSIDERED))
     return np.stack(np.unravel_index(np.unique(np.concatenate(keys)), posterior.shape), axis=1)
