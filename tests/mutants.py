@@ -217,7 +217,12 @@ MUTANTS = [
         "hostile/test_inputs.py -k forgeries",
     ),
     Mutant("data/hdf5.py", "if size > most:", "if size < 0:", "hostile/test_inputs.py -k forgeries"),
-    Mutant("data/text.py", "UNPACKED = 2**26", "UNPACKED = 2**40", "data/test_text.py -k unpack"),
+    Mutant(
+        "data/text.py",
+        "FREE_UNPACKED_BYTES = 2**26",
+        "FREE_UNPACKED_BYTES = 2**40",
+        "data/test_text.py -k unpack",
+    ),
     Mutant(
         "cli/results.py",
         'return f"\'{text}" if text.startswith(FORMULA)',
@@ -266,7 +271,7 @@ MUTANTS = [
     ),
     Mutant(
         "data/hdf5.py",
-        "        with at_most(ROOM + TIMES * file.stat().st_size):\n            if math",
+        "        with at_most(FREE_TEXT_MEMORY + TEXT_GROWTH * file.stat().st_size):\n            if math",
         "        with at_most(2**40):\n            if math",
         "hostile/test_inputs.py -k forgeries",
     ),
@@ -276,7 +281,7 @@ MUTANTS = [
         "len(content) < 4:",
         "hostile/test_inputs.py -k forgeries",
     ),
-    Mutant("data/zarr.py", "if name != CHECKSUM]", 'if name == ""]', "hostile/test_inputs.py -k forgeries"),
+    Mutant("data/zarr.py", "if name != CRC32C]", 'if name == ""]', "hostile/test_inputs.py -k forgeries"),
     Mutant(
         "data/opening.py",
         "if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):",

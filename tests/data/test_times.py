@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tensorm import InputError
-from tensorm.data.times import MOST_BINS, cut_times
+from tensorm.data.times import MAX_BINS, cut_times
 
 
 def cut(times, bins="clock", origin=None):
@@ -103,8 +103,8 @@ def test_far_dates_are_what_they_say() -> None:
         ([1.0, 2.0], "0", None, "^bins is '0'; give clock, a number, or a length"),
         ([1.0, 2.0], "-1h", None, "^bins is '-1h'; give clock"),
         ([1.0, 2.0], "²", None, "^bins is '²'; give clock"),
-        ([1.0, 2.0], "9999999999", None, f"^bins is .* makes 9,999,999,999 .* at most {MOST_BINS:,}"),
-        ([1.0, 2e9], "1s", None, f"^bins is '1s', which makes 2,000,000,000 .* at most {MOST_BINS:,}"),
+        ([1.0, 2.0], "9999999999", None, f"^bins is .* makes 9,999,999,999 .* at most {MAX_BINS:,}"),
+        ([1.0, 2e9], "1s", None, f"^bins is '1s', which makes 2,000,000,000 .* at most {MAX_BINS:,}"),
     ],
 )
 def test_what_is_wrong_is_said(times, bins, origin, message) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.baselines.baseline import Baseline, read_tensor
-from tensorm.data.checks import MOST_ROUNDS, check_choice, check_count, check_flag, check_generator
+from tensorm.data.checks import MAX_REPEATS, check_choice, check_count, check_flag, check_generator
 from tensorm.data.memory import check_fits
 from tensorm.estimator.progress import announcing_compilation, counting
 from tensorm.model import factor_density
@@ -116,8 +116,8 @@ class BooleanALS(Baseline):
         """
         L = check_count("n_components", self.n_components, 1)
         start = STARTS[check_choice("init", self.init, tuple(STARTS))]
-        n_init = check_count("n_init", self.n_init, 1, most=MOST_ROUNDS)
-        max_iter = check_count("max_iter", self.max_iter, 1, most=MOST_ROUNDS)
+        n_init = check_count("n_init", self.n_init, 1, most=MAX_REPEATS)
+        max_iter = check_count("max_iter", self.max_iter, 1, most=MAX_REPEATS)
         check_choice("missing", self.missing, ("ignore", "zero"))
         check_flag("progress", self.progress)
         rng = check_generator(self.random_state)

@@ -20,7 +20,7 @@ import numpy as np
 
 from tensorm.baselines.baseline import Baseline, read_tensor
 from tensorm.data.arrays import Bits, Indices
-from tensorm.data.checks import MOST_ROUNDS, check_count, check_generator, check_number
+from tensorm.data.checks import MAX_REPEATS, check_count, check_generator, check_number
 from tensorm.selection.trials import subset_bits, universal
 from tensorm.tensors import Tensor
 
@@ -92,9 +92,9 @@ class WalkNMerge(Baseline):
         density = check_number("density", self.density)
         names = ("n_walks", "restarts", "walk_length", "patience")
         n_walks, restarts, length, patience = (
-            check_count(name, getattr(self, name), 1, most=MOST_ROUNDS) for name in names
+            check_count(name, getattr(self, name), 1, most=MAX_REPEATS) for name in names
         )
-        check_count("n_walks times restarts", n_walks * restarts, 1, most=100 * MOST_ROUNDS)
+        check_count("n_walks times restarts", n_walks * restarts, 1, most=100 * MAX_REPEATS)
         rng = check_generator(self.random_state)
         ones = Ones.of(read_tensor(X))
         large = list(walk(ones, density, rng, n_walks * restarts, length, patience))

@@ -17,11 +17,11 @@ from tensorm.data.arrays import Array, Bits, Floats, Indices
 from tensorm.errors import InputError
 
 LARGEST_BETA = 1e12  # of a Beta's two numbers, which count cells
-MOST_STORED = 2**40  # numbers of an array in memory
-MOST_ROUNDS = 10**6  # repeats of anything that takes time
+MAX_STORED = 2**40  # numbers of an array in memory
+MAX_REPEATS = 10**6  # repeats of anything that takes time
 
 LONGEST_LABEL = 10_000  # characters
-LEAST_ROOM = 2**24  # characters of all labels of a mode, if each were as long as the longest
+FREE_LABEL_ROOM = 2**24  # characters that labels of a mode may take, each as long as the longest
 WASTE = 16  # times as many characters as the labels have, that they may take
 LAST_CHARACTER = 0x10FFFF
 SURROGATE = re.compile("[\ud800-\udfff]")  # half a character
@@ -115,13 +115,13 @@ def check_real(name: str, value: Any) -> float | None:
 
 
 def check_amount(name: str, value: Any) -> float:
-    """Return ``value`` as a float, or raise unless it is a number of at least 0, at most MOST_ROUNDS."""
+    """Return ``value`` as a float, or raise unless it is a number of at least 0, at most MAX_REPEATS."""
     try:
         amount = math.nan if isinstance(value, (str, bool, np.bool_)) else float(value)
     except (TypeError, ValueError, OverflowError):
         amount = math.nan
-    if not 0 <= amount <= MOST_ROUNDS:
-        raise InputError(f"{name} is {short(value)}; give a number from 0 to {MOST_ROUNDS:,}.")
+    if not 0 <= amount <= MAX_REPEATS:
+        raise InputError(f"{name} is {short(value)}; give a number from 0 to {MAX_REPEATS:,}.")
     return amount
 
 
@@ -238,7 +238,7 @@ def check_index(index: Any, mode: str, size: int, labels: Array | None) -> int:
 def check_generator(random_state: Any) -> np.random.Generator:
     """Return a generator from a seed, a generator or None."""
     try:
-        if np.size(random_state) < MOST_ROUNDS:  # numpy would read any array as a seed
+        if np.size(random_state) < MAX_REPEATS:  # numpy would read any array as a seed
             return np.random.default_rng(random_state)
     except (TypeError, ValueError, MemoryError):
         pass
@@ -248,7 +248,7 @@ def check_generator(random_state: Any) -> np.random.Generator:
 
 def check_labels(title: str, texts: Collection[str]) -> None:
     """Raise if labels cannot be kept: an array gives each of them as much room as the longest has."""
-    longest, room = max(texts, key=len, default=""), LEAST_ROOM
+    longest, room = max(texts, key=len, default=""), FREE_LABEL_ROOM
     if len(longest) * len(texts) > room:  # else there is room enough; a text may be there many times
         room = max(room, WASTE * sum(map(len, set(texts))))
     if len(longest) > LONGEST_LABEL or len(longest) * len(texts) > room:
@@ -321,8 +321,8 @@ def read_bits(cells: Array, mask: Bits | None) -> tuple[Bits, Bits | None, tuple
 
 def _refuse_repeated(name: str, array: Array) -> None:
     """Raise if an array can only be so large because it repeats itself (``numpy.broadcast_to``)."""
-    if array.size > MOST_STORED:
-        raise InputError(f"{name} has shape {array.shape}; give at most {MOST_STORED:,} numbers.")
+    if array.size > MAX_STORED:
+        raise InputError(f"{name} has shape {array.shape}; give at most {MAX_STORED:,} numbers.")
 
 
 def _first(bits: Bits) -> tuple[int, ...]:

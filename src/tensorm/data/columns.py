@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorm.data.arrays import Array, Floats, Indices, Ints
 from tensorm.data.checks import check_labels, short
-from tensorm.data.inputs import Place
+from tensorm.data.inputs import RowLocator
 from tensorm.data.options import Options
 from tensorm.errors import InputError
 
@@ -23,10 +23,10 @@ Codes = Indices
 CROWDED = 16  # times as many possible integers as rows, up to which a table of them is made
 LARGEST_INDEX = 2**53
 LONG_TEXTS = 2**26  # characters of a column, beyond which a text that many rows share is looked at once
-NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
-FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
-DIGITS = re.compile(r"([0-9]+)")
-UNKNOWN = ("", "na", "n/a", "nan", "none", "null", "<na>")
+NUMBER_PATTERN = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+FLOAT_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
+DIGIT_RUN = re.compile(r"([0-9]+)")
+MISSING_WORDS = ("", "na", "n/a", "nan", "none", "null", "<na>")
 YES_NO = {**dict.fromkeys(("true", "yes"), 1.0), **dict.fromkeys(("false", "no"), 0.0)}
 
 
@@ -51,7 +51,7 @@ class CodedColumn(NamedTuple):
     name: str
     codes: Codes
     values: Array
-    place: Place
+    place: RowLocator
     categories: Sequence[Any] | None = None
     decimal: str = "."
 
@@ -66,7 +66,7 @@ class CodedColumn(NamedTuple):
             raise InputError(f"column {self.name!r} is empty in {self.place(row)}; {wanted}.")
 
 
-def factorise(name: str, array: Array, place: Place, **more: Any) -> CodedColumn:
+def factorise(name: str, array: Array, place: RowLocator, **more: Any) -> CodedColumn:
     """Return a column from its rows; texts lose the blanks around them."""
     import pandas as pd
 
@@ -154,7 +154,7 @@ def _arrange(
         return dict.fromkeys(map(str, order))
     if categories is not None:
         return [text for text in map(str, categories) if text in texts]
-    if all(map(NUMBER.fullmatch, texts)):
+    if all(map(NUMBER_PATTERN.fullmatch, texts)):
         numbers = {text: float(text) for text in texts}
         if len({*numbers.values()}) == len(texts):  # else 7 and 007 are two names of one number
             return sorted(texts, key=numbers.__getitem__)
@@ -164,7 +164,7 @@ def _arrange(
 
 def natural(text: str) -> tuple[list[Any], str]:
     """Return a key by which "bench 4" comes before "bench 10"."""
-    parts = DIGITS.split(text)
+    parts = DIGIT_RUN.split(text)
     parts[1::2] = [(len(digits), digits) for digits in (part.lstrip("0") for part in parts[1::2])]
     return parts, text
 
@@ -187,7 +187,7 @@ def parse_numbers(values: Array, decimal: str) -> Array:
     if values.dtype != object or not all(isinstance(text, str) for text in values):
         return values
     texts = [text.replace(decimal, ".") for text in values]
-    if not all(map(FLOAT.fullmatch, texts)):
+    if not all(map(FLOAT_PATTERN.fullmatch, texts)):
         return values
     try:
         return np.array([int(text) for text in texts], np.int64)
@@ -237,12 +237,12 @@ def _distinct_numbers(column: CodedColumn, options: Options, words: dict[str, fl
         numbers = column.values.astype(np.float64)
         numbers[np.isin(numbers, numbers_in(options.missing))] = np.nan
         return numbers
-    known = dict.fromkeys((*UNKNOWN, *options.missing), np.nan) | words
+    known = dict.fromkeys((*MISSING_WORDS, *options.missing), np.nan) | words
     numbers = np.empty(len(column.values))
     for n, value in enumerate(column.values.tolist()):
         word = str(value).lower()
         text = word.replace(column.decimal, ".")
-        if word not in known and not NUMBER.fullmatch(text):
+        if word not in known and not NUMBER_PATTERN.fullmatch(text):
             shown = f"{column.name!r} contains {short(value)} in {column.where(n)}"
             raise InputError(f"column {shown}; give {wanted}.")
         numbers[n] = known[word] if word in known else float(text)
@@ -251,14 +251,14 @@ def _distinct_numbers(column: CodedColumn, options: Options, words: dict[str, fl
 
 def numbers_in(words: Collection[str]) -> list[float]:
     """Return those words that are numbers."""
-    return [float(word) for word in words if NUMBER.fullmatch(word)]
+    return [float(word) for word in words if NUMBER_PATTERN.fullmatch(word)]
 
 
 def read_indices(column: CodedColumn, first: int) -> Ints:
     """Return indices counted from 0, of a column in which they are counted from ``first``."""
     column.refuse_empty("give an index")
     for n, value in enumerate(column.values.tolist() if column.values.dtype.kind not in "iuf" else ()):
-        if not NUMBER.fullmatch(str(value)):
+        if not NUMBER_PATTERN.fullmatch(str(value)):
             raise InputError(
                 f"{column.where(n)} contains {short(value)} instead of an index; give an integer."
             )

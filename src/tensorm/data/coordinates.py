@@ -15,12 +15,12 @@ import numpy as np
 
 from tensorm.data.arrays import Array, Bits, Keys
 from tensorm.data.checks import as_numbers, check_count, is_list, read_bits, short
-from tensorm.data.inputs import Labels, Pair, Place, check_columns
+from tensorm.data.inputs import Labels, Pair, RowLocator, check_columns
 from tensorm.errors import InputError
 
-MOST_CELLS = 2**60  # so that counts, and their sums, are exact
-MOST_ROWS = 2**32  # rows of all modes together
-MOST_MODES = 32  # what NumPy's arrays can have
+MAX_CELLS = 2**60  # so that counts, and their sums, are exact
+MAX_ROWS = 2**32  # rows of all modes together
+MAX_MODES = 32  # what NumPy's arrays can have
 
 
 class CellKeys(NamedTuple):
@@ -66,7 +66,7 @@ class ListedCells(NamedTuple):
     modes: tuple[str, ...] | None = None
     labels: Labels | None = None
     missing: Any = None
-    place: Place = "row {}".format
+    place: RowLocator = "row {}".format
     repeatable: bool = False
     undirected: Pair | None = None
 
@@ -123,10 +123,10 @@ def check_shape(shape: Any) -> tuple[int, ...]:
     """Return the sizes of the modes, or raise if there are too few, or too many cells to be counted."""
     if not is_list(shape) or len(shape) < 2:
         raise InputError(f"shape is {short(shape)}; give the sizes of two or more modes.")
-    if len(shape) > MOST_MODES:
-        raise InputError(f"shape has {len(shape):,} modes; give at most {MOST_MODES}.")
+    if len(shape) > MAX_MODES:
+        raise InputError(f"shape has {len(shape):,} modes; give at most {MAX_MODES}.")
     sizes = tuple(check_count(f"shape[{k}]", size, 1) for k, size in enumerate(shape))
-    if math.prod(sizes) >= MOST_CELLS or sum(sizes) >= MOST_ROWS:
+    if math.prod(sizes) >= MAX_CELLS or sum(sizes) >= MAX_ROWS:
         raise InputError(f"shape is {sizes}, which has {math.prod(sizes):.1e} cells; give fewer than 2**60.")
     return sizes
 

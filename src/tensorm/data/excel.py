@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import IO, Any
 from xml.parsers import expat
 
-from tensorm.data.opening import check_packed, reading
+from tensorm.data.opening import MAX_EXPANSION, check_packed, reading
 from tensorm.data.text import no_data
 from tensorm.errors import FileError
 
-LARGEST = 2**28  # bytes, unpacked
-EXPANSION = 100  # a spreadsheet is seldom packed more tightly
-MOST_ROWS = 2**20  # of a sheet, as Excel has it
-LEAST_CELLS = 2**22  # that any sheet may have; more only with a byte for each
-MOST_TAGS = 2**18  # that openpyxl may hold at once
+MAX_UNPACKED_BYTES = 2**28
+MAX_SHEET_ROWS = 2**20  # of a sheet, as Excel has it
+FREE_CELLS = 2**22  # that a sheet may have whatever its size; more only with a byte for each
+MAX_TAGS = 2**18  # that openpyxl may hold at once
 FORGOTTEN = {  # what it forgets at their ends: rows, and texts that cells refer to
     f"http://schemas.openxmlformats.org/spreadsheetml/2006/main {name}" for name in ("row", "si")
 }
@@ -33,7 +32,7 @@ def read_excel(file: Path) -> Any:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         sheet = book.worksheets[0]
         sheet.reset_dimensions()  # what it says of its size may be wrong
-        rows = _list_rows(file, sheet, max(LEAST_CELLS, size))
+        rows = _list_rows(file, sheet, max(FREE_CELLS, size))
         book.close()
         if len(rows) < 2:
             raise no_data(file)
@@ -48,7 +47,7 @@ def _check_parts(file: Path) -> int:
     with zipfile.ZipFile(file) as archive:
         parts = archive.infolist()
         size = sum(part.file_size for part in parts)
-        if size > max(LARGEST // 10, min(LARGEST, EXPANSION * file.stat().st_size)):
+        if size > max(MAX_UNPACKED_BYTES // 10, min(MAX_UNPACKED_BYTES, MAX_EXPANSION * file.stat().st_size)):
             raise FileError(f"{file} unpacks to {size:,} bytes, which is too much; save the sheet as CSV.")
         for part in parts:
             check_packed(part)
@@ -65,7 +64,7 @@ def _check_tags(file: Path, text: IO[bytes]) -> None:
         nonlocal held
         starts.append(held)
         held += 1
-        if held > MOST_TAGS:
+        if held > MAX_TAGS:
             raise FileError(f"{file} has a row with too many tags; save the sheet as CSV.")
 
     def end(name: str) -> None:
@@ -94,7 +93,7 @@ def _list_rows(file: Path, sheet: Any, most: int) -> list[list[Any]]:
         if row := _read_row(cells):
             rows.append(row)
             width = max(width, len(row))
-        if number >= MOST_ROWS or width * len(rows) > most:
+        if number >= MAX_SHEET_ROWS or width * len(rows) > most:
             problem = f"at least {number + 1:,} rows and {width:,} columns, and most cells are empty"
             raise FileError(f"{file} has {problem}; save the sheet as CSV.")
     return rows

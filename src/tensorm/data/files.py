@@ -22,7 +22,7 @@ from tensorm.data.text import SEPARATORS, ending_of, no_data
 from tensorm.data.zarr import ZARR, read_zarr
 from tensorm.errors import FileError
 
-NAMES = ("X", "observed")  # what the cells of an .npz file may be called if there are more arrays
+CELL_ARRAYS = ("X", "observed")  # what the cells of an .npz file may be called if there are more arrays
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 SPARSE = {"coo": ("row", "col"), "dia": ("offsets",)} | dict.fromkeys(
     ("csr", "csc", "bsr"), ("indices", "indptr")
@@ -40,7 +40,7 @@ def _read_npz(file: Path, value: str | None) -> Any:
         if value is None and {"format", "shape", "data"} <= {*members}:
             return _read_sparse(archive, members)
         names = list(members)
-        known = (names[0],) if len(names) == 1 else NAMES
+        known = (names[0],) if len(names) == 1 else CELL_ARRAYS
         name = next((name for name in ((value,) if value else known) if name in members), None)
         if name is None:
             raise FileError(f"{file} contains {list_names(names, 'arrays')}; choose one: value=NAME.")

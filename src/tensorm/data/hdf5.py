@@ -25,10 +25,10 @@ from tensorm.errors import FileError
 NETCDF = "h5netcdf", "netCDF files", "'tensorm[netcdf]'"  # what reads them
 HEAP = b"GCOL\1\0\0\0"  # begins a block of texts of any length
 LARGEST_TEXTS = 2**26  # bytes that are read to find out how long texts are
-ROOM, TIMES = 2**26, 6  # bytes of memory that any texts may take, or times the size of the file
-MOST_CHUNKS = 10**5  # that need not be in the file
-GZIP, SHUFFLE, CHECKSUM, LZF = 1, 2, 3, 32000  # what HDF5 calls filters that are trusted
-PARTS = ("X", "obs", "var")  # what is read of an AnnData
+FREE_TEXT_MEMORY, TEXT_GROWTH = 2**26, 6  # bytes that texts may take, and more for each byte of the file
+ABSENT_HDF5_CHUNKS = 10**5  # that need not be in the file
+GZIP, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000  # what HDF5 calls filters that are trusted
+ANNDATA_PARTS = ("X", "obs", "var")  # what is read of an AnnData
 
 
 def read_netcdf(file: Path, value: str | None) -> Any:
@@ -45,14 +45,14 @@ def read_h5ad(file: Path, _: str | None) -> Any:
     from anndata.io import read_elem
 
     with reading(file, "AnnData", "write_h5ad"):
-        _check(file, PARTS)
+        _check(file, ANNDATA_PARTS)
         with h5py.File(file, "r") as store:
             if any(isinstance(store.get(name), h5py.Dataset) for name in ("obs", "var")):
                 remedy = "open it with anndata and save it again with write_h5ad"
                 raise FileError(f"{file} was written by anndata before version 0.7; {remedy}.")
             if "X" in store:  # of a sparse matrix anndata believes the sizes that it claims
                 check_room(file, 16 * sum(map(int, store["X"].attrs.get("shape", ()))))
-            X, obs, var = (read_elem(store[name]) if name in store else None for name in PARTS)
+            X, obs, var = (read_elem(store[name]) if name in store else None for name in ANNDATA_PARTS)
         if X is None:
             raise FileError(f"{file} has no matrix X; give a file with the cells in X.")
         return anndata.AnnData(as_coo(str(file), X).tocsr() if is_sparse(X) else X, obs, var)
@@ -109,11 +109,11 @@ def _check_dataset(file: Path, item: Any, longest: int) -> int:
         raise _refusal(file, f"the cells of {item.name[:40]!r} are in other files")
     shape = item.shape or ()
     chunks = math.prod(-(-n // c) for n, c in zip(shape, item.chunks or shape, strict=True) if c)
-    if chunks > MOST_CHUNKS + file.stat().st_size:
+    if chunks > ABSENT_HDF5_CHUNKS + file.stat().st_size:
         raise _refusal(file, f"{item.name[:40]!r} claims to have {chunks:,} chunks")
     _check_packed(file, item)
     if item.dtype.hasobject:
-        with at_most(ROOM + TIMES * file.stat().st_size):
+        with at_most(FREE_TEXT_MEMORY + TEXT_GROWTH * file.stat().st_size):
             if math.prod(shape) * longest > LARGEST_TEXTS:
                 _check_texts(file, item, max(1, LARGEST_TEXTS // max(1, longest)))
             item[()]
@@ -125,7 +125,7 @@ def _check_packed(file: Path, item: Any) -> None:
     settings, stored = item.id.get_create_plist(), list[Any]()
     filters = [settings.get_filter(n)[0] for n in range(settings.get_nfilters())]
     packers = [n for n, kind in enumerate(filters) if kind in (GZIP, LZF)]
-    if len(packers) > 1 or not {*filters} <= {GZIP, SHUFFLE, CHECKSUM, LZF}:
+    if len(packers) > 1 or not {*filters} <= {GZIP, SHUFFLE, FLETCHER32, LZF}:
         raise _refusal(file, f"{item.name[:40]!r} is compressed with filters other than gzip or lzf")
     if packers:
         item.id.chunk_iter(stored.append)
@@ -166,7 +166,7 @@ def _check_attributes(file: Path, item: Any, longest: int) -> None:
         if about.get_space().get_simple_extent_npoints() * each > max(LARGEST_TEXTS, file.stat().st_size):
             raise _refusal(file, f"an attribute of {item.name[:40]!r} is larger than the file")
         if about.dtype.hasobject and about.shape is not None:
-            with at_most(ROOM + TIMES * file.stat().st_size):
+            with at_most(FREE_TEXT_MEMORY + TEXT_GROWTH * file.stat().st_size):
                 about.read(np.empty(about.shape, about.dtype))
 
 

@@ -24,7 +24,7 @@ from tensorm.errors import InputError
 Labels = tuple[Array | None, ...]
 Pair = tuple[int, int]  # two modes, the smaller one first
 
-Place = Callable[[int], str]
+RowLocator = Callable[[int], str]  # says where a row is, for messages
 Opened = tuple[Array, Bits | None, tuple[str, ...], Labels]
 
 # What every column of a table must be, and what to do with what is no array of numbers.
@@ -32,7 +32,7 @@ CELLS_WANTED = (
     "every column of a wide table must contain 0, 1 or missing",
     "convert to bool, integer, or float with NaN for missing",
 )
-NUMBERS = (
+NUMBERS_WANTED = (
     "every column must contain numbers or be left out",
     "convert to integer, or float with NaN for missing",
 )
@@ -251,7 +251,7 @@ def read_matrix(matrix: Any) -> Matrix:
     """
     if isinstance(matrix, Matrix):
         return matrix
-    numbers = Matrix(*_open("matrix", matrix, ("object", "attribute"), *NUMBERS))
+    numbers = Matrix(*_open("matrix", matrix, ("object", "attribute"), *NUMBERS_WANTED))
     if len(numbers.shape) != 2 or 0 in numbers.shape:
         wanted = "give objects by attributes, at least one of each"
         raise InputError(f"matrix has shape {numbers.shape}; {wanted}.")
@@ -288,7 +288,7 @@ def check_names(
     return Names(names, arrays, undirected)
 
 
-def check_columns(name: str, coords: Any, shape: Sequence[int], place: Place) -> list[Array]:
+def check_columns(name: str, coords: Any, shape: Sequence[int], place: RowLocator) -> list[Array]:
     """Return K arrays of indices, or raise if they are no cells of the shape."""
     K = len(shape)
     if not (

@@ -14,6 +14,7 @@ from typing import Any
 from tensorm.errors import FileError, InputError
 
 CODED = {"_FillValue", "add_offset", "missing_value", "scale_factor", "units"}  # attributes of coded numbers
+MAX_EXPANSION = 100  # times its size that a compressed file may unpack to
 
 
 def check_exists(file: Path, folder: bool = False, plain: bool = True) -> None:

@@ -17,7 +17,7 @@ from tensorm.data.checks import (
 )
 from tensorm.errors import InputError
 
-MOST_NAMES = 10_000  # of columns, or of words for missing cells
+MAX_NAMES = 10_000  # of columns, or of words for missing cells
 
 
 class Options(NamedTuple):
@@ -68,7 +68,7 @@ class Options(NamedTuple):
             given = getattr(self, name)
             if given is not None and not is_list(given):
                 raise InputError(f"{name} is {short(given)}; give a list of columns.")
-            if given is not None and len(given) > MOST_NAMES:
+            if given is not None and len(given) > MAX_NAMES:
                 raise InputError(f"{name} has {len(given)} entries; give a list of columns.")
         for name in ("value", "time", "origin"):
             check_text(name, getattr(self, name))
@@ -79,8 +79,8 @@ class Options(NamedTuple):
         if not isinstance(self.bins, (str, int, NoneType)):
             raise InputError(f"bins is {short(self.bins)}; give a length such as '1h', or a number.")
         check_mapping("order", self.order, "a dict of modes and lists of labels")
-        if len(self._words) > MOST_NAMES:
-            raise InputError(f"missing has {len(self._words):,} values; give at most {MOST_NAMES:,}.")
+        if len(self._words) > MAX_NAMES:
+            raise InputError(f"missing has {len(self._words):,} values; give at most {MAX_NAMES:,}.")
         for name in ("threshold", "floor"):
             check_real(name, getattr(self, name))
         if self.normalise is not None:

@@ -21,7 +21,7 @@ from tensorm.data.columns import (
     read_numbers,
     read_values,
 )
-from tensorm.data.coordinates import MOST_MODES, ListedCells
+from tensorm.data.coordinates import MAX_MODES, ListedCells
 from tensorm.data.inputs import Matrix, Observations, is_a, name_wide
 from tensorm.data.memory import check_room
 from tensorm.data.options import Options
@@ -30,8 +30,8 @@ from tensorm.data.times import cut_times
 from tensorm.errors import InputError
 
 LARGEST_MODE = 10**7  # indices of a mode, of which few need occur in a table
-MOST_GUESSED = 6  # columns that are modes without being named
-SPREAD = 100  # times as many as there are rows, that may be
+MAX_GUESSED = 6  # columns that are modes without being named
+INDICES_PER_ROW = 100  # up to which a mode may be larger than LARGEST_MODE
 
 
 class FrameTable:
@@ -116,7 +116,7 @@ def read_table(table: Table, options: Options) -> ListedCells | Observations:
     pairs = zip(columns, labels, strict=True)
     sizes = [int(column.max()) + 1 if known is None else len(known) for column, known in pairs]
     for name, size in zip(modes, sizes, strict=True):
-        if size > max(LARGEST_MODE, SPREAD * len(columns[0])):
+        if size > max(LARGEST_MODE, INDICES_PER_ROW * len(columns[0])):
             problem = f"the index {size - 1:,} in {name!r}, but only {len(columns[0]):,} rows"
             raise InputError(
                 f"{table.title} has {problem}; number the indices that occur from 0, or use labels."
@@ -157,14 +157,14 @@ def _find_cells(table: Table, options: Options) -> list[str] | None:
 def _check_guess(table: Table) -> None:
     """Raise if it is not plain that each column of a table is a mode."""
     names, what = table.names, ""
-    if len(names) <= MOST_GUESSED:
+    if len(names) <= MAX_GUESSED:
         columns = (table.column(name, exact=False) for name in names)
         odd = next((column.name for column in columns if column.values.dtype.kind == "f"), None)
         if odd is None:
             _check_last(table)
             return
         what = f", and numbers with fractions in {odd!r}"
-    shown = ", ".join(map(repr, names[:MOST_GUESSED])) + ", ..." * (len(names) > MOST_GUESSED)
+    shown = ", ".join(map(repr, names[:MAX_GUESSED])) + ", ..." * (len(names) > MAX_GUESSED)
     modes = ", ".join(map(repr, names[:2])) + ", ..." * (len(names) > 2)
     raise InputError(
         f"{table.title} has the columns {shown}{what}; name the modes, as in "
@@ -202,7 +202,7 @@ def choose_columns(table: Table | Header, options: Options) -> tuple[list[str], 
         value = names[-1]
     modes = [name for name in names if name not in (value, time)]
     modes = ([] if time is None else [time]) + modes if options.modes is None else list(options.modes)
-    if len(modes) > MOST_MODES:
+    if len(modes) > MAX_MODES:
         wanted = "name those that are modes, or set wide=True"
         raise InputError(f"{title} has {len(modes):,} columns; {wanted}.")
     for name in modes if value is None else [*modes, value]:

@@ -23,24 +23,24 @@ from typing import Any
 
 import numpy as np
 
-from tensorm.data.columns import NUMBER, CodedColumn, factorise, parse_numbers
+from tensorm.data.columns import NUMBER_PATTERN, CodedColumn, factorise, parse_numbers
 from tensorm.data.memory import available_memory, check_room
+from tensorm.data.opening import MAX_EXPANSION
 from tensorm.errors import FileError, InputError
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": ",", ".tns": r"\s+"}  # what the file's name suggests
 COORDINATES = (".tns",)  # files that list indices counted from 1 with their values
-MARKS = (",", ";", "\t", "|")  # what spreadsheets write
+SPREADSHEET_SEPARATORS = (",", ";", "\t", "|")  # what spreadsheets write
 BLANK = ' \t\r\n,;|"'  # a line of these alone, before the table, is empty
 
-COPIES = 5  # times that a text is held while it is read, about
-UNPACKED = 2**26  # bytes that any .gz file may hold
-EXPANSION = 100  # times its size that a .gz file may hold
-LEAST_FIELDS = 2**24  # that any table may have
+TEXT_COPIES = 5  # times that a text is held while it is read, about
+FREE_UNPACKED_BYTES = 2**26  # that a .gz file may hold whatever its size
+FREE_FIELDS = 2**24  # that a table may have whatever its size
 FILLED = 4  # times as many fields as characters, that a table may have
 
 SAMPLE = 100  # records that tell which columns hold text
 SHORTEST = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
-LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+LINE_PATTERN = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class TextTable:
         first = [field.strip() for field in next(self._split(self._begin))[1]]
         if header is None:
             asked = bool(wanted) and set(wanted) <= set(first)
-            header = asked or not (self.coordinates or any(map(NUMBER.fullmatch, first)))
+            header = asked or not (self.coordinates or any(map(NUMBER_PATTERN.fullmatch, first)))
         self._header, self._start = header, self._position if header else self._begin
         self._width = len(first)
         self._check_size()
@@ -160,7 +160,7 @@ class TextTable:
 
     def _check_size(self) -> None:
         """Raise if most records are far shorter than the first: pandas fills all of them up."""
-        most = max(LEAST_FIELDS, FILLED * len(self._text))
+        most = max(FREE_FIELDS, FILLED * len(self._text))
         if self._width * (1 + max(map(self._text.count, "\r\n"))) <= most:
             return
         n = sum(1 for _ in self._split(self._begin))  # fields may have lines of their own
@@ -172,14 +172,14 @@ class TextTable:
 
     def _lines(self, start: int) -> Iterator[str]:
         """Yield the lines from a position on; the attribute ``_position`` says how far that got."""
-        for match in LINE.finditer(self._text, start):
+        for match in LINE_PATTERN.finditer(self._text, start):
             self._position = match.end()
             yield match[0]
 
     def _split(self, start: int) -> Iterator[tuple[int, list[str]]]:
         """Yield the records from a position on: the line in which each begins, and its fields."""
         lines = self._lines(start)
-        if self._separator not in MARKS:
+        if self._separator not in SPREADSHEET_SEPARATORS:
             yield from enumerate(map(str.split, lines), self._n_skipped + 1)
             return
         reader, begin = csv.reader(lines, delimiter=self._separator, skipinitialspace=True), 1
@@ -249,7 +249,7 @@ class TextTable:
         if not self._has_bare_returns:
             return io.BytesIO(self._text[self._start :].encode())
         body = io.StringIO(newline="")
-        mark = self._separator if self._separator in MARKS else " "
+        mark = self._separator if self._separator in SPREADSHEET_SEPARATORS else " "
         writer = csv.writer(body, delimiter=mark, quoting=csv.QUOTE_ALL, lineterminator="\n")
         writer.writerows(fields for _, fields in self._split(self._start))
         return io.BytesIO(body.getvalue().encode())
@@ -277,7 +277,7 @@ class TextTable:
     def _padded(self) -> set[int]:
         """Columns in which a field may begin as an integer not in its shortest form: 007, +7 or -0."""
         data = np.frombuffer(f"\n{self._text[self._start :]}\n\n".encode(), np.uint8)
-        marks = self._separator if self._separator in MARKS else " \t"
+        marks = self._separator if self._separator in SPREADSHEET_SEPARATORS else " \t"
         after, blank, digit = (np.zeros(256, np.bool_) for _ in range(3))
         after[[ord(mark) for mark in f'{marks}\n"' + "\r" * self._has_bare_returns]] = True
         blank[[ord(mark) for mark in " \t\v\f" if mark not in marks]] = True
@@ -297,9 +297,9 @@ def read_text(path: Path) -> str:
     """Return what is in a text file: UTF-8, or UTF-16 if it begins as such."""
     try:
         size = path.stat().st_size
-        check_room(path, COPIES * size)
+        check_room(path, TEXT_COPIES * size)
         packed = path.suffix.lower() == ".gz"
-        data = _unpack(path, max(UNPACKED, EXPANSION * size)) if packed else path.read_bytes()
+        data = _unpack(path, max(FREE_UNPACKED_BYTES, MAX_EXPANSION * size)) if packed else path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         raise unreadable(path, error) from error
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -318,10 +318,10 @@ def read_text(path: Path) -> str:
 def _unpack(path: Path, most: int) -> bytes:
     """Return what a .gz file holds, unless that is very much more than its size."""
     with gzip.open(path) as file:
-        data = file.read(min(most, available_memory() // COPIES) + 1)
+        data = file.read(min(most, available_memory() // TEXT_COPIES) + 1)
     if len(data) > most:
-        raise FileError(f"{path} unpacks to more than {EXPANSION} times its size; unpack it first.")
-    check_room(path, COPIES * len(data))
+        raise FileError(f"{path} unpacks to more than {MAX_EXPANSION} times its size; unpack it first.")
+    check_room(path, TEXT_COPIES * len(data))
     return data
 
 
@@ -338,8 +338,8 @@ def unreadable(path: Path, error: Exception) -> FileError:
 
 def _find_separator(line: str, expected: str) -> str:
     """Return what stands most often between the fields of a line: what was expected, or what is there."""
-    if expected not in MARKS:
+    if expected not in SPREADSHEET_SEPARATORS:
         return expected
     bare = re.sub(r'"[^"]*"', "", line)
-    mark = max((expected, *MARKS), key=bare.count)
+    mark = max((expected, *SPREADSHEET_SEPARATORS), key=bare.count)
     return mark if mark in bare else r"\s+" if " " in bare.strip() and '"' not in line else expected

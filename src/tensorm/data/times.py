@@ -12,18 +12,17 @@ import numpy.typing as npt
 from tensorm.data.arrays import Array, Floats, Ints
 from tensorm.errors import InputError
 
-MOST_BINS = 100_000
-UNITS = "(ms|millisecond)|(s|sec|second)|(min|minute)|(h|hr|hour)|(d|day)|(w|week)"
-SECONDS = (1e-3, 1, 60, 3600, 86400, 604800)  # in each of these
-SECOND = np.timedelta64(1, "s")
-LAST = np.datetime64("9999-12-31")
+MAX_BINS = 100_000
+TIME_UNITS = "(ms|millisecond)|(s|sec|second)|(min|minute)|(h|hr|hour)|(d|day)|(w|week)"
+UNIT_SECONDS = (1e-3, 1, 60, 3600, 86400, 604800)  # in each of these
+ONE_SECOND = np.timedelta64(1, "s")
+LAST_DAY = np.datetime64("9999-12-31")
 DATES = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y")
 CLOCKS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
-FORMATS = (*DATES, *(f"{date} {clock}" for date in DATES for clock in CLOCKS), *CLOCKS)
-Bins = tuple[Ints, Array]
+TIME_FORMATS = (*DATES, *(f"{date} {clock}" for date in DATES for clock in CLOCKS), *CLOCKS)
 
 
-def cut_times(times: Any, bins: str, origin: str | None, place: Callable[[int], str]) -> Bins:
+def cut_times(times: Any, bins: str, origin: str | None, place: Callable[[int], str]) -> tuple[Ints, Array]:
     """Return the bin of each time and the names of all bins, including those in between that stay empty.
 
     Parameters
@@ -40,7 +39,7 @@ def cut_times(times: Any, bins: str, origin: str | None, place: Callable[[int], 
     day, seconds = None, _parse(times, origin, place)
     if seconds.dtype.kind == "M":
         day = seconds.min().astype("datetime64[D]")
-        seconds = (seconds - day) / SECOND
+        seconds = (seconds - day) / ONE_SECOND
     if bins == "clock":
         if day is None:
             raise InputError(
@@ -60,8 +59,8 @@ def cut_times(times: Any, bins: str, origin: str | None, place: Callable[[int], 
             start = start // length * length
         numbers = (seconds - start) // length
         n = numbers.max() + 1
-    if n > MOST_BINS:
-        raise InputError(f"bins is {bins!r}, which makes {n:,.0f} of them; give at most {MOST_BINS:,}.")
+    if n > MAX_BINS:
+        raise InputError(f"bins is {bins!r}, which makes {n:,.0f} of them; give at most {MAX_BINS:,}.")
     return numbers.astype(np.int64), _names(start, length, int(n), day)
 
 
@@ -91,7 +90,7 @@ def _count(seconds: Floats, origin: str | None, place: Callable[[int], str]) -> 
     if start is pd.NaT:
         raise InputError(f"origin is {origin!r}; give a date and time such as '2010-12-06 13:00'.")
     first = start.tz_localize(None).to_datetime64().astype("datetime64[us]")
-    late = seconds > (LAST - first) / SECOND
+    late = seconds > (LAST_DAY - first) / ONE_SECOND
     if late.any():
         row = int(late.argmax())
         late_time = f"{seconds[row]:.15g}, which is after the year 9999"
@@ -110,7 +109,7 @@ def _parse_texts(series: Any, place: Callable[[int], str]) -> Any:
     tried = [pd.to_datetime(texts, errors="coerce", format="ISO8601")]
     if tried[0].isna().any():
         first = texts.iloc[:1]
-        fits = [form for form in FORMATS if pd.to_datetime(first, errors="coerce", format=form).notna().all()]
+        fits = [f for f in TIME_FORMATS if pd.to_datetime(first, errors="coerce", format=f).notna().all()]
         tried += [pd.to_datetime(texts, errors="coerce", format=form) for form in fits]
     whole = [times for times in tried if times.notna().all()]
     if not whole:
@@ -125,8 +124,8 @@ def _parse_texts(series: Any, place: Callable[[int], str]) -> Any:
 
 def _length(bins: str) -> float:
     """Return the length of a bin in seconds."""
-    found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*(?:{UNITS})s?", bins.strip().lower())
-    length = float(found[1]) * SECONDS[(found.lastindex or 0) - 2] if found else 0.0
+    found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*(?:{TIME_UNITS})s?", bins.strip().lower())
+    length = float(found[1]) * UNIT_SECONDS[(found.lastindex or 0) - 2] if found else 0.0
     if not length > 0:
         raise InputError(f"bins is {bins!r}; give clock, a number, or a length such as 1h, 30min or 1d.")
     return length

@@ -15,22 +15,30 @@ import numpy as np
 
 from tensorm.data.checks import short
 from tensorm.data.memory import check_room
-from tensorm.data.opening import list_names, load_variable, need, reading, weigh_decoded, weigh_folder
+from tensorm.data.opening import (
+    MAX_EXPANSION,
+    list_names,
+    load_variable,
+    need,
+    reading,
+    weigh_decoded,
+    weigh_folder,
+)
 from tensorm.errors import FileError, InputError
 
 ZARR = "zarr", "Zarr arrays", "'zarr>=3'"  # what reads them
-TEXTS, CHECKSUM = "vlen-utf8", "crc32c"
+TEXT_CODEC, CRC32C = "vlen-utf8", "crc32c"
 CODECS = {
-    "bytes", "endian", "transpose", "sharding_indexed", CHECKSUM, "blosc", "gzip", "zstd", "zlib", "lz4",
-    "shuffle", "packbits", "bitround", TEXTS,
+    "bytes", "endian", "transpose", "sharding_indexed", CRC32C, "blosc", "gzip", "zstd", "zlib", "lz4",
+    "shuffle", "packbits", "bitround", TEXT_CODEC,
 }  # fmt: skip
-KINDS = "biufUSMmT"
+PLAIN_DTYPES = "biufUSMmT"  # kinds of types that contain no objects
 PACKERS = {"blosc", "gzip", "lz4", "zlib", "zstd"}  # codecs whose output may be far larger than a chunk
-METADATA = {".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json"}
+METADATA_FILES = {".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json"}
 FRAME = b"\x28\xb5\x2f\xfd"  # begins what zstd has packed
-INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": CHECKSUM}]  # of a shard
-MOST_CHUNKS = 10**4  # that need not be in the store
-LEAST_ROOM, EXPANSION = 2**26, 100  # bytes of texts that any chunk may hold, or times its size
+SHARD_INDEX_CODECS = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": CRC32C}]
+ABSENT_ZARR_CHUNKS = 10**4  # that need not be in the store
+FREE_TEXT_BYTES = 2**26  # that the texts of a chunk may have whatever its size
 
 
 def read_zarr(path: Path, value: str | None) -> Any:
@@ -91,8 +99,8 @@ def _check_packed(path: Path, array: Any) -> None:
     """Raise if a chunk unpacks to more than the array can hold: kilobytes of zstd may be gigabytes."""
     names, texts = {*_list_codecs(array)}, array.dtype.kind in "OT"
     holds = 2**16 + math.prod(array.chunks) * max(8, array.dtype.itemsize)  # filters may widen numbers
-    for file in (file for file in path.rglob("*") if file.is_file() and file.name not in METADATA):
-        most = max(LEAST_ROOM, EXPANSION * file.stat().st_size) if texts else holds
+    for file in (file for file in path.rglob("*") if file.is_file() and file.name not in METADATA_FILES):
+        most = max(FREE_TEXT_BYTES, MAX_EXPANSION * file.stat().st_size) if texts else holds
         large = any(size > most for size in _list_sizes(file, names, most, array))
         if large or (texts and _count_texts(file, names) > math.prod(array.chunks)):
             problem = "a chunk unpacks to more than the size of its array"
@@ -160,20 +168,20 @@ def _check(path: Any, array: Any, n_files: float, n_bytes: float) -> None:
     names = _list_codecs(array)
     strange = [name for name in names if name not in CODECS]
     if array.shards:  # in which only chunks of zstd are looked for
-        strange += [name for name in names if name == TEXTS or name in PACKERS - {"zstd"}]
+        strange += [name for name in names if name == TEXT_CODEC or name in PACKERS - {"zstd"}]
         (about,) = (codec["configuration"] for codec in array.metadata.to_dict()["codecs"])
-        if [*about["index_codecs"]] != INDEX or about["index_location"] != "end":
+        if [*about["index_codecs"]] != SHARD_INDEX_CODECS or about["index_location"] != "end":
             strange += ["sharding_indexed"]
         names = list(_names(about["codecs"]))
     packed = next((n for n, name in enumerate(names) if name in PACKERS), len(names))
-    strange += [name for name in names[packed + 1 :] if name != CHECKSUM]  # what is inside cannot be weighed
+    strange += [name for name in names[packed + 1 :] if name != CRC32C]  # what is inside cannot be weighed
     if strange or array.metadata.to_dict().get("storage_transformers"):
         raise FileError(f"{path} uses {list_names(strange, 'codecs')} that tensorm does not trust; use zstd.")
-    if array.dtype.kind not in KINDS and not (array.dtype.kind == "O" and TEXTS in names):
+    if array.dtype.kind not in PLAIN_DTYPES and not (array.dtype.kind == "O" and TEXT_CODEC in names):
         raise FileError(f"{path} contains objects of dtype {array.dtype}; give numbers, and text for labels.")
     outer = array.shards or array.chunks
-    _check_chunks(path, array.shape, outer, MOST_CHUNKS + 100 * n_files)
-    _check_chunks(path, array.shape, array.chunks, MOST_CHUNKS + n_bytes if array.shards else math.inf)
+    _check_chunks(path, array.shape, outer, ABSENT_ZARR_CHUNKS + 100 * n_files)
+    _check_chunks(path, array.shape, array.chunks, ABSENT_ZARR_CHUNKS + n_bytes if array.shards else math.inf)
     check_room(path, math.prod(outer) * array.dtype.itemsize)
     check_room(path, 16 * math.prod(-(-n // c) for n, c in zip(outer, array.chunks, strict=True)))
 
@@ -196,6 +204,6 @@ def _names(codecs: Any) -> Iterator[str]:
     for codec in codecs:
         said = codec if isinstance(codec, dict) else getattr(codec, "get_config", codec.to_dict)()
         name = str(said.get("name") or f"numcodecs.{said.get('id')}")
-        yield name if name.endswith(CHECKSUM) else name.removeprefix("numcodecs.")  # zarr's own is at the end
+        yield name if name.endswith(CRC32C) else name.removeprefix("numcodecs.")  # zarr's own is at the end
         inner = said.get("configuration") or {}
         yield from _names([*inner.get("codecs", ()), *inner.get("index_codecs", ())])

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.arrays import Bits, ShortFloats
-from tensorm.data.checks import MOST_ROUNDS, check_count, check_generator, check_number, is_list, short
-from tensorm.data.coordinates import MOST_MODES
+from tensorm.data.checks import MAX_REPEATS, check_count, check_generator, check_number, is_list, short
+from tensorm.data.coordinates import MAX_MODES
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.model import boolean_product, factor_density
@@ -76,7 +76,7 @@ def simulate(
     Simulation
         ``observed``, ``noise_free`` and ``factors``.
     """
-    sizes, rank = _check_shape(shape), check_count("rank", rank, 1, most=MOST_ROUNDS)
+    sizes, rank = _check_shape(shape), check_count("rank", rank, 1, most=MAX_REPEATS)
     need = 6 * math.prod(sizes) + 9 * rank * sum(sizes)  # two arrays of cells, and the factors
     check_fits(f"shape is {sizes} and rank {rank}: these cells take", need, "give smaller sizes")
     density = check_number("density", density)
@@ -104,7 +104,7 @@ def simulate(
 
 
 def _check_shape(shape: Any) -> tuple[int, ...]:
-    if not is_list(shape) or not 2 <= len(shape) <= MOST_MODES:
-        wanted = f"give the sizes of 2 to {MOST_MODES} modes, as in (20, 20, 20)"
+    if not is_list(shape) or not 2 <= len(shape) <= MAX_MODES:
+        wanted = f"give the sizes of 2 to {MAX_MODES} modes, as in (20, 20, 20)"
         raise InputError(f"shape is {short(shape)}; {wanted}.")
     return tuple(check_count(f"shape[{k}]", N, 1) for k, N in enumerate(shape))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorm.data.checks import (
-    MOST_ROUNDS,
+    MAX_REPEATS,
     check_amount,
     check_beta,
     check_bits,
@@ -20,7 +20,7 @@ from tensorm.data.checks import (
     is_list,
     short,
 )
-from tensorm.data.coordinates import MOST_MODES
+from tensorm.data.coordinates import MAX_MODES
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_draws_fit
 from tensorm.sampler.models import BACKGROUNDS, find_model, list_choices
@@ -56,8 +56,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     check_choice("order", settings.order, ("random", "fixed"))
     check_observed(tensor)
     check_draws_fit(tensor.shape, L, n_chains, n_draws)
-    check_count("n_chains", n_chains, 1, most=MOST_ROUNDS)
-    check_count("n_draws", n_draws, 1, most=MOST_ROUNDS)
+    check_count("n_chains", n_chains, 1, most=MAX_REPEATS)
+    check_count("n_draws", n_draws, 1, most=MAX_REPEATS)
     target = Target(
         n_components=L,
         noise=noise,
@@ -74,8 +74,8 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
         init = check_tables("init", init, tensor.shape, L, check_bits)
     sweeps = None
     if not is_auto(settings.burn_in):
-        sweeps = check_count("burn_in", settings.burn_in, 0, ", or 'auto'", MOST_ROUNDS)
-    held = check_count("lambda_fixed", settings.lambda_fixed, 0, most=MOST_ROUNDS)
+        sweeps = check_count("burn_in", settings.burn_in, 0, ", or 'auto'", MAX_REPEATS)
+    held = check_count("lambda_fixed", settings.lambda_fixed, 0, most=MAX_REPEATS)
     if held and sweeps is not None and held > sweeps:
         raise InputError(f"lambda_fixed is {held:,}; give at most the {sweeps:,} sweeps of burn_in.")
     return Plan(
@@ -124,7 +124,7 @@ def _name_noise(settings: TensOrMachine, tensor: Tensor) -> tuple[str, str]:
 
 def _refuse_columns(name: str, value: Any) -> None:
     """Raise if a setting depends on the number of components, which is to be chosen."""
-    parts = value[: MOST_MODES + 1] if is_list(value) else [value]
+    parts = value[: MAX_MODES + 1] if is_list(value) else [value]
     if any(map(is_list, parts)):
         raise InputError(f"{name} has a column per component, but n_components is 'auto'; give a number.")
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tensorm.data.checks import (
-    MOST_ROUNDS,
+    MAX_REPEATS,
     check_choice,
     check_count,
     check_number,
@@ -212,7 +212,7 @@ def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:
     example = "give increasing numbers, as in range(1, 16)"
     if not is_list(candidates):
         raise InputError(f"candidates is {short(candidates)}; {example}.")
-    if not 0 < len(candidates) <= MOST_ROUNDS:
+    if not 0 < len(candidates) <= MAX_REPEATS:
         raise InputError(f"candidates has {len(candidates):,} numbers; {example}.")
     numbers = [check_count(f"candidates[{i}]", number, 1) for i, number in enumerate(candidates)]
     for i in range(1, len(numbers)):

@@ -15,7 +15,7 @@ from scipy.special import betaincinv
 
 from tensorm.data.arrays import Bits, Counts, Floats, Rows
 from tensorm.data.checks import (
-    MOST_ROUNDS,
+    MAX_REPEATS,
     check_bits,
     check_count,
     check_mask,
@@ -167,7 +167,7 @@ def score_cells(
         baseline=rate,
         model=_score(ones, chances),
         constant=_score(ones, np.full(ones.size, rate)),
-        calibration=_calibrate(ones, chances, check_count("n_bins", n_bins, 1, most=MOST_ROUNDS)),
+        calibration=_calibrate(ones, chances, check_count("n_bins", n_bins, 1, most=MAX_REPEATS)),
     )
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tensorm.data.arrays import Floats
 from tensorm.data.checks import as_array, check_mapping, check_mode, check_text
-from tensorm.data.inputs import Place, is_a
+from tensorm.data.inputs import RowLocator, is_a
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import of_posterior
@@ -104,7 +104,7 @@ def share_metadata(tensor: Posterior | Tensor, metadata: Metadata) -> dict[str, 
     return shared
 
 
-def check_metadata(tensor: Tensor, mode: str, table: Any, place: Place) -> None:
+def check_metadata(tensor: Tensor, mode: str, table: Any, place: RowLocator) -> None:
     """Raise unless a table can be joined to a mode of a tensor, as ``read_metadata`` does after the fit.
 
     Parameters
@@ -155,7 +155,7 @@ def _labels(source: Posterior | Tensor, k: int) -> list[str]:
     return list(map(str, range(source.shape[k]) if labels is None else labels))
 
 
-def _join(mode: str, names: list[str], table: Any, place: Place | None = None) -> tuple[Column, ...]:
+def _join(mode: str, names: list[str], table: Any, place: RowLocator | None = None) -> tuple[Column, ...]:
     labels, columns = _read(mode, len(names), table)
     rows: Sequence[int | None] = range(len(names))
     if labels is not None:
@@ -223,7 +223,7 @@ def _columns(table: Any) -> dict[str, Any] | None:
     return {name: frame[name].to_list() for name in frame.columns}
 
 
-def _check_labels(mode: str, names: list[str], labels: Sequence[str], place: Place) -> dict[str, int]:
+def _check_labels(mode: str, names: list[str], labels: Sequence[str], place: RowLocator) -> dict[str, int]:
     """Return the row of each label, or raise unless every row has a different label of the mode."""
     first: dict[str, int] = {}
     known = set(names)

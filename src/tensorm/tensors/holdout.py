@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tensorm.data.arrays import Array, Bits
 from tensorm.data.checks import (
-    MOST_ROUNDS,
+    MAX_REPEATS,
     as_array,
     check_flag,
     check_generator,
@@ -89,9 +89,9 @@ def hold_out(X: Any, test_size: float = 0.2, zeros: float = 1.0, random_state: A
     if tensor.mirrored != tensor.undirected:  # a cell would reveal its mirror image
         raise InputError(f"X is a {type(tensor).__name__}; use its own hold_out, or train_test_mask.")
     ratio: Any = zeros
-    if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio <= MOST_ROUNDS:
+    if isinstance(ratio, bool) or not isinstance(ratio, (int, float)) or not 0 <= ratio <= MAX_REPEATS:
         raise InputError(
-            f"zeros is {short(zeros)}; give a number of zeros per one from 0 to {MOST_ROUNDS:,}."
+            f"zeros is {short(zeros)}; give a number of zeros per one from 0 to {MAX_REPEATS:,}."
         )
     return to_sparse(tensor).split_listed(share, ratio, rng)
 

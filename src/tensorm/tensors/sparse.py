@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tensorm.data.arrays import Array, Bits, Counts, Floats, Indices, Ints, Keys, Rows, Words
 from tensorm.data.checks import check_choice
-from tensorm.data.coordinates import MOST_CELLS, CellKeys, ListedCells, check_shape, key_of
+from tensorm.data.coordinates import MAX_CELLS, CellKeys, ListedCells, check_shape, key_of
 from tensorm.data.inputs import Names, check_names
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
@@ -183,7 +183,7 @@ class SparseTensor(ReadTensor):
     def from_arrays(cls, arrays: Mapping[str, Array], shape: tuple[int, ...]) -> SparseTensor:
         """Undo ``arrays`` of a tensor of this shape."""
         unlisted = next((kind for kind, name in OTHERS.items() if name in arrays), "")
-        if not unlisted or math.prod(shape) >= MOST_CELLS:
+        if not unlisted or math.prod(shape) >= MAX_CELLS:
             raise InputError("it has too many cells" if unlisted else "the list of other cells is missing")
         ones, others = arrays["one_cells"], arrays[OTHERS[unlisted]]
         for keys in (ones, others):
