@@ -13,7 +13,7 @@ import pytest
 
 import forge
 from tensorm import FileError
-from tensorm.storage.archive import MOST_JSON, Stored, reading, write_archive
+from tensorm.storage.archive import MAX_JSON_BYTES, Stored, open_archive, write_archive
 
 NUMBERS = np.arange(12, dtype=np.int64).reshape(3, 4)
 TREE = {
@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_what_is_written_is_read(path: Path) -> None:
-    with reading(path) as file:
+    with open_archive(path) as file:
         assert file.integer("number", 0) == 7
         assert file.positive("share") == 0.1
         assert file.word("word") == "Österreich"
@@ -47,7 +47,7 @@ def test_what_is_written_is_read(path: Path) -> None:
 
 
 def test_arrays_are_read_once_and_all_of_them(path: Path) -> None:
-    with reading(path) as file:
+    with open_archive(path) as file:
         assert file.has("numbers")
         assert file.has("inner")
         assert not file.has("number")
@@ -70,7 +70,7 @@ def test_arrays_of_every_type_and_shape(dtype: str, shape: tuple[int, ...], tmp_
     array = numbers.astype("i8").astype(dtype) if dtype != "M8" else np.full(shape, "NaT", "M8")
     for given in (array, array.copy("F"), array.astype(array.dtype.newbyteorder(">"))):
         write_archive(tmp_path / "a", {"x": given})
-        with reading(tmp_path / "a") as file:
+        with open_archive(tmp_path / "a") as file:
             np.testing.assert_array_equal(file.array("x", None, shape), array, strict=True)
 
 
@@ -88,7 +88,7 @@ def test_the_hdf5_library_is_not_needed(path: Path, monkeypatch: pytest.MonkeyPa
     for name in ("h5py", "h5netcdf"):
         monkeypatch.setitem(sys.modules, name, None)  # importing it would raise
     write_archive(path, TREE)
-    with reading(path) as file:
+    with open_archive(path) as file:
         assert file.word("word") == "Österreich"
 
 
@@ -100,7 +100,7 @@ def test_the_same_content_gives_the_same_bytes(path: Path) -> None:
 
 def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="its settings are too long; give arrays, not lists"):
-        write_archive(tmp_path / "a", {"list": ["x" * MOST_JSON]})
+        write_archive(tmp_path / "a", {"list": ["x" * MAX_JSON_BYTES]})
     assert not list(tmp_path.iterdir())
 
 
@@ -108,12 +108,12 @@ def test_every_single_changed_byte_is_found(path: Path) -> None:
     whole = path.read_bytes()
     for at in range(len(whole)):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
-        with pytest.raises(FileError, match="cannot be read"), reading(path):
+        with pytest.raises(FileError, match="cannot be read"), open_archive(path):
             pass
 
 
 def read_all(path: Path) -> None:
-    with reading(path) as file:
+    with open_archive(path) as file:
         read_tree(file, TREE)
 
 
@@ -142,7 +142,7 @@ def test_every_missing_end_is_found(path: Path) -> None:
     whole = path.read_bytes()
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        with pytest.raises(FileError, match="cannot be read"), reading(path):
+        with pytest.raises(FileError, match="cannot be read"), open_archive(path):
             pass
 
 
@@ -180,7 +180,7 @@ def test_headers_that_lie(path: Path, changes: dict[str, Any], why: str) -> None
     parts = forge.Parts(path.read_bytes())
     parts.say("numbers", **changes)
     path.write_bytes(parts.join())
-    with pytest.raises(FileError, match=why), reading(path) as file:
+    with pytest.raises(FileError, match=why), open_archive(path) as file:
         file.array("numbers", "i8", (None, None))
 
 
@@ -206,7 +206,7 @@ def test_headers_that_are_none(path: Path, start: bytes) -> None:
     parts = forge.Parts(path.read_bytes())
     parts.members["numbers.npy"] = start + NUMBERS.tobytes()
     path.write_bytes(parts.join())
-    with pytest.raises(FileError, match="'numbers'"), reading(path) as file:
+    with pytest.raises(FileError, match="'numbers'"), open_archive(path) as file:
         file.array("numbers", "i8", (3, 4))
 
 
@@ -218,7 +218,7 @@ def test_headers_that_lie_where_any_array_will_do(path: Path, changes: dict[str,
     parts.say("numbers", **changes)
     path.write_bytes(parts.join())
     with (
-        reading(path) as file,
+        open_archive(path) as file,
         pytest.raises(FileError, match=r"the size that|has shape|is of type"),
     ):
         file.array("numbers", None, None)
@@ -230,7 +230,7 @@ def test_pickles_are_not_read(path: Path) -> None:
     parts = forge.Parts(path.read_bytes())
     parts.members["numbers.npy"] = image.getvalue()
     path.write_bytes(parts.join())
-    with reading(path) as file, pytest.raises(FileError, match="'numbers'"):
+    with open_archive(path) as file, pytest.raises(FileError, match="'numbers'"):
         file.array("numbers", None, (1,))
 
 
@@ -256,7 +256,7 @@ def test_pickles_are_not_read(path: Path) -> None:
 def test_names_that_we_never_write(path: Path, name: str) -> None:
     parts = forge.Parts(path.read_bytes())
     path.write_bytes(forge.make_zip([("about.json", b"{}"), *parts.members.items(), (name, b"")]))
-    with pytest.raises(FileError, match="is unexpected"), reading(path):
+    with pytest.raises(FileError, match="is unexpected"), open_archive(path):
         pass
 
 
@@ -266,14 +266,14 @@ def test_a_name_twice(path: Path) -> None:
         members = {"about.json": b"{}", **parts.members}
         with pytest.warns(UserWarning, match="Duplicate name"):
             path.write_bytes(forge.make_zip([*members.items(), (name, members[name])]))
-        with pytest.raises(FileError, match="two of its members have the same name"), reading(path):
+        with pytest.raises(FileError, match="two of its members have the same name"), open_archive(path):
             pass
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_compressions(path: Path, compression: int) -> None:
     path.write_bytes(forge.Parts(path.read_bytes()).join(compression))
-    with pytest.raises(FileError, match="not compressed with deflate"), reading(path):
+    with pytest.raises(FileError, match="not compressed with deflate"), open_archive(path):
         pass
 
 
@@ -305,7 +305,7 @@ def patch_directory(content: bytes, name: str, offset: int, value: int, size: in
 )
 def test_directories_that_lie(path: Path, offset: int, value: int, size: int, why: str) -> None:
     path.write_bytes(patch_directory(path.read_bytes(), "numbers.npy", offset, value, size))
-    with pytest.raises(FileError, match=why), reading(path) as file:
+    with pytest.raises(FileError, match=why), open_archive(path) as file:
         file.array("numbers", "i8", (3, 4))
 
 
@@ -320,19 +320,19 @@ def test_members_on_top_of_each_other(path: Path) -> None:
     ending[8:12] = (1001).to_bytes(2, "little") * 2
     ending[12:16] = (len(entries) + len(more)).to_bytes(4, "little")
     path.write_bytes(forge.seal(once[:start] + entries + more + bytes(ending)))
-    with pytest.raises(FileError, match="its members overlap"), reading(path):
+    with pytest.raises(FileError, match="its members overlap"), open_archive(path):
         pass
 
 
 def test_a_bomb_larger_than_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_archive(path, {"zeros": np.zeros(10**6)})
     assert path.stat().st_size < 40_000
-    with reading(path) as file:
+    with open_archive(path) as file:
         assert not file.array("zeros", "f8", (10**6,)).any()
     monkeypatch.setattr("tensorm.storage.archive.available_memory", lambda: 10**6)
     with (
         pytest.raises(FileError, match="what it contains is larger than this machine's memory"),
-        reading(path),
+        open_archive(path),
     ):
         pass
 
@@ -346,7 +346,7 @@ def test_json_that_is_none(path: Path, about: bytes) -> None:
     parts = forge.Parts(path.read_bytes())
     parts.about = about
     path.write_bytes(parts.join())
-    with pytest.raises(FileError, match=r"about\.json"), reading(path):
+    with pytest.raises(FileError, match=r"about\.json"), open_archive(path):
         pass
 
 
@@ -354,13 +354,13 @@ def test_json_longer_than_any(path: Path) -> None:
     parts = forge.Parts(path.read_bytes())
     parts.about = b" " * 2**23
     path.write_bytes(parts.join())
-    with pytest.raises(FileError, match=r"about\.json is missing or too long"), reading(path):
+    with pytest.raises(FileError, match=r"about\.json is missing or too long"), open_archive(path):
         pass
 
 
 def test_no_json(path: Path) -> None:
     path.write_bytes(forge.make_zip(forge.Parts(path.read_bytes()).members.items()))
-    with pytest.raises(FileError, match=r"about\.json is missing"), reading(path):
+    with pytest.raises(FileError, match=r"about\.json is missing"), open_archive(path):
         pass
 
 
@@ -369,13 +369,13 @@ def test_a_file_larger_than_memory_is_not_even_summed_up(path: Path) -> None:
         file.truncate(2**43)  # no blocks are used
     with (
         pytest.raises(FileError, match=r"it has 8,796,093,022,208 bytes, more than this machine"),
-        reading(path),
+        open_archive(path),
     ):
         pass
 
 
 def test_wrong_values(path: Path) -> None:
-    with reading(path) as file:
+    with open_archive(path) as file:
         for read, why in [
             (lambda: file.integer("number", 8), "number is 7, not an integer at least 8"),
             (lambda: file.integer("number", 0, 6), "number is 7, not an integer from 0 to 6"),

@@ -18,7 +18,7 @@ from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
-from tensorm.storage.archive import reading, write_archive
+from tensorm.storage.archive import open_archive, write_archive
 from tensorm.storage.chain import pack_target, pack_trace, read_target, read_trace
 from tensorm.tensors.protocol import GIBBS, METROPOLIS
 
@@ -49,7 +49,7 @@ def target(n_components: int, tied: tuple[int, int] | None = None) -> Target:
 
 def round_trip(trace: Trace, path: Path, shape: Any = None, n_components: int | None = None) -> Trace:
     write_archive(path, {"chain": pack_trace(trace)})
-    with reading(path) as file:
+    with open_archive(path) as file:
         shape = [draws.shape[1] for draws in trace.factors] if shape is None else shape
         return read_trace(file.tree("chain"), shape, target(n_components or trace.n_components))
 
@@ -141,7 +141,7 @@ PRIORS = [LearnedPrior(), LearnedPrior(2.0, 0.5), FixedPrior(tuple(np.array(tabl
 
 def model_trip(model: Target, path: Path, shape: tuple[int, ...] = SHAPE) -> Target:
     write_archive(path, pack_target(model))
-    with reading(path) as file:
+    with open_archive(path) as file:
         return read_target(file, shape)
 
 
@@ -180,7 +180,10 @@ def test_chains_with_more_rates_than_draws_are_refused(tmp_path: Path) -> None:
     parts = forge.Parts(path.read_bytes())
     parts.write("chain/noise", make_trace(S=6).noise)
     path.write_bytes(parts.join())
-    with reading(path) as file, pytest.raises(FileError, match=r"'noise' has shape \(6, 2\), not \(5, 2\)"):
+    with (
+        open_archive(path) as file,
+        pytest.raises(FileError, match=r"'noise' has shape \(6, 2\), not \(5, 2\)"),
+    ):
         read_trace(file.tree("chain"), SHAPE, target(9))
 
 
@@ -189,7 +192,7 @@ def test_modes_that_share_a_factor_must_have_the_same(tmp_path: Path) -> None:
     first, second, _ = trace.factors
     for factors, refused in (((first, second, second), False), (trace.factors, True)):
         write_archive(path, {"chain": pack_trace(dataclasses.replace(trace, factors=factors))})
-        with reading(path) as file:
+        with open_archive(path) as file:
             expected = pytest.raises(FileError, match="do not share a factor") if refused else nullcontext()
             with expected:
                 read_trace(file.tree("chain"), (3, 4, 4), target(9, (1, 2)))

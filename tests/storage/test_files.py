@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tensorm import FileError
-from tensorm.storage.archive import reading, write_archive
+from tensorm.storage.archive import open_archive, write_archive
 from tensorm.storage.files import quote, read_json, replace_file
 
 
@@ -42,7 +42,7 @@ def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
     link.symlink_to(path)
     write(link, number=8)
     assert link.is_symlink()
-    with reading(path) as file:
+    with open_archive(path) as file:
         assert file.integer("number", 0) == 8
 
 
@@ -119,7 +119,7 @@ def test_a_folder_that_is_closed_to_us(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [None, 3, ["file.tensorm"]])
 def test_paths_that_are_none(path: object) -> None:
-    with pytest.raises(FileError, match="give the name of a file"), reading(path):  # type: ignore[arg-type]
+    with pytest.raises(FileError, match="give the name of a file"), open_archive(path):  # type: ignore[arg-type]
         pass
     with pytest.raises(FileError, match="give the name of a file"):
         write_archive(path, {})  # type: ignore[arg-type]

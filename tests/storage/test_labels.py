@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tensorm import FileError
-from tensorm.storage.archive import reading, write_archive
+from tensorm.storage.archive import open_archive, write_archive
 from tensorm.storage.chain import pack_labels, read_labels
 
 UTC = datetime.UTC
@@ -27,7 +27,7 @@ def objects(*items: Any) -> np.ndarray:
 def round_trip(labels: np.ndarray, path: Path) -> np.ndarray | None:
     kind, array = pack_labels("some mode", labels)
     write_archive(path, {"mode_0": array})
-    with reading(path) as file:
+    with open_archive(path) as file:
         return read_labels(file, "mode_0", kind, len(labels))
 
 
@@ -120,7 +120,7 @@ def as_json(text: str | bytes) -> np.ndarray:
 )
 def test_damaged_labels_are_refused(kind: str, array: np.ndarray, why: str, tmp_path: Path) -> None:
     write_archive(tmp_path / "l.tensorm", {"mode_0": array})
-    with reading(tmp_path / "l.tensorm") as file, pytest.raises(FileError, match=why):
+    with open_archive(tmp_path / "l.tensorm") as file, pytest.raises(FileError, match=why):
         read_labels(file, "mode_0", kind, 1)
 
 
@@ -129,5 +129,8 @@ def test_json_that_would_grow_beyond_memory_is_not_parsed(
 ) -> None:
     write_archive(tmp_path / "l.tensorm", {"mode_0": as_json("[[]" + ",[]" * 9_999 + "]")})
     monkeypatch.setattr("tensorm.storage.chain.available_memory", lambda: 500_000)
-    with reading(tmp_path / "l.tensorm") as file, pytest.raises(FileError, match="too long for this machine"):
+    with (
+        open_archive(tmp_path / "l.tensorm") as file,
+        pytest.raises(FileError, match="too long for this machine"),
+    ):
         read_labels(file, "mode_0", "json", 10_000)

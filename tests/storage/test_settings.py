@@ -10,13 +10,13 @@ import pytest
 
 import forge
 from tensorm import FileError, InputError
-from tensorm.storage.archive import reading, write_archive
+from tensorm.storage.archive import open_archive, write_archive
 from tensorm.storage.chain import pack_settings, read_settings
 
 
 def round_trip(settings: dict[str, Any], path: Path) -> dict[str, Any]:
     write_archive(path, pack_settings(settings))
-    with reading(path) as file:
+    with open_archive(path) as file:
         return read_settings(file, list(settings))
 
 
@@ -88,14 +88,17 @@ def test_what_cannot_be_saved_is_refused(value: Any, tmp_path: Path) -> None:
 )
 def test_damaged_settings_are_refused(forms: Any, why: str, tmp_path: Path) -> None:
     write_archive(tmp_path / "s.tensorm", {"parameters": forms, "array_0": np.eye(3)})
-    with reading(tmp_path / "s.tensorm") as file, pytest.raises(FileError, match=why):
+    with open_archive(tmp_path / "s.tensorm") as file, pytest.raises(FileError, match=why):
         read_settings(file, ["a"])
 
 
 def test_arrays_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     for array in (np.array(["a"]), np.array([1], "M8[s]"), np.array([b"a"])):
         write_archive(tmp_path / "s.tensorm", {"parameters": {"a": {"array": 0}}, "array_0": array})
-        with reading(tmp_path / "s.tensorm") as file, pytest.raises(FileError, match="settings are damaged"):
+        with (
+            open_archive(tmp_path / "s.tensorm") as file,
+            pytest.raises(FileError, match="settings are damaged"),
+        ):
             read_settings(file, ["a"])
 
 
@@ -105,7 +108,7 @@ def test_settings_nested_deeper_than_any(tmp_path: Path) -> None:
     parts = forge.Parts(path.read_bytes())
     parts.about = b'{"parameters": {"a": ' + b"[" * 900 + b"]" * 900 + b"}}"
     path.write_bytes(parts.join())
-    with reading(path) as file:
+    with open_archive(path) as file:
         try:
             read_settings(file, ["a"])
         except FileError as error:

@@ -15,6 +15,7 @@ from tensorm.tensors.factors import Factors
 
 # Purposes of random streams other than the update of a factor, whose purpose is its mode (protocol.Stream).
 NOISE, ORDER, START, PLACE = 250, 251, 252, 253
+MAX_SWEEPS = 2**32 - 1  # that have random numbers of their own
 
 
 class State(NamedTuple):

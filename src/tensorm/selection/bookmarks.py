@@ -14,12 +14,11 @@ import numpy as np
 from tensorm.model import Confusion
 from tensorm.sampler.chains import Bookmark
 from tensorm.sampler.sample import WINDOW, Memory, Snapshot
-from tensorm.sampler.state import State
+from tensorm.sampler.state import MAX_SWEEPS, State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.factors import Factors
 
 Members = list[list[list[int]]]  # for each mode, for each component, its indices, as JSON holds them
-MOST_SWEEPS = 2**32 - 1
 
 
 def to_members(factors: Factors) -> Members:
@@ -82,7 +81,7 @@ def read_snapshot(form: Any, shape: Sequence[int], target: Target) -> Snapshot:
     right &= len(counts) == 3 and len(density) == len(shape)
     first, second = target.tied or (0, 0)
     right &= np.array_equal(factors[first], factors[second])
-    right &= all(type(n) is int and 0 <= n <= MOST_SWEEPS for n in [form["sweep"], *counts])
+    right &= all(type(n) is int and 0 <= n <= MAX_SWEEPS for n in [form["sweep"], *counts])
     right &= all(type(n) is int and 0 <= n < 2**60 for n in numbers)
     right &= all(p != p or 0 < p < 1 for p in density) and len(history) <= 2 * WINDOW
     right &= history.ndim == 1 and bool(np.isfinite(history).all())

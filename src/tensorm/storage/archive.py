@@ -30,13 +30,13 @@ from tensorm.errors import FileError
 from tensorm.storage.files import FilePath, as_path, open_file, quote, replace_file
 
 ABOUT = "about.json"
-ARRAY = re.compile(r"[a-z0-9_]+(/[a-z0-9_]+)*\.npy")
+ARRAY_MEMBER = re.compile(r"[a-z0-9_]+(/[a-z0-9_]+)*\.npy")
 ZIP, HDF5 = b"PK\x03\x04", b"\x89HDF\r\n\x1a\n"  # how files begin
-MARK, DIGITS = b"tensorm ", 64  # the zip's comment, the end of the file: this and a checksum of all before it
+MARK, HEX_DIGITS = b"tensorm ", 64  # the zip's comment, the end of the file: this and the checksum
 LARGE = 2**20  # bytes from which arrays are compressed at level 1: 8 times as fast, and hardly larger
-MOST_EXPANSION = 1032  # times that deflate can shrink its input
-MOST_JSON = 2**22  # bytes: parsing takes many times as many
-PLAIN = "biufSUMm"  # kinds of types that need no pickle and have no parts
+MAX_DEFLATION = 1032  # times that deflate can shrink its input
+MAX_JSON_BYTES = 2**22  # bytes: parsing takes many times as many
+PLAIN_KINDS = "biufSUMm"  # kinds of types that need no pickle and have no parts
 Tree = Mapping[str, Any]
 
 
@@ -56,10 +56,10 @@ def pack_archive(place: Path, tree: Tree) -> bytes:
     """Return the content of a file that holds a tree."""
     image, arrays = BytesIO(), dict[str, Array]()
     about = json.dumps(_take_arrays(tree, "", arrays)).encode()
-    if len(about) > MOST_JSON:
+    if len(about) > MAX_JSON_BYTES:
         raise FileError(f"{place} cannot be written: its settings are too long; give arrays, not lists.")
     with zipfile.ZipFile(image, "w", zipfile.ZIP_DEFLATED) as file:
-        file.comment = MARK + bytes(DIGITS)
+        file.comment = MARK + bytes(HEX_DIGITS)
         with file.open(ABOUT, "w") as member:  # without a date: the same content gives the same bytes
             member.write(about)
         for name, array in arrays.items():
@@ -68,12 +68,12 @@ def pack_archive(place: Path, tree: Tree) -> bytes:
             with file.open(f"{name}.npy", "w", force_zip64=array.nbytes > 2**30) as member:
                 npy.write_array(member, little, (1, 0), allow_pickle=False)
     with image.getbuffer() as content:  # given back, or the garbage collector of Python 3.13 may complain
-        content[-DIGITS:] = _checksum(content)
+        content[-HEX_DIGITS:] = _checksum(content)
     return image.getvalue()
 
 
 @contextmanager
-def reading(path: FilePath) -> Iterator[Stored]:
+def open_archive(path: FilePath) -> Iterator[Stored]:
     """Open a file that may be anything, and yield its tree.
 
     Raises
@@ -178,7 +178,7 @@ class Stored:
 
     def _check_type(self, name: str, found: np.dtype[Any], dtype: str | None) -> None:
         wanted = "a plain type" if dtype is None else repr(np.dtype(dtype).newbyteorder("<").str)
-        plain = found.kind in PLAIN and found.itemsize > 0
+        plain = found.kind in PLAIN_KINDS and found.itemsize > 0
         if not plain or (dtype is not None and repr(found.str) != wanted):
             raise self.refuse(f"{quote(name)} is of type {quote(found.str)}, not {wanted}")
 
@@ -199,9 +199,9 @@ class _Archive:
 
     def __init__(self, path: Path, content: bytes | memoryview) -> None:
         self.path = path
-        if content[-DIGITS - len(MARK) : -DIGITS] != MARK:
+        if content[-HEX_DIGITS - len(MARK) : -HEX_DIGITS] != MARK:
             raise refusal(path, "tensorm did not write it, or it is incomplete or was changed since")
-        if _checksum(content) != content[-DIGITS:]:
+        if _checksum(content) != content[-HEX_DIGITS:]:
             raise refusal(path, "its checksum is wrong, so it is damaged or was changed")
         with refusing(path, "its directory is damaged"):
             self.zip = zipfile.ZipFile(BytesIO(content))
@@ -220,15 +220,15 @@ class _Archive:
     def _check_member(self, member: zipfile.ZipInfo) -> None:
         """Raise unless a member is of a kind that we write, and as small as it claims to be."""
         name = quote(member.filename)
-        if member.filename != ABOUT and not ARRAY.fullmatch(member.filename):
+        if member.filename != ABOUT and not ARRAY_MEMBER.fullmatch(member.filename):
             raise refusal(self.path, f"{name} is unexpected")
         if member.compress_type != zipfile.ZIP_DEFLATED or member.flag_bits & 1:
             raise refusal(self.path, f"{name} is not compressed with deflate, or is encrypted")
-        if member.file_size > MOST_EXPANSION * member.compress_size:
+        if member.file_size > MAX_DEFLATION * member.compress_size:
             raise refusal(self.path, f"{name} cannot be as large as the directory says")
 
     def _read_about(self, member: zipfile.ZipInfo | None) -> Any:
-        if member is None or member.file_size > MOST_JSON:
+        if member is None or member.file_size > MAX_JSON_BYTES:
             raise refusal(self.path, f"{ABOUT} is missing or too long")
         with refusing(self.path, f"{ABOUT} is damaged"):
             return json.loads(self.zip.read(member))
@@ -247,7 +247,7 @@ def refusing(path: Path, why: str) -> Iterator[None]:
 
 def _checksum(content: bytes | memoryview) -> bytes:
     """Return the checksum of a file, with which it ends: of all bytes before that."""
-    return blake2b(memoryview(content)[:-DIGITS], digest_size=DIGITS // 2).hexdigest().encode()
+    return blake2b(memoryview(content)[:-HEX_DIGITS], digest_size=HEX_DIGITS // 2).hexdigest().encode()
 
 
 def _take_arrays(tree: Tree, where: str, arrays: dict[str, Array]) -> dict[str, Any]:

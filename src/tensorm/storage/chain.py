@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.arrays import Array, Floats
+from tensorm.data.checks import LAST_CHARACTER
 from tensorm.data.memory import available_memory
 from tensorm.errors import InputError
 from tensorm.sampler.models import BACKGROUNDS, MODELS, find_model, list_choices
@@ -26,10 +27,10 @@ from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import FLIPS, Target
 from tensorm.storage.archive import Stored
-from tensorm.storage.files import quote
+from tensorm.storage.files import JSON_EXPANSION, quote
 
-MOST_COMPONENTS = 2**24
-DRAWS = {"noise": "f8", "density": "f8", "confusion": "i8", "log_likelihood": "f8", "log_posterior": "f8"}
+MAX_COMPONENTS = 2**24
+RECORDED = {"noise": "f8", "density": "f8", "confusion": "i8", "log_likelihood": "f8", "log_posterior": "f8"}
 
 
 def pack_trace(trace: Trace) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def pack_trace(trace: Trace) -> dict[str, Any]:
         "burn_in": trace.burn_in,
         "settled": int(trace.settled),
         **{f"factor_{k}": draws for k, draws in enumerate(trace.factors)},
-        **{name: getattr(trace, name) for name in DRAWS},
+        **{name: getattr(trace, name) for name in RECORDED},
         "confusion": trace.confusion.astype(np.int64, copy=False),
     }
 
@@ -53,14 +54,14 @@ def read_trace(tree: Stored, shape: Sequence[int], target: Target) -> Trace:
         When something is missing, has another type or size, or could not have come from a sampler.
     """
     L, parameters = target.n_components, target.noise.parameters
-    check_components(tree, L, MOST_COMPONENTS)
+    check_components(tree, L, MAX_COMPONENTS)
     widths = {"noise": (parameters.width(L, shape),), "density": (len(shape),), "confusion": (4,)}
-    arrays = {"log_posterior": tree.array("log_posterior", DRAWS["log_posterior"], (None,))}
+    arrays = {"log_posterior": tree.array("log_posterior", RECORDED["log_posterior"], (None,))}
     S = len(arrays["log_posterior"])
     if S == 0:
         raise tree.refuse("there are no draws")
     for name in ("noise", "density", "confusion", "log_likelihood"):
-        arrays[name] = tree.array(name, DRAWS[name], (S, *widths.get(name, ())))
+        arrays[name] = tree.array(name, RECORDED[name], (S, *widths.get(name, ())))
     of_mode = enumerate((S, size, -(-L // 8)) for size in shape)
     factors = tuple(read_members(tree, f"factor_{k}", "u1", size, L) for k, size in of_mode)
     burn_in, settled = tree.integer("burn_in", 0), bool(tree.integer("settled", 0, 1))
@@ -97,7 +98,7 @@ def pack_target(target: Target) -> dict[str, Any]:
 
 def read_target(tree: Stored, shape: Sequence[int]) -> Target:
     """Read what is sampled, for a tensor of this shape."""
-    L = tree.integer("n_components", 1, MOST_COMPONENTS)
+    L = tree.integer("n_components", 1, MAX_COMPONENTS)
     name = tree.word("noise", list_choices())
     update = tree.word("noise_update", list_choices(name))
     background = "" if (name, update) in MODELS else tree.word("background", BACKGROUNDS)
@@ -186,10 +187,8 @@ def _check_draws(tree: Stored, trace: Trace) -> None:
 
 
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
-NUMBERS = ("bool", "float16", "float32", "float64", *INTEGERS)
-ARRAY, JSON = "array", "json"  # kinds of labels: as they are, or a list as the bytes of a JSON text
-LAST_CHARACTER = 0x10FFFF
-EXPANSION = 32  # times that a JSON text may grow when it is parsed
+NUMBER_DTYPES = ("bool", "float16", "float32", "float64", *INTEGERS)
+ARRAY_LABELS, JSON_LABELS = "array", "json"  # kinds of labels: as they are, or the bytes of a JSON list
 
 
 def pack_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,7 +228,7 @@ def _pack_setting(name: str, value: Any, arrays: list[Array]) -> Any:
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return {"generator": type(value).__name__}
     array = np.asarray(value)
-    if array.dtype.name not in NUMBERS:
+    if array.dtype.name not in NUMBER_DTYPES:
         kind = type(value).__name__
         raise InputError(f"{name} is of type {kind}; only numbers, strings and arrays can be saved.")
     arrays.append(array)
@@ -248,15 +247,15 @@ def _read_setting(form: Any, tree: Stored) -> Any:
         return None
     if form.keys() == {"array"} and type(form["array"]) is int:
         array = tree.array(f"array_{form['array']}", None, None)
-        if array.dtype.name in NUMBERS:
+        if array.dtype.name in NUMBER_DTYPES:
             return array
     raise tree.refuse("the settings are damaged")
 
 
 def pack_labels(mode: str, labels: Array) -> tuple[str, Array]:
     """Return the kind of some labels, and an array without objects that stands for them."""
-    if labels.dtype.name in NUMBERS or labels.dtype.kind in "MmSU":
-        return ARRAY, labels
+    if labels.dtype.name in NUMBER_DTYPES or labels.dtype.kind in "MmSU":
+        return ARRAY_LABELS, labels
     items = labels.tolist()
     forms = [_pack_label(item) for item in items]
     strange = [n for n, form in enumerate(forms) if form == {}]
@@ -265,24 +264,24 @@ def pack_labels(mode: str, labels: Array) -> tuple[str, Array]:
     if strange:
         example = forms[strange[0]][:40]
         warnings.warn(f"Labels of {mode!r} such as {example!r} are saved as text.", UserWarning, stacklevel=2)
-    return JSON, np.frombuffer(json.dumps(forms).encode(), np.uint8)
+    return JSON_LABELS, np.frombuffer(json.dumps(forms).encode(), np.uint8)
 
 
 def read_labels(file: Stored, name: str, kind: str | None, size: int) -> Array | None:
     """Read the labels of a mode with so many indices, or return None if it has none."""
     if kind is None:
         return None
-    if kind == JSON:
+    if kind == JSON_LABELS:
         return _as_objects(file, name, size)
     labels = file.array(name, None, (size,))
-    if kind != ARRAY or (labels.dtype.kind == "U" and labels.view(np.uint32).max() > LAST_CHARACTER):
+    if kind != ARRAY_LABELS or (labels.dtype.kind == "U" and labels.view(np.uint32).max() > LAST_CHARACTER):
         raise file.refuse(f"the labels {name} are damaged or of an unknown kind")
     return labels
 
 
 def _as_objects(file: Stored, name: str, size: int) -> npt.NDArray[np.object_]:
     text = file.array(name, "u1", (None,))
-    if EXPANSION * len(text) > available_memory():
+    if JSON_EXPANSION * len(text) > available_memory():
         raise file.refuse(f"the labels {name} are too long for this machine's memory")
     try:
         items, array = json.loads(text.tobytes()), np.empty(size, object)

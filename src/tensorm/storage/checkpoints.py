@@ -19,9 +19,9 @@ from tensorm.model import Confusion
 from tensorm.sampler.parameters import NoiseModel
 from tensorm.sampler.sample import WINDOW, Memory, Snapshot
 from tensorm.sampler.search.heating import MOST_ROUNDS, ROUND, Heat
-from tensorm.sampler.state import State
+from tensorm.sampler.state import MAX_SWEEPS, State
 from tensorm.sampler.sweep import Target
-from tensorm.storage.archive import Stored, reading, write_archive
+from tensorm.storage.archive import Stored, open_archive, write_archive
 from tensorm.storage.chain import (
     check_components,
     check_density,
@@ -30,13 +30,12 @@ from tensorm.storage.chain import (
     read_members,
     read_trace,
 )
-from tensorm.storage.files import EVERY, Due
+from tensorm.storage.files import CHECKPOINT_SECONDS, Due
 from tensorm.storage.fit import check_format, describe_file
 from tensorm.tensors.bits import words_for
 from tensorm.tensors.factors import Factors
 
-FORMAT = "tensorm chain"
-MOST_SWEEPS = 2**32 - 1  # that have random numbers of their own
+CHAIN_FORMAT = "tensorm chain"
 SEARCHED = "searched_noise"  # the array in place of "noise" while a stand-in is sampled
 
 
@@ -57,7 +56,7 @@ class Checkpoints:
     """
 
     def __init__(
-        self, folder: Path, run: str, shape: Sequence[int], target: Target, every: float = EVERY
+        self, folder: Path, run: str, shape: Sequence[int], target: Target, every: float = CHECKPOINT_SECONDS
     ) -> None:
         self.folder, self.run, self.due = folder, run, Due(every)
         self.shape, self.target = shape, target
@@ -68,7 +67,7 @@ class Checkpoints:
 
     def write(self, number: int, snapshot: Snapshot) -> None:
         """Save a chain, in place of an older snapshot."""
-        about = {**describe_file(FORMAT), "run": self.run, "chain": number}
+        about = {**describe_file(CHAIN_FORMAT), "run": self.run, "chain": number}
         write_archive(self._path(number), about | _pack(snapshot, self.target.noise))
         self.due.reset(number)
 
@@ -77,8 +76,8 @@ class Checkpoints:
         path = self._path(number)
         if not path.exists():
             return None
-        with reading(path) as file:
-            check_format(file, FORMAT)
+        with open_archive(path) as file:
+            check_format(file, CHAIN_FORMAT)
             if file.word("run") != self.run:
                 raise file.refuse("it belongs to another run")
             if (found := file.integer("chain", 0)) != number:
@@ -125,7 +124,7 @@ def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
     density = file.array("density", "f8", (len(shape),))
     check_noise(file, noise, current, shape, L)
     check_density(file, density)
-    sweep, burn_in = file.integer("sweep", 0, MOST_SWEEPS), file.integer("burn_in", -1, MOST_SWEEPS)
+    sweep, burn_in = file.integer("sweep", 0, MAX_SWEEPS), file.integer("burn_in", -1, MAX_SWEEPS)
     draws = read_trace(file.tree("draws"), shape, target) if file.has("draws") else None
     n_draws = 0 if draws is None else len(draws)
     if n_draws != (0 if burn_in < 0 else sweep - burn_in):
@@ -172,7 +171,7 @@ def _read_heat(file: Stored, shape: Sequence[int], L: int) -> Heat:
 
 
 def _read_memory(file: Stored, shape: Sequence[int], L: int) -> Memory:
-    history, sweeps = file.array("history", "f8", (None,)), file.integer("sweeps_since", 0, MOST_SWEEPS)
+    history, sweeps = file.array("history", "f8", (None,)), file.integer("sweeps_since", 0, MAX_SWEEPS)
     if len(history) > min(sweeps, 2 * WINDOW) or not np.isfinite(history).all():
         raise file.refuse("history does not contain log-likelihoods")
     return Memory(

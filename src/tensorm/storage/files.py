@@ -29,9 +29,9 @@ from tensorm.data.memory import available_memory
 from tensorm.errors import FileError
 
 FilePath = str | os.PathLike[str]
-EVERY = 10.0  # seconds between two checkpoints of a chain
+CHECKPOINT_SECONDS = 10.0  # seconds between two checkpoints of a chain
 OURS = re.compile(r".*\.(tensorm|json)|(run|fit)\.nc|choice|report\.html")  # names in the folder of a run
-EXPANSION = 32  # times that a JSON text may grow when it is parsed
+JSON_EXPANSION = 32  # times that a JSON text may grow when it is parsed
 
 
 def replace_file(path: Path, content: Any) -> None:
@@ -75,7 +75,7 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
         return {}
     with open_file(path) as file:
         try:
-            if EXPANSION * os.fstat(file.fileno()).st_size > available_memory():
+            if JSON_EXPANSION * os.fstat(file.fileno()).st_size > available_memory():
                 raise ValueError("too long")
             form = json.load(file)
             if isinstance(form, dict):
@@ -98,7 +98,7 @@ def make_folder(folder: FilePath) -> Path:
 class Due:
     """Whether it is time to save a chain again."""
 
-    def __init__(self, every: float = EVERY) -> None:
+    def __init__(self, every: float = CHECKPOINT_SECONDS) -> None:
         self.every = every
         self._saved: dict[object, float] = {}
 

@@ -16,7 +16,7 @@ from tensorm.errors import FileError, InputError, printable
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.sampler.sweep import Target
-from tensorm.storage.archive import Stored, reading, write_archive
+from tensorm.storage.archive import Stored, open_archive, write_archive
 from tensorm.storage.chain import (
     pack_labels,
     pack_settings,
@@ -29,9 +29,9 @@ from tensorm.storage.chain import (
 )
 from tensorm.storage.files import FilePath, as_path, quote
 
-FORMAT = "tensorm fit"
+FIT_FORMAT = "tensorm fit"
 FORMAT_VERSION = 5  # of all files: any change to a layout adds 1
-COLUMNS = {name: "f8" if name.endswith("_lost") else "i8" for name in Contribution._fields[1:]}
+CONTRIBUTION_DTYPES = {name: "f8" if name.endswith("_lost") else "i8" for name in Contribution._fields[1:]}
 
 
 class Fit(NamedTuple):
@@ -52,7 +52,7 @@ def write_fit(path: FilePath, fit: Fit, run: str | None = None) -> None:
     posterior = fit.posterior
     chains = {f"chain_{number}": pack_trace(trace) for number, trace in enumerate(posterior.chains)}
     tree = {
-        **describe_file(FORMAT),
+        **describe_file(FIT_FORMAT),
         "run": run,
         "n_chains": len(posterior.chains),
         "n_components": posterior.n_components,
@@ -64,7 +64,7 @@ def write_fit(path: FilePath, fit: Fit, run: str | None = None) -> None:
         "model": pack_target(fit.target),
         "contributions": {
             name: np.array([getattr(row, name) for row in posterior.contributions], dtype)
-            for name, dtype in COLUMNS.items()
+            for name, dtype in CONTRIBUTION_DTYPES.items()
             if posterior.contributions
         },
         **chains,
@@ -80,8 +80,8 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
     FileError
         When the file cannot be read; one sentence says what is wrong with it.
     """
-    with reading(path) as file:
-        check_format(file, FORMAT)
+    with open_archive(path) as file:
+        check_format(file, FIT_FORMAT)
         if run is not None and file.value("run") != run:
             raise file.refuse("it belongs to another run")
         n_chains, L = file.integer("n_chains", 1), file.integer("n_components", 1)
@@ -175,10 +175,10 @@ def _read_weights(file: Stored, n_chains: int) -> tuple[tuple[float, ...], tuple
 
 
 def _read_contributions(tree: Stored, n_components: int, bounds: tuple[int, int]) -> tuple[Contribution, ...]:
-    if not any(tree.has(name) for name in COLUMNS):
+    if not any(tree.has(name) for name in CONTRIBUTION_DTYPES):
         return ()
     columns = []
-    for name, dtype in COLUMNS.items():
+    for name, dtype in CONTRIBUTION_DTYPES.items():
         column = tree.array(name, dtype, (n_components,))
         counts = dtype == "i8"
         if not np.isfinite(column).all() or (

@@ -18,14 +18,14 @@ import numpy as np
 from tensorm.data.arrays import Array
 from tensorm.model import Confusion
 from tensorm.sampler.noise import Rates
-from tensorm.storage.archive import MOST_JSON, refusal, refusing
-from tensorm.storage.chain import NUMBERS
+from tensorm.storage.archive import MAX_JSON_BYTES, refusal, refusing
+from tensorm.storage.chain import NUMBER_DTYPES
 from tensorm.storage.fit import FORMAT_VERSION
 from tensorm.tensors.sparse import OTHERS
 
-SEAL, DIGEST = b"tensorm\n", 32  # the end of a file: index, its length in 8 bytes, checksum, SEAL
-TYPES = ("|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8", "|S1")
-TEXTS = ("text", "text objects", "bytes", "json")  # kinds of labels
+OLD_SEAL, OLD_DIGEST = b"tensorm\n", 32  # the end of a file: index, its length in 8 bytes, checksum, seal
+OLD_DTYPES = ("|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8", "|S1")
+TEXT_LABELS = ("text", "text objects", "bytes", "json")  # kinds of labels
 
 
 def read_tree(path: Path, content: memoryview) -> dict[str, Any]:
@@ -39,14 +39,14 @@ def read_tree(path: Path, content: memoryview) -> dict[str, Any]:
 
 
 def _find_index(path: Path, content: memoryview) -> memoryview:
-    ending = 8 + DIGEST + len(SEAL)
-    if len(content) < ending or content[-len(SEAL) :] != SEAL:
+    ending = 8 + OLD_DIGEST + len(OLD_SEAL)
+    if len(content) < ending or content[-len(OLD_SEAL) :] != OLD_SEAL:
         raise refusal(path, "tensorm did not write it, or it is incomplete or was changed since")
     last = len(content) - ending
     length = int.from_bytes(content[last : last + 8], "little")
-    if length > min(MOST_JSON, last):
+    if length > min(MAX_JSON_BYTES, last):
         raise refusal(path, "its index has an impossible length")
-    if blake2b(content[: last + 8], digest_size=DIGEST).digest() != content[last + 8 : -len(SEAL)]:
+    if blake2b(content[: last + 8], digest_size=OLD_DIGEST).digest() != content[last + 8 : -len(OLD_SEAL)]:
         raise refusal(path, "its checksum is wrong, so it is damaged or was changed")
     return content[last - length : last]
 
@@ -56,7 +56,7 @@ def _read_group(group: Any, content: memoryview, left: int) -> tuple[dict[str, A
     tree = dict(group["attributes"])
     for name, entry in group["variables"].items():
         dtype, shape, offset = entry["dtype"], entry["shape"], entry["offset"]
-        if dtype not in TYPES or not all(type(n) is int and 0 <= n < 2**62 for n in (*shape, offset)):
+        if dtype not in OLD_DTYPES or not all(type(n) is int and 0 <= n < 2**62 for n in (*shape, offset)):
             raise ValueError("no array")
         array = np.frombuffer(content, dtype, math.prod(shape), offset).reshape(shape)
         tree[name], left = array, left - array.nbytes
@@ -107,14 +107,14 @@ def _weigh_chains(tree: dict[str, Any]) -> tuple[Array, Array]:
 
 
 def _text(characters: Array) -> str:
-    if characters.nbytes > MOST_JSON:
+    if characters.nbytes > MAX_JSON_BYTES:
         raise ValueError("too long")
     return characters.tobytes().decode()
 
 
 def _read_labels(kind: str, stored: Array) -> tuple[str, Array]:
     """Return the kind of some labels as archives name it, and what they hold of it."""
-    if kind not in TEXTS:
+    if kind not in TEXT_LABELS:
         times = np.dtype(kind).kind in "Mm"
         return "array", stored.view(kind) if times else _as_numbers(stored, kind)
     rows = stored.view(f"S{stored.shape[1]}").reshape(len(stored))
@@ -128,6 +128,6 @@ def _read_labels(kind: str, stored: Array) -> tuple[str, Array]:
 
 
 def _as_numbers(stored: Array, kind: str) -> Array:
-    if kind not in NUMBERS or stored.dtype.kind == "S":
+    if kind not in NUMBER_DTYPES or stored.dtype.kind == "S":
         raise ValueError("no numbers")
     return stored.astype(kind)

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tensorm.errors import FileError, InputError
-from tensorm.storage.archive import Stored, reading, write_archive
+from tensorm.storage.archive import Stored, open_archive, write_archive
 from tensorm.storage.chain import pack_settings, read_settings
 from tensorm.storage.files import FilePath, as_path, make_folder, open_file
 from tensorm.storage.fit import check_format, describe_file, pack_modes, read_modes
 from tensorm.tensors.pick import NAMES, from_arrays
 from tensorm.tensors.protocol import Tensor
 
-FORMAT = "tensorm run"
+RUN_FORMAT = "tensorm run"
 RUN, FIT = "run.tensorm", "fit.tensorm"
-OLD = {RUN: "run.nc", FIT: "fit.nc"}  # names in version 0.1
-DIGEST = "digest"  # of cells that are elsewhere
+OLD_NAMES = {RUN: "run.nc", FIT: "fit.nc"}  # names in version 0.1
+CELLS_DIGEST = "digest"  # of cells that are elsewhere
 
 
 class Run(NamedTuple):
@@ -38,7 +38,7 @@ def start_run(folder: Path, run: Run) -> None:
     """Write down what a run samples, in a folder that holds no other."""
     tensor = run.tensor
     tree = {
-        **describe_file(FORMAT),
+        **describe_file(RUN_FORMAT),
         **pack_modes(tensor.shape, tensor.names),
         "settings": pack_settings(run.settings),
         "model": {"seed": run.seed},
@@ -59,7 +59,7 @@ def check_folder(folder: FilePath) -> Path:
 
 def find_file(folder: FilePath, name: str) -> Path | None:
     """Return the path of a folder's RUN or FIT, also under its name in version 0.1; None without it."""
-    paths = (as_path(folder) / name, as_path(folder) / OLD[name])
+    paths = (as_path(folder) / name, as_path(folder) / OLD_NAMES[name])
     return next((path for path in paths if path.exists()), None)
 
 
@@ -71,8 +71,8 @@ def digest_run(folder: FilePath) -> str:
 
 def open_run(folder: FilePath, parameters: Sequence[str], given: Tensor | None = None) -> Run:
     """Read what a run of an estimator with these parameters samples; its cells may be given by hand."""
-    with reading(find_run(folder)) as file:
-        check_format(file, FORMAT)
+    with open_archive(find_run(folder)) as file:
+        check_format(file, RUN_FORMAT)
         shape, names = read_modes(file)
         tensor = _read_cells(file.tree("cells"), shape, given)
         tensor.names = names
@@ -90,8 +90,8 @@ def find_run(folder: FilePath) -> Path:
 
 def _read_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> Tensor:
     """Return the cells of a run, or those given in their place; raise if these are others."""
-    if tree.has(DIGEST):
-        known = tree.array(DIGEST, "u1", (16,)).tobytes().hex()
+    if tree.has(CELLS_DIGEST):
+        known = tree.array(CELLS_DIGEST, "u1", (16,)).tobytes().hex()
         if given is None:
             raise FileError("The cells of this run are on a cluster; use Python: resume(run_dir, X).")
     else:

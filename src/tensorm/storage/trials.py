@@ -14,7 +14,7 @@ from typing import Any
 from tensorm.errors import FileError
 from tensorm.storage.files import Due, FilePath, as_path, check_links, make_folder, read_json, replace_file
 
-HEAD, FORMAT = "selection.json", "tensorm selection"
+HEAD, SELECTION_FORMAT = "selection.json", "tensorm selection"
 AGAIN = "delete it to run its trial again"
 
 
@@ -32,7 +32,7 @@ class Store:
     def __init__(self, folder: FilePath, settings: Mapping[str, Any]) -> None:
         self.folder, self.due = make_folder(folder), Due()
         check_links(self.folder)
-        text = json.dumps({"format": FORMAT, **settings}, indent=1)
+        text = json.dumps({"format": SELECTION_FORMAT, **settings}, indent=1)
         self._digest = sha256(text.encode()).hexdigest()
         theirs = read_json(self.folder / HEAD, "give another run_dir")
         if not theirs:
