@@ -99,7 +99,7 @@ MUTANTS = [
         "similarity(reference, means)",
         "posterior",
     ),
-    Mutant("posterior/align.py", "NEGLIGIBLE + 3 * spread", "NEGLIGIBLE + 30 * spread", "posterior"),
+    Mutant("posterior/align.py", "LOG_ODDS + 3 * spread", "LOG_ODDS + 30 * spread", "posterior"),
     Mutant("posterior/stacking.py", "+ pull @ np.log(weights)", "", "posterior/test_stacking.py"),
     Mutant("posterior/stacking.py", "total / max(len(part), 1)", "1.0", "posterior/test_stacking.py"),
     Mutant("posterior/predict.py", "1 - np.prod(1 - together, axis=1)", "together.max(axis=1)", "posterior"),

@@ -11,7 +11,7 @@ import pytest
 
 from posteriors import make_trace
 from tensorm.posterior.align import (
-    NEGLIGIBLE,
+    NEGLIGIBLE_LOG_ODDS,
     align,
     count_finders,
     factor_means,
@@ -143,7 +143,8 @@ def test_chains_of_dead_components_can_be_aligned() -> None:
 
 def test_a_chain_far_below_the_best_is_worse() -> None:
     frozen = random_draws(0, 4, 3)
-    best, heights = trace_of(frozen, 0.0), [0.0, -NEGLIGIBLE + 0.01, -NEGLIGIBLE - 0.01, -500.0]
+    best, small = trace_of(frozen, 0.0), NEGLIGIBLE_LOG_ODDS
+    heights = [0.0, -small + 0.01, -small - 0.01, -500.0]
     assert [worse(best, trace_of(frozen, height)) for height in heights] == [False, False, True, True]
 
 

@@ -73,7 +73,7 @@ def test_what_does_not_move_has_a_name_and_no_number() -> None:
     one_moves = constant.copy()
     one_moves[2] = noise(1, 50)[0]
     assert measure("x", one_moves).state == "moving"
-    assert 1 < measure("x", one_moves).rhat < convergence.NEVER
+    assert 1 < measure("x", one_moves).rhat < convergence.MAX_RHAT
 
 
 def test_the_middle_draw_alone_is_not_movement() -> None:
@@ -148,7 +148,7 @@ def test_chains_are_cut_to_the_shortest() -> None:
 
 
 def test_many_entries_are_sampled_evenly(monkeypatch) -> None:
-    monkeypatch.setattr(convergence, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(convergence, "MAX_ENTRIES", 10)
     bits = entries(2, 30, 64)
     bits[:, :, -1] = False
     bits[1, -15:, -1] = True  # the worst is the last of all
@@ -161,7 +161,7 @@ def test_many_entries_are_sampled_evenly(monkeypatch) -> None:
 def test_a_change_half_way_is_a_large_number_not_infinity() -> None:
     bits = np.zeros((2, 20, 1), bool)
     bits[0, 10:] = True
-    assert entry_rhat(bits.astype(float))[0] == convergence.NEVER
+    assert entry_rhat(bits.astype(float))[0] == convergence.MAX_RHAT
     middle = np.zeros((2, 21, 1))
     middle[0, 10] = 1
     assert entry_rhat(middle)[0] == 1

@@ -17,7 +17,7 @@ from tensorm.data import memory
 from tensorm.data.inputs import check_names
 from tensorm.datasets import simulate
 from tensorm.errors import InputError
-from tensorm.posterior.draws import METHODS, Posterior, check_draws_fit
+from tensorm.posterior.draws import PREDICTION_METHODS, Posterior, check_draws_fit
 from tensorm.sampler import noise as noise_module
 from tensorm.sampler.noise import Rates
 from tensorm.sampler.state import Trace
@@ -114,7 +114,7 @@ def test_a_chain_without_weight_does_not_count() -> None:
     assert (both.n_draws, len(both.traces)) == (5, 1)
     assert both.noise == alone.noise
     np.testing.assert_array_equal(both.factors[1], alone.factors[1])
-    for method in METHODS:
+    for method in PREDICTION_METHODS:
         np.testing.assert_array_equal(both.predict_all(method), alone.predict_all(method))
 
 
@@ -140,7 +140,7 @@ def test_a_part_predicts_what_the_whole_does() -> None:
     part = whole.take(indices)
     assert part.shape == (2, 3, 8)
     assert part.labels[1].tolist() == ["nurse 04", "nurse 03", "doctor 01"]
-    for method in METHODS:
+    for method in PREDICTION_METHODS:
         np.testing.assert_allclose(part.predict_all(method), whole.predict_all(method)[np.ix_(*indices)])
 
 

@@ -14,7 +14,7 @@ from posteriors import make_trace
 from problems import make_problem
 from tensorm import TensOrMachine, datasets
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.stacking import MOST_CELLS, TOWARDS_EQUAL, sample_cells, stack, weigh_chains
+from tensorm.posterior.stacking import MAX_WEIGHED_CELLS, TOWARDS_EQUAL, sample_cells, stack, weigh_chains
 from tensorm.sampler.noise import Rates
 from tensorm.sampler.state import Trace
 from tensorm.tensors import DenseTensor, blocks
@@ -103,7 +103,7 @@ def test_a_sample_of_cells_gives_nearly_the_same_weights(monkeypatch: pytest.Mon
     parts = [[factors[0] & (np.arange(3) != l), *factors[1:]] for l in (0, 1, 2)]
     traces = [replace(chain(part), noise=np.tile((0.7, 0.3), (3, 1))) for part in parts]
     exact = weigh_chains(tensor, traces, [0, 1, 2])
-    assert np.prod(tensor.shape) > MOST_CELLS
+    assert np.prod(tensor.shape) > MAX_WEIGHED_CELLS
     monkeypatch.setattr(blocks, "READ_WHOLE", 2**14)
     np.testing.assert_allclose(weigh_chains(tensor, traces, [0, 1, 2]), exact, atol=0.1)
 

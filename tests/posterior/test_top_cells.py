@@ -58,7 +58,7 @@ def test_a_slice_outside_of_all_components_has_none(fitted: tuple) -> None:
 
 def test_of_large_components_the_surest_members(fitted: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     X, _, model = fitted
-    monkeypatch.setattr(links, "MOST_CONSIDERED", 12)
+    monkeypatch.setattr(links, "MAX_CONSIDERED", 12)
     found = model.top_cells(0, 6, n=50)
     assert 10 <= len(found.indices) <= 24
     assert X[tuple(found.indices.T)].all()

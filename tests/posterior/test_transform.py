@@ -65,7 +65,7 @@ def exact(priors: Sequence[Sequence[float]]) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ["learned", "number", "array"])
 def test_placed_by_the_exact_conditional(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    monkeypatch.setattr(placing, "DRAWS", 8000)
+    monkeypatch.setattr(placing, "MAX_TRANSFORM_DRAWS", 8000)
     table = np.random.default_rng(3).random((SHAPE[0], L))
     prior, probabilities = {
         "learned": (LearnedPrior(), [(density[0],) * L for density in DENSITIES]),
@@ -110,7 +110,7 @@ def test_a_part_of_the_draws_is_enough(n_times: int, expected: int, monkeypatch:
     update = DenseTensor.update_factor
     monkeypatch.setattr(DenseTensor, "update_factor", lambda *args: calls.append(1) or update(*args))
     transform_slices(tensor, make_posterior(n_times), model(LearnedPrior()))
-    assert len(calls) == expected * placing.UPDATES
+    assert len(calls) == expected * placing.UPDATES_PER_DRAW
 
 
 def shares(cells: np.ndarray, factors: Sequence[np.ndarray]) -> np.ndarray:

@@ -21,7 +21,7 @@ from tensorm.data.text import ending_of
 from tensorm.estimator.load import load, resume
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import AUTO, STARTS
-from tensorm.posterior.modes import read_modes
+from tensorm.posterior.modes import list_modes
 from tensorm.report.describe import MOST
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.report.page.finding import name_sizes
@@ -238,7 +238,7 @@ def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> Non
     if as_json or quiet:
         return
     found = f"{model.n_components_} component{'s' if model.n_components_ != 1 else ''}"
-    say(f"{name_sizes(read_modes(posterior))}: {found} from {posterior.n_draws:,} draws.")
+    say(f"{name_sizes(list_modes(posterior))}: {found} from {posterior.n_draws:,} draws.")
     if selection is not None:
         say(selection.reason)
     say("")
@@ -258,7 +258,7 @@ def _summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, A
     components = [
         {
             mode.name: {mode.label(n): round(float(mode.means[n, l]), 4) for n in sorted(mode.members(l))}
-            for mode in read_modes(posterior)
+            for mode in list_modes(posterior)
         }
         for l in range(posterior.n_components)
     ]

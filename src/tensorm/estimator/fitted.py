@@ -15,7 +15,7 @@ from tensorm.posterior.align import MEMBER
 from tensorm.posterior.contributions import Contributions
 from tensorm.posterior.datatree import to_datatree
 from tensorm.posterior.diagnostics import Diagnostics, diagnose
-from tensorm.posterior.modes import Groups
+from tensorm.posterior.modes import GroupsByMode
 from tensorm.report.card import render_card
 from tensorm.report.describe import Sentences, describe
 from tensorm.report.export import (
@@ -75,7 +75,7 @@ class FittedModel(Predictor):
         """Print how the chains compare, how well they have mixed, and what to conclude."""
         print("\n".join(filter(None, [str(self.diagnostics_), self.noise_choice_])))
 
-    def describe(self, groups: Groups | None = None, most: int | None = None) -> Sentences:
+    def describe(self, groups: GroupsByMode | None = None, most: int | None = None) -> Sentences:
         """Describe what was found in sentences.
 
         Parameters

@@ -13,7 +13,7 @@ from tensorm.data.arrays import Floats
 from tensorm.data.checks import check_choice
 from tensorm.errors import InputError
 from tensorm.estimator.plan import check_observed, make_tensor
-from tensorm.posterior.draws import METHODS, Posterior
+from tensorm.posterior.draws import PREDICTION_METHODS, Posterior
 from tensorm.posterior.lookup import find_cells
 from tensorm.posterior.scores import ScoredCells, score_tensor
 from tensorm.posterior.top_cells import TopCells, top_cells
@@ -69,7 +69,7 @@ class Predictor(TransformerMixin, BaseEstimator):
         -------
         ndarray of int8 (n,), or of the tensor's shape
         """
-        check_choice("method", method, METHODS)
+        check_choice("method", method, PREDICTION_METHODS)
         return (self._predict(indices, method) > 0.5).astype(np.int8)
 
     def score(self, X: Any, y: None = None) -> float:

@@ -12,8 +12,8 @@ from tensorm.data.arrays import Bits, Floats
 from tensorm.sampler.state import Trace
 
 MEMBER, SURE = 0.5, 0.9  # an index above this probability is a member of a component, or a sure one
-NEGLIGIBLE = math.log(1000)  # log posterior odds that count as small
-SAME = 0.7  # two chains' components count as the same above this similarity
+NEGLIGIBLE_LOG_ODDS = math.log(1000)  # that two explanations may differ by
+MIN_SIMILARITY = 0.7  # above which components of two chains count as the same
 
 
 def factor_means(trace: Trace, at_once: int = 32) -> list[Floats]:
@@ -68,7 +68,7 @@ def same_components(a: Sequence[Floats], b: Sequence[Floats]) -> bool:
     """Whether two chains found the same components: each that one of them uses has a match in the other."""
     order = match(a, b)
     alike = similarity(a, b)[np.arange(len(order)), order]
-    return bool((alike[active(a) | active(b)[order]] > SAME).all())
+    return bool((alike[active(a) | active(b)[order]] > MIN_SIMILARITY).all())
 
 
 def count_finders(reference: Sequence[Floats], chains: Sequence[Sequence[Floats]]) -> list[int]:
@@ -76,7 +76,7 @@ def count_finders(reference: Sequence[Floats], chains: Sequence[Sequence[Floats]
 
     The others may have the same component without being sure of a member, as ``same_components`` has it.
     """
-    alike = [similarity(reference, means) > SAME for means in chains]
+    alike = [similarity(reference, means) > MIN_SIMILARITY for means in chains]
     sure = [(found & active(means)).any(axis=1) for found, means in zip(alike, chains, strict=True)]
     counts = np.sum([found.any(axis=1) for found in alike], axis=0) * np.any(sure, axis=0)
     return [int(count) for count in counts]
@@ -85,14 +85,14 @@ def count_finders(reference: Sequence[Floats], chains: Sequence[Sequence[Floats]
 def worse(best: Trace, other: Trace) -> bool:
     """Whether a chain explains the data worse than the best one.
 
-    Its median log-likelihood is lower by more than NEGLIGIBLE plus three times the spread of the best chain's
-    draws: so low that a freely moving chain would hardly ever visit it. The log posterior would not do: it
-    also has the density of the noise parameters, which differs by more between chains that explain the data
-    alike (with activities by their evenness, which changes slowly).
+    Its median log-likelihood is lower by more than NEGLIGIBLE_LOG_ODDS plus three times the spread of the
+    best chain's draws: so low that a freely moving chain would hardly ever visit it. The log posterior would
+    not do: it also has the density of the noise parameters, which differs by more between chains that explain
+    the data alike (with activities by their evenness, which changes slowly).
     """
     lower, middle, upper = np.quantile(best.log_likelihood, [0.25, 0.5, 0.75])
     spread = (upper - lower) / 1.35  # the standard deviation, robust to outliers
-    return bool(middle - np.median(other.log_likelihood) > NEGLIGIBLE + 3 * spread)
+    return bool(middle - np.median(other.log_likelihood) > NEGLIGIBLE_LOG_ODDS + 3 * spread)
 
 
 def group_chains(traces: Sequence[Trace], means: Sequence[Sequence[Floats]]) -> list[int]:

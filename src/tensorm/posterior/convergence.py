@@ -14,10 +14,10 @@ import numpy as np
 from tensorm.data.arrays import Bits, Floats, Indices
 from tensorm.sampler.state import Trace
 
-FEWEST = 4  # draws needed for R-hat and ESS
+MIN_DRAWS = 4  # draws needed for R-hat and ESS
 TAILS = (0.05, 0.95)
-MOST_ENTRIES = 1000  # entries whose R-hat and ESS are computed, evenly spread over those that change
-POOR, NEVER = 1.1, 100.0  # R-hat of an entry not to be trusted, and of chains that never overlap
+MAX_ENTRIES = 1000  # entries whose R-hat and ESS are computed, evenly spread over those that change
+POOR_RHAT, MAX_RHAT = 1.1, 100.0  # R-hat of an entry not to be trusted, and of chains that never overlap
 
 
 class Mixing(NamedTuple):
@@ -114,7 +114,7 @@ def assess(traces: Sequence[Trace]) -> tuple[Mixing, ...]:
 def _measure_worst(name: str, draws: Floats) -> Mixing:
     """Return how well chains have mixed in that of some quantities (chains, draws, n) that mixes worst."""
     n = draws.shape[2]
-    spread = np.linspace(0, n - 1, min(n, MOST_ENTRIES)).astype(np.intp).tolist()
+    spread = np.linspace(0, n - 1, min(n, MAX_ENTRIES)).astype(np.intp).tolist()
     each = [measure(name if n == 1 else f"{name} {i}", draws[:, :, i]) for i in spread]
     return max(each, key=lambda one: (one.state == "stuck", one.rhat or 0.0))
 
@@ -132,7 +132,7 @@ def measure(name: str, draws: Floats) -> Mixing:
         rhat = float(_arviz().rhat(_two(draws), chain_axis=0, draw_axis=1))
     ess = float(_arviz().ess(draws, chain_axis=0, draw_axis=1, method="bulk"))
     tail = float(_arviz().ess(draws, chain_axis=0, draw_axis=1, method="tail", prob=TAILS))
-    return Mixing(name, "moving", min(rhat, NEVER), ess, tail)
+    return Mixing(name, "moving", min(rhat, MAX_RHAT), ess, tail)
 
 
 def assess_entries(traces: Sequence[Trace]) -> EntryMixing:
@@ -146,7 +146,7 @@ def assess_entries(traces: Sequence[Trace]) -> EntryMixing:
         stuck += int(np.count_nonzero(~moves & differs))
         moving.append(np.insert(np.argwhere(moves), 0, mode, axis=1))
     addresses = np.concatenate(moving)  # of the entries that change: mode, row, component
-    spread = np.linspace(0, len(addresses) - 1, min(len(addresses), MOST_ENTRIES)).astype(np.intp)
+    spread = np.linspace(0, len(addresses) - 1, min(len(addresses), MAX_ENTRIES)).astype(np.intp)
     chosen = addresses[spread]
     draws = [
         entry_draws(traces, mode, *chosen[chosen[:, 0] == mode, 1:].T)
@@ -156,7 +156,7 @@ def assess_entries(traces: Sequence[Trace]) -> EntryMixing:
         return EntryMixing(total, constant, stuck, 0, None, 0, None)
     rhat = np.concatenate([entry_rhat(part) for part in draws])
     ess = np.concatenate([entry_ess(part) for part in draws])
-    poor = int(np.count_nonzero(rhat > POOR))
+    poor = int(np.count_nonzero(rhat > POOR_RHAT))
     return EntryMixing(total, constant, stuck, len(chosen), float(rhat.max()), poor, float(ess.min()))
 
 
@@ -184,11 +184,11 @@ def entry_rhat(draws: Floats) -> Floats:
     """Return R-hat of entries that change, (chains, draws, entries).
 
     Ranking and folding keep the distance between two values, so the plain split R-hat of an entry equals the
-    rank-normalised one. A chain that changes once, half way, has no spread within halves: that gives NEVER.
+    rank-normalised one. A chain that changes once, half way, has no spread in halves: that gives MAX_RHAT.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         rhat = _arviz().rhat(_two(draws), chain_axis=0, draw_axis=1, method="split")
-    return np.minimum(np.nan_to_num(rhat, nan=1.0), NEVER)  # NaN: changed in the draw between halves only
+    return np.minimum(np.nan_to_num(rhat, nan=1.0), MAX_RHAT)  # NaN: changed in the draw between halves only
 
 
 def entry_ess(draws: Floats) -> Floats:
@@ -196,7 +196,7 @@ def entry_ess(draws: Floats) -> Floats:
 
     With fewer than four draws each chain counts as one.
     """
-    if draws.shape[1] < FEWEST:
+    if draws.shape[1] < MIN_DRAWS:
         return np.full(draws.shape[2], float(len(draws)))
     return np.asarray(_arviz().ess(draws, chain_axis=0, draw_axis=1, method="mean"))
 
@@ -218,7 +218,7 @@ def halve(draws: Floats) -> Floats:
 
 
 def _enough(draws: Floats) -> bool:
-    return draws.shape[1] >= FEWEST * (2 if len(draws) == 1 else 1)
+    return draws.shape[1] >= MIN_DRAWS * (2 if len(draws) == 1 else 1)
 
 
 def _two(draws: Floats) -> Floats:

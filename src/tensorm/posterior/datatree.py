@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Variables = dict[str, tuple[tuple[str, ...], Array]]
 PER_DRAW = ("chain", "draw")
 STATS = {"lp": "log_posterior", "log_likelihood": "log_likelihood", "accuracy": "accuracy"}
-COPIES = 2  # ArviZ makes copies, so that arrays take twice their size
+ARVIZ_COPIES = 2  # ArviZ makes copies, so that arrays take twice their size
 
 # Names of dimensions and variables in any group, so that a mode has the same name whichever groups exist.
 TAKEN = {"chain", "draw", "component", "mode", "cell", "sample", "x", "density"}
@@ -118,7 +118,7 @@ def _gather(posterior: Posterior, all_chains: bool) -> _Parts:
             f"The chains differ in length; all were cut to the shortest, {n_draws} draws.", stacklevel=4
         )
     entries = len(chains) * n_draws * posterior.n_components * sum(posterior.shape)
-    check_fits("The draws take", COPIES * entries, "use the packed draws in posterior_, or fit fewer")
+    check_fits("The draws take", ARVIZ_COPIES * entries, "use the packed draws in posterior_, or fit fewer")
     return _Parts(
         posterior,
         chains,
@@ -174,7 +174,7 @@ def _observed(tensor: Tensor) -> Array:
     """Return the cells: int8, or float32 with NaN if some are missing."""
     missing = tensor.n_observed < math.prod(tensor.shape)
     kind = np.dtype(np.float32 if missing else np.int8)
-    check_fits("X takes", COPIES * kind.itemsize * math.prod(tensor.shape), "leave X out")
+    check_fits("X takes", ARVIZ_COPIES * kind.itemsize * math.prod(tensor.shape), "leave X out")
     cells = tensor.read_cells([np.arange(size) for size in tensor.shape]).astype(kind, copy=False)
     if missing:
         cells[cells == MISSING] = np.nan
@@ -187,7 +187,7 @@ def _log_likelihood(parts: _Parts, tensor: Tensor) -> xarray.Dataset:
 
     shape = (len(parts.chains), parts.n_draws, tensor.n_observed)
     remedy = "leave log_likelihood out, or fit fewer draws"
-    check_fits("The log-likelihood takes", COPIES * 8 * math.prod(shape), remedy)
+    check_fits("The log-likelihood takes", ARVIZ_COPIES * 8 * math.prod(shape), remedy)
     listed, zeros = tensor.listed_keys()
     keys = np.sort(np.concatenate([listed, zeros]))
     indices, ones = np.unravel_index(keys, tensor.shape), np.isin(keys, listed)

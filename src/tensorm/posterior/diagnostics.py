@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tensorm.data.arrays import Floats
-from tensorm.posterior.align import SAME, active, count_finders, factor_means, similarity
-from tensorm.posterior.convergence import NEVER, EntryMixing, Mixing, assess, assess_entries
+from tensorm.posterior.align import MIN_SIMILARITY, active, count_finders, factor_means, similarity
+from tensorm.posterior.convergence import MAX_RHAT, EntryMixing, Mixing, assess, assess_entries
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.tables import tabulate, to_html
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SMALLEST_ESS = 100
+MIN_ESS = 100
 DISPUTED = 0.05  # share of entries that chains may disagree on before the conclusion says so
-MOST_OTHERS = 2  # explanations that get a sentence, besides the one with most weight
+MAX_OTHERS = 2  # explanations that get a sentence, besides the one with most weight
 IN_WORDS = {
     "constant": "the same in all draws",
     "stuck": "constant within chains, different between them",
@@ -169,9 +169,9 @@ def tell_differences(posterior: Posterior) -> Iterator[str]:
     """Yield sentences on what the other explanations see differently from the one with most weight."""
     others = list(enumerate(posterior.explained_by))[1:]
     lead = active(posterior.factors)
-    for number, (weight, means) in others[:MOST_OTHERS]:
+    for number, (weight, means) in others[:MAX_OTHERS]:
         chains = [n for n, own in enumerate(posterior.explanations) if own == number]
-        alike = similarity(posterior.factors, means) > SAME
+        alike = similarity(posterior.factors, means) > MIN_SIMILARITY
         lacking = np.flatnonzero(lead & ~alike.any(axis=1)).tolist()
         extra = int(np.count_nonzero(active(means) & ~alike.any(axis=0)))
         who = f"Chain{'s' * (len(chains) > 1)} {listed(chains)}"
@@ -183,8 +183,8 @@ def tell_differences(posterior: Posterior) -> Iterator[str]:
         elif not lacking:
             told += " with other members"
         yield f"{who} (weight {weight:.2f}) {told}."
-    if len(others) > MOST_OTHERS:
-        rest = sum(weight for _, (weight, _) in others[MOST_OTHERS:])
+    if len(others) > MAX_OTHERS:
+        rest = sum(weight for _, (weight, _) in others[MAX_OTHERS:])
         yield f"The other explanations have a total weight of {rest:.2f}."
 
 
@@ -235,8 +235,8 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
         found = f"the R-hat of the {worst.name} is {_rhat(worst.rhat)}"
         yield f"The chains have not mixed: {found}; use more draws and a longer burn-in."
     least = min(math.inf if row.ess is None else row.ess for row in quantities)
-    if least < SMALLEST_ESS:
-        wanted = length * math.ceil(SMALLEST_ESS / max(least, 1))
+    if least < MIN_ESS:
+        wanted = length * math.ceil(MIN_ESS / max(least, 1))
         yield (
             f"The effective sample size is only {least:.0f}; use at least {wanted:,} draws per chain "
             "before you trust the second digit of a probability."
@@ -251,7 +251,7 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
 
 
 def _rhat(value: float | None) -> str:
-    return f"{value:.2f}" if value is not None and value < NEVER else "large"
+    return f"{value:.2f}" if value is not None and value < MAX_RHAT else "large"
 
 
 def number_components(components: Sequence[int]) -> str:

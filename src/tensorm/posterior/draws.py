@@ -39,8 +39,8 @@ from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Tensor
 from tensorm.tensors.ranked import by_mode
 
-CERTAIN = Rates(1.0, 0.0)  # the product itself, without noise
-METHODS = ("predictive", "mean", "map", "best")
+NO_NOISE = Rates(1.0, 0.0)  # the product itself, without noise
+PREDICTION_METHODS = ("predictive", "mean", "map", "best")
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ class Posterior(Named):
 
     @property
     def _certain(self) -> Parameters:
-        return self.parameters.certain() or CERTAIN
+        return self.parameters.certain() or NO_NOISE
 
     def check_tensor(self, X: Any, name: str = "X") -> Tensor:
         """Return X as a tensor, or raise unless it has the shape of the fit."""
@@ -234,7 +234,7 @@ class Posterior(Named):
         return replace(self, chains=chains, shape=shape, names=self.names.take(indices), contributions=())
 
     def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
-        if check_choice("method", method, METHODS) == "mean":
+        if check_choice("method", method, PREDICTION_METHODS) == "mean":
             return self._unite(lambda means: unite_box(means, where))
         return average_box(self._weighted(method), where, self.shape)
 
@@ -271,7 +271,7 @@ class Posterior(Named):
         indices = check_parts(indices, self.shape)
         if len({len(index) for index in indices}) > 1:
             raise InputError(f"indices have lengths {[*map(len, indices)]}; make them equally long.")
-        if check_choice("method", method, METHODS) == "mean":
+        if check_choice("method", method, PREDICTION_METHODS) == "mean":
             return self._unite(lambda means: unite_cells(means, indices))
         total = np.zeros(len(indices[0]))
         for factors, noise, weight in self._weighted(method):

@@ -18,7 +18,7 @@ from tensorm.errors import InputError, printable
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
 
-Groups = Mapping[Any, npt.ArrayLike]
+GroupsByMode = Mapping[Any, npt.ArrayLike]
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -69,7 +69,7 @@ class FittedMode(NamedTuple):
         return np.where(self.means.max(axis=1) > MEMBER, self.means.argmax(axis=1), self.means.shape[1])
 
 
-def read_modes(posterior: Posterior, groups: Groups | None = None) -> list[FittedMode]:
+def list_modes(posterior: Posterior, groups: GroupsByMode | None = None) -> list[FittedMode]:
     """Return every mode of a fit.
 
     Parameters

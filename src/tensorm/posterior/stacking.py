@@ -18,11 +18,11 @@ from tensorm.data.arrays import Bits, Floats, Indices
 from tensorm.sampler.state import Trace
 from tensorm.tensors.protocol import Tensor
 
-MOST_CELLS = 20_000  # that weights rest on, half of them ones if there are as many
-DRAWS = 50  # of each chain
+MAX_WEIGHED_CELLS = 20_000  # that weights rest on, half of them ones if there are as many
+CHAIN_DRAWS = 50  # of each chain
 TOWARDS_EQUAL = 200  # cells that equal weights are worth: with few cells, weights would fit their noise
-LEAST = 1e-6  # weight of an explanation
-TINY = np.finfo(np.float64).tiny
+MIN_WEIGHT = 1e-6  # of an explanation
+SMALLEST_FLOAT = np.finfo(np.float64).tiny
 
 
 class Sample(NamedTuple):
@@ -68,22 +68,22 @@ def stack(densities: Floats, cells: Floats, equal: Floats) -> Floats:
         return -float(loss), -(densities @ (share / mixed) + pull / weights)
 
     whole = {"type": "eq", "fun": lambda weights: weights.sum() - 1, "jac": np.ones_like}
-    limits, stop = [(LEAST, 1)] * len(equal), {"ftol": 1e-9}
+    limits, stop = [(MIN_WEIGHT, 1)] * len(equal), {"ftol": 1e-9}
     found = minimize(lose, equal, jac=True, method="SLSQP", bounds=limits, constraints=whole, options=stop)
     return np.asarray(found.x / found.x.sum())
 
 
 def predict_values(traces: Sequence[Trace], sample: Sample) -> Floats:
     """Return the probability that chains together give each cell's own value, from evenly spaced draws."""
-    chosen = [(trace, s) for trace in traces for s in range(0, len(trace), math.ceil(len(trace) / DRAWS))]
+    chosen = [(trace, s) for trace in traces for s in range(0, len(trace), -(-len(trace) // CHAIN_DRAWS))]
     total = np.zeros(len(sample.ones))
     for trace, draw in chosen:
         total += trace.noise_at(draw).predict(trace.factors_at(draw), sample.indices)
     p = total / len(chosen)
-    return np.maximum(np.where(sample.ones, p, 1 - p), TINY)
+    return np.maximum(np.where(sample.ones, p, 1 - p), SMALLEST_FLOAT)
 
 
-def sample_cells(tensor: Tensor, count: int = MOST_CELLS) -> Sample:
+def sample_cells(tensor: Tensor, count: int = MAX_WEIGHED_CELLS) -> Sample:
     """Return observed cells, the same ones each time, as many ones as zeros if there are enough of both."""
     rng, half = np.random.default_rng(0), count // 2
     chosen, totals = tensor.sample_observed(rng, half), (tensor.n_ones, tensor.n_observed - tensor.n_ones)

@@ -16,14 +16,14 @@ from tensorm.data.arrays import Floats, Indices, Keys
 from tensorm.data.checks import check_count, check_index, check_mode
 from tensorm.data.coordinates import key_of
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import read_modes
+from tensorm.posterior.modes import list_modes
 from tensorm.posterior.tables import tabulate, to_html
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-MOST_CONSIDERED = 2**21  # cells of one component in a slice; larger ones are cut to their surest members
+MAX_CONSIDERED = 2**21  # cells of one component in a slice; larger ones are cut to their surest members
 
 
 class TopCells(NamedTuple):
@@ -80,7 +80,7 @@ def top_cells(
     p = posterior.predict_cells(indices)
     best = np.argsort(-p, kind="stable")[:count]
     cells = np.stack([column[best] for column in indices], axis=1)
-    modes = read_modes(posterior)
+    modes = list_modes(posterior)
     names = (tuple(mode.label(n) for mode, n in zip(modes, cell, strict=True)) for cell in cells)
     return TopCells(cells, p[best], tuple(names), tuple(mode.name for mode in modes))
 
@@ -111,7 +111,7 @@ def _each_pair_once(keys: Keys, shape: Sequence[int], pair: tuple[int, int], mod
 def _surest(members: Sequence[Indices], means: Sequence[Floats]) -> list[Indices]:
     """Drop the least certain members of the longest modes until there are few enough cells."""
     sizes = [len(index) for index in members]
-    while math.prod(sizes) > MOST_CONSIDERED:
+    while math.prod(sizes) > MAX_CONSIDERED:
         sizes[int(np.argmax(sizes))] -= max(1, max(sizes) // 20)
     return [
         index[np.argsort(-mean[index], kind="stable")[:size]]

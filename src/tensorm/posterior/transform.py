@@ -19,8 +19,8 @@ from tensorm.tensors import GIBBS, Rule, Tensor
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 
-DRAWS = 100  # posterior draws used
-UPDATES = 3  # Gibbs updates per draw; the last is kept. Metropolised flips would keep more of the draw before
+MAX_TRANSFORM_DRAWS = 100  # of the posterior
+UPDATES_PER_DRAW = 3  # by Gibbs; the last is kept. Metropolised flips would keep more of the draw before
 
 
 def transform_slices(tensor: Tensor, posterior: Posterior, target: Target) -> Floats:
@@ -46,14 +46,14 @@ def place(tensor: Tensor, posterior: Posterior, target: Target) -> Iterator[tupl
     """
     L = posterior.n_components
     draws = [(trace, draw) for trace in posterior.traces for draw in range(len(trace))]
-    chosen = draws[:: math.ceil(len(draws) / DRAWS)]
+    chosen = draws[:: math.ceil(len(draws) / MAX_TRANSFORM_DRAWS)]
     entries, noise = Factors.empty(tensor.shape, L)[0], None
     for number, (trace, draw) in enumerate(chosen):
         factors = trace.factors_at(draw).replace(0, entries)
         noise = trace.noise_at(draw).follow(noise, tensor.shape)
         prior = _prior(target, tuple(trace.density[draw]))
-        for update in range(UPDATES):
-            stream = target.stream(0, number * UPDATES + update, PLACE)._replace(by_row=0)
+        for update in range(UPDATES_PER_DRAW):
+            stream = target.stream(0, number * UPDATES_PER_DRAW + update, PLACE)._replace(by_row=0)
             rule = Rule(np.arange(L), GIBBS, noise.weights, prior)
             factors = factors.replace(0, tensor.update_factor(0, factors, rule, stream))
             noise = noise.redraw_slices(tensor, factors, stream)

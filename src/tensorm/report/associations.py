@@ -11,7 +11,7 @@ import numpy as np
 from tensorm.data.checks import check_number
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, of_posterior, read_modes
+from tensorm.posterior.modes import FittedMode, list_modes, of_posterior
 from tensorm.report.metadata import Column, Metadata, read_metadata
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def associate(posterior: Posterior, metadata: Metadata, threshold: float = MEMBE
     from scipy.stats import false_discovery_control
 
     limit = check_number("threshold", threshold)
-    modes, tables = read_modes(posterior), read_metadata(posterior, metadata)
+    modes, tables = list_modes(posterior), read_metadata(posterior, metadata)
     rows: list[Association] = []
     for k, (mode, columns) in enumerate(zip(modes, tables, strict=True)):
         shared = [other for other in range(k) if np.array_equal(modes[other].means, mode.means)]

@@ -13,7 +13,7 @@ import numpy as np
 from tensorm.data.arrays import Floats
 from tensorm.posterior.diagnostics import diagnose
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, read_modes
+from tensorm.posterior.modes import FittedMode, list_modes
 from tensorm.report.describe import Description, describe_components, percent
 from tensorm.report.page.cells import pairs_of, slice_cells
 from tensorm.report.page.finding import tell_finding
@@ -39,7 +39,7 @@ def render_card(posterior: Posterior) -> str:
 def _table(posterior: Posterior) -> str:
     """Return a row for each component: its first members, its strength, and how many chains found it."""
     told = [component for component in describe_components(posterior) if not component.empty]
-    every = read_modes(posterior)
+    every = list_modes(posterior)
     twins = {j for i, j in pairs_of(every) if np.array_equal(every[i].means, every[j].means)}
     modes = [mode for k, mode in enumerate(every) if k not in twins]
     strong = any(component.strength is not None for component in told)
@@ -66,7 +66,7 @@ def _row(told: Description, modes: Sequence[FittedMode]) -> list[str]:
 
 def _picture(posterior: Posterior) -> str:
     """Return the predicted cells as an image, in the order of the components."""
-    homes = find_homes(posterior, None, next(pairs_of(read_modes(posterior)), None))
+    homes = find_homes(posterior, None, next(pairs_of(list_modes(posterior)), None))
     found = slice_cells(posterior, None, homes)
     rows, columns = (np.array(found[name]) for name in ("row_indices", "column_indices"))
     cells = np.reshape(found["predicted"][0], (len(rows), len(columns)))

@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 
 from tensorm.data.checks import short
 from tensorm.errors import InputError
-from tensorm.posterior.align import SAME, active, similarity
+from tensorm.posterior.align import MIN_SIMILARITY, active, similarity
 from tensorm.posterior.diagnostics import number_components
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.tables import tabulate, to_html
@@ -82,7 +82,7 @@ def compare_fits(first: Any, second: Any) -> Comparison:
     alike = similarity(a.factors, b.factors)
     pairs = {int(i): int(j) for i, j in zip(*linear_sum_assignment(alike, maximize=True), strict=True)}
     used, used_too = (set(np.flatnonzero(active(fit.factors)).tolist()) for fit in (a, b))
-    same = {i: j for i, j in pairs.items() if i in used and j in used_too and alike[i, j] > SAME}
+    same = {i: j for i, j in pairs.items() if i in used and j in used_too and alike[i, j] > MIN_SIMILARITY}
     matches = [
         *(Match(i, same.get(i), float(alike[i, same.get(i, alike[i].argmax())])) for i in sorted(used)),
         *(Match(None, j, float(alike[:, j].max())) for j in sorted(used_too - {*same.values()})),

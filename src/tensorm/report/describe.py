@@ -19,7 +19,7 @@ from tensorm.data.checks import check_count
 from tensorm.posterior.align import MEMBER, SURE, active, count_finders, factor_means
 from tensorm.posterior.diagnostics import listed, number_components, tell_differences
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, Groups, of_posterior, read_modes
+from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes, of_posterior
 from tensorm.report.metadata import UNKNOWN
 
 IN_DOUBT = 4  # names in doubt before their list is cut short
@@ -122,7 +122,7 @@ class Sentences(list[str]):
         return "\n".join(self)
 
 
-def describe(posterior: Posterior, groups: Groups | None = None, most: int | None = None) -> Sentences:
+def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int | None = None) -> Sentences:
     """Describe what a fit found; see ``TensOrMachine.describe``."""
     components = describe_components(posterior, groups)
     shown, rest = pick_clear(components, len(components) if most is None else check_count("most", most, 0))
@@ -164,9 +164,9 @@ def count_rest(components: Sequence[Description]) -> str:
 
 
 @of_posterior
-def describe_components(posterior: Posterior, groups: Groups | None = None) -> list[Description]:
+def describe_components(posterior: Posterior, groups: GroupsByMode | None = None) -> list[Description]:
     """Return a description of each component, strongest first; parameters as for ``describe``."""
-    modes = read_modes(posterior, groups)
+    modes = list_modes(posterior, groups)
     cells = _cells_covered(posterior)
     chains = count_finders(posterior.factors, [factor_means(trace) for trace in posterior.chains])
     volume, n_chains = math.prod(posterior.shape), len(posterior.chains)
@@ -204,7 +204,7 @@ def _name_busiest(posterior: Posterior) -> str:
     if posterior.activities is None:
         return ""
     found: dict[str, list[str]] = {}
-    for mode, activity in zip(read_modes(posterior), posterior.activities, strict=True):
+    for mode, activity in zip(list_modes(posterior), posterior.activities, strict=True):
         found.setdefault(mode.label(int(activity.argmax())), []).append(mode.name)
     names = [f"{label} ({listed(modes)})" for label, modes in found.items()]
     return f" Most active outside the components: {listed(names)}."

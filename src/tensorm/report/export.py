@@ -12,7 +12,7 @@ from tensorm.data.opening import need
 from tensorm.errors import InputError
 from tensorm.posterior.align import MEMBER, SURE, active
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import read_modes
+from tensorm.posterior.modes import list_modes
 from tensorm.sampler.parameters import ACTIVITY, STRENGTH
 from tensorm.storage.files import as_path, replace_file
 
@@ -32,7 +32,7 @@ def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFram
     check_number("threshold", threshold)
     rows = []
     for l in np.flatnonzero(active(posterior.factors)).tolist():  # others cover no cell
-        for mode in read_modes(posterior):
+        for mode in list_modes(posterior):
             p, labels = mode.means[:, l], np.arange(len(mode.means)) if mode.labels is None else mode.labels
             rows += [(mode.name, labels[n], l, p[n], p[n] > SURE) for n in mode.members(l, threshold)]
     table = pandas.DataFrame(rows, columns=["mode", "label", "component", "probability", "sure"])
@@ -81,7 +81,7 @@ def to_networkx(posterior: Posterior, threshold: float = MEMBER) -> Any:
     graph = networkx.Graph()
     for l in range(posterior.n_components):
         graph.add_node(("component", l), kind="component", bipartite=1)
-    for mode in read_modes(posterior):
+    for mode in list_modes(posterior):
         for n, p in enumerate(mode.means):
             graph.add_node((mode.name, mode.label(n)), kind=mode.name, bipartite=0)
             found = np.flatnonzero(p > threshold).tolist()
@@ -94,7 +94,7 @@ def to_networkx(posterior: Posterior, threshold: float = MEMBER) -> Any:
 def to_anndata(posterior: Posterior, adata: Any = None) -> Any:
     """Return the memberships as an AnnData object; see ``TensOrMachine.to_anndata``."""
     anndata, pandas = need("anndata", "AnnData objects", "'tensorm[bio]'"), need("pandas", "Tables", "pandas")
-    modes = read_modes(posterior)
+    modes = list_modes(posterior)
     names = [[mode.label(n) for n in range(len(mode.means))] for mode in modes]
     if adata is None:
         obs, var = (pandas.DataFrame(index=labels) for labels in names[:2])
@@ -131,7 +131,7 @@ def write_gmt(
 ) -> None:
     """Write the members of each component in one mode to a GMT file; see ``TensOrMachine.write_gmt``."""
     check_number("threshold", threshold)
-    fitted = read_modes(posterior)[check_mode(mode, posterior.modes)]
+    fitted = list_modes(posterior)[check_mode(mode, posterior.modes)]
     labels = range(len(fitted.means)) if fitted.labels is None else fitted.labels
     names = list(map(str, labels))
     for name in names:

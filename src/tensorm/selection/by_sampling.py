@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tensorm.data.arrays import Bits, Floats
-from tensorm.posterior.align import NEGLIGIBLE
+from tensorm.posterior.align import NEGLIGIBLE_LOG_ODDS
 from tensorm.report.selection import Candidate, Selection, Trial
 from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Plan, Stop
@@ -197,7 +197,7 @@ def _kept(numbers: Sequence[Numbers]) -> Bits:
     medians = np.array([np.median(one.evidence) for one in numbers])
     best = int(medians.argmax())
     lower, upper = np.quantile(numbers[best].evidence, [0.25, 0.75])
-    return np.asarray(medians[best] - medians <= NEGLIGIBLE + 3 * (upper - lower) / 1.35)
+    return np.asarray(medians[best] - medians <= NEGLIGIBLE_LOG_ODDS + 3 * (upper - lower) / 1.35)
 
 
 def _errors(chains: Sequence[Sequence[int]], most: int) -> Floats:

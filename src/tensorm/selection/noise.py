@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorm.data.arrays import Floats
 from tensorm.errors import InputError, printable
-from tensorm.posterior.align import NEGLIGIBLE
+from tensorm.posterior.align import NEGLIGIBLE_LOG_ODDS
 from tensorm.sampler.chains import Bookmark, ChainPool
 from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, sample
 from tensorm.sampler.search.region import SearchSize
@@ -107,7 +107,7 @@ def _compare(tensor: Tensor, target: Target, pool: ChainPool, stop: Stop) -> Noi
     n_splits = min(-(-CELLS // max(round(HIDDEN * tensor.n_observed), 1)), MOST_SPLITS)
     lengths = [N_SWEEPS // n_splits] * n_splits + [N_SWEEPS] * n_splits * (n_splits > 1)
     for number, n_sweeps in enumerate(lengths):
-        if number and n_sweeps == N_SWEEPS and not 0 < gains.sum() <= NEGLIGIBLE:
+        if number and n_sweeps == N_SWEEPS and not 0 < gains.sum() <= NEGLIGIBLE_LOG_ODDS:
             break
         try:
             split = split_cells(tensor, HIDDEN, None, rng)
@@ -119,7 +119,7 @@ def _compare(tensor: Tensor, target: Target, pool: ChainPool, stop: Stop) -> Noi
         gains = np.append(gains, tried)
     gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
     told = f"{'raise' if gain > 0 else 'lower'} the mean log probability of hidden cells by {abs(gain):.4f}"
-    if gains.sum() > NEGLIGIBLE:
+    if gains.sum() > NEGLIGIBLE_LOG_ODDS:
         return NoiseChoice(True, f"Strengths were chosen: they {told} ± {error:.4f}.")
     return NoiseChoice(False, f"Two rates of ones are enough: strengths {told} ± {error:.4f}.")
 

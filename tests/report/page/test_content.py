@@ -10,7 +10,7 @@ import pytest
 from posteriors import HOURS, PEOPLE, bits, make_posterior, set_noise, ward_posterior
 from tensorm import RelationalTensor, SparseTensor, TensOrMachine, datasets
 from tensorm.posterior.diagnostics import diagnose
-from tensorm.posterior.modes import read_modes
+from tensorm.posterior.modes import list_modes
 from tensorm.report.describe import describe_components
 from tensorm.report.page.cells import (
     list_surprises,
@@ -250,9 +250,9 @@ def test_noise_is_the_first_sentence() -> None:
 
 def test_sizes_have_plurals_and_count_the_same_things_once() -> None:
     two = [bits(3, [0]), bits(4, [0])]
-    modes = read_modes(make_posterior([[two]], ("city", "Item X")))
+    modes = list_modes(make_posterior([[two]], ("city", "Item X")))
     assert name_sizes(modes) == "3 cities × Item X (4)"
-    assert name_sizes(read_modes(ward_posterior())) == "6 hours × 8 people (person and met)"
+    assert name_sizes(list_modes(ward_posterior())) == "6 hours × 8 people (person and met)"
 
 
 def test_traces_only_where_they_say_something(ward_fit) -> None:

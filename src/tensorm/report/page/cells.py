@@ -19,7 +19,7 @@ from tensorm.data.arrays import Array, Floats, Indices, Keys
 from tensorm.data.coordinates import key_of
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, read_modes
+from tensorm.posterior.modes import FittedMode, list_modes
 from tensorm.posterior.stacking import sample_cells
 from tensorm.tensors.protocol import MISSING, Tensor
 
@@ -45,7 +45,7 @@ def slice_cells(posterior: Posterior, tensor: Tensor | None, homes: Sequence[Ind
     The two largest modes are rows and columns. ``predicted`` has for each picture P(x = 1) in percent, row by
     row, ``data`` 0 or 100, and -1 for missing. With other modes, the first picture is the mean of the rest.
     """
-    modes, (rows, columns) = read_modes(posterior), _sides(posterior.shape)
+    modes, (rows, columns) = list_modes(posterior), _sides(posterior.shape)
     others = [k for k in range(len(posterior.shape)) if k not in (rows, columns)]
     room = SHOWN // math.prod(min(posterior.shape[k], SIDE) for k in (rows, columns))
     each = max(2, int(min(SLICES, room) ** (1 / max(1, len(others)))))

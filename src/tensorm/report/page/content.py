@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorm.posterior.diagnostics import IN_WORDS, Diagnostics
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, read_modes
+from tensorm.posterior.modes import FittedMode, list_modes
 from tensorm.report.associations import associate
 from tensorm.report.describe import ORDERED, Description, follows, plural
 from tensorm.report.export import summarise_parameter
@@ -33,7 +33,7 @@ def collect(
     posterior: Posterior, tensor: Tensor | None, metadata: Metadata | None, told: Sequence[Description]
 ) -> dict[str, Any]:
     """Return modes, components and cells; `told` describes the components."""
-    modes = read_modes(posterior)
+    modes = list_modes(posterior)
     pair = posterior.compared or next(pairs_of(modes), None)
     counts = None if tensor is None else count_ones(posterior, tensor)
     homes = find_homes(posterior, counts, pair)

@@ -11,7 +11,7 @@ import numpy as np
 from tensorm.posterior.align import active
 from tensorm.posterior.diagnostics import Diagnostics, listed
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, read_modes
+from tensorm.posterior.modes import FittedMode, list_modes
 from tensorm.report.describe import percent, plural
 from tensorm.report.page.cells import pairs_of
 
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
 
 def tell_finding(posterior: Posterior, diagnostics: Diagnostics) -> Finding:
     """Say what was found; ``sure`` does not repeat the conclusion of the diagnostics."""
-    used, where = int(active(posterior.factors).sum()), name_sizes(read_modes(posterior))
+    used, where = int(active(posterior.factors).sum()), name_sizes(list_modes(posterior))
     components, s = f"{used:,} component{'s' * (used != 1)}", "s" * (used == 1)
     if not used:
         ones = f"{percent(posterior.base_rate)} of the observed cells are 1"

@@ -13,7 +13,7 @@ from tensorm.data.arrays import Indices
 from tensorm.data.checks import as_array, check_flag, check_index, check_mapping, check_mode
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, Groups, of_posterior
+from tensorm.posterior.modes import FittedMode, GroupsByMode, of_posterior
 from tensorm.report.plots.style import (
     LINE,
     POINTS,
@@ -79,7 +79,7 @@ def plot_factor(
 @of_posterior
 def plot_factors(
     posterior: Posterior,
-    groups: Groups | None = None,
+    groups: GroupsByMode | None = None,
     order: Mapping[Any, npt.ArrayLike] | str | None = None,
 ) -> Figure:
     """Draw the factors of all modes side by side.

@@ -9,7 +9,7 @@ import numpy as np
 from tensorm.data.checks import short
 from tensorm.errors import InputError, PackageError
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, Groups, read_modes
+from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes
 
 COLOURS = ("#ffffff", "#88a4cf", "#1d4f91")  # equal steps in lightness, so readable in greyscale
 LINE = "0.75"
@@ -37,7 +37,7 @@ def new_axes(ax: Any, size: tuple[float, float] | None = None) -> Any:
     return ax
 
 
-def drawn_modes(posterior: Posterior, groups: Groups | None = None) -> list[FittedMode]:
+def drawn_modes(posterior: Posterior, groups: GroupsByMode | None = None) -> list[FittedMode]:
     """Return every mode of a fit with names that matplotlib does not take for formulas."""
     return [
         mode._replace(
@@ -47,7 +47,7 @@ def drawn_modes(posterior: Posterior, groups: Groups | None = None) -> list[Fitt
             else np.array([plain(mode.label(n)) for n in range(len(mode.means))]),
             groups=None if mode.groups is None else np.array([plain(group) for group in mode.groups]),
         )
-        for mode in read_modes(posterior, groups)
+        for mode in list_modes(posterior, groups)
     ]
 
 
