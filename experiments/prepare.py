@@ -26,7 +26,7 @@ import pooch
 from experiments.mirna import make_mirna
 from experiments.mrna import make_mrna
 from experiments.scans import fetch_scans, make_scans
-from tensorm.datasets.registry import ARCHIVE, FILES, FOLDER, PACKAGE, checksum, data_folder
+from tensorm.datasets.registry import ARCHIVE, DATA_FOLDER, FILES, PACKAGE, checksum, data_folder
 from tensorm.errors import FileError
 
 # No network (requests' errors are OSErrors), a full disk, a wrong checksum, an incomplete archive.
@@ -92,7 +92,7 @@ RECIPES = {
 
 def ensure(name: str) -> None:
     """Build data into the cache if they are not there; a folder of the user is left alone."""
-    if not os.environ.get(FOLDER):
+    if not os.environ.get(DATA_FOLDER):
         copies = [path for path, file in FILES.items() if file.source == name]
         if not any((data_folder() / path).exists() for path in copies):
             prepare(name)
@@ -155,7 +155,9 @@ def advice(recipe: Recipe) -> str:
     addresses, paths = (
         " and ".join(getattr(download, name) for download in recipe.downloads) for name in ("address", "path")
     )
-    return f"download {addresses}, save as {paths} in a folder, set {FOLDER} to that folder, and try again"
+    return (
+        f"download {addresses}, save as {paths} in a folder, set {DATA_FOLDER} to that folder, and try again"
+    )
 
 
 @click.command()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorm.baselines import WalkNMerge
-from tensorm.baselines.walknmerge import Ones, adjoin, merge, shorten, smallest, trim, volume
+from tensorm.baselines.walknmerge import FibreGraph, adjoin, merge, shorten, smallest, trim_block, volume
 from tensorm.datasets import simulate
 from tensorm.model import Confusion, boolean_product, confusion
 from tensorm.selection.trials import describe_length
@@ -20,7 +20,7 @@ def block(*index: list[int]) -> tuple[np.ndarray, ...]:
 @pytest.mark.parametrize("shape", [(6, 7), (4, 5, 3), (3, 3, 2, 4)])
 def test_steps_go_to_neighbours_all_alike(shape: tuple[int, ...]) -> None:
     X = simulate(shape, rank=2, density=0.4, noise=0.2, random_state=1).observed
-    ones = Ones.of(DenseTensor(X))
+    ones = FibreGraph.of(DenseTensor(X))
     np.testing.assert_array_equal(ones.cells, np.argwhere(X))
     differ = (ones.cells[:, None] != ones.cells).sum(axis=2)
     start = int((differ == 1).sum(axis=1).argmax())
@@ -33,13 +33,13 @@ def test_steps_go_to_neighbours_all_alike(shape: tuple[int, ...]) -> None:
 
 
 def test_a_cell_without_neighbours_stays() -> None:
-    ones = Ones.of(DenseTensor(np.eye(4)))
+    ones = FibreGraph.of(DenseTensor(np.eye(4)))
     np.testing.assert_array_equal(ones.step(np.arange(4), np.random.default_rng(0)), np.arange(4))
 
 
 def test_ones_inside_a_block_are_counted() -> None:
     X = simulate((6, 7, 5), rank=2, density=0.4, noise=0.2, random_state=2).observed
-    ones = Ones.of(DenseTensor(X))
+    ones = FibreGraph.of(DenseTensor(X))
     one = block([0, 2, 5], [1, 2], [0, 3, 4])
     assert len(ones.inside(one)) == X[np.ix_(*one)].sum()
     assert volume(one) == 18
@@ -49,16 +49,16 @@ def test_trimming_leaves_slices_that_are_dense() -> None:
     X = np.zeros((8, 8, 8), np.int8)
     X[:4, :4, :4] = 1
     X[0, 0, 6] = X[7, 1, 1] = 1
-    ones = Ones.of(DenseTensor(X))
-    left = trim(ones, block([0, 1, 2, 3, 7], [0, 1, 2, 3], [0, 1, 2, 3, 6]), 0.7)
+    ones = FibreGraph.of(DenseTensor(X))
+    left = trim_block(ones, block([0, 1, 2, 3, 7], [0, 1, 2, 3], [0, 1, 2, 3, 6]), 0.7)
     assert left is not None
     assert [list(index) for index in left] == [[0, 1, 2, 3]] * 3
-    assert trim(ones, block([5, 6, 7], [5, 6], [5, 6]), 0.7) is None
+    assert trim_block(ones, block([5, 6, 7], [5, 6], [5, 6]), 0.7) is None
 
 
 def test_smallest_blocks_are_full_and_each_adds_a_cell() -> None:
     X = simulate((8, 8, 8), rank=3, density=0.3, noise=0.1, random_state=0).observed
-    ones = Ones.of(DenseTensor(X))
+    ones = FibreGraph.of(DenseTensor(X))
     found = list(smallest(ones, [], np.random.default_rng(0)))
     assert len(found) > 3
     taken = np.zeros(X.shape, bool)
@@ -71,7 +71,7 @@ def test_smallest_blocks_are_full_and_each_adds_a_cell() -> None:
 def test_blocks_merge_where_their_union_is_dense() -> None:
     X = np.zeros((9, 9, 9), np.int8)
     X[:4, :4, :4] = X[5:, 5:, 5:] = 1
-    ones = Ones.of(DenseTensor(X))
+    ones = FibreGraph.of(DenseTensor(X))
     parts = [
         block([0, 1], [0, 1, 2, 3], [0, 1]),
         block([2, 3], [0, 1, 2], [0, 1]),
@@ -86,7 +86,7 @@ def test_blocks_merge_where_their_union_is_dense() -> None:
 def test_the_description_is_that_of_the_factors() -> None:
     sim = simulate((12, 11, 10), rank=3, density=0.2, noise=0.05, random_state=3)
     X = sim.observed
-    ones = Ones.of(DenseTensor(X))
+    ones = FibreGraph.of(DenseTensor(X))
     blocks = [tuple(np.flatnonzero(f[:, l]) for f in sim.factors) for l in range(3)]
     chosen, bits = shorten(ones, [*blocks, block([0, 1], [0, 1], [0, 1])], None)
     factors = [np.zeros((size, len(chosen)), bool) for size in X.shape]

@@ -115,7 +115,7 @@ class BooleanALS(Baseline):
         self
         """
         L = check_count("n_components", self.n_components, 1)
-        start = STARTS[check_choice("init", self.init, tuple(STARTS))]
+        start = INIT_METHODS[check_choice("init", self.init, tuple(INIT_METHODS))]
         n_init = check_count("n_init", self.n_init, 1, most=MAX_REPEATS)
         max_iter = check_count("max_iter", self.max_iter, 1, most=MAX_REPEATS)
         check_choice("missing", self.missing, ("ignore", "zero"))
@@ -188,4 +188,4 @@ def from_coins(tensor: Tensor, L: int, rng: np.random.Generator) -> Factors:
     return Factors.from_bits([rng.random((size, L)) < share for size in tensor.shape])
 
 
-STARTS = {"data": from_data, "fibres": from_fibres, "random": from_coins}
+INIT_METHODS = {"data": from_data, "fibres": from_fibres, "random": from_coins}

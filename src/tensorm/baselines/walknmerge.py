@@ -27,7 +27,7 @@ from tensorm.tensors import Tensor
 Block = tuple[Indices, ...]  # the sorted indices in each mode
 
 PARTNERS = 512  # opposite corners tried for the smallest block at a cell
-LEAST = 2  # fewest indices of a block in each mode
+MIN_BLOCK_SIDE = 2  # fewest indices of a block in each mode
 
 
 @dataclass(eq=False, repr=False)
@@ -96,7 +96,7 @@ class WalkNMerge(Baseline):
         )
         check_count("n_walks times restarts", n_walks * restarts, 1, most=100 * MAX_REPEATS)
         rng = check_generator(self.random_state)
-        ones = Ones.of(read_tensor(X))
+        ones = FibreGraph.of(read_tensor(X))
         large = list(walk(ones, density, rng, n_walks * restarts, length, patience))
         small = list(smallest(ones, large, rng))
         chosen, self.length_ = shorten(ones, merge(ones, large + small, density), most)
@@ -108,14 +108,14 @@ class WalkNMerge(Baseline):
 
 
 @dataclass(frozen=True, eq=False)
-class Ones:
+class FibreGraph:
     """The one-cells of a tensor, sorted, and the fibre graph on them."""
 
     shape: tuple[int, ...]
     cells: Indices  # (n, K)
 
     @classmethod
-    def of(cls, tensor: Tensor) -> Ones:
+    def of(cls, tensor: Tensor) -> FibreGraph:
         """Read the ones of a tensor."""
         return cls(tensor.shape, tensor.ones_at(np.arange(tensor.n_ones)))
 
@@ -179,7 +179,7 @@ def volume(block: Block) -> int:
 
 
 def walk(
-    ones: Ones, density: float, rng: np.random.Generator, n_walkers: int, length: int, patience: int
+    ones: FibreGraph, density: float, rng: np.random.Generator, n_walkers: int, length: int, patience: int
 ) -> Iterator[Block]:
     """Yield blocks of cells that walks from a common start visit more often than others."""
     unseen = np.ones(len(ones), np.bool_)
@@ -194,7 +194,7 @@ def walk(
             visits += np.bincount(at, minlength=len(ones))
         often = visits > visits[visits > 0].mean()
         often[start] = True
-        block = trim(ones, tuple(np.unique(column) for column in ones.cells[often].T), density)
+        block = trim_block(ones, tuple(np.unique(column) for column in ones.cells[often].T), density)
         failures += 1
         if block is not None:
             cells = ones.inside(block)
@@ -204,10 +204,10 @@ def walk(
                 yield block
 
 
-def trim(ones: Ones, block: Block, density: float) -> Block | None:
+def trim_block(ones: FibreGraph, block: Block, density: float) -> Block | None:
     """Drop the emptiest slices until all are dense; None if nothing is left."""
     cells = ones.cells[ones.inside(block)]
-    while all(len(index) >= LEAST for index in block):
+    while all(len(index) >= MIN_BLOCK_SIDE for index in block):
         size = volume(block)
         shares = [
             np.bincount(cells[:, mode], minlength=ones.shape[mode])[index] / (size // len(index))
@@ -223,7 +223,7 @@ def trim(ones: Ones, block: Block, density: float) -> Block | None:
     return None
 
 
-def smallest(ones: Ones, blocks: Sequence[Block], rng: np.random.Generator) -> Iterator[Block]:
+def smallest(ones: FibreGraph, blocks: Sequence[Block], rng: np.random.Generator) -> Iterator[Block]:
     """Yield full blocks of two indices in each mode, each from a cell that is in no block yet.
 
     The paper lists all of them; here a cell starts at most one, and PARTNERS opposite corners are tried.
@@ -255,7 +255,7 @@ def smallest(ones: Ones, blocks: Sequence[Block], rng: np.random.Generator) -> I
             yield block
 
 
-def merge(ones: Ones, blocks: Sequence[Block], density: float) -> list[Block]:
+def merge(ones: FibreGraph, blocks: Sequence[Block], density: float) -> list[Block]:
     """Merge pairs of neighbouring blocks, large ones first, while the union is dense enough."""
     pending = sorted(blocks, key=volume, reverse=True)
     done: list[Block] = []
@@ -279,7 +279,7 @@ def adjoin(a: Block, b: Block) -> bool:
     return apart <= 1
 
 
-def shorten(ones: Ones, blocks: Sequence[Block], most: int | None) -> tuple[list[Block], float]:
+def shorten(ones: FibreGraph, blocks: Sequence[Block], most: int | None) -> tuple[list[Block], float]:
     """Add the block that shortens the description most until none does; return blocks and bits.
 
     Blocks are dense, so they have few cells in total, which are identified by address.

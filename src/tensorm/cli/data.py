@@ -18,7 +18,7 @@ from tensorm.cli.groups import main, say
 from tensorm.data.checks import short
 from tensorm.data.hdf5 import NETCDF
 from tensorm.data.opening import need
-from tensorm.datasets.registry import FOLDER, SOURCES
+from tensorm.datasets.registry import DATA_FOLDER, SOURCES
 from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.posterior.align import similarity
@@ -128,12 +128,12 @@ def list_command() -> None:
         source = SOURCES.get("mirna" if name == "cancer" else name)
         licence = "part of tensorm" if source is None else f"licence: {source.licence}"
         say(f"{name:10} {what} ({licence})")
-    folder = os.environ.get(FOLDER)
+    folder = os.environ.get(DATA_FOLDER)
     if folder:
         say(f"Public data are read from {folder}.")
     else:
         say("hospital and nations are downloaded on first use.")
-        say(f"students and cancer are read from the folder named by the environment variable {FOLDER}.")
+        say(f"students and cancer are read from the folder named by the environment variable {DATA_FOLDER}.")
 
 
 @datasets_group.command("get")

@@ -22,7 +22,7 @@ from tensorm.estimator.load import load, resume
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import AUTO, STARTS
 from tensorm.posterior.modes import list_modes
-from tensorm.report.describe import MOST
+from tensorm.report.describe import MAX_DESCRIBED
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.report.page.finding import name_sizes
 from tensorm.report.selection import Selection
@@ -242,7 +242,7 @@ def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> Non
     if selection is not None:
         say(selection.reason)
     say("")
-    for text in model.describe(groups_of(posterior, load_metadata(folder)), MOST):
+    for text in model.describe(groups_of(posterior, load_metadata(folder)), MAX_DESCRIBED):
         say(text, bold=r"^Components? \d+")
     say(f"\n{model.diagnostics_.conclusion}")
     if find_file(folder, FIT) is None:

@@ -15,7 +15,7 @@ from tensorm.errors import FileError
 if TYPE_CHECKING:
     import xarray
 
-FILES = {
+EXPRESSION_FILES = {
     "mirna": ("cancer/mirna_8943x1046.npz", "cancer/mirna.npz"),
     "mrna": ("cancer/mrna_7types.npz", "cancer/mrna_pancan.npz"),
 }
@@ -51,7 +51,7 @@ def cancer(kind: str = "mirna") -> xarray.DataArray:
     """
     import xarray
 
-    path, attrs = fetch(*FILES[check_choice("kind", kind, tuple(FILES))])
+    path, attrs = fetch(*EXPRESSION_FILES[check_choice("kind", kind, tuple(EXPRESSION_FILES))])
     try:
         with np.load(path, allow_pickle=False) as file:
             expression, genes, barcodes, cancers = (

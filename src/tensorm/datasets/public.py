@@ -17,12 +17,12 @@ from tensorm.errors import InputError
 if TYPE_CHECKING:
     import xarray
 
-START = 13  # o'clock, on a Monday, when the clock of the hospital's badges starts
-SECONDS = 20  # a contact recorded at t was active in the seconds before
-ROLES = {"MED": "doctor", "NUR": "nurse", "PAT": "patient", "ADM": "administrator"}
-PARTS = ("train", "valid", "test")
+FIRST_HOUR = 13  # o'clock, on a Monday, when the clock of the hospital's badges starts
+CONTACT_SECONDS = 20  # a contact recorded at t was active in the seconds before
+ROLE_NAMES = {"MED": "doctor", "NUR": "nurse", "PAT": "patient", "ADM": "administrator"}
+NATIONS_PARTS = ("train", "valid", "test")
 FIRST_WEEK = 1364184000  # midnight before Monday 25 March 2013; the students' clock is four hours ahead
-WEEK, RANGES, SIZE = 7 * 86400, 6, 14  # seconds, ranges of seats, seats of each
+WEEK, RANGES, SEATS = 7 * 86400, 6, 14  # seconds, ranges of seats, seats of each
 
 
 def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
@@ -58,7 +58,7 @@ def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
     t, pair, role = table[:, 0].astype(int), table[:, 1:3].astype(int), table[:, 3:5]
     people, index = np.unique(pair, return_inverse=True)
     i, j = index.reshape(pair.shape).T
-    hour = (START + (t - SECONDS) // 3600) % 24
+    hour = (FIRST_HOUR + (t - CONTACT_SECONDS) // 3600) % 24
     window = np.full(24, len(windows))
     window[windows] = np.arange(len(windows))
     X = np.zeros((len(labels), len(people), len(people)), np.float32)
@@ -67,7 +67,7 @@ def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
     roles = dict(zip(pair.ravel().tolist(), role.ravel().tolist(), strict=True))
     names = [str(person) for person in people]
     coords: dict[str, Any] = {"hour": labels, "person": names, "met": names}
-    coords["role"] = ("person", [ROLES[roles[person]] for person in people.tolist()])
+    coords["role"] = ("person", [ROLE_NAMES[roles[person]] for person in people.tolist()])
     return xarray.DataArray(X, coords, ("hour", "person", "met"), "contact", attrs)
 
 
@@ -94,8 +94,8 @@ def nations(part: str = "train") -> xarray.DataArray:
     """
     import xarray
 
-    check_choice("part", part, PARTS)
-    files = {name: fetch(f"nations/{name}.txt") for name in PARTS}
+    check_choice("part", part, NATIONS_PARTS)
+    files = {name: fetch(f"nations/{name}.txt") for name in NATIONS_PARTS}
     triples = {name: _split_lines(path.read_text(encoding="utf-8")) for name, (path, _) in files.items()}
     everything = np.concatenate(list(triples.values()))
     names = np.unique(everything[:, [0, 2]])
@@ -141,7 +141,7 @@ def students() -> xarray.DataArray:
     X = np.zeros((week.max() + 1, RANGES + 1, len(names)), np.float32)
     X[week[inside], region[inside], student[inside]] = 1
     seen = X.any(axis=(0, 1))
-    ranges = [f"seats {SIZE * i + 1}-{SIZE * (i + 1)}" for i in range(RANGES)]
+    ranges = [f"seats {SEATS * i + 1}-{SEATS * (i + 1)}" for i in range(RANGES)]
     weeks = [f"week {i + 1}" for i in range(len(X))]
     coords = {"week": weeks, "region": [*ranges, "?"], "student": names[seen]}
     return xarray.DataArray(X[:, :, seen], coords, ("week", "region", "student"), "seat", attrs)
@@ -164,4 +164,4 @@ def _split_lines(text: str) -> np.ndarray:
 
 
 def _region(code: str) -> int:
-    return (int(code) - 1) // SIZE if code.isdigit() and 1 <= int(code) <= RANGES * SIZE else RANGES
+    return (int(code) - 1) // SEATS if code.isdigit() and 1 <= int(code) <= RANGES * SEATS else RANGES

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from tensorm.data.opening import need
 from tensorm.errors import FileError
 
-FOLDER = "TENSORM_DATA"
+DATA_FOLDER = "TENSORM_DATA"  # the environment variable that names one
 POOCH = ("pooch", "Public data", "'tensorm[data]'")
 
 
@@ -71,7 +71,7 @@ def fetch(*paths: str) -> tuple[Path, dict[str, str]]:
     name = next((name for name in paths if (folder / name).exists()), paths[-1])
     path, file = folder / name, FILES[name]
     source = SOURCES[file.source]
-    if not (source.build or os.environ.get(FOLDER)):
+    if not (source.build or os.environ.get(DATA_FOLDER)):
         _download(folder, name)
     elif not path.exists():
         raise FileError(f"No such file: {path}; {_advice(name)}.")
@@ -84,7 +84,7 @@ def fetch(*paths: str) -> tuple[Path, dict[str, str]]:
 
 def data_folder() -> Path:
     """Return the folder TENSORM_DATA, or the user's cache if that is not set."""
-    return Path(os.environ.get(FOLDER) or need(*POOCH).os_cache("tensorm"))
+    return Path(os.environ.get(DATA_FOLDER) or need(*POOCH).os_cache("tensorm"))
 
 
 def checksum(path: Path, pattern: str = "") -> str:
@@ -113,7 +113,7 @@ def _advice(name: str) -> str:
     if SOURCES[source].build:
         how = f"run `python -m experiments.prepare {source}` in a clone of the repository, or "
         how += SOURCES[source].build
-    return f"{how}, save it as {name} in a folder, and set {FOLDER} to that folder"
+    return f"{how}, save it as {name} in a folder, and set {DATA_FOLDER} to that folder"
 
 
 @cache

@@ -23,7 +23,7 @@ STAFF = {"doctor": 12, "nurse": 28, "administrator": 7, "patient": 28}
 PEOPLE = tuple(f"{role} {i:02d}" for role, size in STAFF.items() for i in range(1, size + 1))
 ROLES = tuple(role for role, size in STAFF.items() for _ in range(size))
 
-INSIDE, OUTSIDE = 60, 1  # contacts per hundred pairs and hours, inside a group and outside all groups
+PERCENT_INSIDE, PERCENT_OUTSIDE = 60, 1  # of the pairs that meet in an hour, in a group and elsewhere
 SEED = 20180713
 
 # name: (first, last hour), {role: (first, last)}; both ends included; hour 7 means the night
@@ -71,7 +71,7 @@ def ward() -> xarray.DataArray:
     group = boolean_product(truth.factors)
     hour, person, met = np.indices(group.shape)
     pair = np.minimum(person, met) * len(PEOPLE) + np.maximum(person, met)
-    contact = _hundredths(hour * len(PEOPLE) ** 2 + pair) < np.where(group, INSIDE, OUTSIDE)
+    contact = _hundredths(hour * len(PEOPLE) ** 2 + pair) < np.where(group, PERCENT_INSIDE, PERCENT_OUTSIDE)
     cells = np.where(person == met, np.nan, contact).astype(np.float32)
     coords = {
         "hour": list(HOURS),

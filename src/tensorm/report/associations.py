@@ -17,8 +17,8 @@ from tensorm.report.metadata import Column, Metadata, read_metadata
 if TYPE_CHECKING:
     import pandas as pd
 
-SMALLEST = 2  # indices that a category, members and others must have to be tested
-SHOWN = 20  # rows of the text
+MIN_TESTED = 2  # indices that a category, members and others must have to be tested
+MAX_PRINTED_ROWS = 20  # rows of the text
 
 
 class Association(NamedTuple):
@@ -120,12 +120,12 @@ class Associations:
 
     def __str__(self) -> str:
         lines = [f"{'component':9}  {'mode, metadata':34}  {'members':>14}  {'':>16}  {'q':>7}"]
-        for row in self.rows[:SHOWN]:
+        for row in self.rows[:MAX_PRINTED_ROWS]:
             lines.append(
                 f"{row.component:9d}  {row.name:34}  {row.inside:>14}  {row.otherwise:>16}  {row.q:7.1g}"
             )
-        if len(self.rows) > SHOWN:
-            lines.append(f"and {len(self.rows) - SHOWN:,} more")
+        if len(self.rows) > MAX_PRINTED_ROWS:
+            lines.append(f"and {len(self.rows) - MAX_PRINTED_ROWS:,} more")
         return "\n".join(lines)
 
 
@@ -178,7 +178,7 @@ def _count(mode: FittedMode, column: Column, threshold: float) -> Iterator[Assoc
     for category in column.categories:
         inside = column.values[known] == category
         size = int(inside.sum())
-        if not SMALLEST <= size < N:
+        if not MIN_TESTED <= size < N:
             continue
         both = members[inside].sum(axis=0)
         p, expected = hypergeom.sf(both - 1, N, size, M), M * size / N
@@ -198,7 +198,7 @@ def _compare(mode: FittedMode, column: Column, threshold: float) -> Iterator[Ass
     numbers, members = column.numbers[known], mode.means[known] > threshold
     for l, inside in enumerate(members.T):
         mine, others = numbers[inside], numbers[~inside]
-        if min(len(mine), len(others)) < SMALLEST:
+        if min(len(mine), len(others)) < MIN_TESTED:
             continue
         found = mannwhitneyu(mine, others, alternative="two-sided")
         yield Association(

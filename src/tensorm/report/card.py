@@ -19,7 +19,7 @@ from tensorm.report.page.cells import pairs_of, slice_cells
 from tensorm.report.page.finding import tell_finding
 from tensorm.report.page.members import find_homes
 
-MOST_SHOWN, FIRST = 12, 3  # components in the table, and members named in each mode
+MAX_CARD_COMPONENTS, MAX_CARD_MEMBERS = 12, 3  # components in the table, and members named in each mode
 HEIGHT = 240  # of the picture, in pixels
 INK = np.array([38, 70, 140])  # of a certain one; a certain zero is white
 
@@ -44,9 +44,9 @@ def _table(posterior: Posterior) -> str:
     modes = [mode for k, mode in enumerate(every) if k not in twins]
     strong = any(component.strength is not None for component in told)
     heads = ["component", *(mode.name for mode in modes), *["strength"] * strong, "chains"]
-    rows = [_row(component, modes) for component in told[:MOST_SHOWN]]
-    if len(told) > MOST_SHOWN:
-        rows.append([f"and {len(told) - MOST_SHOWN} more"])
+    rows = [_row(component, modes) for component in told[:MAX_CARD_COMPONENTS]]
+    if len(told) > MAX_CARD_COMPONENTS:
+        rows.append([f"and {len(told) - MAX_CARD_COMPONENTS} more"])
     lines = ["".join(f"<td>{escape(text)}</td>" for text in row) for row in rows]
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     return f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if told else ""
@@ -57,8 +57,8 @@ def _row(told: Description, modes: Sequence[FittedMode]) -> list[str]:
     fields = [str(told.component)]
     for mode in modes:
         members = mode.members(told.component)
-        more = f" and {len(members) - FIRST:,} more" if len(members) > FIRST else ""
-        fields.append(", ".join(map(mode.label, members[:FIRST].tolist())) + more)
+        more = f" and {len(members) - MAX_CARD_MEMBERS:,} more" if len(members) > MAX_CARD_MEMBERS else ""
+        fields.append(", ".join(map(mode.label, members[:MAX_CARD_MEMBERS].tolist())) + more)
     if told.strength is not None:
         fields.append(percent(told.strength))
     return [*fields, f"{told.chains} of {told.n_chains}"]

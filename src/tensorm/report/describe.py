@@ -20,12 +20,12 @@ from tensorm.posterior.align import MEMBER, SURE, active, count_finders, factor_
 from tensorm.posterior.diagnostics import listed, number_components, tell_differences
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes, of_posterior
-from tensorm.report.metadata import UNKNOWN
+from tensorm.report.metadata import UNKNOWN_GROUP
 
-IN_DOUBT = 4  # names in doubt before their list is cut short
-MOST = 12  # components described by default on the page and the command line
-LONGEST = 8  # names in a list before it is cut short
-INTERVAL = re.compile(r"([^-–]+)[-–]([^-–]+)")
+MAX_DOUBTFUL = 4  # names in doubt before their list is cut short
+MAX_DESCRIBED = 12  # components described by default on the page and the command line
+MAX_LISTED = 8  # names in a list before it is cut short
+INTERVAL_LABEL = re.compile(r"([^-–]+)[-–]([^-–]+)")
 ORDERED = "iufmM"  # dtype kinds of labels whose order carries meaning: numbers and times
 NUMBERED = re.compile(r"(.*?)(\d+)")
 IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
@@ -109,9 +109,9 @@ class Description(NamedTuple):
                 if (p > MEMBER) == inside
             ]
             if doubtful:
-                text += what + ", ".join(doubtful[:IN_DOUBT])
-            if len(doubtful) > IN_DOUBT:
-                text += f" and {len(doubtful) - IN_DOUBT} more"
+                text += what + ", ".join(doubtful[:MAX_DOUBTFUL])
+            if len(doubtful) > MAX_DOUBTFUL:
+                text += f" and {len(doubtful) - MAX_DOUBTFUL} more"
         return text + "."
 
 
@@ -141,7 +141,7 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
 
 
 def pick_clear(
-    components: Sequence[Description], most: int = MOST
+    components: Sequence[Description], most: int = MAX_DESCRIBED
 ) -> tuple[list[Description], list[Description]]:
     """Return the components to show first, and the rest; empty ones are in neither.
 
@@ -262,7 +262,7 @@ def _count_members(groups: npt.NDArray[np.str_], members: list[int]) -> str:
         return f"all {len(groups)}"
     sizes, counts = Counter(groups.tolist()), Counter(groups[members].tolist())
     names = [name for name in sizes if counts[name]]
-    if len(names) > LONGEST:
+    if len(names) > MAX_LISTED:
         names.sort(key=lambda name: -counts[name])
     return _cut(
         f"all {size} {plural(name, size)}" if count == size else f"{count} of {size} {plural(name, size)}"
@@ -278,9 +278,9 @@ def _name_members(mode: FittedMode, members: list[int]) -> str:
     if len(members) == len(mode.means):
         return f"all {len(members)}"
     pieces = [text for run in _runs(mode, members) for text in _name_run(mode, run)]
-    if len(pieces) > LONGEST + 1 and mode.labels is not None and mode.labels.dtype.kind not in ORDERED:
-        rarest = sorted(members, key=lambda n: mode.means[n].sum())[:LONGEST]
-        pieces = [mode.label(n) for n in members if n in rarest] + pieces[LONGEST:]
+    if len(pieces) > MAX_LISTED + 1 and mode.labels is not None and mode.labels.dtype.kind not in ORDERED:
+        rarest = sorted(members, key=lambda n: mode.means[n].sum())[:MAX_LISTED]
+        pieces = [mode.label(n) for n in members if n in rarest] + pieces[MAX_LISTED:]
     return f"{_cut(pieces)} ({len(members)} of {len(mode.means)})"
 
 
@@ -309,13 +309,13 @@ def follows(mode: FittedMode, n: int) -> bool:
 
 def _touch(before: str, this: str) -> bool:
     """Whether an interval such as "08-09" ends where the other begins."""
-    a, b = INTERVAL.fullmatch(before), INTERVAL.fullmatch(this)
+    a, b = INTERVAL_LABEL.fullmatch(before), INTERVAL_LABEL.fullmatch(this)
     return bool(a and b and a[2] == b[1])
 
 
 def _name_run(mode: FittedMode, run: Sequence[int]) -> list[str]:
     names = [mode.label(n) for n in run]
-    a, b = INTERVAL.fullmatch(names[0]), INTERVAL.fullmatch(names[-1])
+    a, b = INTERVAL_LABEL.fullmatch(names[0]), INTERVAL_LABEL.fullmatch(names[-1])
     if len(run) > 1 and _touch(*names[:2]) and a and b:
         return [f"{a[1]}-{b[2]}"]
     if len(run) < 3:
@@ -330,7 +330,7 @@ def plural(name: str, count: int) -> str:
     """Return the plural of an everyday word; names, codes and plurals stay as they are."""
     if count != 1 and name in IRREGULAR:
         return IRREGULAR[name]
-    if count == 1 or name == UNKNOWN or not (name.isalpha() and name.islower()) or name.endswith("s"):
+    if count == 1 or name == UNKNOWN_GROUP or not (name.isalpha() and name.islower()) or name.endswith("s"):
         return name
     if re.search(r"[^aeiou]y$", name):
         return name[:-1] + "ies"
@@ -340,7 +340,7 @@ def plural(name: str, count: int) -> str:
 def _cut(texts: Iterable[str]) -> str:
     """Join texts with commas; a long list is cut short."""
     texts = list(texts)
-    return ", ".join(texts if len(texts) <= LONGEST + 1 else [*texts[:LONGEST], "..."])
+    return ", ".join(texts if len(texts) <= MAX_LISTED + 1 else [*texts[:MAX_LISTED], "..."])
 
 
 def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:

@@ -19,7 +19,7 @@ from tensorm.storage.files import as_path, replace_file
 if TYPE_CHECKING:
     import pandas as pd
 
-INTERVAL = 0.05, 0.95  # quantiles
+INTERVAL_QUANTILES = 0.05, 0.95  # quantiles
 NEEDED = {  # settings that give a fit such a parameter
     STRENGTH: 'noise="strengths"',
     ACTIVITY: 'noise="strengths", background="activity"',
@@ -70,7 +70,7 @@ def summarise_parameter(posterior: Posterior, field: str) -> dict[str, Any]:
     if field not in posterior.noise:
         raise InputError(f"This fit has no {field}; fit with {NEEDED[field]}.")
     draws = np.concatenate([trace.noise_fields[field] for trace in posterior.traces])
-    low, high = np.quantile(draws, INTERVAL, axis=0)
+    low, high = np.quantile(draws, INTERVAL_QUANTILES, axis=0)
     return {"mean": draws.mean(axis=0), "low": low, "high": high}
 
 

@@ -21,7 +21,7 @@ from tensorm.tensors import Tensor
 Metadata = Mapping[Any, Any]
 
 LABEL = "label"  # the column of labels, if none has the name of the mode
-UNKNOWN = "unknown"
+UNKNOWN_GROUP = "unknown"
 MOST_CODES = 12  # a column with at most this many different numbers may hold codes instead of measurements
 
 
@@ -144,7 +144,7 @@ def groups_of(
         wanted = (part for part in columns if (part.grouping if column is None else part.name == column))
         found = next(wanted, None)
         if found is not None:
-            groups[mode] = np.where(found.values == "", UNKNOWN, found.values)
+            groups[mode] = np.where(found.values == "", UNKNOWN_GROUP, found.values)
     if column is not None and not groups:
         raise InputError(f"column is {column!r}, but no metadata table has such a column.")
     return groups

@@ -14,7 +14,7 @@ import numpy as np
 from tensorm.data.checks import check_text
 from tensorm.errors import FileError, InputError
 from tensorm.posterior.tables import tabulate, to_html
-from tensorm.report.plots.style import COLOURS, LINE, name_axes, new_axes
+from tensorm.report.plots.style import COLOURS, GREY, name_axes, new_axes
 from tensorm.storage.files import as_path, read_json, replace_file
 from tensorm.storage.run import digest_run
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-NAME = "selection.json"  # in the folder of a run
-MOST = 2**53  # an integer in a file
+SELECTION_FILE = "selection.json"  # in the folder of a run
+MAX_INTEGER = 2**53  # that every reader of JSON keeps exactly
 
 
 class Trial(NamedTuple):
@@ -135,8 +135,9 @@ class Selection:
         scores: list[Any] = [*measures, *(row.score for row in table)]
         scores += [part for row in candidates for part in row[1:]]
         good = all(type(text) is str for text in (found.method, found.reason, found.score_name))
-        good &= all(type(n) is int and 0 <= n <= MOST for n in counts) and type(found.complete) is bool
-        good &= all(type(x) is float or x is None or (type(x) is int and abs(x) <= MOST) for x in scores)
+        good &= all(type(n) is int and 0 <= n <= MAX_INTEGER for n in counts) and type(found.complete) is bool
+        whole = [x for x in scores if type(x) is not float and x is not None]
+        good &= all(type(x) is int and abs(x) <= MAX_INTEGER for x in whole)
         if not (good and found.best and candidates):
             raise ValueError("no selection")
         return cast(Selection, found)
@@ -144,7 +145,7 @@ class Selection:
     def write(self, folder: Path, run: str) -> None:
         """Write it into the folder of a run with this digest."""
         form = {"run": check_text("run", run), **json.loads(self.to_json())}
-        replace_file(as_path(folder, "folder") / NAME, json.dumps(form, indent=1).encode())
+        replace_file(as_path(folder, "folder") / SELECTION_FILE, json.dumps(form, indent=1).encode())
 
     @classmethod
     def read(cls, folder: Path) -> Selection | None:
@@ -155,7 +156,7 @@ class Selection:
         FileError
             When it is damaged, or belongs to another run.
         """
-        path, remedy = as_path(folder, "folder") / NAME, "delete it to continue without it"
+        path, remedy = as_path(folder, "folder") / SELECTION_FILE, "delete it to continue without it"
         form = read_json(path, remedy)
         if not form:
             return None
@@ -181,7 +182,7 @@ class Selection:
         """
         ax = new_axes(ax)
         n, scores, errors = (np.array(part, float) for part in zip(*self.candidates, strict=True))
-        ax.axvline(self.best, color=LINE, linewidth=5)
+        ax.axvline(self.best, color=GREY, linewidth=5)
         ax.plot(*zip(*(row[::2] for row in self.table), strict=True), ".", color=COLOURS[1], markersize=4)
         ax.errorbar(n, scores, np.nan_to_num(errors), color=COLOURS[2], marker="o", markersize=4, linewidth=1)
         ax.set_xlim(min(n) - 1.5, max(n) + 1.5)

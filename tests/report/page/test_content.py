@@ -23,7 +23,7 @@ from tensorm.report.page.cells import (
 from tensorm.report.page.charts import trace_chains
 from tensorm.report.page.content import collect
 from tensorm.report.page.finding import name_sizes, tell_finding
-from tensorm.report.page.members import count_ones, find_homes, pack_members
+from tensorm.report.page.members import count_members, find_homes, pack_members
 from tensorm.tensors import read
 
 
@@ -78,10 +78,10 @@ def test_rows_are_put_where_they_contribute_most() -> None:
     people = bits(4, [0, 1, 2], [2])
     posterior = make_posterior([[[people, people, bits(3, [0], [0, 1, 2])]]])
     X = np.ones((4, 4, 3))
-    homes = find_homes(posterior, count_ones(posterior, read(X)), (0, 1))
+    homes = find_homes(posterior, count_members(posterior, read(X)), (0, 1))
     assert [home.tolist() for home in homes] == [[0, 0, 0, 2], [0, 0, 0, 2], [0, 1, 1]]
     X[:2], X[:, :2] = 0, 0
-    assert find_homes(posterior, count_ones(posterior, read(X)), (0, 1))[0].tolist() == [0, 0, 1, 2]
+    assert find_homes(posterior, count_members(posterior, read(X)), (0, 1))[0].tolist() == [0, 0, 1, 2]
 
 
 def test_cells_and_predictions_are_as_they_are(ward) -> None:

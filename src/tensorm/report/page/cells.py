@@ -23,11 +23,12 @@ from tensorm.posterior.modes import FittedMode, list_modes
 from tensorm.posterior.stacking import sample_cells
 from tensorm.tensors.protocol import MISSING, Tensor
 
-SIDE, SLICES, SHOWN = 160, 24, 2**17  # maximal rows and columns of a picture, number of pictures, their cells
-BLOCK_SIDE, BLOCK_CELLS = 60, 2**18  # the same for a component, and the cells that are read of it
-MANY = 30  # components from which on their pictures are smaller
-CONSIDERED, ROUGH = 4096, 32  # cells of a component that are ranked by a few draws
-LISTED, LEAST, MOST = 12_000, 2, 8  # unknown cells in all, and for each index
+SIDE = 160  # maximal rows and columns of a picture
+MAX_SLICES, MAX_SLICE_CELLS = 24, 2**17  # pictures, and cells of all
+MAX_BOX_SIDE, MAX_BOX_CELLS = 60, 2**18  # of a component's picture, and cells that are read of it
+MANY_COMPONENTS = 30  # beyond which their pictures are smaller
+RANKED_CELLS, RANKING_DRAWS = 4096, 32  # cells of a component that are ranked by a few draws
+MAX_UNKNOWN, MIN_PER_INDEX, MAX_PER_INDEX = 12_000, 2, 8  # unknown cells in all, and for each index
 SAMPLED, SURPRISES = 20_000, 100  # cells looked at, and ones and zeros listed
 
 
@@ -47,8 +48,8 @@ def slice_cells(posterior: Posterior, tensor: Tensor | None, homes: Sequence[Ind
     """
     modes, (rows, columns) = list_modes(posterior), _sides(posterior.shape)
     others = [k for k in range(len(posterior.shape)) if k not in (rows, columns)]
-    room = SHOWN // math.prod(min(posterior.shape[k], SIDE) for k in (rows, columns))
-    each = max(2, int(min(SLICES, room) ** (1 / max(1, len(others)))))
+    room = MAX_SLICE_CELLS // math.prod(min(posterior.shape[k], SIDE) for k in (rows, columns))
+    each = max(2, int(min(MAX_SLICES, room) ** (1 / max(1, len(others)))))
     orders = [np.argsort(home, kind="stable") for home in homes]
     indices = [np.sort(thin(order, SIDE if k in (rows, columns) else each)) for k, order in enumerate(orders)]
     place = [*others, rows, columns]
@@ -91,7 +92,7 @@ def read_box(posterior: Posterior, tensor: Tensor | None, component: int) -> Box
     if not all(map(len, members)):
         return None
     sizes = [len(index) for index in members]
-    while math.prod(sizes) > BLOCK_CELLS:
+    while math.prod(sizes) > MAX_BOX_CELLS:
         sizes[int(np.argmax(sizes))] -= max(1, max(sizes) // 20)
     indices = [thin(index, size) for index, size in zip(members, sizes, strict=True)]
     cells = None if tensor is None else tensor.read_cells(indices)
@@ -103,7 +104,7 @@ def picture_box(posterior: Posterior, box: Box) -> dict[str, Any]:
 
     ``pairs`` has a list for each two modes, row by row; ``at`` says which members are shown.
     """
-    side = BLOCK_SIDE if posterior.n_components <= MANY else BLOCK_SIDE // 2
+    side = MAX_BOX_SIDE if posterior.n_components <= MANY_COMPONENTS else MAX_BOX_SIDE // 2
     places = [thin(np.arange(len(index)), side) for index in box.indices]
     pairs = {}
     for i, j in combinations(range(len(box.indices)), 2):
@@ -134,7 +135,8 @@ def list_unknown(
     cells = _inside(posterior, boxes, lambda values: ~tensor.find_known(values))
     if pair is not None:
         cells = cells[cells[:, pair[0]] != cells[:, pair[1]]]
-    rough, each = _predict_roughly(posterior, cells), min(MOST, max(LEAST, LISTED // sum(posterior.shape)))
+    rough = _predict_roughly(posterior, cells)
+    each = min(MAX_PER_INDEX, max(MIN_PER_INDEX, MAX_UNKNOWN // sum(posterior.shape)))
     best = np.argsort(-rough, kind="stable")
     chosen = np.unique(np.concatenate([_first_of_each(cells[best, k], each) for k in range(cells.shape[1])]))
     cells = cells[best[chosen]]
@@ -158,13 +160,13 @@ def list_surprises(posterior: Posterior, tensor: Tensor, boxes: Sequence[Box | N
 def _inside(
     posterior: Posterior, boxes: Sequence[Box | None], wanted: Callable[[npt.NDArray[np.int8]], Any]
 ) -> Indices:
-    """Return cells (n, K) of components whose values are wanted, at most CONSIDERED for each."""
+    """Return cells (n, K) of components whose values are wanted, at most RANKED_CELLS for each."""
     keys: list[Keys] = [np.zeros(0, np.int64)]
     for box in boxes:
         if box is not None and box.cells is not None:
             at = np.nonzero(wanted(box.cells))
             found = key_of([i[n] for i, n in zip(box.indices, at, strict=True)], posterior.shape)
-            keys.append(thin(found, CONSIDERED))
+            keys.append(thin(found, RANKED_CELLS))
     return np.stack(np.unravel_index(np.unique(np.concatenate(keys)), posterior.shape), axis=1)
 
 
@@ -180,7 +182,7 @@ def _predict_roughly(posterior: Posterior, cells: Indices) -> Floats:
     """Return P(x = 1) of cells from a few draws of each chain."""
     total = np.zeros(len(cells))
     for trace, weight in posterior.counted:
-        draws = thin(np.arange(len(trace)), max(1, ROUGH // len(posterior.counted)))
+        draws = thin(np.arange(len(trace)), max(1, RANKING_DRAWS // len(posterior.counted)))
         for draw in draws.tolist():
             p = trace.noise_at(draw).predict(trace.factors_at(draw), tuple(cells.T))
             total += weight / len(draws) * p

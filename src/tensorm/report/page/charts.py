@@ -10,7 +10,7 @@ from tensorm.posterior.diagnostics import Diagnostics
 from tensorm.posterior.draws import Posterior
 from tensorm.report.selection import Selection
 
-POINTS = 250  # maximal points of a line
+MAX_CHART_POINTS = 250  # maximal points of a line
 
 
 def trace_chains(posterior: Posterior, diagnostics: Diagnostics) -> list[dict[str, Any]]:
@@ -19,7 +19,7 @@ def trace_chains(posterior: Posterior, diagnostics: Diagnostics) -> list[dict[st
         return []
     lines = []
     for chain, (trace, number) in enumerate(zip(posterior.chains, posterior.explanations, strict=True)):
-        at = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), POINTS)).astype(int))
+        at = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), MAX_CHART_POINTS)).astype(int))
         values = np.round(trace.log_likelihood[at], 2)
         lines.append({"chain": chain, "explanation": number, "x": at.tolist(), "y": values.tolist()})
     return lines

@@ -23,7 +23,7 @@ from tensorm.report.page.cells import (
     read_box,
     slice_cells,
 )
-from tensorm.report.page.members import count_ones, find_homes, pack_members
+from tensorm.report.page.members import count_members, find_homes, pack_members
 from tensorm.sampler.parameters import ACTIVITY, STRENGTH
 from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.ranked import by_mode
@@ -35,7 +35,7 @@ def collect(
     """Return modes, components and cells; `told` describes the components."""
     modes = list_modes(posterior)
     pair = posterior.compared or next(pairs_of(modes), None)
-    counts = None if tensor is None else count_ones(posterior, tensor)
+    counts = None if tensor is None else count_members(posterior, tensor)
     homes = find_homes(posterior, counts, pair)
     boxes = [read_box(posterior, tensor, l) for l in range(posterior.n_components)]
     known = zip(modes, read_metadata(posterior, metadata), homes, _activities(posterior), strict=True)

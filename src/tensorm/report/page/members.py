@@ -14,11 +14,11 @@ from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior, most_probable
 from tensorm.tensors.protocol import Tensor
 
-UNITS = 1000  # of a probability
-NEGLIGIBLE = 0.005  # probabilities below are not stored
+PROBABILITY_UNITS = 1000  # in which probabilities are stored
+MIN_STORED_PROBABILITY = 0.005  # smaller ones are left out
 
 
-class Ones(NamedTuple):
+class MemberCounts(NamedTuple):
     """For a mode, arrays (N, L): the observed cells of each component that have this index.
 
     Attributes
@@ -33,7 +33,7 @@ class Ones(NamedTuple):
     alone: Counts
 
 
-def count_ones(posterior: Posterior, tensor: Tensor) -> list[Ones]:
+def count_members(posterior: Posterior, tensor: Tensor) -> list[MemberCounts]:
     """Count what every index contributes to every component.
 
     With all entries of a mode empty, no component hides another's cells, so that one call counts for all.
@@ -43,11 +43,13 @@ def count_ones(posterior: Posterior, tensor: Tensor) -> list[Ones]:
     found = []
     for k in range(len(posterior.shape)):
         ones, cells = tensor.counts(k, factors.replace(k, np.zeros_like(factors[k])))
-        found.append(Ones(cells, ones, tensor.counts(k, factors)[0]))
+        found.append(MemberCounts(cells, ones, tensor.counts(k, factors)[0]))
     return found
 
 
-def pack_members(posterior: Posterior, counts: list[Ones] | None, component: int) -> list[dict[str, Any]]:
+def pack_members(
+    posterior: Posterior, counts: list[MemberCounts] | None, component: int
+) -> list[dict[str, Any]]:
     """Return for each mode the indices that may be members, and their probabilities.
 
     With counts also what they contribute, in percent or -1: ``shown``, the share of the component's cells
@@ -56,8 +58,8 @@ def pack_members(posterior: Posterior, counts: list[Ones] | None, component: int
     packed = []
     for k, means in enumerate(posterior.factors):
         p = means[:, component]
-        at = np.flatnonzero(p >= NEGLIGIBLE)
-        one = {"at": at.tolist(), "p": np.rint(UNITS * p[at]).astype(int).tolist()}
+        at = np.flatnonzero(p >= MIN_STORED_PROBABILITY)
+        one = {"at": at.tolist(), "p": np.rint(PROBABILITY_UNITS * p[at]).astype(int).tolist()}
         if counts is not None:
             cells, ones, alone = (part[at, component] for part in counts[k])
             one |= {"shown": _percent(ones, cells), "own": _percent(alone, ones)}
@@ -66,7 +68,7 @@ def pack_members(posterior: Posterior, counts: list[Ones] | None, component: int
 
 
 def find_homes(
-    posterior: Posterior, counts: list[Ones] | None, pair: tuple[int, int] | None
+    posterior: Posterior, counts: list[MemberCounts] | None, pair: tuple[int, int] | None
 ) -> list[Indices]:
     """Return for each mode the component to which an index contributes most; L if it is in none.
 

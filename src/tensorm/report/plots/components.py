@@ -15,10 +15,10 @@ from tensorm.report.associations import associate
 from tensorm.report.metadata import Metadata
 from tensorm.report.plots.style import (
     COLOURS,
-    LINE,
-    POINTS,
+    FONT_SIZE,
+    GREY,
+    add_colour_bar,
     drawn_modes,
-    explain,
     name_axes,
     new_axes,
     plain,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_LIST = 40  # members or indices shown before a list is cut short
-MARKS = {0: "o", 1: "^", -1: "v"}  # by direction
+DIRECTION_MARKS = {0: "o", 1: "^", -1: "v"}  # by direction
 STRONGEST = 6.0  # -log10 q of the darkest shade
 
 
@@ -83,12 +83,12 @@ def plot_members(
     names = [part.label(n) for n in shown]
     if left_out:
         names.append(f"and {left_out:,} more")
-    ax.set_yticks(range(len(names)), names, fontsize=POINTS)
+    ax.set_yticks(range(len(names)), names, fontsize=FONT_SIZE)
     ax.set(xlim=(0, 1), ylim=(max(len(names), 1) - 0.4, -0.6))
     ax.set_xticks([0, 0.5, 1])
-    ax.tick_params(labelsize=POINTS, length=0)
+    ax.tick_params(labelsize=FONT_SIZE, length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.set_title(f"{part.name} ({len(shown) + left_out:,} of {len(part.means):,})", fontsize=POINTS + 1)
+    ax.set_title(f"{part.name} ({len(shown) + left_out:,} of {len(part.means):,})", fontsize=FONT_SIZE + 1)
     return ax
 
 
@@ -114,8 +114,8 @@ def plot_component(posterior: Posterior, component: int, threshold: float = MEMB
     for k, ax in enumerate(axes):
         plot_members(posterior, l, k, ax, limit)
         ax.set_ylim(max(longest, 1) + 0.6, -0.6)
-    figure.suptitle(f"component {l}", fontsize=POINTS + 2)
-    figure.supxlabel("probability", fontsize=POINTS)
+    figure.suptitle(f"component {l}", fontsize=FONT_SIZE + 2)
+    figure.supxlabel("probability", fontsize=FONT_SIZE)
     return figure
 
 
@@ -143,13 +143,13 @@ def plot_contributions(posterior: Posterior, ax: Axes | None = None) -> Axes:
     shared = np.array([row.explained for row in rows]) - alone
     ax.barh(at, alone, height=0.7, color=COLOURS[2], label="ones, this component only")
     ax.barh(at, shared, left=alone, height=0.7, color=COLOURS[1], label="ones, shared with others")
-    ax.barh(at, [-row.errors for row in rows], height=0.7, color=LINE, label="zeros, this component only")
+    ax.barh(at, [-row.errors for row in rows], height=0.7, color=GREY, label="zeros, this component only")
     ax.axvline(0, color="0.35", linewidth=0.7)
     ax.set_yticks(at)
     ax.invert_yaxis()
     ax.xaxis.set_major_formatter(lambda value, _: f"{abs(value):,.0f}")
     name_axes(ax, "observed cells", "component")
-    ax.legend(fontsize=POINTS, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    ax.legend(fontsize=FONT_SIZE, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     return ax
 
 
@@ -188,7 +188,7 @@ def plot_associations(
         values[groups.index(row.name), row.component] = -np.log10(max(row.q, 10**-STRONGEST))
     ax = new_axes(ax, (1.8 + 0.28 * L, 0.9 + 0.2 * len(groups)))
     image = shade(ax, values, STRONGEST)
-    for direction, mark in MARKS.items():
+    for direction, mark in DIRECTION_MARKS.items():
         marked = [row for row in associations.below(limit) if row.direction == direction]
         if marked:
             places = ([row.component for row in marked], [groups.index(row.name) for row in marked])
@@ -198,7 +198,7 @@ def plot_associations(
     ax.set_yticks(range(len(groups)), [plain(printable(name)) for name in groups])
     ax.set_xticks(range(0, L, -(-L // 16)))
     name_axes(ax, "component", "")
-    explain(image, ax, "-log10 q", shrink=1.0)
+    add_colour_bar(image, ax, "-log10 q", shrink=1.0)
     return ax
 
 
@@ -262,14 +262,14 @@ def plot_activity(posterior: Posterior) -> Figure:
     for ax, mode, (mean, low, high) in zip(axes, modes, parts, strict=True):
         shown = np.argsort(-mean, kind="stable")[:LONGEST_LIST]
         at, left_out = np.arange(len(shown)), len(mean) - len(shown)
-        ax.axvline(1, color=LINE, linewidth=0.7)
+        ax.axvline(1, color=GREY, linewidth=0.7)
         ax.hlines(at, low[shown], high[shown], color=COLOURS[1], linewidth=1.5)
         ax.plot(mean[shown], at, "o", color=COLOURS[2], markersize=3)
         names = [mode.label(n) for n in shown.tolist()] + [f"and {left_out:,} more"] * (left_out > 0)
-        ax.set_yticks(range(len(names)), names, fontsize=POINTS)
+        ax.set_yticks(range(len(names)), names, fontsize=FONT_SIZE)
         ax.set(xscale="log", ylim=(most + 0.6, -0.6))
-        ax.tick_params(labelsize=POINTS, length=0)
+        ax.tick_params(labelsize=FONT_SIZE, length=0)
         ax.spines[["top", "right", "left"]].set_visible(False)
-        ax.set_title(mode.name, fontsize=POINTS + 1)
-    figure.supxlabel("activity outside the components", fontsize=POINTS)
+        ax.set_title(mode.name, fontsize=FONT_SIZE + 1)
+    figure.supxlabel("activity outside the components", fontsize=FONT_SIZE)
     return figure

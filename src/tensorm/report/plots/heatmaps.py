@@ -15,11 +15,11 @@ from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, GroupsByMode, of_posterior
 from tensorm.report.plots.style import (
-    LINE,
-    POINTS,
-    SMALLEST,
+    FONT_SIZE,
+    GREY,
+    MIN_FONT_SIZE,
+    add_colour_bar,
     drawn_modes,
-    explain,
     new_axes,
     pyplot,
     shade,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-COMPONENT = "component"
+BY_COMPONENT = "component"
 
 
 @of_posterior
@@ -70,9 +70,9 @@ def plot_factor(
     rows = _arrange(part, order)
     ax = new_axes(ax)
     image = _draw(ax, part, rows)
-    ax.set_xlabel("component", fontsize=POINTS)
+    ax.set_xlabel("component", fontsize=FONT_SIZE)
     if check_flag("colorbar", colorbar):
-        explain(image, ax)
+        add_colour_bar(image, ax)
     return ax
 
 
@@ -112,8 +112,8 @@ def plot_factors(
         names = None if mode.labels is None else (mode.labels[index].tolist(), known)
         if names is not None and names == before:  # the names of the factor before serve both
             ax.set_yticks([])
-    figure.supxlabel("component", fontsize=POINTS)
-    explain(image, list(axes))
+    figure.supxlabel("component", fontsize=FONT_SIZE)
+    add_colour_bar(image, list(axes))
     return figure
 
 
@@ -121,18 +121,18 @@ def _draw(ax: Axes, mode: FittedMode, order: Indices) -> Any:
     """Draw one mode with rows in this order, and return its image."""
     N, L = mode.means.shape
     image = shade(ax, mode.means[order])
-    ax.set_title(mode.name, fontsize=POINTS + 2)
+    ax.set_title(mode.name, fontsize=FONT_SIZE + 2)
     ax.set_xticks(range(0, L, -(-L // 16)))
     for edge in range(1, L):
-        ax.axvline(edge - 0.5, color=LINE, linewidth=0.4)
+        ax.axvline(edge - 0.5, color=GREY, linewidth=0.4)
     room = ax.get_window_extent().height * 72 / ax.figure.dpi / N  # points for each row
     labels = [mode.label(n) for n in order]
-    if room >= SMALLEST:
-        ax.set_yticks(range(N), labels, fontsize=min(POINTS, room))
+    if room >= MIN_FONT_SIZE:
+        ax.set_yticks(range(N), labels, fontsize=min(FONT_SIZE, room))
         for edge in range(1, N):
-            ax.axhline(edge - 0.5, color=LINE, linewidth=0.4)
+            ax.axhline(edge - 0.5, color=GREY, linewidth=0.4)
     elif mode.groups is None:
-        step = int(np.ceil(2 * POINTS / room))
+        step = int(np.ceil(2 * FONT_SIZE / room))
         ax.set_yticks(range(0, N, step), labels[::step])
     if mode.groups is not None:
         _name_groups(ax, mode.groups[order], room)
@@ -143,12 +143,12 @@ def _arrange(mode: FittedMode, order: npt.ArrayLike | None) -> Indices:
     """Return the indices group by group, groups in the order of their first index, ordered within groups."""
     N = len(mode.means)
     values = np.arange(N) if order is None else as_array(f"order for {mode.name!r}", order)
-    if isinstance(order, str) and order == COMPONENT:
+    if isinstance(order, str) and order == BY_COMPONENT:
         values = mode.strongest()
     if values.shape != (N,):
         raise InputError(
             f"order for {mode.name!r} has shape {values.shape}; give ({N},), a value for each index, "
-            f"or {COMPONENT!r}."
+            f"or {BY_COMPONENT!r}."
         )
     try:
         rows = np.argsort(values, kind="stable")
@@ -170,14 +170,14 @@ def _name_groups(ax: Axes, groups: npt.NDArray[np.str_], room: float) -> None:
     middles = {(start + stop - 1) / 2: str(groups[start]) for start, stop in pairwise(edges)}
     fitting: dict[float, str] = {}
     for at, name in middles.items():
-        if not fitting or (at - max(fitting)) * room >= 1.2 * POINTS:  # clear of the name above
+        if not fitting or (at - max(fitting)) * room >= 1.2 * FONT_SIZE:  # clear of the name above
             fitting[at] = name
-    if room < SMALLEST:
+    if room < MIN_FONT_SIZE:
         ax.set_yticks(list(fitting), list(fitting.values()))
         return
     for at, name in fitting.items():
         ax.annotate(
-            name, (1, at), (4, 0), ax.get_yaxis_transform(), "offset points", va="center", fontsize=POINTS
+            name, (1, at), (4, 0), ax.get_yaxis_transform(), "offset points", va="center", fontsize=FONT_SIZE
         )
 
 
@@ -223,10 +223,10 @@ def plot_slice(
     _name_ticks(ax.xaxis, modes[columns], ax.get_window_extent().width * 72 / ax.figure.dpi)
     ax.tick_params(axis="x", rotation=90)
     ax.set_title(
-        ", ".join(f"{modes[k].name} {modes[k].label(n)}" for k, n in fixed.items()), fontsize=POINTS + 1
+        ", ".join(f"{modes[k].name} {modes[k].label(n)}" for k, n in fixed.items()), fontsize=FONT_SIZE + 1
     )
     if check_flag("colorbar", colorbar):
-        explain(image, ax, "probability" if X is None else "cell")
+        add_colour_bar(image, ax, "probability" if X is None else "cell")
     return ax
 
 
@@ -255,9 +255,9 @@ def plot_reconstruction(posterior: Posterior, X: Any, at: Mapping[Any, Any] | No
     right.set_ylabel("")
     where = left.get_title()
     for ax, name in ((left, "data"), (right, "reconstruction")):
-        ax.set_title(name, fontsize=POINTS + 1)
-    figure.suptitle(where, fontsize=POINTS + 2)
-    explain(right.get_images()[0], [left, right])
+        ax.set_title(name, fontsize=FONT_SIZE + 1)
+    figure.suptitle(where, fontsize=FONT_SIZE + 2)
+    add_colour_bar(right.get_images()[0], [left, right])
     return figure
 
 
@@ -281,7 +281,7 @@ def _find(posterior: Posterior, at: Mapping[Any, Any] | None) -> dict[int, int]:
 
 def _name_ticks(axis: Any, mode: FittedMode, room: float) -> None:
     """Name as many indices as there is room for, in points."""
-    step = int(np.ceil(1.3 * SMALLEST * len(mode.means) / room))
+    step = int(np.ceil(1.3 * MIN_FONT_SIZE * len(mode.means) / room))
     places = range(0, len(mode.means), step)
-    axis.set_ticks(places, [mode.label(n) for n in places], fontsize=SMALLEST)
-    axis.set_label_text(mode.name, fontsize=POINTS)
+    axis.set_ticks(places, [mode.label(n) for n in places], fontsize=MIN_FONT_SIZE)
+    axis.set_label_text(mode.name, fontsize=FONT_SIZE)

@@ -12,10 +12,10 @@ from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes
 
 COLOURS = ("#ffffff", "#88a4cf", "#1d4f91")  # equal steps in lightness, so readable in greyscale
-LINE = "0.75"
-MISSING = "0.85"
-POINTS = 8.0  # font size; crowded labels shrink to SMALLEST, then some are left out
-SMALLEST = 6.0
+GREY = "0.75"  # of lines and frames
+MISSING_GREY = "0.85"
+FONT_SIZE = 8.0  # crowded labels shrink to MIN_FONT_SIZE, then some are left out
+MIN_FONT_SIZE = 6.0
 
 
 def pyplot() -> Any:
@@ -60,29 +60,29 @@ def shades() -> Any:
     """Return the colour map of probabilities; missing cells are grey."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("probability", COLOURS).with_extremes(bad=MISSING)
+    return LinearSegmentedColormap.from_list("probability", COLOURS).with_extremes(bad=MISSING_GREY)
 
 
 def shade(ax: Any, values: Any, largest: float = 1.0) -> Any:
     """Draw a table of numbers from 0 to ``largest`` as a heat map in a thin frame, and return its image."""
     image = ax.imshow(values, cmap=shades(), vmin=0, vmax=largest, aspect="auto", interpolation="nearest")
-    ax.tick_params(length=0, labelsize=POINTS)
+    ax.tick_params(length=0, labelsize=FONT_SIZE)
     for spine in ax.spines.values():
-        spine.set_color(LINE)
+        spine.set_color(GREY)
     return image
 
 
-def explain(image: Any, ax: Any, text: str = "probability", **how: Any) -> None:
+def add_colour_bar(image: Any, ax: Any, text: str = "probability", **how: Any) -> None:
     """Add a colour bar; by default a short one, for probabilities."""
     how = how or {"shrink": 0.4, "ticks": [0, 0.5, 1]}
     bar = image.figure.colorbar(image, ax=ax, fraction=0.04, aspect=14, **how)
-    bar.set_label(text, fontsize=POINTS)
-    bar.ax.tick_params(labelsize=POINTS, length=0)
-    bar.outline.set_edgecolor(LINE)
+    bar.set_label(text, fontsize=FONT_SIZE)
+    bar.ax.tick_params(labelsize=FONT_SIZE, length=0)
+    bar.outline.set_edgecolor(GREY)
 
 
 def name_axes(ax: Any, x: str, y: str) -> None:
     """Label both axes, in one font size."""
-    ax.set_xlabel(x, fontsize=POINTS)
-    ax.set_ylabel(y, fontsize=POINTS)
-    ax.tick_params(labelsize=POINTS)
+    ax.set_xlabel(x, fontsize=FONT_SIZE)
+    ax.set_ylabel(y, fontsize=FONT_SIZE)
+    ax.tick_params(labelsize=FONT_SIZE)
