@@ -39,6 +39,9 @@ def test_a_new_format_is_an_entry_and_a_reader(tmp_path, monkeypatch) -> None:
         tensorm.read(tmp_path / "sky.stars")
     monkeypatch.setitem(FORMATS, ".stars", Format(table=False, read=read_stars))
     np.testing.assert_array_equal(cells_of(tensorm.read(tmp_path / "sky.stars")), [[1, 0, 0], [0, 1, 1]])
+    (tmp_path / "fog.stars").write_bytes(b"\xff")
+    with pytest.raises(FileError, match=r"fog.stars cannot be read as a table or an array; write it with"):
+        tensorm.read(tmp_path / "fog.stars")
     with pytest.raises(InputError, match=r"sky.stars cannot be read in parts"):
         tensorm.read(tmp_path / "sky.stars", client=object())
     with pytest.raises(FileError, match=r"^Unsupported file type: .*sky.stars; give .csv, .*.xlsx, or text"):

@@ -7,7 +7,7 @@ import numbers
 import operator
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any
 
@@ -227,12 +227,19 @@ def check_index(index: Any, mode: str, size: int, labels: Array | None) -> int:
         if 0 <= index < size:
             return int(index)
     elif labels is not None:
-        wanted = str(index)  # people know labels by their text
-        found = next((n for n, label in enumerate(labels) if str(label) == wanted), None)
+        found = number_labels(labels).get(str(index))
         if found is not None:
             return found
     remedy = f"give a number from 0 to {size - 1}" + ("" if labels is None else " or a label")
     raise InputError(f"index is {short(index)}; {mode!r} has {size} indices: {remedy}.")
+
+
+def number_labels(labels: Iterable[Any]) -> dict[str, int]:
+    """Return the index of each label by its text, as people know it; the first of equal ones."""
+    found: dict[str, int] = {}
+    for n, label in enumerate(labels):
+        found.setdefault(str(label), n)
+    return found
 
 
 def check_generator(random_state: Any) -> np.random.Generator:

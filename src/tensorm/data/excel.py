@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 from xml.parsers import expat
 
-from tensorm.data.opening import MAX_EXPANSION, check_packed, reading
+from tensorm.data.opening import MAX_EXPANSION, check_packed
 from tensorm.data.text import no_data
 from tensorm.errors import FileError
 
@@ -27,19 +27,18 @@ def read_excel(file: Path) -> Any:
     import openpyxl
     import pandas as pd
 
-    with reading(file, "an Excel file", "a spreadsheet, or save the sheet as CSV"):
-        size = _check_parts(file)
-        book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-        sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # what it says of its size may be wrong
-        rows = _list_rows(file, sheet, max(FREE_CELLS, size))
-        book.close()
-        if len(rows) < 2:
-            raise no_data(file)
-        width = max(map(len, rows))
-        names = ["" if name is None else str(name).strip() for name in [*rows[0], *[None] * width][:width]]
-        frame = pd.DataFrame([[*row, *[None] * (width - len(row))] for row in rows[1:]], dtype=object)
-        return frame.infer_objects().set_axis(names, axis=1)
+    size = _check_parts(file)
+    book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+    sheet = book.worksheets[0]
+    sheet.reset_dimensions()  # what it says of its size may be wrong
+    rows = _list_rows(file, sheet, max(FREE_CELLS, size))
+    book.close()
+    if len(rows) < 2:
+        raise no_data(file)
+    width = max(map(len, rows))
+    names = ["" if name is None else str(name).strip() for name in [*rows[0], *[None] * width][:width]]
+    frame = pd.DataFrame([[*row, *[None] * (width - len(row))] for row in rows[1:]], dtype=object)
+    return frame.infer_objects().set_axis(names, axis=1)
 
 
 def _check_parts(file: Path) -> int:

@@ -30,12 +30,11 @@ SPARSE = {"coo": ("row", "col"), "dia": ("offsets",)} | dict.fromkeys(
 
 
 def _read_npy(file: Path, _: str | None) -> Any:
-    with reading(file, "an array of numbers", "numpy.save"):
-        return np.load(file, allow_pickle=False, mmap_mode="r")  # read block by block as it is packed
+    return np.load(file, allow_pickle=False, mmap_mode="r")  # read block by block as it is packed
 
 
 def _read_npz(file: Path, value: str | None) -> Any:
-    with reading(file, "arrays of numbers", "numpy.savez"), zipfile.ZipFile(file) as archive:
+    with zipfile.ZipFile(file) as archive:
         members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
         if value is None and {"format", "shape", "data"} <= {*members}:
             return _read_sparse(archive, members)
@@ -72,37 +71,36 @@ def _read_sparse(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) 
 
 
 def _read_parquet(file: Path) -> Any:
-    with reading(file, "Parquet", "pandas or polars"):
-        import pyarrow as pa
-        from pyarrow import parquet
+    import pyarrow as pa
+    from pyarrow import parquet
 
-        if int(pa.__version__.split(".")[0]) < 15:
-            raise FileError(f"{file} cannot be read safely by pyarrow {pa.__version__}; install 15 or later.")
-        parts = _list_parts(file) if file.is_dir() else [file]
-        rows, packed, texts = 0, 0, set()
-        widths = {key.name.partition("=")[0]: 16 for part in parts for key in part.relative_to(file).parents}
-        for part in parts:
-            with parquet.ParquetFile(part) as store:
-                about, schema = store.metadata, store.schema_arrow
-            rows += about.num_rows
-            packed += sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
-            if len({*schema.names}) < len(schema.names):
-                raise FileError(f"{part} has several columns with the same name; give each its own.")
-            for field in schema:  # which other parts may lack: their rows get it, too
-                widths[field.name] = max(widths.get(field.name, 0), _weigh_value(part, field))
-            texts |= {field.name for field in schema if field.type in (pa.string(), pa.large_string())}
-        if not parts:
-            raise no_data(file)
-        check_room(file, rows * sum(widths.values()) + packed)
-        # Held as codes, since each of many rows may repeat a long text that the file lists once.
-        if file.is_dir():  # folders named year=2024 make a column
-            table = parquet.read_table(file, read_dictionary=[*texts], partitioning="hive")
-            texts |= {*table.column_names} - {*schema.names}
-        else:
-            table = parquet.ParquetFile(file, read_dictionary=[*texts]).read()
-        frame = table.to_pandas()
-        held = {name: object for name in texts if name in frame.columns}
-        return _decode_index(frame.astype(held))
+    if int(pa.__version__.split(".")[0]) < 15:
+        raise FileError(f"{file} cannot be read safely by pyarrow {pa.__version__}; install 15 or later.")
+    parts = _list_parts(file) if file.is_dir() else [file]
+    rows, packed, texts = 0, 0, set()
+    widths = {key.name.partition("=")[0]: 16 for part in parts for key in part.relative_to(file).parents}
+    for part in parts:
+        with parquet.ParquetFile(part) as store:
+            about, schema = store.metadata, store.schema_arrow
+        rows += about.num_rows
+        packed += sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
+        if len({*schema.names}) < len(schema.names):
+            raise FileError(f"{part} has several columns with the same name; give each its own.")
+        for field in schema:  # which other parts may lack: their rows get it, too
+            widths[field.name] = max(widths.get(field.name, 0), _weigh_value(part, field))
+        texts |= {field.name for field in schema if field.type in (pa.string(), pa.large_string())}
+    if not parts:
+        raise no_data(file)
+    check_room(file, rows * sum(widths.values()) + packed)
+    # Held as codes, since each of many rows may repeat a long text that the file lists once.
+    if file.is_dir():  # folders named year=2024 make a column
+        table = parquet.read_table(file, read_dictionary=[*texts], partitioning="hive")
+        texts |= {*table.column_names} - {*schema.names}
+    else:
+        table = parquet.ParquetFile(file, read_dictionary=[*texts]).read()
+    frame = table.to_pandas()
+    held = {name: object for name in texts if name in frame.columns}
+    return _decode_index(frame.astype(held))
 
 
 def _list_parts(folder: Path) -> list[Path]:
@@ -143,6 +141,8 @@ class Format(NamedTuple):
         Takes a path and returns a table that narwhals knows. Or takes a path and the name of an array or None
         and returns what ``observe`` takes: an array, an xarray object, an AnnData, a sparse matrix. None for
         text, of which ``TextTable`` makes a table.
+    written : (str, str)
+        What messages call such files, and what writes them.
     needs : (str, str, str), optional
         The package that reads them, what the sentence calls such files if it is missing, and what to install.
     folder, plain : bool
@@ -155,25 +155,41 @@ class Format(NamedTuple):
 
     table: bool
     read: Callable[..., Any] | None = None
+    written: tuple[str, str] = ("a table or an array", "another program")
     needs: tuple[str, str, str] | None = None
     folder: bool = False
     plain: bool = True
     named: bool = False
     parts: str = ""
 
+    def load(self, file: Path, *value: str | None) -> Any:
+        """Return what ``read`` returns, or raise one sentence, whatever it raises about a damaged file."""
+        read: Any = self.read
+        with reading(file, *self.written):
+            return read(file, *value)
+
 
 FORMATS: dict[str, Format] = {
     **dict.fromkeys(SEPARATORS, Format(True)),
     ".parquet": Format(
-        True, _read_parquet, ("pyarrow", "Parquet files", "pyarrow"), folder=True, parts="from_table"
+        True, _read_parquet, ("Parquet", "pandas or polars"), ("pyarrow", "Parquet files", "pyarrow"),
+        folder=True, parts="from_table",
     ),
-    ".xlsx": Format(True, read_excel, ("openpyxl", "Excel files", "'tensorm[excel]'")),
-    ".npy": Format(False, _read_npy),
-    ".npz": Format(False, _read_npz, named=True),
-    ".nc": Format(False, read_netcdf, NETCDF, named=True),
-    ".zarr": Format(False, read_zarr, ZARR, folder=True, plain=False, named=True, parts="from_zarr"),
-    ".h5ad": Format(False, read_h5ad, ("anndata", "h5ad files", "'tensorm[bio]'")),
-}
+    ".xlsx": Format(
+        True, read_excel, ("an Excel file", "a spreadsheet, or save the sheet as CSV"),
+        ("openpyxl", "Excel files", "'tensorm[excel]'"),
+    ),
+    ".npy": Format(False, _read_npy, ("an array of numbers", "numpy.save")),
+    ".npz": Format(False, _read_npz, ("arrays of numbers", "numpy.savez"), named=True),
+    ".nc": Format(False, read_netcdf, ("netCDF", "xarray's to_netcdf"), NETCDF, named=True),
+    ".zarr": Format(
+        False, read_zarr, ("a zarr array", "zarr.save_array or xarray"), ZARR,
+        folder=True, plain=False, named=True, parts="from_zarr",
+    ),
+    ".h5ad": Format(
+        False, read_h5ad, ("AnnData", "write_h5ad"), ("anndata", "h5ad files", "'tensorm[bio]'")
+    ),
+}  # fmt: skip
 ENDINGS = f"{', '.join(FORMATS)}, or text with .gz"
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from tensorm.data.inputs import as_coo, is_sparse
 from tensorm.data.memory import at_most, check_room
-from tensorm.data.opening import load_variable, reading, weigh_decoded
+from tensorm.data.opening import load_variable, weigh_decoded
 from tensorm.errors import FileError
 
 NETCDF = "h5netcdf", "netCDF files", "'tensorm[netcdf]'"  # what reads them
@@ -33,9 +33,8 @@ ANNDATA_PARTS = ("X", "obs", "var")  # what is read of an AnnData
 
 def read_netcdf(file: Path, value: str | None) -> Any:
     """Return a variable as an ``xarray.DataArray``."""
-    with reading(file, "netCDF", "xarray's to_netcdf"):
-        _check(file)
-        return load_variable(file, value, engine="h5netcdf")
+    _check_file(file)
+    return load_variable(file, value, engine="h5netcdf")
 
 
 def read_h5ad(file: Path, _: str | None) -> Any:
@@ -44,21 +43,20 @@ def read_h5ad(file: Path, _: str | None) -> Any:
     import h5py
     from anndata.io import read_elem
 
-    with reading(file, "AnnData", "write_h5ad"):
-        _check(file, ANNDATA_PARTS)
-        with h5py.File(file, "r") as store:
-            if any(isinstance(store.get(name), h5py.Dataset) for name in ("obs", "var")):
-                remedy = "open it with anndata and save it again with write_h5ad"
-                raise FileError(f"{file} was written by anndata before version 0.7; {remedy}.")
-            if "X" in store:  # of a sparse matrix anndata believes the sizes that it claims
-                check_room(file, 16 * sum(map(int, store["X"].attrs.get("shape", ()))))
-            X, obs, var = (read_elem(store[name]) if name in store else None for name in ANNDATA_PARTS)
-        if X is None:
-            raise FileError(f"{file} has no matrix X; give a file with the cells in X.")
-        return anndata.AnnData(as_coo(str(file), X).tocsr() if is_sparse(X) else X, obs, var)
+    _check_file(file, ANNDATA_PARTS)
+    with h5py.File(file, "r") as store:
+        if any(isinstance(store.get(name), h5py.Dataset) for name in ("obs", "var")):
+            remedy = "open it with anndata and save it again with write_h5ad"
+            raise FileError(f"{file} was written by anndata before version 0.7; {remedy}.")
+        if "X" in store:  # of a sparse matrix anndata believes the sizes that it claims
+            check_room(file, 16 * sum(map(int, store["X"].attrs.get("shape", ()))))
+        X, obs, var = (read_elem(store[name]) if name in store else None for name in ANNDATA_PARTS)
+    if X is None:
+        raise FileError(f"{file} has no matrix X; give a file with the cells in X.")
+    return anndata.AnnData(as_coo(str(file), X).tocsr() if is_sparse(X) else X, obs, var)
 
 
-def _check(file: Path, parts: Sequence[str] = ()) -> None:
+def _check_file(file: Path, parts: Sequence[str] = ()) -> None:
     """Raise if what is read of a file leads out of it, or is more than fits in memory."""
     import h5py
 
@@ -111,7 +109,7 @@ def _check_dataset(file: Path, item: Any, longest: int) -> int:
     chunks = math.prod(-(-n // c) for n, c in zip(shape, item.chunks or shape, strict=True) if c)
     if chunks > ABSENT_HDF5_CHUNKS + file.stat().st_size:
         raise _refusal(file, f"{item.name[:40]!r} claims to have {chunks:,} chunks")
-    _check_packed(file, item)
+    _check_unpacked(file, item)
     if item.dtype.hasobject:
         with at_most(FREE_TEXT_MEMORY + TEXT_GROWTH * file.stat().st_size):
             if math.prod(shape) * longest > LARGEST_TEXTS:
@@ -120,7 +118,7 @@ def _check_dataset(file: Path, item: Any, longest: int) -> int:
     return math.prod(shape) * weigh_decoded(item.dtype.itemsize, item.attrs)
 
 
-def _check_packed(file: Path, item: Any) -> None:
+def _check_unpacked(file: Path, item: Any) -> None:
     """Raise if a chunk unpacks to more than its size: HDF5 would take all memory for it."""
     settings, stored = item.id.get_create_plist(), list[Any]()
     filters = [settings.get_filter(n)[0] for n in range(settings.get_nfilters())]

@@ -70,8 +70,8 @@ def read_cells(source: Any, options: Options) -> Contents:
         if how.read is None:
             return Contents(read_table(_open_text(file, options), options))
         if how.table:
-            return Contents(_read_frame(how.read(file), options, str(file)))
-        cells = how.read(file, options.value)
+            return Contents(_read_frame(how.load(file), options, str(file)))
+        cells = how.load(file, options.value)
         return _read_array(cells, options._replace(value=None) if how.named else options, str(file))
     if nw.dependencies.is_polars_lazyframe(source):
         raise InputError("X is a polars LazyFrame; collect it first.")
@@ -86,8 +86,10 @@ def read_cells(source: Any, options: Options) -> Contents:
 def open_table(path: str | os.PathLike[str]) -> Table:
     """Return the table in a file, with a header, as spreadsheets write it."""
     file = Path(path)
-    read = find_format(file, table=True).read
-    return TextTable(file, True) if read is None else FrameTable(with_index(read(file), False), str(file))
+    how = find_format(file, table=True)
+    if how.read is None:
+        return TextTable(file, True)
+    return FrameTable(with_index(how.load(file), False), str(file))
 
 
 def _open_text(file: Path, options: Options) -> Table:

@@ -45,28 +45,25 @@ def read_zarr(path: Path, value: str | None) -> Any:
     """Return the array of a store, or one variable of a group as an ``xarray.DataArray``."""
     import zarr
 
-    with reading(path, "a zarr array", "zarr.save_array or xarray"):
-        if not any((path / name).exists() for name in (".zarray", "zarr.json")) or _is_group(path):
-            group = zarr.open_group(path, mode="r", use_consolidated=False)
-            arrays = dict(group.arrays())
-            if not arrays:
-                raise FileError(
-                    f"{path} cannot be read as a zarr array: it contains none; give another store."
-                )
-            for array in arrays.values():
-                _check(path, array, *weigh_folder(path))
-                check_room(path, array.size * weigh_decoded(array.dtype.itemsize, array.attrs))
-                _check_packed(path / array.path, array)
-            return load_variable(path, value, engine="zarr", consolidated=False)
-        if value is not None:
-            raise FileError(f"{path} is one array, so value=... cannot be used; leave it out.")
-        return read_slices(path)
+    if not any((path / name).exists() for name in (".zarray", "zarr.json")) or _is_group(path):
+        group = zarr.open_group(path, mode="r", use_consolidated=False)
+        arrays = dict(group.arrays())
+        if not arrays:
+            raise FileError(f"{path} cannot be read as a zarr array: it contains none; give another store.")
+        for array in arrays.values():
+            _check_array(path, array, *weigh_folder(path))
+            check_room(path, array.size * weigh_decoded(array.dtype.itemsize, array.attrs))
+            _check_unpacked(path / array.path, array)
+        return load_variable(path, value, engine="zarr", consolidated=False)
+    if value is not None:
+        raise FileError(f"{path} is one array, so value=... cannot be used; leave it out.")
+    return read_slices(path)
 
 
 def read_slices(path: Any, start: int | None = None, stop: int | None = None) -> Any:
     """Return some slices of mode 0 of an array."""
-    array = open_array(path) if start is None else _open(path)  # a part is of an array that was opened before
     with reading(path, "a zarr array", "zarr.save_array"):
+        array = _open(path, start is None)  # a part is of an array that was opened before
         if not array.ndim:
             return np.asarray(array[...])
         rows = range(array.shape[0])[start:stop]
@@ -76,26 +73,23 @@ def read_slices(path: Any, start: int | None = None, stop: int | None = None) ->
 
 def open_array(path: Any) -> Any:
     """Return an array that can be read safely, from a folder or an address."""
-    array = _open(path)
-    if "://" not in str(path):
-        with reading(path, "a zarr array", "zarr.save_array"):
-            _check_packed(Path(path), array)
+    with reading(path, "a zarr array", "zarr.save_array"):
+        return _open(path, True)
+
+
+def _open(path: Any, whole: bool) -> Any:
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"path is {short(path)}; give a folder or an address.")
+    zarr, local = need(*ZARR), "://" not in str(path)
+    limits = weigh_folder(Path(path)) if local else (math.inf, math.inf)
+    array = zarr.open_array(path, mode="r")
+    _check_array(path, array, *limits)
+    if whole and local:
+        _check_unpacked(Path(path), array)
     return array
 
 
-def _open(path: Any) -> Any:
-    if not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"path is {short(path)}; give a folder or an address.")
-    zarr = need(*ZARR)
-    with reading(path, "a zarr array", "zarr.save_array"):
-        local = "://" not in str(path)
-        limits = weigh_folder(Path(path)) if local else (math.inf, math.inf)
-        array = zarr.open_array(path, mode="r")
-        _check(path, array, *limits)
-        return array
-
-
-def _check_packed(path: Path, array: Any) -> None:
+def _check_unpacked(path: Path, array: Any) -> None:
     """Raise if a chunk unpacks to more than the array can hold: kilobytes of zstd may be gigabytes."""
     names, texts = {*_list_codecs(array)}, array.dtype.kind in "OT"
     holds = 2**16 + math.prod(array.chunks) * max(8, array.dtype.itemsize)  # filters may widen numbers
@@ -163,7 +157,7 @@ def _is_group(path: Path) -> bool:
     return file.exists() and json.loads(file.read_bytes()).get("node_type") == "group"
 
 
-def _check(path: Any, array: Any, n_files: float, n_bytes: float) -> None:
+def _check_array(path: Any, array: Any, n_files: float, n_bytes: float) -> None:
     """Raise if an array needs a codec that may run code, or asks for far more than is stored."""
     names = _list_codecs(array)
     strange = [name for name in names if name not in CODECS]
@@ -172,7 +166,7 @@ def _check(path: Any, array: Any, n_files: float, n_bytes: float) -> None:
         (about,) = (codec["configuration"] for codec in array.metadata.to_dict()["codecs"])
         if [*about["index_codecs"]] != SHARD_INDEX_CODECS or about["index_location"] != "end":
             strange += ["sharding_indexed"]
-        names = list(_names(about["codecs"]))
+        names = list(_name_codecs(about["codecs"]))
     packed = next((n for n, name in enumerate(names) if name in PACKERS), len(names))
     strange += [name for name in names[packed + 1 :] if name != CRC32C]  # what is inside cannot be weighed
     if strange or array.metadata.to_dict().get("storage_transformers"):
@@ -196,14 +190,14 @@ def _check_chunks(path: Any, shape: Sequence[int], chunks: Sequence[int], most: 
 def _list_codecs(array: Any) -> list[str]:
     said = array.metadata.to_dict()
     given = [*(said.get("codecs") or said.get("filters") or ()), *filter(None, [said.get("compressor")])]
-    return list(_names(given))
+    return list(_name_codecs(given))
 
 
-def _names(codecs: Any) -> Iterator[str]:
+def _name_codecs(codecs: Any) -> Iterator[str]:
     """Yield the names of codecs, and of those inside a shard."""
     for codec in codecs:
         said = codec if isinstance(codec, dict) else getattr(codec, "get_config", codec.to_dict)()
         name = str(said.get("name") or f"numcodecs.{said.get('id')}")
         yield name if name.endswith(CRC32C) else name.removeprefix("numcodecs.")  # zarr's own is at the end
         inner = said.get("configuration") or {}
-        yield from _names([*inner.get("codecs", ()), *inner.get("index_codecs", ())])
+        yield from _name_codecs([*inner.get("codecs", ()), *inner.get("index_codecs", ())])

@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from tensorm.data.arrays import Indices
-from tensorm.data.checks import as_array, check_indices
+from tensorm.data.checks import as_array, check_indices, number_labels
 from tensorm.data.tables import FrameTable, Table
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
@@ -49,12 +49,9 @@ def find_labels(
 ) -> Indices:
     """Return the indices of labels as users see them, which may be numbers themselves."""
     known = posterior.labels[mode]
-    labels = (np.arange(posterior.shape[mode]) if known is None else known).astype(str).tolist()
-    indices = {label: n for n, label in enumerate(labels)}
+    indices = number_labels(range(posterior.shape[mode]) if known is None else known.astype(str))
     for row, name in enumerate(wanted):
         if name not in indices:
-            where = "" if place is None else f" in {place(row)}"
-            raise InputError(
-                f"Unknown {posterior.modes[mode]} {name!r}{where}; labels look like {labels[0]!r}."
-            )
+            where, like = "" if place is None else f" in {place(row)}", next(iter(indices))
+            raise InputError(f"Unknown {posterior.modes[mode]} {name!r}{where}; labels look like {like!r}.")
     return np.array([indices[name] for name in wanted], np.intp)
