@@ -99,8 +99,8 @@ def _read_parquet(file: Path) -> Any:
     else:
         table = parquet.ParquetFile(file, read_dictionary=[*texts]).read()
     frame = table.to_pandas()
-    held = {name: object for name in texts if name in frame.columns}
-    return _decode_index(frame.astype(held))
+    frame = frame.astype({name: object for name in texts if name in frame.columns})
+    return frame.set_axis(frame.index.astype(object)) if frame.index.dtype == "category" else frame
 
 
 def _list_parts(folder: Path) -> list[Path]:
@@ -124,10 +124,6 @@ def _weigh_value(file: Path, field: Any) -> int:
         return 16
     problem = f"{field.name[:40]!r} is a column of {kind!s:.40}"
     raise FileError(f"{file} cannot be read: {problem}; give numbers, texts or times.")
-
-
-def _decode_index(frame: Any) -> Any:
-    return frame.set_axis(frame.index.astype(object)) if frame.index.dtype == "category" else frame
 
 
 class Format(NamedTuple):

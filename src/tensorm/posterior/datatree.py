@@ -76,7 +76,7 @@ def _constants(parts: _Parts) -> Variables:
         "settled": (("chain",), np.array([trace.settled for trace in traces])),
         "weight": (("chain",), np.array([posterior.weights[number] for number in parts.chains])),
         "explanation": (("chain",), np.array([posterior.explanations[n] for n in parts.chains])),
-        "n_observed": ((), np.array(traces[0].confusion[0].sum())),
+        "n_observed": ((), np.array(posterior.n_observed)),
     }
 
 

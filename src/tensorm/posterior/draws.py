@@ -173,8 +173,13 @@ class Posterior(Named):
     @property
     def base_rate(self) -> float:
         """Share of ones among the observed cells of the fit."""
-        tp, fp, fn, tn = self.chains[0].confusion[0].tolist()
-        return float((tp + fn) / (tp + fp + fn + tn))
+        tp, _, fn, _ = self.chains[0].confusion[0].tolist()
+        return float((tp + fn) / self.n_observed)
+
+    @property
+    def n_observed(self) -> int:
+        """Number of observed cells of the fit."""
+        return int(self.chains[0].confusion[0].sum())
 
     @cached_property
     def best_factors(self) -> list[Bits]:

@@ -116,9 +116,7 @@ def _pack(snapshot: Snapshot, model: NoiseModel) -> dict[str, Any]:
 def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
     L, parameters = target.n_components, target.noise.parameters
     check_components(file, L)
-    sizes = enumerate((size, words_for(L)) for size in shape)
-    masks = tuple(read_members(file, f"state_{k}", "u8", size, L) for k, size in sizes)
-    searching = file.has(SEARCHED)
+    factors, searching = _read_factors(file, "state", shape, L), file.has(SEARCHED)
     current = target.noise.stand_in.parameters if searching else parameters
     noise = file.array(SEARCHED if searching else "noise", "f8", (current.width(L, shape),))
     density = file.array("density", "f8", (len(shape),))
@@ -130,12 +128,17 @@ def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
     if n_draws != (0 if burn_in < 0 else sweep - burn_in):
         raise file.refuse(f"there are {n_draws:,} draws after {sweep:,} sweeps, with burn-in {burn_in:,}")
     return Snapshot(
-        State(Factors(masks, L), current.from_row(noise, L, shape), tuple(density.tolist()), sweep),
+        State(factors, current.from_row(noise, L, shape), tuple(density.tolist()), sweep),
         _read_memory(file, shape, L),
         None if burn_in < 0 else (burn_in, bool(file.integer("settled", 0, 1))),
         _read_confusion(file, math.prod(shape)) if file.has("confusion") else None,
         draws,
     )
+
+
+def _read_factors(file: Stored, name: str, shape: Sequence[int], L: int) -> Factors:
+    sizes = enumerate((size, words_for(L)) for size in shape)
+    return Factors(tuple(read_members(file, f"{name}_{k}", "u8", size, L) for k, size in sizes), L)
 
 
 def _pack_heat(heat: Heat) -> dict[str, Any]:
@@ -156,14 +159,9 @@ def _read_heat(file: Stored, shape: Sequence[int], L: int) -> Heat:
     begun = bool(rounds or sweeps)
     if bool(worth) != begun or not (np.isfinite(scores) == begun).all():
         raise file.refuse("heat_scores does not contain log posteriors")
-
-    def read(name: str) -> Factors | None:
-        if not file.has(f"{name}_0"):
-            return None
-        sizes = enumerate((size, words_for(L)) for size in shape)
-        return Factors(tuple(read_members(file, f"{name}_{k}", "u8", size, L) for k, size in sizes), L)
-
-    base, hot = read("base"), read("hot")
+    base, hot = (
+        _read_factors(file, name, shape, L) if file.has(f"{name}_0") else None for name in ("base", "hot")
+    )
     if (hot is not None) != bool(sweeps):
         raise file.refuse("heat_sweeps does not fit what is heated")
     solid, (first, score, height) = bool(file.integer("heat_solid", 0, 1)), scores.tolist()

@@ -49,7 +49,7 @@ def collect(
         "mirrored": mirrored,
         "compares": posterior.compared is not None,
         "chains": len(posterior.chains),
-        "ones": round(posterior.base_rate * int(posterior.chains[0].confusion[0].sum())),
+        "ones": round(posterior.base_rate * posterior.n_observed),
         "components": [
             _pack_component(posterior, description)
             | {"members": pack_members(posterior, counts, description.component)}

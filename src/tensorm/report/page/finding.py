@@ -86,9 +86,9 @@ def _said(posterior: Posterior) -> tuple[float, float]:
 
 def _gain(posterior: Posterior) -> float:
     """Return by how much the log-likelihood is better than that of a constant, as a share of the latter."""
-    p, observed = posterior.base_rate, int(posterior.chains[0].confusion[0].sum())
+    p = posterior.base_rate
     if not 0 < p < 1:
         return 1.0
-    constant = observed * (p * math.log(p) + (1 - p) * math.log(1 - p))
+    constant = posterior.n_observed * (p * math.log(p) + (1 - p) * math.log(1 - p))
     mean = np.concatenate([trace.log_likelihood for trace in posterior.traces]).mean()
     return 1 - float(mean) / constant

@@ -29,24 +29,9 @@ from tensorm.report.selection import Selection
 from tensorm.storage.files import as_path, replace_file
 
 SCRIPTS = (  # in this order; each is a part of one function
-    "start",
-    "state",
-    "model",
-    "words",
-    "paint",
-    "table",
-    "grid",
-    "index",
-    "overview",
-    "component",
-    "label",
-    "map",
-    "cells",
-    "network",
-    "fit",
-    "search",
-    "main",
-)
+    "start", "state", "model", "words", "paint", "table", "grid", "index", "overview", "component", "label",
+    "map", "cells", "network", "fit", "search", "main",
+)  # fmt: skip
 NO_RECIPE = ("progress", "n_jobs")  # the draws do not depend on them
 Settings = Mapping[str, Any]
 
@@ -94,7 +79,7 @@ def render_report(
         "title": heading,
         "version": __version__,
         "noise": describe_noise(posterior),
-        "fit": tabulate_chains(diagnostics) | {"conclusion": diagnostics.conclusion},
+        "fit": tabulate_chains(diagnostics),
         "traces": trace_chains(posterior, diagnostics),
         "selection": None if selection is None else chart_selection(selection),
         "associations": tabulate_associations(posterior, metadata),
@@ -129,10 +114,9 @@ def _fill(
 
 
 def _list_facts(posterior: Posterior) -> dict[str, str]:
-    observed = int(posterior.chains[0].confusion[0].sum())
     return {
         "shape": " × ".join(f"{size:,}" for size in posterior.shape),
-        "observed cells": f"{observed:,}",
+        "observed cells": f"{posterior.n_observed:,}",
         "share of ones": f"{posterior.base_rate:.2%}",
         "draws": f"{posterior.n_draws:,} from {len(posterior.chains)} chains",
     }
