@@ -19,7 +19,7 @@ from tensorm.storage.files import as_path, replace_file
 if TYPE_CHECKING:
     import pandas as pd
 
-INTERVAL_QUANTILES = 0.05, 0.95  # quantiles
+INTERVAL_QUANTILES = 0.05, 0.95
 NEEDED = {  # settings that give a fit such a parameter
     STRENGTH: 'noise="strengths"',
     ACTIVITY: 'noise="strengths", background="activity"',

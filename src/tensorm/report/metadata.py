@@ -22,7 +22,7 @@ Metadata = Mapping[Any, Any]
 
 LABEL = "label"  # the column of labels, if none has the name of the mode
 UNKNOWN_GROUP = "unknown"
-MOST_CODES = 12  # a column with at most this many different numbers may hold codes instead of measurements
+MAX_CODES = 12  # a column with at most this many different numbers may hold codes instead of measurements
 
 
 class Column(NamedTuple):
@@ -45,7 +45,7 @@ class Column(NamedTuple):
     def categories(self) -> list[str]:
         """The different values in order of appearance; none for measurements."""
         found = list(dict.fromkeys(value for value in self.values.tolist() if value))
-        code = len(found) <= MOST_CODES and self._repeats(found)
+        code = len(found) <= MAX_CODES and self._repeats(found)
         return found if self.numbers is None or code else []
 
     @property

@@ -10,7 +10,7 @@ from tensorm.posterior.diagnostics import Diagnostics
 from tensorm.posterior.draws import Posterior
 from tensorm.report.selection import Selection
 
-MAX_CHART_POINTS = 250  # maximal points of a line
+MAX_CHART_POINTS = 250  # of a line
 
 
 def trace_chains(posterior: Posterior, diagnostics: Diagnostics) -> list[dict[str, Any]]:
