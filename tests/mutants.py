@@ -105,8 +105,8 @@ MUTANTS = [
     Mutant("posterior/predict.py", "1 - np.prod(1 - together, axis=1)", "together.max(axis=1)", "posterior"),
     Mutant(
         "posterior/scores.py",
-        "return score_cells(ones, chances, posterior.base_rate, n_bins)",
-        "return score_cells(ones, chances, None, n_bins)",
+        "return score_cells(ones, chances, posterior.base_rate)",
+        "return score_cells(ones, chances)",
         "posterior/test_scores.py estimator/test_machine.py",
     ),
     Mutant(

@@ -183,9 +183,7 @@ def _calibrate(ones: Bits, chances: Floats, n_bins: int) -> Calibration:
     return Calibration(total / cells, hits / cells, low, high, cells)
 
 
-def score_tensor(
-    posterior: Posterior, tensor: Tensor, mask: npt.ArrayLike | None = None, n_bins: int = 10
-) -> ScoredCells:
+def score_tensor(posterior: Posterior, tensor: Tensor, mask: npt.ArrayLike | None = None) -> ScoredCells:
     """Score the posterior predictive on the observed cells of a tensor, or on those in the mask.
 
     Cells are predicted block by block; only scored ones are kept in memory. For a large relational tensor, a
@@ -204,7 +202,7 @@ def score_tensor(
         where = "X has no observed cell" if chosen is None else "mask contains no observed cell of X"
         raise InputError(f"{where}; give at least one that is not missing.")
     ones, chances = (np.concatenate(part) for part in zip(*pairs, strict=True))
-    return score_cells(ones, chances, posterior.base_rate, n_bins)
+    return score_cells(ones, chances, posterior.base_rate)
 
 
 def _predict_slices(posterior: Posterior, tensor: Tensor, chosen: Rows) -> Iterator[tuple[Bits, Floats]]:

@@ -11,7 +11,7 @@ import numpy as np
 from tensorm.posterior.diagnostics import IN_WORDS, Diagnostics
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, list_modes
-from tensorm.report.associations import associate
+from tensorm.report.associations import Associations, associate
 from tensorm.report.describe import ORDERED, Description, follows, plural
 from tensorm.report.export import summarise_parameter
 from tensorm.report.metadata import Column, Metadata, read_metadata
@@ -27,6 +27,8 @@ from tensorm.report.page.members import count_members, find_homes, pack_members
 from tensorm.sampler.parameters import ACTIVITY, STRENGTH
 from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.ranked import by_mode
+
+MAX_Q = 0.05  # of the associations that are shown
 
 
 def collect(
@@ -162,17 +164,13 @@ def tabulate_chains(diagnostics: Diagnostics) -> dict[str, Any]:
     }
 
 
-def tabulate_associations(
-    posterior: Posterior, metadata: Metadata | None, largest_q: float = 0.05
-) -> dict[str, Any]:
+def tabulate_associations(posterior: Posterior, metadata: Metadata | None) -> dict[str, Any]:
     """Return how many associations were tested, and those with a small q."""
-    found = associate(posterior, metadata) if metadata else None
+    found = associate(posterior, metadata) if metadata else Associations(())
     return {
-        "tested": 0 if found is None else len(found.rows),
-        "q": largest_q,
-        "rows": []
-        if found is None
-        else [
+        "tested": len(found),
+        "q": MAX_Q,
+        "rows": [
             {
                 "component": row.component,
                 "mode": row.mode,
@@ -181,7 +179,7 @@ def tabulate_associations(
                 "compared with": row.otherwise,
                 "q": float(f"{row.q:.2g}"),
             }
-            for row in found.below(largest_q)
+            for row in found.below(MAX_Q)
         ],
     }
 
