@@ -7,7 +7,6 @@ the ones and of the zeros is enough. docs/decisions/0020-stacking.md has the fig
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from tensorm.sampler.state import Trace
 from tensorm.tensors.protocol import Tensor
 
 MAX_WEIGHED_CELLS = 20_000  # that weights rest on, half of them ones if there are as many
-CHAIN_DRAWS = 50  # of each chain
+CHAIN_DRAWS = 50  # used of each chain
 TOWARDS_EQUAL = 200  # cells that equal weights are worth: with few cells, weights would fit their noise
 MIN_WEIGHT = 1e-6  # of an explanation
 SMALLEST_FLOAT = np.finfo(np.float64).tiny
