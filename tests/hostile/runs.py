@@ -82,6 +82,7 @@ PLACES = (
     *("fit.tensorm", "run.nc", "fit.nc", "report.html", "selection.json", "metadata.json", "command.json"),
 )
 ODD = [None, True, 0, 1, -1, 0.5, float("nan"), 2**31, 2**63, 10**400, "", "x", "<f8", [], [1, 2], {}, [[]]]
+ODD += [float("inf"), -1e308, "\udc80", "\x1b[31m\n$x^$", "<b>"]
 
 
 def make_samples(folder: Path) -> list[Path]:

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import sparse
+import xarray
 import zarr
 
 import tensorm
@@ -133,3 +134,15 @@ def test_labels_that_cannot_be_kept(name) -> None:
             tensorm.read(source, **options)
     with pytest.raises(InputError, match=r"contains .*label.*\.$"):
         tensorm.SparseTensor([(0, 0)], (2, 2), labels=[["a", name], None])
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b"])
+def test_names_of_modes_that_cannot_be_kept(name) -> None:
+    for read in (
+        lambda: tensorm.read(xarray.DataArray(np.eye(2), dims=("i", name))),
+        lambda: tensorm.read(np.eye(2), modes=["i", name]),
+        lambda: tensorm.read(pd.DataFrame({"i": ["a", "b"], name: ["c", "d"]})),
+        lambda: tensorm.SparseTensor([(0, 0)], (2, 2), modes=["i", name]),
+    ):
+        with pytest.raises(InputError, match=r"X has a mode .*, which has a NUL .*; rename it\.$"):
+            read()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import logging
+import math
 import pickle
 import re
 import sys
@@ -22,7 +24,9 @@ from tensorm import InputError, TensOrMachine
 from tensorm.cli import main
 from tensorm.cli.results import unlike_formula
 from tensorm.errors import ClusterError, FileError, printable
+from tensorm.report.page.write import _recipe
 from tensorm.report.plots import PLOTS
+from tensorm.report.selection import Candidate, Selection, Trial
 
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 NASTY = [
@@ -36,6 +40,9 @@ NASTY = [
     "'\"><img src=x onerror=document.title='owned'>",
     "{{7*7}}",
 ]
+SELECTION = Selection(
+    "cv", 2, "Best.", (Trial(2, 0, 0.5, {"kept": 1.0}),), (Candidate(2, 0.5, 0.1),), "score"
+)
 OPTIONS: dict[str, dict[str, Any]] = {
     "factor": {"mode": 0},
     "component": {"component": 0},
@@ -125,6 +132,45 @@ def test_a_page_holds_no_markup_of_strangers(page: Path) -> None:
     assert text.count("<script") == 2  # the data and the page's own
     assert "<img src=x" not in text
     assert "&lt;script&gt;" in text
+
+
+def test_code_that_repeats_a_fit_holds_no_code_of_strangers() -> None:
+    cells = xr.DataArray(np.eye(3), dims=("x\nimport os\ros.abort()\u2028", "y"))
+    model = TensOrMachine(1, n_chains=1, n_draws=2, burn_in=1, noise="asymmetric", progress=False).fit(cells)
+    code = _recipe(model.posterior_, {"n_components": "1"}, {})
+    assert [line[:8] for line in code.splitlines() if line] == [
+        "import t",
+        "X = ... ",
+        "model = ",
+        "model.re",
+    ]
+
+
+FORMS = [
+    ("candidates", {"score": math.inf}),
+    ("candidates", {"error": math.inf}),
+    ("candidates", {"error": -1.0}),
+    ("table", {"score": -math.inf}),
+    ("table", {"measures": {"kept": 10**400}}),
+]
+
+
+@pytest.mark.parametrize(("part", "changes"), FORMS)
+def test_a_selection_has_numbers_that_can_be_drawn(part: str, changes: dict[str, Any]) -> None:
+    form = json.loads(SELECTION.to_json())
+    form[part][0] |= changes
+    with pytest.raises(InputError, match="not a selection"):
+        Selection.from_json(json.dumps(form))
+    with pytest.raises(InputError, match="not a selection"):
+        Selection.from_json(json.dumps(form | {"table": []}))
+
+
+def test_a_selection_steers_no_terminal_and_is_drawn_as_it_is() -> None:
+    form = json.loads(SELECTION.to_json()) | {"reason": "\x1b[31m\udc80\u202e", "score_name": "\x1b$x^$"}
+    selection = Selection.from_json(json.dumps(form))
+    assert not STEERING.search(str(selection))
+    selection.plot().figure.savefig(io.BytesIO())
+    plt.close("all")
 
 
 @pytest.mark.parametrize(

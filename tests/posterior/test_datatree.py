@@ -61,6 +61,23 @@ def test_labels_become_coordinates() -> None:
     assert tree["posterior/density"].coords["mode"].values.tolist() == ["hour", "person", "met"]
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([1, "x", None, 2.5, True], object),
+        np.array([10**400, 1, 2, 3, 4], object),
+        np.array([2**62, 1, 2, 3, 4], "M8[Y]"),
+        np.array([2**62, 1, 2, 3, 4], "m8[Y]"),
+    ],
+    ids=["mixed", "large", "late", "long"],
+)
+def test_labels_that_no_file_holds_become_text(labels: np.ndarray, tmp_path: Path) -> None:
+    posterior = make_posterior([[[bits(5, [0, 1]), bits(2, [0])]] * 2], labels=(labels, None))
+    tree = to_datatree(posterior, {})
+    assert tree["posterior/factor_mode_0"].coords["mode_0"].values.tolist() == list(map(str, labels))
+    tree.to_netcdf(tmp_path / "x.nc", engine="h5netcdf")
+
+
 def test_complete_data_stay_small(fitted: tuple[TensOrMachine, np.ndarray]) -> None:
     estimator, X = fitted
     tree = to_datatree(estimator.posterior_, {}, DenseTensor(np.nan_to_num(X)))

@@ -339,8 +339,8 @@ def test_a_bomb_larger_than_memory(path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     "about",
-    [b"", b"[]", b"null", b"{", b"\xff\xfe", b"[" * 200_000, b"9" * 10_000],
-    ids=["empty", "list", "null", "half", "no text", "deep", "long number"],
+    [b"", b"[]", b"null", b"{", b"\xff\xfe", b"[" * 200_000, b"9" * 10_000, rb'{"a": ["\ud800"]}'],
+    ids=["empty", "list", "null", "half", "no text", "deep", "long number", "half a character"],
 )
 def test_json_that_is_none(path: Path, about: bytes) -> None:
     parts = forge.Parts(path.read_bytes())

@@ -146,7 +146,7 @@ def test_names_of_modes_may_be_anything(tmp_path: Path) -> None:
     import xarray
 
     X = np.random.default_rng(0).random((4, 3, 2)) < 0.5
-    for names in [("draw", "chain", "component"), ("a/b", "", "x" * 5000), ("\ud800", "ü", "mode_0")]:
+    for names in [("draw", "chain", "component"), ("a/b", "", "x" * 5000), ("\x1b", "ü", "mode_0")]:
         model = fit(xarray.DataArray(X, dims=names))
         again = reload(model, tmp_path)
         assert again.modes_ == names

@@ -264,9 +264,14 @@ def check_labels(title: str, texts: Collection[str]) -> None:
             f"{title} contains {problem}; give at most {min(LONGEST_LABEL, room // len(texts)):,}."
         )
     for text in texts:
-        if "\0" in text or (not text.isascii() and SURROGATE.search(text)):
+        if is_broken(text):
             problem = f"{text[:40]!a}, which has a NUL or an incomplete character"
             raise InputError(f"{title} contains the label {problem}; remove it.")
+
+
+def is_broken(text: str) -> bool:
+    """Whether a text cannot be kept: it has a NUL, or half a character."""
+    return "\0" in text or (not text.isascii() and SURROGATE.search(text) is not None)
 
 
 def check_label_array(title: str, labels: Array | None) -> None:

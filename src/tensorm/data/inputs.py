@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.data.arrays import Array, Bits
-from tensorm.data.checks import as_numbers, check_label_array, is_list, read_bits, short
+from tensorm.data.checks import as_numbers, check_label_array, is_broken, is_list, read_bits, short
 from tensorm.errors import InputError
 
 Labels = tuple[Array | None, ...]
@@ -274,6 +274,7 @@ def check_names(
     names = tuple(f"mode {k}" for k in range(K)) if modes is None else tuple(map(str, modes[: K + 1]))
     if len(names) != K or len(set(names)) != K:
         raise InputError(f"modes is {short(names)}; give {K} different names.")
+    _check_modes(names)
     if labels is not None and len(labels) != K:
         raise InputError(f"labels has length {len(labels)}; give {K} arrays, one for each mode, or None.")
     lists = (None,) * K if labels is None else tuple(labels)
@@ -286,6 +287,13 @@ def check_names(
             raise InputError(f"labels of {name!r} have shape {array.shape}; give ({size},).")
         check_label_array(f"{name!r}", array)
     return Names(names, arrays, undirected)
+
+
+def _check_modes(names: Sequence[str]) -> None:
+    for name in names:
+        if is_broken(name):
+            problem = "which has a NUL or an incomplete character"
+            raise InputError(f"X has a mode {name[:40]!a}, {problem}; rename it.")
 
 
 def check_columns(name: str, coords: Any, shape: Sequence[int], place: RowLocator) -> list[Array]:
@@ -354,6 +362,7 @@ def _open(name: str, X: Any, defaults: Iterable[str], column: str, remedy: str) 
     unnamed = (None,) * values.ndim
     pairs = zip(names or unnamed, defaults, strict=False)
     modes = tuple(default if given is None else str(given) for given, default in pairs)
+    _check_modes(modes)
     return values, mask, modes, labels or unnamed
 
 

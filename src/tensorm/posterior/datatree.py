@@ -90,8 +90,21 @@ def _coordinates(parts: _Parts) -> dict[str, Any]:
         "mode": list(parts.names),
     }
     for name, labels, size in zip(parts.names, posterior.labels, posterior.shape, strict=True):
-        known[name] = np.arange(size) if labels is None else labels
+        known[name] = np.arange(size) if labels is None else _as_coordinate(labels)
     return known
+
+
+def _as_coordinate(labels: Array) -> Array:
+    """Return labels as files hold them: those of mixed types, and times out of all bounds, as text."""
+    import xarray
+
+    try:
+        plain = labels.dtype != object or all(isinstance(label, str) for label in labels)
+        if plain:
+            xarray.Variable("label", labels)
+    except ValueError:
+        plain = False
+    return labels if plain else np.array([str(label) for label in labels], object)
 
 
 class _Parts(NamedTuple):
@@ -198,7 +211,7 @@ def _log_likelihood(parts: _Parts, tensor: Tensor) -> xarray.Dataset:
             row[...] = np.log(np.where(ones, rate, 1 - rate))
     coordinates: dict[str, Any] = {"chain": list(parts.chains), "draw": np.arange(parts.n_draws)}
     for name, labels, index in zip(parts.names, parts.posterior.labels, indices, strict=True):
-        coordinates[name] = ("cell", index if labels is None else labels[index])
+        coordinates[name] = ("cell", index if labels is None else _as_coordinate(labels)[index])
     return xarray.Dataset({"x": ((*PER_DRAW, "cell"), values)}, coordinates)
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from tensorm.data.checks import check_text
-from tensorm.errors import FileError, InputError
+from tensorm.errors import FileError, InputError, printable
 from tensorm.posterior.tables import tabulate, to_html
-from tensorm.report.plots.style import COLOURS, GREY, name_axes, new_axes
+from tensorm.report.plots.style import COLOURS, GREY, name_axes, new_axes, plain
 from tensorm.storage.files import as_path, read_json, replace_file
 from tensorm.storage.run import digest_run
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SELECTION_FILE = "selection.json"  # in the folder of a run
 MAX_INTEGER = 2**53  # that every reader of JSON keeps exactly
+MAX_SCORE = 1e300
 
 
 class Trial(NamedTuple):
@@ -127,18 +128,17 @@ class Selection:
         try:
             table = tuple(Trial(**_with_nan(row)) for row in form.pop("table"))
             candidates = tuple(Candidate(**_with_nan(row)) for row in form.pop("candidates"))
-            found: Any = cls(table=table, candidates=candidates, **form)
+            texts: Any = {name: printable(form.pop(name)) for name in ("method", "reason", "score_name")}
+            found: Any = cls(table=table, candidates=candidates, **texts, **form)
             measures = [part for row in table for part in row.measures.values()]
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError("no selection") from error
         counts = [found.best, *(n for row in table for n in row[:2]), *(row[0] for row in candidates)]
         scores: list[Any] = [*measures, *(row.score for row in table)]
         scores += [part for row in candidates for part in row[1:]]
-        good = all(type(text) is str for text in (found.method, found.reason, found.score_name))
-        good &= all(type(n) is int and 0 <= n <= MAX_INTEGER for n in counts) and type(found.complete) is bool
-        whole = [x for x in scores if type(x) is not float and x is not None]
-        good &= all(type(x) is int and abs(x) <= MAX_INTEGER for x in whole)
-        if not (good and found.best and candidates):
+        good = all(type(n) is int and 0 <= n <= MAX_INTEGER for n in counts) and type(found.complete) is bool
+        good &= all(x is None or (type(x) in (int, float) and not abs(x) > MAX_SCORE) for x in scores)
+        if not (good and found.best and table and candidates) or any(row.error < 0 for row in candidates):
             raise ValueError("no selection")
         return cast(Selection, found)
 
@@ -189,7 +189,7 @@ class Selection:
         if self.method == "posterior":
             ax.set_ylim(0, 1.05)
         ax.locator_params(axis="x", integer=True)
-        name_axes(ax, "components", self.score_name)
+        name_axes(ax, "components", plain(self.score_name))
         return ax
 
     def __str__(self) -> str:

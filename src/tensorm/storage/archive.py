@@ -231,7 +231,9 @@ class _Archive:
         if member is None or member.file_size > MAX_JSON_BYTES:
             raise refusal(self.path, f"{ABOUT} is missing or too long")
         with refusing(self.path, f"{ABOUT} is damaged"):
-            return json.loads(self.zip.read(member))
+            about = json.loads(self.zip.read(member))
+            json.dumps(about, ensure_ascii=False).encode()  # raises if a text has half a character
+            return about
 
 
 @contextmanager

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.arrays import Array, Floats
-from tensorm.data.checks import LAST_CHARACTER
+from tensorm.data.checks import LAST_CHARACTER, is_broken
 from tensorm.data.memory import available_memory
-from tensorm.errors import InputError
+from tensorm.errors import InputError, printable
 from tensorm.sampler.models import BACKGROUNDS, MODELS, find_model, list_choices
 from tensorm.sampler.parameters import Parameters
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
@@ -260,7 +260,8 @@ def pack_labels(mode: str, labels: Array) -> tuple[str, Array]:
     forms = [_pack_label(item) for item in items]
     strange = [n for n, form in enumerate(forms) if form == {}]
     for n in strange:
-        forms[n] = str(items[n])
+        text = str(items[n])
+        forms[n] = printable(text) if is_broken(text) else text
     if strange:
         example = forms[strange[0]][:40]
         warnings.warn(f"Labels of {mode!r} such as {example!r} are saved as text.", UserWarning, stacklevel=2)
@@ -274,8 +275,11 @@ def read_labels(file: Stored, name: str, kind: str | None, size: int) -> Array |
     if kind == JSON_LABELS:
         return _as_objects(file, name, size)
     labels = file.array(name, None, (size,))
-    if kind != ARRAY_LABELS or (labels.dtype.kind == "U" and labels.view(np.uint32).max() > LAST_CHARACTER):
+    texts = labels.dtype.kind == "U"
+    if kind != ARRAY_LABELS or (texts and labels.view(np.uint32).max() > LAST_CHARACTER):
         raise file.refuse(f"the labels {name} are damaged or of an unknown kind")
+    if texts and any(map(is_broken, labels.tolist())):
+        raise file.refuse(f"the labels {name} contain a NUL or an incomplete character")
     return labels
 
 
@@ -289,6 +293,8 @@ def _as_objects(file: Stored, name: str, size: int) -> npt.NDArray[np.object_]:
             raise ValueError("no list")
         for n, item in enumerate(items):
             array[n] = _read_label(item)
+            if is_broken(str(array[n])):
+                raise ValueError("no text")
         return array
     except (ValueError, RecursionError) as error:
         raise file.refuse(f"the labels {name} are damaged") from error

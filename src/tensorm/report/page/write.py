@@ -144,7 +144,8 @@ def _policy(css: str, script: str) -> str:
 def _recipe(posterior: Posterior, texts: Mapping[str, str], defaults: Settings) -> str:
     """Return Python code that repeats the fit; settings equal to their defaults are left out."""
     sizes = " x ".join(
-        f"{size:,} ({mode})" for size, mode in zip(posterior.shape, posterior.modes, strict=True)
+        f"{size:,} ({printable(mode)})"  # on one line: what follows is code
+        for size, mode in zip(posterior.shape, posterior.modes, strict=True)
     )
     arguments = ", ".join(
         f"{name}={text}"
