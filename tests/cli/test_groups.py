@@ -165,6 +165,10 @@ def test_a_folder_that_cannot_be_made(tmp_path) -> None:
             PermissionError(errno.EACCES, "Permission denied", "/out"),
             "Error: Cannot use /out: permission denied; give another path.\n",
         ),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            "Error: Cannot use a file: no space left on device; give another path.\n",
+        ),
         (OSError("The disk is gone."), "Error: The disk is gone.\n"),
         (PackageError("Plots need matplotlib."), "Error: Plots need matplotlib.\n"),
     ],

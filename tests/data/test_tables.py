@@ -168,3 +168,21 @@ def test_a_wide_table_without_labels_has_cells_in_its_first_column(tmp_path):
         assert found.n_ones == 5
     frame.insert(0, "row", [0, 1, 2])
     assert tensorm.read(frame, wide=True).shape == (3, 3)
+
+
+def test_columns_that_no_array_holds_are_refused() -> None:
+    import polars as pl
+    import pyarrow as pa
+
+    union = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])])
+    bytes_of_no_text = [None, pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"\xff\xfe")]
+    for table in (
+        pl.DataFrame({"a": [{"q": 1}], "b": ["x"]}),
+        pl.DataFrame({"a": pl.Series([2**100], dtype=pl.Int128), "b": ["x"]}),
+        pa.table({"a": union, "b": ["x", "y"]}),
+        pa.table({"a": pa.Array.from_buffers(pa.string(), 1, bytes_of_no_text), "b": ["x"]}),
+    ):
+        with pytest.raises(
+            InputError, match=r"^The table has a column 'a' of type .*; give numbers, texts or"
+        ):
+            tensorm.read(table)

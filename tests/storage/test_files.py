@@ -46,6 +46,14 @@ def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
         assert file.integer("number", 0) == 8
 
 
+def test_a_pipe_or_device_is_not_replaced(tmp_path: Path) -> None:
+    """Root may replace anything, even /dev/null."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match=r"pipe cannot be written: it is not a plain file\.$"):
+        write(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_what_cannot_be_written_leaves_the_old_file(path: Path) -> None:
     before = path.read_bytes()
     for tree in ({"a": object()}, {"a": np.array([None])}, {"a": {"b": 1j}}):

@@ -83,9 +83,9 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:  # the reader of the output is gone: click ends quietly
                 raise
-            told = str(error)
-            if error.filename and error.strerror:
-                told = f"Cannot use {error.filename}: {error.strerror.lower()}; give another path."
+            told, file = str(error), error.filename or "a file"
+            if error.strerror:
+                told = f"Cannot use {file}: {error.strerror.lower()}; give another path."
             raise Refusal(printable(told)) from error
 
 

@@ -56,7 +56,17 @@ class FrameTable:
         categories = _ordered_categories(series)
         if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
             series = series.dt.replace_time_zone(None)  # as the clock showed
-        return factorise(name, series.to_numpy(), self.place, categories=categories)
+        try:
+            rows = series.to_numpy()
+        except Exception as error:  # whatever a library says of a type that NumPy does not have
+            raise self._refuse(name, series) from error
+        if rows.ndim != 1:  # records
+            raise self._refuse(name, series)
+        return factorise(name, rows, self.place, categories=categories)
+
+    def _refuse(self, name: str, series: Any) -> InputError:
+        problem = f"{self.title} has a column {name!r} of type {str(series.dtype)[:40]}"
+        return InputError(f"{problem}, which cannot be read; give numbers, texts or times.")
 
     def place(self, row: int) -> str:
         """Say which row it is, counted from 0."""

@@ -8,6 +8,7 @@ a file that names the process and its machine. On SIGTERM the owner leaves as it
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -39,6 +40,8 @@ def replace_file(path: Path, content: Any) -> None:
     temporary = None
     try:
         target = Path(os.path.realpath(path))  # a link stays one
+        if target.exists() and not (target.is_file() or target.is_dir()):  # root could replace /dev/null
+            raise OSError(errno.EEXIST, "it is not a plain file")
         start = f".{target.name[:100]}."
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=start, suffix=".part")
         with open(descriptor, "wb") as file:
