@@ -65,7 +65,7 @@ def test_every_cell_is_as_likely() -> None:
 
 def test_pieces_of_a_large_tensor_give_their_share(monkeypatch) -> None:
     X = cells((10, 9, 8))
-    monkeypatch.setattr(held_cells, "AT_ONCE", 50)
+    monkeypatch.setattr(held_cells, "CHOSEN_AT_ONCE", 50)
     mask = train_test_mask(X, 0.25)
     observed = ~np.isnan(X)
     assert mask.sum() == round(0.25 * observed.sum())

@@ -18,7 +18,7 @@ import numpy as np
 from tensorm.model import Confusion
 from tensorm.sampler.parameters import NoiseModel
 from tensorm.sampler.sample import WINDOW, Memory, Snapshot
-from tensorm.sampler.search.heating import MOST_ROUNDS, ROUND, Heat
+from tensorm.sampler.search.heating import MAX_ROUNDS, ROUND, Heat
 from tensorm.sampler.state import MAX_SWEEPS, State
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, open_archive, write_archive
@@ -154,7 +154,7 @@ def _pack_heat(heat: Heat) -> dict[str, Any]:
 
 
 def _read_heat(file: Stored, shape: Sequence[int], L: int) -> Heat:
-    rounds, worth = file.integer("heat_rounds", 0), file.integer("heat_worth", 0, MOST_ROUNDS)
+    rounds, worth = file.integer("heat_rounds", 0), file.integer("heat_worth", 0, MAX_ROUNDS)
     sweeps, scores = file.integer("heat_sweeps", 0, ROUND - 1), file.array("heat_scores", "f8", (3,))
     begun = bool(rounds or sweeps)
     if bool(worth) != begun or not (np.isfinite(scores) == begun).all():

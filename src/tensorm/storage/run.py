@@ -17,7 +17,7 @@ from tensorm.storage.archive import Stored, open_archive, write_archive
 from tensorm.storage.chain import pack_settings, read_settings
 from tensorm.storage.files import FilePath, as_path, make_folder, open_file
 from tensorm.storage.fit import check_format, describe_file, pack_modes, read_modes
-from tensorm.tensors.pick import NAMES, from_arrays
+from tensorm.tensors.pick import ARRAY_NAMES, from_arrays
 from tensorm.tensors.protocol import Tensor
 
 RUN_FORMAT = "tensorm run"
@@ -95,7 +95,7 @@ def _read_cells(tree: Stored, shape: tuple[int, ...], given: Tensor | None) -> T
         if given is None:
             raise FileError("The cells of this run are on a cluster; use Python: resume(run_dir, X).")
     else:
-        arrays = {name: tree.array(name, None, None) for name in NAMES if tree.has(name)}
+        arrays = {name: tree.array(name, None, None) for name in ARRAY_NAMES if tree.has(name)}
         try:
             tensor = from_arrays(arrays, shape)
         except InputError as error:

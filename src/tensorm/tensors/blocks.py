@@ -17,8 +17,6 @@ from tensorm.tensors.bits import digest_arrays
 if TYPE_CHECKING:
     from tensorm.tensors.protocol import Tensor
 
-Cells = Indices  # (n, K)
-
 READ_WHOLE = 2**22  # cells; of a larger tensor, boxes are read
 BOXES = 16
 
@@ -69,7 +67,7 @@ def predict_observed(
             yield ones[cells], predictor.predict_block(where.start, where.stop)[cells]
 
 
-def sample_observed(tensor: Tensor, rng: np.random.Generator, most: int) -> tuple[Cells, Cells]:
+def sample_observed(tensor: Tensor, rng: np.random.Generator, most: int) -> tuple[Indices, Indices]:
     """Return random ones and random zeros (n, K) of a tensor whose cells can be read."""
     if math.prod(tensor.shape) > READ_WHOLE:
         found = [tensor.sample_ones(rng, most), _read_zeros(tensor, rng)]
@@ -85,7 +83,7 @@ def draw_ranks(rng: np.random.Generator, size: int, most: int) -> Indices:
     return np.sort(rng.permutation(size)[:most])
 
 
-def _read_zeros(tensor: Tensor, rng: np.random.Generator) -> Cells:
+def _read_zeros(tensor: Tensor, rng: np.random.Generator) -> Indices:
     """Return the zeros among random boxes of cells, each made of random indices along every mode."""
     sizes = list(tensor.shape)
     while math.prod(sizes) > READ_WHOLE // BOXES:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tensorm.tensors.protocol import Tensor
 
 
-AT_ONCE = 2**22  # cells that are chosen from at a time
+CHOSEN_AT_ONCE = 2**22  # cells that are chosen from at a time
 MOST_COMPARED = 2**34  # cells that are compared with their mirror images
 
 
@@ -59,8 +59,8 @@ def _choose(mask: Bits, candidates: Bits, count: int, rng: np.random.Generator) 
     """Set so many random candidates in the mask; a large mask is filled piece by piece."""
     flat, chosen = candidates.reshape(-1), mask.reshape(-1)
     total, seen, taken = np.count_nonzero(flat), 0, 0
-    for start in range(0, flat.size, AT_ONCE):
-        here = start + np.flatnonzero(flat[start : start + AT_ONCE])
+    for start in range(0, flat.size, CHOSEN_AT_ONCE):
+        here = start + np.flatnonzero(flat[start : start + CHOSEN_AT_ONCE])
         seen += len(here)
         now = round(count * seen / total) if total else 0
         chosen[rng.choice(here, now - taken, replace=False, shuffle=False)] = True

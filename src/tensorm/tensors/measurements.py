@@ -16,20 +16,20 @@ from tensorm.tensors.bits import words_for
 from tensorm.tensors.layout import TAIL
 
 Integers = npt.NDArray[np.unsignedinteger]
-Scale = Callable[[Array], Array]  # makes the values of some objects, (n, A), comparable across attributes
+Rescale = Callable[[Array], Array]  # makes the values of some objects, (n, A), comparable across attributes
 
-AT_ONCE = 2**20  # numbers that are looked at together
+RANKED_AT_ONCE = 2**20  # numbers that are looked at together
 DIGITS = 12  # decimals of a z-score; what comes after them is mostly rounding
 
 
-def fit_scale(normalise: str | None, matrix: Matrix) -> Scale:
+def fit_scale(normalise: str | None, matrix: Matrix) -> Rescale:
     """Return the scale of a matrix: by "zscore", by "rank", or None to leave values as they are."""
     if normalise is None:
         return np.asarray
     return _fit_zscores(matrix) if normalise == "zscore" else partial(_place, list(_sorted_columns(matrix)))
 
 
-def _fit_zscores(matrix: Matrix) -> Scale:
+def _fit_zscores(matrix: Matrix) -> Rescale:
     """Return distances from the mean of an attribute in standard deviations; 0 where all are the same.
 
     Attributes with the same values in another order, or in another unit, must be tied where they are equal:
@@ -116,7 +116,7 @@ def absent_rank(kind: np.dtype[Any]) -> int:
     return int(np.iinfo(kind).max)
 
 
-def rank_matrix(matrix: Matrix, scale: Scale) -> tuple[RankTable, bool]:
+def rank_matrix(matrix: Matrix, scale: Rescale) -> tuple[RankTable, bool]:
     """Rank the scaled values of each object, the lowest 0 and equal ones alike; and say if any is missing.
 
     Two bytes for each rank, or four if one object has more than 65,535 different values.
@@ -124,7 +124,7 @@ def rank_matrix(matrix: Matrix, scale: Scale) -> tuple[RankTable, bool]:
     O, A = matrix.values.shape
     few, many = np.dtype(np.uint16), np.dtype(np.uint32)
     table, top = RankTable.empty(O, np.arange(A), many if absent_rank(few) < A else few), 0
-    step, missing = max(1, AT_ONCE // A), _absent(matrix)
+    step, missing = max(1, RANKED_AT_ONCE // A), _absent(matrix)
     for start in range(0, O, step):
         where = slice(start, start + step)
         absent, values = missing[where], matrix.values[where]

@@ -25,7 +25,7 @@ SMALL = 40_000_000  # cells below which dense is faster
 CROSSING = 1 / 2500  # share of listed cells below which sparse is faster
 MATRIX_SMALL, MATRIX_CROSSING = 2**22, 1 / 4000  # the same with two modes, where the share is per component
 
-NAMES = (  # of all arrays that a tensor may have
+ARRAY_NAMES = (  # of all arrays that a tensor may have
     *("ones", "observed"),
     *("one_cells", "missing_cells", "zero_cells"),
     *("ranks", "part", "object_keys", "keys", "other_keys"),

@@ -22,7 +22,7 @@ from tensorm.tensors.held_cells import check_share
 from tensorm.tensors.layout import TAIL, WIDEST, make_layout
 from tensorm.tensors.measurements import (
     RankTable,
-    Scale,
+    Rescale,
     absent_rank,
     fit_scale,
     leave_out,
@@ -117,10 +117,10 @@ class RelationalTensor(SlicedTensor):
             objects, attributes = check_names(self.shape[:2], self.modes[:2], labels).labels
             self.names = Names(self.modes, (objects, attributes, attributes))
 
-    def _set_up(self, matrix: Matrix, scale: Scale) -> None:
+    def _set_up(self, matrix: Matrix, scale: Rescale) -> None:
         table, self._gaps = rank_matrix(matrix, scale)
         self._left = self._right = table
-        self._scale: Scale | None = scale
+        self._scale: Rescale | None = scale
         self._part: HeldPairs | None = None
         self.shape = (*matrix.values.shape, matrix.values.shape[1])
         modes = (*matrix.modes, f"other {matrix.modes[1]}")

@@ -22,7 +22,7 @@ from tensorm.errors import ClusterError, FileError, InputError
 from tensorm.tensors.sharded import Shard
 
 PAUSE = 0.2  # seconds before looking for a worker again
-PATIENCE = 1.0  # seconds before checking whether a worker that has not answered is still there
+ANSWER_SECONDS = 1.0  # seconds before checking whether a worker that has not answered is still there
 
 
 class ShardActor(Shard):
@@ -214,7 +214,7 @@ def _receive(answer: Any, place: Place | None, end: float) -> tuple[bool | None,
 
 
 def _patience(end: float) -> float:
-    return min(PATIENCE, max(0.0, end - time.monotonic()))
+    return min(ANSWER_SECONDS, max(0.0, end - time.monotonic()))
 
 
 def _in_one_sentence(error: Exception, number: int) -> Exception:

@@ -8,14 +8,14 @@ from typing import Any, Self
 from tensorm.tensors.protocol import Pair, Tensor, pass_on
 
 # What is built on other verbs of the same tensor, which the one around may have changed.
-OWN = {
+OWN_VERBS = {
     *("update_factor", "counts", "confusion", "ones_at", "take", "split", "choose_mask"),
     *("tied", "cached", "compact", "miniature"),
 }
 
 
 class Wrapped(Tensor):
-    """A tensor that wraps another one; every verb of the protocol but those of OWN is passed on.
+    """A tensor that wraps another one; every verb of the protocol but OWN_VERBS is passed on.
 
     Parameters
     ----------
@@ -60,5 +60,5 @@ def list_verbs() -> set[str]:
     }
 
 
-for verb in list_verbs() - OWN - set(vars(Wrapped)):
+for verb in list_verbs() - OWN_VERBS - set(vars(Wrapped)):
     setattr(Wrapped, verb, pass_on(verb))

@@ -19,10 +19,10 @@ from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.heating import (
     FEW_ROUNDS,
     HOTTEST,
-    LEAST_ROUNDS,
+    MAX_ROUNDS,
     MELTED,
     MILDEST,
-    MOST_ROUNDS,
+    MIN_ROUNDS,
     ROUND,
     Heat,
     lowest_beta,
@@ -65,7 +65,7 @@ def test_rounds_go_on_from_what_is_a_little_worse(doubtful) -> None:
     assert all(before.score <= after.score for before, after in pairwise(heats) if before.worth)
 
 
-@pytest.mark.parametrize(("n_components", "rounds"), [(2, MOST_ROUNDS), (4, FEW_ROUNDS), (6, FEW_ROUNDS)])
+@pytest.mark.parametrize(("n_components", "rounds"), [(2, MAX_ROUNDS), (4, FEW_ROUNDS), (6, FEW_ROUNDS)])
 def test_rounds_are_worth_while_where_components_are_too_few(n_components: int, rounds: int) -> None:
     tensor = DenseTensor(simulate((20, 20, 20), rank=4, density=0.3, noise=0.2, random_state=4).observed)
     target = replace(TARGET, n_components=n_components)
@@ -79,7 +79,7 @@ def test_fewer_rounds_are_worth_while_where_they_cost_more(doubtful, monkeypatch
         start_heat(Explanation(doubtful, TARGET, Factors.empty((60, 60), n)), np.random.default_rng(0)).worth
         for n in (6, 1000, 10**5)
     ]
-    assert rounds == [MOST_ROUNDS, round(MOST_ROUNDS * (2**20 / 3.6e6) ** 0.5), LEAST_ROUNDS]
+    assert rounds == [MAX_ROUNDS, round(MAX_ROUNDS * (2**20 / 3.6e6) ** 0.5), MIN_ROUNDS]
 
 
 def test_where_the_data_leave_no_doubt_one_round_is_all() -> None:
@@ -133,7 +133,7 @@ def test_effort_limits_the_rounds() -> None:
     assert [spent.is_over(effort) for effort in (0.5, 1.0, 2.0)] == [True, True, False]
     for going_on in (spent._replace(score=20.0), spent._replace(factors=Factors.empty((2, 2), 1), sweeps=3)):
         assert not going_on.is_over(1.0)
-    assert Heat(MOST_ROUNDS, MOST_ROUNDS, first=-9, score=999).is_over(1.0)
+    assert Heat(MAX_ROUNDS, MAX_ROUNDS, first=-9, score=999).is_over(1.0)
 
 
 def test_rounds_fill_the_range_of_heat() -> None:

@@ -8,7 +8,7 @@ from explanations import make_explanation, make_model
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
 from tensorm.sampler.search.explanation import Explanation
-from tensorm.sampler.search.region import FEW, FIRST_SEARCH, SearchSize, choose_region
+from tensorm.sampler.search.region import FIRST_SEARCH, RARE_ONES, SearchSize, choose_region
 from tensorm.sampler.search.seeding import begin
 from tensorm.tensors import DenseTensor, SparseTensor, Tensor
 from tensorm.tensors.factors import Factors
@@ -52,6 +52,6 @@ def test_where_ones_are_rare_a_part_holds_those_that_nothing_explains() -> None:
     for explained, left in ((0, all_rows), (10, all_rows[10:]), (510, [0])):
         known = explanation.replaced(0, [np.arange(size) < explained for size in shape])
         part = choose_region(tensor, np.random.default_rng(0), FIRST_SEARCH, known)
-        assert (part.n_ones, part.drawn) == (FEW.ones, False)
+        assert (part.n_ones, part.drawn) == (RARE_ONES.ones, False)
         for index in part.indices:
             np.testing.assert_array_equal(index, left)

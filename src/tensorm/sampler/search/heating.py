@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorm.sampler.search.explanation import Explanation
-from tensorm.sampler.search.seeding import is_more_to_find, regrow
+from tensorm.sampler.search.seeding import CHANCE_GAIN, is_more_to_find, regrow
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, update_factors
 from tensorm.tensors.factors import Factors
@@ -30,10 +30,9 @@ ROUND = 40  # sweeps from hot to cold
 MELTED = 0.15  # beta at the start of the first round
 HOTTEST, MILDEST = 0.3, 0.7  # and of the others
 FEW_ROUNDS, PER_NAT = 4, 0.1  # where one more component would not pay; more for each nat that they gain
-MOST_ROUNDS, LEAST_ROUNDS = 120, 24  # where it would, in small and in large tensors
-SMALL = 2**20  # cells times components up to which rounds cost little
+MAX_ROUNDS, MIN_ROUNDS = 120, 24  # where it would, in small and in large tensors
+CHEAP_SIZE = 2**20  # cells times components up to which rounds cost little
 REPLACED = 4  # rounds replace 0, 3, 2 or 1 components in turn
-SAME = 1.0  # difference of scores that may be chance
 SLACK = 8.0  # mean fall of the score that the next round may start with
 POLISH = 3
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -56,14 +55,14 @@ class Heat(NamedTuple):
         """Whether more rounds are not worth their while."""
         if not self.worth:
             return effort == 0
-        most = min(self.worth + PER_NAT * (self.score - self.first), MOST_ROUNDS)
+        most = min(self.worth + PER_NAT * (self.score - self.first), MAX_ROUNDS)
         return self.factors is None and (self.solid or self.rounds >= round(most * effort))
 
 
 def start_heat(here: Explanation, rng: np.random.Generator) -> Heat:
     """Return the heat of a chain before its first round."""
     size = math.prod(here.tensor.shape) * here.target.n_components
-    affordable = max(LEAST_ROUNDS, round(MOST_ROUNDS * min(1.0, math.sqrt(SMALL / size))))
+    affordable = max(MIN_ROUNDS, round(MAX_ROUNDS * min(1.0, math.sqrt(CHEAP_SIZE / size))))
     best = here.polished(POLISH)
     worth = affordable if is_more_to_find(best, rng) else FEW_ROUNDS
     return Heat(worth=worth, first=best.score, score=best.score, height=best.score)
@@ -112,9 +111,9 @@ def heat_once(
 def end_round(heat: Heat, found: Explanation, rng: np.random.Generator) -> tuple[Heat, Explanation | None]:
     """Return what was found if it is the best; the next round starts from it unless it is much worse."""
     gain = found.score - heat.score
-    solid = heat.solid or (not heat.rounds and heat.worth == FEW_ROUNDS and abs(gain) <= SAME)
+    solid = heat.solid or (not heat.rounds and heat.worth == FEW_ROUNDS and abs(gain) <= CHANCE_GAIN)
     heat = heat._replace(rounds=heat.rounds + 1, solid=solid, sweeps=0, factors=None)
-    if gain > SAME:
+    if gain > CHANCE_GAIN:
         return heat._replace(score=found.score, height=found.score, base=None), found
     if found.score > heat.height - SLACK * rng.exponential():
         heat = heat._replace(height=found.score, base=found.factors)

@@ -21,13 +21,13 @@ from tensorm.model import Noise
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.tensors.factors import Factors
 
-LARGEST = 2**14  # cells of a slice that are looked at
-SMALLER, FEW_PAIRS = 2**12, 1000  # and with fewer pairs than this, which lead to large components only
-AT_ONCE = 2**19  # cells of the pairs that are scored together
+LARGE_SLICE = 2**14  # cells of a slice that are looked at
+SMALL_SLICE, FEW_PAIRS = 2**12, 1000  # and with fewer pairs than this, which lead to large components only
+SCORED_AT_ONCE = 2**19  # cells of the pairs that are scored together
 SCORES, LEVELS = 16, 31  # largest numbers
 TURNS = 6  # of each mode
-CELLS = 2**25  # of a mode's pairs that are looked at
-READ, CHOICE = 2**16, 2  # cells read, if that is enough for so many pairs for each one that is looked at
+MAX_PAIR_CELLS = 2**25  # of a mode's pairs that are looked at
+READ_CELLS, PAIRS_PER_CHOICE = 2**16, 2  # cells read, if they give so many pairs for each one looked at
 
 
 class Slices(NamedTuple):
@@ -120,7 +120,7 @@ def draw_pairs(rng: np.random.Generator, size: int, count: int, cells: int) -> I
     """
     if count >= size * (size - 1) // 2:
         return np.array(np.triu_indices(size, 1))
-    few = min(size, max(math.ceil(math.sqrt(2 * CHOICE * count)), READ // cells))
+    few = min(size, max(math.ceil(math.sqrt(2 * PAIRS_PER_CHOICE * count)), READ_CELLS // cells))
     first = rng.integers(few, size=count)
     pairs = np.array([first, (first + rng.integers(1, few, size=count)) % few])
     return pairs if few == size else rng.permutation(size)[:few][pairs]
@@ -143,12 +143,12 @@ def look_at(
 ) -> tuple[list[Bits], ShortFloats]:
     """Look at pairs of a mode's slices; return the best candidates' columns, and how well they fit."""
     shape = explanation.tensor.shape
-    largest = SMALLER if count < FEW_PAIRS else LARGEST
+    largest = SMALL_SLICE if count < FEW_PAIRS else LARGE_SLICE
     cells = min(math.prod(shape) // shape[mode], largest)
-    pairs = draw_pairs(rng, shape[mode], max(1, min(count, CELLS // cells)), cells)
+    pairs = draw_pairs(rng, shape[mode], max(1, min(count, MAX_PAIR_CELLS // cells)), cells)
     chosen, place = np.unique(pairs, return_inverse=True)
     place, slices = place.reshape(2, -1), read_slices(explanation, rng, mode, chosen, noise, largest)
-    step = max(1, AT_ONCE // slices.ratios[0].size)
+    step = max(1, SCORED_AT_ONCE // slices.ratios[0].size)
     found = [alternate(slices.score(*place[:, n : n + step])) for n in range(0, place.shape[1], step)]
     fits = np.concatenate([fit for _, fit in found])
     best = np.argsort(-fits, kind="stable")[:most]

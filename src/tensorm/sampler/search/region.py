@@ -32,7 +32,7 @@ class SearchSize(NamedTuple):
 FIRST_SEARCH = SearchSize(2**21, 2**20, 2048)  # for the first components of a chain
 QUICK_LOOK = SearchSize(2**21, 2**18, 2048)  # to see whether there is anything left
 REPAIR = SearchSize(2**30, 2**26, 2048)  # for better ones
-FEW = SearchSize(2**25, 2**24, 2**15)  # for any, where ones are rare
+RARE_ONES = SearchSize(2**25, 2**24, 2**15)  # for any, where ones are rare
 
 
 class Region(NamedTuple):
@@ -68,7 +68,7 @@ def choose_region(
 ) -> Region:
     """Choose where to search; with an explanation, among rare ones that it does not explain."""
     rare, sizes = is_rare(tensor), list(tensor.shape)
-    whole, most, n_ones = FEW if rare else size
+    whole, most, n_ones = RARE_ONES if rare else size
     if math.prod(sizes) <= whole:
         return Region(None, n_ones)
     while math.prod(sizes) > most:  # shorten the longest modes to a common size

@@ -28,13 +28,13 @@ from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 SEEDS, MORE_SEEDS = 24, 96  # candidates grown anew at each step, and where components are left over
-FEW = 8  # candidates of which any will do
+FEW_CANDIDATES = 8  # candidates of which any will do
 PAIRS, MORE_PAIRS = 200, 10000  # pairs of slices that these are chosen from
 KEPT = 12  # and those kept from the step before
 ROUNDS = 3  # rounds of growing after the first
 PURITIES = (0.99, 0.75, 0.3)  # shares of ones expected inside a component, above the rate outside
 TRIES = 5  # parts of a large tensor that a repair searches, if need be
-SAME = 1.0  # difference of scores that may be chance
+CHANCE_GAIN = 1.0  # difference of scores that may be chance
 
 
 class CandidatePool:
@@ -244,8 +244,8 @@ def regrow(explanation: Explanation, rng: np.random.Generator, n_out: int) -> Ex
     rest = explanation.emptied([int(component) for component in out])
     part = choose_region(explanation.tensor, rng, REPAIR, rest)
     found, purity = part.cut(rest), rng.choice([*PURITIES, explanation.noise.purity])
-    cells = found.tensor.sample_ones(rng, FEW * FEW)
-    cells = cells[~found.factors.covers([*cells.T])][:FEW]
+    cells = found.tensor.sample_ones(rng, FEW_CANDIDATES * FEW_CANDIDATES)
+    cells = cells[~found.factors.covers([*cells.T])][:FEW_CANDIDATES]
     if len(cells):
         pool = CandidatePool.from_cells(found, cells, purity)
         paying = rng.permutation(np.flatnonzero(pool.rises() > 0))
@@ -271,5 +271,5 @@ def repair(explanation: Explanation, rng: np.random.Generator, n_out: int) -> tu
         new = search(rest, rng, purity, old, bool(idle.any()))
         if new is not old:
             break
-    better = new is not old and new.score > old.polished().score + SAME
+    better = new is not old and new.score > old.polished().score + CHANCE_GAIN
     return (new, True) if better else (explanation, False)
