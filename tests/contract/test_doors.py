@@ -53,6 +53,10 @@ BAD: dict[str, tuple[Callable[[Tensor, Factors], object], str]] = {
         lambda t, f: t.update_factor(0, f, RULE, STREAM, np.array([-1])),
         "rows has values",
     ),
+    "shape of a prior": (
+        lambda t, f: t.update_factor(0, f, RULE._replace(prior=np.zeros((3, 1))), STREAM),
+        r"prior has shape \(3, 1\); give",
+    ),
     "size of a factor": (lambda t, f: t.confusion(f.replace(1, f[1][:-1].copy())), "factors has sizes"),
     "sizes in counts": (lambda t, f: t.counts(0, f.replace(2, f[2][:1].copy())), "factors has sizes"),
     "sizes in an update": (

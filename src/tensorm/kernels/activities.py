@@ -8,13 +8,14 @@ which component and all others held, by slice sampling on the grid.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
 
 from tensorm.kernels.arrays import copy_to, new, new_zeros
-from tensorm.kernels.compiled import inlined, kernel, lend, maker, part
+from tensorm.kernels.compiled import MAKER, inlined, keep, kernel, lend, maker, part, verb
 from tensorm.kernels.decisions import ONE, bit_of
 from tensorm.kernels.ranked import UNIT, Scores
 from tensorm.kernels.rows import CELLS, EVERY, FREE, Masks, Table, make_table, make_workspace
@@ -91,8 +92,8 @@ class Run(NamedTuple):
 
 
 @part
-def sort_slice(cells, n, row, tot, scores, probe):
-    """Count the cells of slice n by who decides them: all in tot (2, L + 1), ones by level in the bins."""
+def sort_words(cells, n, row, tot, scores, probe):
+    """Sort the cells of slice n, word by word."""
     bins, source, places, table, workspace, span = cells
     lay_rows(source, workspace, n, places, 2, span)
     none, n_cells = scores.zeros.shape[0] - 1, scores.columns.shape[0]
@@ -173,6 +174,16 @@ def empty_bins(bins, counts, shift):
     bins.size[0] = 0
 
 
+@verb
+def sort_slice(cells, n, row, tot, scores, probe):
+    """Count the cells of slice n by who decides them: all in tot (2, L + 1), ones by level in the bins."""
+
+
+@verb
+def follow_levels(cells, n, shift, given, tie):
+    """Index n has become more active by so many steps, in the mode that is tied to this one as well."""
+
+
 class SortedSlice(NamedTuple):
     """Where the cells of slices are sorted, one slice after the other."""
 
@@ -183,10 +194,17 @@ class SortedSlice(NamedTuple):
     workspace: Any
     span: Any
 
+    def sort_slice(self, n, row, tot, scores, probe):
+        sort_words(self, n, row, tot, scores, probe)
 
-@maker
+    def follow_levels(self, n, shift, given, tie):
+        shift_sides(n, shift, given, Tie(*tie))
+
+
+@partial(verb, options=MAKER)
 def make_sorted(source, masks, n_groups, n_levels):
-    """Room for one slice after the other."""
+    """Room for one slice after the other; where cells are listed, of another kind (sparse_activities.py)."""
+    masks = Masks(*masks)
     table, bins = make_table(masks, EVERY, True), make_bins(n_groups, n_levels)
     places = places_of(source, table.members)
     return SortedSlice(bins, source, places, table, make_workspace(table), masks.span)
@@ -223,32 +241,40 @@ def draw_activities(counts, factor, rows, slices, given, stream):
     ranked.count_decided, those that the probe holds apart.
     """
     source, masks = slices
-    given, factor = Activities(*lend(given)), lend(factor)
-    cells = make_sorted(lend(source), Masks(*masks), counts[1].shape[1], counts[0].shape[2])
+    given, factor, counts = Activities(*lend(given)), lend(factor), lend(counts)
+    own = make_sorted(lend(source), masks, counts[1].shape[1], counts[0].shape[2])
+    cells = lend(own)
     for n in rows:
         draw_activity(counts, factor[n], n, cells, given, stream)
+    keep(own)
 
 
 @kernel
 def draw_tied(counts, factor, rows, slices, given, stream):
     """Do the same where another mode has the same activities: it follows row after row.
 
-    `slices` has the tie (slices.Tie), too. What was counted before an index took its turn is not true any
-    more afterwards.
+    `slices` has a tie, too. What was counted before an index took its turn is not true any more afterwards.
     """
-    source, masks, tied = slices
-    given, factor, tie = Activities(*lend(given)), lend(factor), Tie(*tied)
-    cells = make_sorted(lend(source), Masks(*masks), counts[1].shape[1], counts[0].shape[2])
-    scores = Scores(*given.scores)
+    source, masks, tie = slices
+    given, factor, counts = Activities(*lend(given)), lend(factor), lend(counts)
+    own = make_sorted(lend(source), masks, counts[1].shape[1], counts[0].shape[2])
+    cells = lend(own)
     for n in rows:
         old = given.levels[n]
         draw_activity(counts, factor[n], n, cells, given, stream)
-        shift = given.levels[n] - old
-        if shift:
-            mine, others = (scores.rows, scores.columns) if tie.in_rows else (scores.columns, scores.rows)
-            for j in range(tie.rest.shape[0]):
-                at = (j // tie.inner * factor.shape[0] + n) * tie.inner + j % tie.inner
-                for other in others:
-                    given.rest[mine[at] + other] -= 1
-                    given.rest[mine[at] + other + shift] += 1
-                mine[at] += shift
+        if given.levels[n] != old:
+            follow_levels(cells, n, given.levels[n] - old, given, tie)
+    keep(own)
+
+
+@part
+def shift_sides(n, shift, given, tie):
+    """Change the levels of the rows or the columns that belong to an index, and how many cells have which."""
+    scores, N = Scores(*given.scores), given.levels.shape[0]
+    mine, others = (scores.rows, scores.columns) if tie.in_rows else (scores.columns, scores.rows)
+    for j in range(tie.rest.shape[0]):
+        at = (j // tie.inner * N + n) * tie.inner + j % tie.inner
+        for other in others:
+            given.rest[mine[at] + other] -= 1
+            given.rest[mine[at] + other + shift] += 1
+        mine[at] += shift

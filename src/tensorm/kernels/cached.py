@@ -9,7 +9,7 @@ from numba import uint64
 
 from tensorm.kernels.arrays import new, new_zeros
 from tensorm.kernels.compiled import kernel, lend, part
-from tensorm.kernels.decisions import CERTAIN, ONE, Rule, bit_of, decide_row, weigh_counts
+from tensorm.kernels.decisions import CERTAIN, ONE, bit_of, decide_row, read_rule, weigh_counts
 from tensorm.kernels.philox import fill_uniforms
 
 
@@ -39,7 +39,7 @@ def find_flips(rows, factor, counts, inert, rule, stream):
     """
     factor, counts, inert, found = lend(factor), lend(counts), lend(inert), 0
     pos, tot = counts[0], counts[1]
-    rule = Rule(*lend(rule))
+    rule = read_rule(lend(rule))
     against, numbers = new(pos.shape[1], np.float64), new(pos.shape[1], np.float64)
     for n in range(factor.shape[0]):
         weigh_row(against, factor[n], n, pos[n], tot[n], rule)

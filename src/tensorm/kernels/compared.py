@@ -17,7 +17,7 @@ from numba import uint64
 from tensorm.kernels import vectors as v
 from tensorm.kernels.arrays import copy_to, count_up, new
 from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
-from tensorm.kernels.decisions import ONE, Rule, bit_of, count_rows, decide_rows
+from tensorm.kernels.decisions import ONE, bit_of, count_rows, decide_rows, read_rule
 from tensorm.kernels.rows import (
     CELLS,
     FREE,
@@ -173,7 +173,7 @@ def make_kernels(Cells):
     @kernel
     def update_once(factor, rows, slices, mirrored, rule, stream):
         source, masks = slices
-        rule = Rule(*lend(rule))
+        rule = read_rule(lend(rule))
         table = make_table(Masks(*masks), rule.order, False)
         own = Cells(make_slice(lend(source), table, masks[-1], 1), make_mirror(table, mirrored))
         decide_rows(lend(factor), rows, lend(own), rule, stream)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from tensorm.kernels.compiled import copied, inlined, part, verb
+from tensorm.kernels.compiled import MAKER, copied, inlined, maker, part, verb
 from tensorm.kernels.philox import uniform
 
 GIBBS, METROPOLIS, GREEDY = 0, 1, 2
@@ -34,6 +34,10 @@ class Weights(NamedTuple):
         """Log-likelihood ratio of an entry, from its counts."""
         return self.gain * pos - self.loss * (tot - pos)
 
+    def split(self):
+        """(what says which class it is, numbers) for a kernel, which puts both together (``join``)."""
+        return self, ()
+
 
 class Rule(NamedTuple):
     """How an entry is decided once its counts are known."""
@@ -42,6 +46,12 @@ class Rule(NamedTuple):
     kind: int  # GIBBS, METROPOLIS or GREEDY
     weights: Any  # of the noise model: what counts say
     prior: Any  # (N or 1, L or 1) log-odds of the entries; +-inf fixes an entry
+    by_row: int = 1  # how far to go in it from row to row: 0 or 1
+    by_component: int = 1  # and from component to component
+
+    def arguments(self):
+        """The rule as kernels take it: numba recognises plain tuples sooner than NamedTuples with arrays."""
+        return self.order, self.kind, *self.weights.split(), self.prior, self.by_row, self.by_component
 
 
 class Entry(NamedTuple):
@@ -51,6 +61,19 @@ class Entry(NamedTuple):
     turn: int
     component: int
     active: bool  # its value now
+
+
+@partial(verb, options=MAKER)
+def join(weights, numbers):
+    """Weights of a class that is told by the first argument; two rates are all there themselves."""
+    return weights
+
+
+@maker
+def read_rule(arguments):
+    """A rule from what ``Rule.arguments`` returned."""
+    order, kind, weights, numbers, prior, by_row, by_component = arguments
+    return Rule(order, kind, join(weights, numbers), prior, by_row, by_component)
 
 
 @partial(verb, inline="always")
@@ -94,9 +117,8 @@ def leave(cells, factor, n):
 
 @inlined
 def prior_of(rule, n, component):
-    """Prior log-odds of an entry; a single row serves all rows, and a single column all components."""
-    prior = rule.prior
-    return prior[min(n, prior.shape[0] - 1), min(component, prior.shape[1] - 1)]
+    """Prior log-odds of an entry."""
+    return rule.prior[rule.by_row * n, rule.by_component * component]
 
 
 @inlined

@@ -18,17 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from tensorm.kernels.arrays import new, new_zeros
+from tensorm.kernels.arrays import new_zeros
 from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
-from tensorm.kernels.decisions import ONE, Rule, bit_of, decide_rows, prior_of
-from tensorm.kernels.rows import CELLS, FREE, Masks, Table, holders, make_table, make_workspace
+from tensorm.kernels.decisions import ONE, bit_of, prior_of
+from tensorm.kernels.rows import CELLS, FREE, Masks, Table, holders, make_workspace
 from tensorm.kernels.slices import (
-    Tie,
-    Tied,
     laid_cells,
     lay_rows,
     make_claims,
-    make_tied_table,
     places_of,
 )
 from tensorm.kernels.vectors import (
@@ -57,6 +54,21 @@ class Scores(NamedTuple):
     rows: Any  # (R,) levels of the rows of a slice
     columns: Any  # (T,) levels along the packed modes
     share: float  # of a cell that counts: one half where each is met twice
+
+    def split(self):
+        return Strengths(0), tuple(self)
+
+    def make_cells(self, source, table, span, n_turns):
+        return make_ranked(source, table, span, self)
+
+
+class Strengths(NamedTuple):
+    """Says that weights are scores."""
+
+    nothing: int
+
+    def join(self, numbers):
+        return Scores(*numbers)
 
 
 class Ranked(NamedTuple):
@@ -247,36 +259,6 @@ def cover(cells, component):
         for position in positions:
             place = position * 3 * width + FREE * width + at
             store(workspace, place, without(load(workspace, place, span), bits))
-
-
-@maker
-def with_scores(rule):
-    """A rule whose weights are scores, given as a tuple."""
-    order, kind, scores, prior = rule
-    return Rule(order, kind, Scores(*scores), prior)
-
-
-@kernel
-def update_rows(factor, rows, slices, rule, stream):
-    """Update factor[rows] in place; rows are independent given the other modes' factors."""
-    source, masks = slices
-    rule = with_scores(lend(rule))
-    table = make_table(Masks(*masks), rule.order, False)
-    own = make_ranked(lend(source), table, masks[-1], rule.weights)
-    decide_rows(lend(factor), rows, lend(own), rule, stream)
-    keep(own)
-
-
-@kernel
-def update_tied(factor, rows, slices, tie, rule, stream):
-    """Update factor[rows] in place, row after row, where another mode shares the factor."""
-    source, masks = slices
-    rule = with_scores(lend(rule))
-    table = make_tied_table(Masks(*masks))
-    cells = make_ranked(lend(source), table, masks[-1], rule.weights)
-    own = Tied(cells, table, Tie(*tie), new(factor.shape[1], np.uint64))
-    decide_rows(lend(factor), rows, lend(own), rule, stream)
-    keep(own)
 
 
 @kernel

@@ -13,8 +13,7 @@ import numpy as np
 from tensorm.kernels import vectors as v
 from tensorm.kernels.arrays import new, new_zeros
 from tensorm.kernels.compiled import inlined, kernel, lend
-from tensorm.kernels.decisions import ONE, Rule, bit_of, decide_row
-from tensorm.kernels.ranked import with_scores
+from tensorm.kernels.decisions import ONE, bit_of, decide_row, read_rule
 from tensorm.kernels.runners_up import find_places, weigh_known
 
 
@@ -88,7 +87,7 @@ def decide_rows(factor, turns, rows, known, rule, stream):
     cells covered.
     """
     counts, company = lend(known)
-    rule, first = Rule(*lend(rule)), turns.min()
+    rule, first = read_rule(lend(rule)), turns.min()
     gained = new_zeros(2, np.int64)
     for i in range(rows.shape[0]):
         cells = Counted(counts[0, i], counts[1, i], first, rule.order, company, lend(gained))
@@ -99,7 +98,7 @@ def decide_rows(factor, turns, rows, known, rule, stream):
 @kernel
 def decide_ranked(factor, turns, rows, known, rule, stream):
     """Do the same where components have strengths: `known` has gain, zeros and the components' company."""
-    (gain, zeros, company), rule, at = lend(known), with_scores(lend(rule)), 0
+    (gain, zeros, company), rule, at = lend(known), read_rule(lend(rule)), 0
     places = new(company.shape[0] + 1, np.int64)
     for i in range(rows.shape[0]):
         row = factor[rows[i]]

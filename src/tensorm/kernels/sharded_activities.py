@@ -14,9 +14,6 @@ from tensorm.kernels.activities import Activities, draw_sorted, make_bins, make_
 from tensorm.kernels.arrays import copy_to, new, new_zeros
 from tensorm.kernels.compiled import kernel, maker
 from tensorm.kernels.ranked import Scores
-from tensorm.kernels.rows import Masks
-from tensorm.kernels.sparse import Listing
-from tensorm.kernels.sparse_activities import sort_listed
 
 
 class Lists(NamedTuple):
@@ -62,24 +59,13 @@ def append(lists, n, bins):
 
 @kernel
 def sort_slices(tot, factor, slices, scores, probe):
-    """Sort the cells of all slices of a dense tensor; add to tot (2, L + 1) as activities.sort_slice does."""
+    """Sort the cells of all slices; add to tot (2, L + 1) as activities.sort_slice does."""
     (source, masks), scores = slices, Scores(*scores)
-    cells = make_sorted(source, Masks(*masks), tot.shape[1], scores.ones.shape[1])
+    cells = make_sorted(source, masks, tot.shape[1], scores.ones.shape[1])
     lists = make_lists(factor.shape[0])
     for n in range(factor.shape[0]):
         sort_slice(cells, n, factor[n], tot, scores, probe)
         lists = append(lists, n, cells.bins)
-    return lists
-
-
-@kernel
-def sort_lists(tot, factor, listing, scores, probe):
-    """Do the same in a sparse tensor; its unlisted cells are not in tot."""
-    listing, scores = Listing(*listing), Scores(*scores)
-    bins, lists = make_bins(tot.shape[1], scores.ones.shape[1]), make_lists(factor.shape[0])
-    for n in range(factor.shape[0]):
-        sort_listed(bins, n, factor[n], tot, (listing, scores.rows), probe)
-        lists = append(lists, n, bins)
     return lists
 
 

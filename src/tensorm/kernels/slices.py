@@ -15,7 +15,7 @@ from numba import uint64
 from tensorm.kernels import vectors as v
 from tensorm.kernels.arrays import copy_to, count_up, new, new_zeros
 from tensorm.kernels.compiled import MAKER, inlined, keep, kernel, lend, maker, part, verb
-from tensorm.kernels.decisions import ONE, Rule, count_rows, decide_rows, flip, lay, settle, weigh
+from tensorm.kernels.decisions import ONE, count_rows, decide_rows, flip, lay, read_rule, settle, weigh
 from tensorm.kernels.rows import (
     EVERY,
     FREE,
@@ -86,6 +86,12 @@ class Slice(NamedTuple):
         return stop
 
 
+@partial(verb, options=MAKER)
+def make_cells(weights, source, table, span, n_turns):
+    """Room for one slice after the other; with strengths, of another kind (ranked.py)."""
+    return make_slice(source, table, span, n_turns)
+
+
 @maker
 def make_slice(source, table, span, n_turns):
     """Room for one slice after the other."""
@@ -138,9 +144,9 @@ def update_rows(factor, rows, slices, rule, stream):
     `slices` has the source and the masks (rows.Masks, as a tuple).
     """
     source, masks = slices
-    rule = Rule(*lend(rule))
+    rule = read_rule(lend(rule))
     table = make_table(Masks(*masks), rule.order, False)
-    own = make_slice(lend(source), table, masks[-1], rule.order.shape[0])
+    own = make_cells(rule.weights, lend(source), table, masks[-1], rule.order.shape[0])
     decide_rows(lend(factor), rows, lend(own), rule, stream)
     keep(own)
 
@@ -195,9 +201,9 @@ def make_tied_table(masks):
 def update_tied(factor, rows, slices, tie, rule, stream):
     """Update factor[rows] in place, row after row, where another mode shares the factor."""
     source, masks = slices
-    rule = Rule(*lend(rule))
+    rule = read_rule(lend(rule))
     table = make_tied_table(Masks(*masks))
-    cells = make_slice(lend(source), table, masks[-1], rule.order.shape[0])
+    cells = make_cells(rule.weights, lend(source), table, masks[-1], rule.order.shape[0])
     own = Tied(cells, table, Tie(*tie), new(factor.shape[1], np.uint64))
     decide_rows(lend(factor), rows, lend(own), rule, stream)
     keep(own)

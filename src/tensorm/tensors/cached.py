@@ -70,7 +70,7 @@ class CachedCounts(Wrapped):
             flipped, _ = find_changes(factors[mode], now[mode], ~inert)
         else:
             factor, flipped = factors[mode].copy(), np.empty(len(rows), np.intp)
-            flipped = flipped[: find_flips(flipped, factor, counts, inert, tuple(rule), tuple(stream))]
+            flipped = flipped[: find_flips(flipped, factor, counts, inert, rule.arguments(), tuple(stream))]
             if len(flipped):
                 new = self.tensor.update_factor(mode, factors, rule, stream, flipped)
                 factor[flipped] = new[flipped]

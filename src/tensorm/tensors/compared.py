@@ -53,7 +53,7 @@ class ComparedTensor(Wrapped):
         return Factors((factors[OBJECT], above, below), factors.n_components)
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        factor, given = factors[mode].copy(), (*self._read(mode, factors), tuple(rule), tuple(stream))
+        factor, given = factors[mode].copy(), (*self._read(mode, factors), rule.arguments(), tuple(stream))
         if mode == OBJECT:
             update = kernels.object_kernels.update_rows
             self.tensor._share(factors, rows, lambda _, some: update(factor, some, *given))

@@ -13,10 +13,10 @@ A new kind of storage is a subclass of ``Tensor`` that
 Everything else has a default that is built on these. All kinds make the same draws, to the bit. If the slices
 of a mode can be read as rows of 64-bit words, start from ``SlicedTensor`` (slices.py), which implements most
 of them. ``ranked`` refuses by default; a kind whose components can have strengths returns an object with the
-verbs of ``StoredCells`` (ranked.py). Override another default where the storage allows something quicker
-(``listed_keys``, ``known_keys``, ``split``), or where the cells can be saved in another form than bits:
-``arrays``, with ``ESSENTIAL`` and ``from_arrays``, and their names in pick.py. Add the kind to
-tests/makers.py: the contract tests run on it.
+verbs of ``RankedCells`` (ranked.py), best a subclass of ``StoredCells`` (stored_ranked.py). Override another
+default where the storage allows something quicker (``listed_keys``, ``known_keys``, ``split``), or where the
+cells can be saved in another form than bits: ``arrays``, with ``ESSENTIAL`` and ``from_arrays``, and their
+names in pick.py. Add the kind to tests/makers.py: the contract tests run on it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from tensorm.tensors.blocks import Predictor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.held_cells import choose_mask, refuse_unmirrored
 from tensorm.tensors.ranked import RankedCells
-from tensorm.tensors.weights import Weights
+from tensorm.tensors.weights import Weights, with_steps
 
 __all__ = ["GIBBS", "GREEDY", "METROPOLIS", "Rule", "Stream", "Tensor", "Weights"]
 
@@ -151,7 +151,9 @@ class Tensor(Named, ABC):
         rows : array of int, optional
             Decide only these rows, each with the random numbers that it would have among all.
         """
-        return rule.weights.update(self, mode, factors, rule, stream, self._check(factors, mode, rows))
+        chosen = self._check(factors, mode, rows)
+        rule = with_steps(rule, (self.shape[mode], factors.n_components))
+        return rule.weights.update(self, mode, factors, rule, stream, chosen)
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Return a new factor for two modes that share one: the rows take turns, each given those before.

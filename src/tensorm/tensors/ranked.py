@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tensorm.data.arrays import Array, Floats, Indices, Ints, Rows, Words
-from tensorm.data.inputs import Pair
 from tensorm.kernels.activities import WINDOW, Activities
 from tensorm.kernels.decisions import Rule
-from tensorm.kernels.ranked import permute_masks
+from tensorm.kernels.ranked import Scores, permute_masks
+from tensorm.kernels.sparse_ranked import ListedScores
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import add_up
 
@@ -55,9 +55,9 @@ class Ranking(NamedTuple):
         self, tensor: Tensor, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows
     ) -> Words:
         """Return a mode's factor with these rows decided anew, the strongest components first."""
-        prior = rule.prior if rule.prior.shape[1] == 1 else np.ascontiguousarray(rule.prior[:, self.order])
+        prior = np.ascontiguousarray(rule.prior[:, self.order]) if rule.by_component else rule.prior
         turns = np.flatnonzero(np.isin(self.order, rule.order))
-        ranked = Rule(turns, rule.kind, self, prior)
+        ranked = Rule(turns, rule.kind, self, prior, rule.by_row, rule.by_component)
         return self.restore(tensor.ranked().update(mode, self.rank(factors), ranked, stream, rows))
 
     def cut(self, rows: slice, size: int) -> Ranking:
@@ -72,30 +72,32 @@ class Ranking(NamedTuple):
         return np.zeros((2, *self.ones.shape), np.int64), np.zeros((2, len(self.zeros)), np.int64)
 
     def scores(self, mode: int, shape: Sequence[int], rows: Sequence[int], packed: Sequence[int]) -> Any:
-        """Return kernels.ranked.Scores, as a tuple, for slices of a mode, and the base of their levels."""
+        """Return kernels.ranked.Scores for slices of a mode, and the base of their levels."""
         if self.levels is None:
-            zeros = (_nothing(int(np.prod([shape[k] for k in modes]))) for modes in ((mode,), rows, packed))
-            return (self.zeros, self.ones, *zeros, self.share), 0
+            sizes = (int(np.prod([shape[k] for k in modes])) for modes in ((mode,), rows, packed))
+            own, along, across = map(_nothing, sizes)
+            return Scores(self.zeros, self.ones, own, along, across, self.share), 0
         levels = by_mode(self.levels, shape)
         sides = [add_up([levels[k] for k in modes]) for modes in (rows, packed)]
         lows = [int(side.min()) for side in sides]
         base = sum(lows) - self.first - WINDOW  # room for activities that fall (kernels/activities.py)
         along, across = (side - low for side, low in zip(sides, lows, strict=True))
-        return (self.zeros, self.ones, levels[mode] + base, along + WINDOW, across, self.share), base
+        return Scores(self.zeros, self.ones, levels[mode] + base, along + WINDOW, across, self.share), base
 
     def listed_scores(self, mode: int, shape: Sequence[int]) -> Any:
         """Return the same for listed cells, with levels of all indices in place of rows and columns."""
         others = [k for k in range(len(shape)) if k != mode]
         if self.levels is None:
             own, stacked = _nothing(shape[mode]), _nothing(sum(shape), np.int16)
-            return (self.zeros, self.ones, own, stacked, stacked[:0], self.share), 0
+            return ListedScores(self.zeros, self.ones, own, stacked, stacked[:0], self.share), 0
         levels = by_mode(self.levels, shape)
         lows = [int(level.min()) if k in others else 0 for k, level in enumerate(levels)]
         base = sum(lows) - self.first - WINDOW
         lows[others[0]] -= WINDOW
         pairs = zip(levels, lows, strict=True)
         stacked = np.concatenate([level - low for level, low in pairs]).astype(np.int16)
-        return (self.zeros, self.ones, levels[mode] + base, stacked, stacked[:0], self.share), base
+        own = levels[mode] + base
+        return ListedScores(self.zeros, self.ones, own, stacked, stacked[:0], self.share), base
 
 
 def by_mode(flat: Array, shape: Sequence[int]) -> list[Array]:
@@ -140,23 +142,3 @@ class RankedCells(ABC):
         self, mode: int, factors: Factors, given: Activities, stream: Stream
     ) -> tuple[Ints, Ints]:
         """Draw the activities of a mode's indices in place; return ones, by level, and all cells as above."""
-
-
-class StoredCells(RankedCells):
-    """The same of cells that are stored here, with what tensors around them ask: symmetric or in shards."""
-
-    @abstractmethod
-    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        """Return a new factor for two modes that share one, as ``Tensor.update_tied``."""
-
-    @abstractmethod
-    def draw_tied_activities(self, pair: Pair, factors: Factors, given: Activities, stream: Stream) -> None:
-        """Draw the activities that two modes share."""
-
-    @abstractmethod
-    def count_rivals(self, mode: int, factors: Factors, weights: Ranking, rows: Rows) -> Rivals:
-        """Return what entries are decided from elsewhere, row after row (kernels/runners_up.py)."""
-
-    @abstractmethod
-    def sort_cells(self, mode: int, factors: Factors, weights: Ranking, probe: int) -> Sorted:
-        """Return what activities are drawn from elsewhere (kernels/sharded_activities.py)."""

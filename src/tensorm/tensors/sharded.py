@@ -151,7 +151,7 @@ class ShardedTensor(ReadTensor):
         places, calls = self._split(rows, self._edges), []
         parts = zip(places, self._split_factors(factors), self._edges, rules, strict=False)
         for at, own, start, rule in parts:
-            prior = rule.prior[start : start + len(own[0])] if len(rule.prior) > 1 else rule.prior
+            prior = rule.prior[start : start + len(own[0])] if rule.by_row else rule.prior
             there = stream._replace(first=stream.first + int(start))
             calls.append((own, rule._replace(prior=prior), there, some_rows(rows[at] - start, len(own[0]))))
         factor = factors[0].copy()
@@ -210,7 +210,7 @@ class ShardedTensor(ReadTensor):
             counts, found = self._ask_counts(mode, state, rule.order[first:], rows, wanted)
             confusion, wanted = found or confusion, False
             known = counts, company
-            hits, cover = decide_rows(factor, turns, rows, known, tuple(rule), tuple(stream))
+            hits, cover = decide_rows(factor, turns, rows, known, rule.arguments(), tuple(stream))
             if confusion is not None:
                 tp, fp, fn, tn = confusion
                 confusion = Confusion(tp + hits, fp + cover - hits, fn - hits, tn - cover + hits)

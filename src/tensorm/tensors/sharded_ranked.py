@@ -21,6 +21,7 @@ from tensorm.kernels.sharded_activities import draw_from_lists
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Rule, Stream, every
 from tensorm.tensors.ranked import RankedCells, Ranking, Sorted
+from tensorm.tensors.stored_ranked import as_tuples
 
 if TYPE_CHECKING:
     from tensorm.tensors.sharded import ShardedTensor
@@ -82,7 +83,7 @@ class RankedShards(RankedCells):
         others = [masks for k, masks in enumerate(factors) if k != mode]
         company = reduce(np.bitwise_and, [find_company(masks, factors.n_components) for masks in others])
         scores, _ = rule.weights._replace(levels=None).listed_scores(mode, self.shape)
-        given = (rule.order, rule.kind, scores, rule.prior), tuple(stream)
+        given = rule._replace(weights=scores).arguments(), tuple(stream)
         turns = np.zeros(len(rows), np.int64)
         while len(rows) and len(rule.order):
             own = self._split_factors(factors.replace(mode, factor.copy()))
@@ -140,7 +141,7 @@ class RankedShards(RankedCells):
         ready = given._replace(scores=scores, base=base, rest=rest)
         ones, _ = given.scores.room()
         found = np.stack(stacked), *map(np.concatenate, joined)
-        draw_from_lists(ones, found, tuple(ready), tuple(stream))
+        draw_from_lists(ones, found, as_tuples(ready), tuple(stream))
         return ones, np.sum([part.tot for part in parts], axis=0)
 
 

@@ -45,13 +45,13 @@ class SlicedTensor(Tensor):
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor = self._views[mode], factors[mode].copy()
-        given = read_by(view, factors), tuple(rule), tuple(stream)
+        given = read_by(view, factors), rule.arguments(), tuple(stream)
         self._share(factors, rows, lambda _, some: kernel.update_rows(factor, some, *given))
         return factor
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         view, factor, tie = self._views[pair[0]], factors[pair[0]].copy(), self._tie(pair, factors)
-        kernel.update_tied(factor, rows, read_by(view, factors), tie, tuple(rule), tuple(stream))
+        kernel.update_tied(factor, rows, read_by(view, factors), tie, rule.arguments(), tuple(stream))
         return factor
 
     def _tie(self, pair: Pair, factors: Factors) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.kernels import sparse as kernel
 from tensorm.kernels.groups import group_tuples
-from tensorm.kernels.sparse import Listed
+from tensorm.kernels.listed import Listed, arrange
 from tensorm.model import Confusion
 from tensorm.tensors.bits import digest_arrays
 from tensorm.tensors.blocks import Predictor, draw_ranks
@@ -124,7 +124,7 @@ class SparseTensor(ReadTensor):
     def _arrange(self, keys: Keys, mode: int) -> Listed:
         firsts = np.zeros(self.shape[mode] + 1, np.int64)
         cells = np.empty((len(keys), len(self.shape) - 1), np.uint32)
-        kernel.arrange(keys, np.array(self.shape), self._edges, mode, firsts, cells)
+        arrange(keys, np.array(self.shape), self._edges, mode, firsts, cells)
         return Listed(firsts, cells)
 
     @property
@@ -133,7 +133,7 @@ class SparseTensor(ReadTensor):
 
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         factor = factors[mode].copy()
-        given = self._listing(mode, factors), len(rule.prior) == 1, tuple(rule), tuple(stream)
+        given = self._listing(mode, factors), rule.arguments(), tuple(stream)
         self._share(mode, rows, lambda some: kernel.update_rows(factor, some, *given))
         return factor
 
@@ -141,7 +141,7 @@ class SparseTensor(ReadTensor):
         (mode, other), factor = pair, factors[pair[0]].copy()
         listing = self._listing(mode, factors)
         tie = self._edges[other], group_tuples(np.concatenate(factors.masks), self._edges, pair)
-        kernel.update_tied(factor, rows, listing, tie, tuple(rule), tuple(stream))
+        kernel.update_tied(factor, rows, listing, tie, rule.arguments(), tuple(stream))
         return factor
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:

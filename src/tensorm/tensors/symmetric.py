@@ -15,7 +15,8 @@ from tensorm.kernels.activities import Activities
 from tensorm.model import Confusion
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Rule, Stream, Tensor
-from tensorm.tensors.ranked import RankedCells, StoredCells
+from tensorm.tensors.ranked import RankedCells
+from tensorm.tensors.stored_ranked import StoredCells
 from tensorm.tensors.wrapped import Wrapped
 
 

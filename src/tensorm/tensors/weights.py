@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorm.data.arrays import Words
+from tensorm.errors import InputError
 from tensorm.kernels import decisions
 
 if TYPE_CHECKING:
@@ -24,3 +25,11 @@ class Weights(decisions.Weights):
     def tempered(self, beta: float) -> Weights:
         """Return weights that say so much less; a chain that is heated uses beta < 1."""
         return Weights(beta * self.gain, beta * self.loss)
+
+
+def with_steps(rule: decisions.Rule, shape: tuple[int, int]) -> decisions.Rule:
+    """Return a rule for a factor of this shape that says whether all rows, or components, share a prior."""
+    order, kind, weights, prior, *_ = rule
+    if prior.ndim != 2 or prior.shape[0] not in (1, shape[0]) or prior.shape[1] not in (1, shape[1]):
+        raise InputError(f"prior has shape {prior.shape}; give {shape}, or 1 in place of either.")
+    return decisions.Rule(order, kind, weights, prior, int(prior.shape[0] > 1), int(prior.shape[1] > 1))
