@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 import tensorm
 from tensorm import DenseTensor, InputError, TensOrMachine
+from tensorm.data.checks import check_indices
 from tensorm.datasets import simulate
 
 NAN = np.nan
@@ -115,7 +116,7 @@ def check_fit_refuses(X: Any, message: str, **settings: Any) -> None:
         (X.astype("M8[D]"), r"X has dtype datetime64\[D\], with "),
         (X.astype("m8[D]"), r"X has dtype timedelta64\[D\]"),
         ([[0, 1], [1]], r"X has lists of different lengths; make them equally long\.$"),
-        (None, r"X is None, which cannot be read as an array; "),
+        (None, r"X is None; give an array, a table or the path of a file"),
         ("cells.csv", r"No such file: cells\.csv\.$"),
         ({"a": [0, 1]}, r"X is \{'a': \[0, 1\]\}, which cannot be read as an array; "),
         (iter([[0, 1]]), r"X is of type list_iterator, which cannot be read as an array; "),
@@ -279,6 +280,13 @@ def test_method(fitted: TensOrMachine, method: Any) -> None:
 def test_indices(fitted: TensOrMachine, indices: Any, message: str) -> None:
     assert refusal(fitted.predict, indices).startswith(message)
     assert refusal(fitted.predict_proba, indices).startswith(message)
+
+
+def test_names_of_modes_and_nothing_at_all() -> None:
+    assert refusal(check_indices, [[0, 9]], (2, 3), ("hour", "met")) == (
+        "indices contains 9 for met; give indices from 0 to 2."
+    )
+    assert refusal(tensorm.read, None) == "X is None; give an array, a table or the path of a file."
 
 
 def test_before_fit() -> None:

@@ -4,6 +4,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from tensorm._version import __version__
+
 __all__ = [
     "ClusterError",
     "DaskTensor",
@@ -28,7 +30,6 @@ __all__ = [
     "train_test_mask",
     "write_report",
 ]
-__version__ = "1.0.0"
 
 if TYPE_CHECKING:
     from tensorm import baselines, datasets

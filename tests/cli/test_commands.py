@@ -104,6 +104,15 @@ def test_what_was_found_is_said_again(folder, monkeypatch) -> None:
     assert run("members", "runs/again", "--threshold", 1, "--out", "nobody.csv").exit_code == 0
     assert len(pd.read_csv("nobody.csv")) == 0
     assert "No such file: nowhere." in run("show", "nowhere").stderr
+    load("runs/again").save("saved.tensorm")
+    shown = run("show", "saved.tensorm")
+    assert shown.stdout == first.stdout.replace("runs/again", "saved.tensorm")
+    assert run("members", "saved.tensorm").stdout == run("members", "runs/again").stdout
+    words = ("--metadata", "person=roles.csv", "--out", "saved.html")
+    assert "Wrote saved.html" in run("report", "saved.tensorm", *words).stdout
+    for words in (("--cells", "pairs.csv"), ("--of", "person", "doctor 01")):
+        assert run("predict", "saved.tensorm", *words).stdout.startswith("hour,person,met,probability")
+    assert "was already finished" in run("resume", "runs/again").stderr
 
 
 def test_a_prior_that_is_no_number_is_named(folder, tmp_path) -> None:
@@ -376,7 +385,14 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("simulate --density 2 --out x.npy", "Error: --density is 2.0; give a"),
         ("simulate --missing 2 --out x.npy", "Error: --missing is 2.0; give a prob"),
         ("simulate --shape 2 --out x.npz", "Error: --shape is "),
-        ("simulate --shape a --out x.npz", "write sizes as 20,20,20"),
+        (
+            "simulate --shape a --out x.npz",
+            "--shape is 'a'; write the sizes of at least 2 modes, as 20,20,20.",
+        ),
+        (
+            "simulate --shape 3 --out x.npz",
+            "--shape is '3'; write the sizes of at least 2 modes, as 20,20,20.",
+        ),
         ("simulate --out x.txt", "ends in .npz or .npy"),
         ("datasets get moon", "'moon' is not one of"),
         ("datasets get ward --out ward.txt", "ends in .nc"),

@@ -242,7 +242,6 @@ def test_labels_are_named_with_the_place() -> None:
         (np.zeros((1, 1), dtype="M8[s]"), "X has dtype datetime64[s], with "),
         (np.zeros((1, 1), dtype="m8[s]"), "X has dtype timedelta64[s]; convert to "),
         (np.zeros((1, 1), dtype="i4,i4"), "X has dtype [('f0', '<i4'), ('f1', '<i4')], with "),
-        (None, "X is None, which cannot be read as an array; convert to bool, integer, or float"),
         ({"a": [0, 1]}, "X is {'a': [0, 1]}, which cannot be read as an array; convert to bool, integer,"),
         (object(), "X is of type object, which cannot be read as an array; convert to bool, integer,"),
         (xr.Dataset({"a": ("x", [0, 1])}), "X is of type Dataset, which cannot be read as an array; convert"),

@@ -167,6 +167,15 @@ def test_a_folder_is_loaded_once_its_run_is_finished(tmp_path: Path) -> None:
     assert_same_fit(tensorm.load(str(tmp_path)), model)
 
 
+def test_resume_says_that_a_run_was_finished(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    stopped_run(tmp_path)
+    with caplog.at_level("INFO", "tensorm"):
+        tensorm.resume(tmp_path)
+        assert "finished" not in caplog.text
+        tensorm.resume(tmp_path)
+    assert f"The run in {tmp_path} was already finished; nothing was left to do." in caplog.messages
+
+
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="contains no run"):
         tensorm.resume(tmp_path)

@@ -6,6 +6,7 @@ import copy
 import doctest
 import itertools
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -27,11 +28,15 @@ from sklearn.utils.validation import validate_data
 
 import definitions
 import naive
-from tensorm import DenseTensor, Posterior, TensOrMachine, model
+from tensorm import DenseTensor, Posterior, TensOrMachine, model, select_components
 from tensorm.datasets import simulate, ward
 from tensorm.estimator import machine
+from tensorm.estimator.plan import STARTS
 from tensorm.estimator.progress import forecast_run
 from tensorm.posterior.align import match
+from tensorm.sampler.models import BACKGROUNDS, UPDATES, list_choices
+from tensorm.sampler.sweep import FLIPS
+from tensorm.selection.choose import METHODS
 
 SIM = simulate((10, 9, 8), rank=3, density=0.3, noise=0.05, random_state=0)
 X = SIM.observed
@@ -621,6 +626,23 @@ def test_a_second_fit_forgets_the_first(fitted: TensOrMachine) -> None:
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     fit(progress=True)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("documented", "name", "choices"),
+    [
+        (TensOrMachine, "noise", ["auto", *list_choices()]),
+        (TensOrMachine, "background", BACKGROUNDS),
+        (TensOrMachine, "noise_update", UPDATES),
+        (TensOrMachine, "init", STARTS),
+        (TensOrMachine, "flips", FLIPS),
+        (select_components, "method", METHODS),
+    ],
+)
+def test_the_documentation_lists_every_choice(documented: Any, name: str, choices: Any) -> None:
+    line = re.search(rf"^    {name} : (.*?), default", documented.__doc__, re.MULTILINE)
+    assert line is not None
+    assert set(re.findall('"([^"]+)"', line[1])) == set(choices)
 
 
 def test_the_example_in_the_documentation() -> None:

@@ -10,7 +10,7 @@ import xarray
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, ward_posterior
 from tensorm import TensOrMachine
-from tensorm.report.describe import describe, describe_components, describe_noise
+from tensorm.report.describe import describe, describe_components, describe_noise, plural
 
 BY_ROLE = {"person": ROLES, "met": ROLES}
 
@@ -31,7 +31,8 @@ def test_components_by_group() -> None:
     )
     assert second == (  # the mean over draws of 2 x 2 x 2 cells, and once 2 x 2 x 3
         "Component 1 - hour: night, 12-13 (2 of 6); person and met: 2 of 4 nurses. "
-        "It covers 9 cells (2.3%). All 4 members have p > 0.9; perhaps also nurse 04 (0.12)."
+        "It covers 9 cells (2.3%). All 4 members have p > 0.9; "
+        "perhaps also in person and met: nurse 04 (0.12)."
     )
     assert noise == (
         "Inside the components 59% of the cells are 1, outside 1.2%. The components predict 96% of the "
@@ -118,11 +119,26 @@ def test_plurals() -> None:
     assert text == "1 of 2 boxes, 1 of 2 cities, 1 of 2 BRCA, 1 of 2 staff members, all 1 one"
 
 
+def test_verbs_have_no_plural() -> None:
+    assert [plural(name, 2) for name in ("met", "visited", "person", "day")] == [
+        "met",
+        "visited",
+        "people",
+        "days",
+    ]
+
+
+def test_doubt_in_several_modes_names_each() -> None:
+    halves = [[bits(3, [0, 1]), bits(3, [0, 1])]] * 3 + [[bits(3, [0]), bits(3, [0])]]
+    text = describe(make_posterior([halves], modes=("hour", "met")))[0]
+    assert text.endswith("; in doubt in hour: 1 (0.75), in met: 1 (0.75).")
+
+
 def test_doubt_is_counted_and_named() -> None:
     sure, unsure = bits(8, range(6)), bits(8, [0])
     posterior = make_posterior([[[bits(2, [0]), sure]] * 3 + [[bits(2, [0]), unsure]]])
     assert describe(posterior)[0].endswith(
-        "2 of 7 members have p > 0.9; in doubt: 1 (0.75), 2 (0.75), 3 (0.75), 4 (0.75) and 1 more."
+        "2 of 7 members have p > 0.9; in doubt in mode 1: 1 (0.75), 2 (0.75), 3 (0.75), 4 (0.75) and 1 more."
     )
 
 

@@ -247,5 +247,7 @@ def test_the_choices_are_those_of_the_table() -> None:
     choices = "'symmetric', 'asymmetric', 'strengths', 'comparisons', 'jittered' or 'auto'"
     with pytest.raises(InputError, match=f"noise is 'loud'; choose {choices}"):
         TensOrMachine(L, **(SETTINGS | {"noise": "loud"})).fit(SIM.observed)
-    with pytest.raises(InputError, match="noise_update is 'map'; choose 'sample'"):
+    with pytest.raises(
+        InputError, match=r"noise_update='map' does not work with noise='[a-z]+'; choose 'sample'"
+    ):
         TensOrMachine(L, noise_update="map", **SETTINGS).fit(SIM.observed)

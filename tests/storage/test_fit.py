@@ -177,11 +177,14 @@ def test_the_file_is_documented(tmp_path: Path) -> None:
 
 def test_no_ending_promises_another_format(tmp_path: Path) -> None:
     with pytest.raises(
-        FileError, match=r"ends in \.nc, but a fit is not a netCDF file; .*to_netcdf\(path\)\.$"
+        FileError, match=r"ends in \.nc, but a fit is a file of its own kind; .*to_netcdf\(path\)\.$"
     ):
         forge.small_fit().save(tmp_path / "run.nc")
+    for name in ("fit.csv", "fit.csv.gz", "fit.npz"):
+        with pytest.raises(FileError, match=r"give a name that ends in \.tensorm\.$"):
+            forge.small_fit().save(tmp_path / name)
     assert not list(tmp_path.iterdir())
-    for name in ("run.tensorm", "run", "run.npz"):
+    for name in ("run.tensorm", "run", "run.v2"):
         forge.small_fit().save(tmp_path / name)
         assert_same(forge.small_fit(), tensorm.load(str(tmp_path / name)))
 

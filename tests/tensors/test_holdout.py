@@ -205,7 +205,7 @@ def test_cells_of_a_tensor_can_be_hidden() -> None:
         (lambda: train_test_mask(X, random_state="a"), "random_state is 'a'; give a non-negative integer"),
         (lambda: train_test_mask(X, random_state=-1), "random_state is -1; give a non-negative integer"),
         (lambda: train_test_mask(X + 1), "X contains "),
-        (lambda: train_test_mask(X, symmetric="met"), "symmetric is 'met'; give a pair of modes, or None."),
+        (lambda: train_test_mask(X, symmetric="met"), "symmetric is 'met'; give a pair of modes, as in ("),
         (lambda: train_test_mask(X, symmetric=(0, 1)), "symmetric is (0, 1), of sizes 5 and 4; give two"),
         (lambda: train_test_mask(X, symmetric=(1, 1)), "symmetric is (1, 1), of sizes 4 and 4; give two"),
         (lambda: train_test_mask(X, symmetric=(1, 9)), "symmetric is 9; choose one of 'mode 0', 'mode 1'"),

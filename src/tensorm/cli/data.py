@@ -97,7 +97,11 @@ def simulate_command(shape: str, out: Path, **given: Any) -> None:
     try:
         sizes = tuple(int(size) for size in shape.split(","))
     except ValueError:
-        raise click.UsageError(f"--shape is {short(shape)}; write sizes as 20,20,20.") from None
+        sizes = ()
+    if len(sizes) < 2:
+        raise click.UsageError(
+            f"--shape is {short(shape)}; write the sizes of at least 2 modes, as 20,20,20."
+        )
     sim = datasets.simulate(sizes, **given)
     text = io.BytesIO()
     if out.suffix == ".npy":

@@ -26,7 +26,7 @@ from tensorm.report.describe import MAX_DESCRIBED
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.report.page.finding import name_sizes
 from tensorm.report.selection import Selection
-from tensorm.sampler.models import BACKGROUNDS, list_choices
+from tensorm.sampler.models import BACKGROUNDS, UPDATES, describe_choices, list_choices
 from tensorm.storage.run import FIT, RUN, find_file
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
@@ -92,10 +92,8 @@ def prior(value: str) -> float | str:
     "--noise",
     type=click.Choice([AUTO, *list_choices()]),
     default=AUTO,
-    help="Noise model: two rates of ones, inside and outside the components (asymmetric); one error rate "
-    "(symmetric); a strength for each component (strengths); or comparisons that count once (comparisons). "
-    "auto means comparisons with --relational; otherwise asymmetric or strengths, whichever predicts hidden "
-    "cells better.",
+    help=f"Noise model: {describe_choices()}. auto means comparisons with --relational; otherwise strengths "
+    "if they predict hidden cells clearly better than asymmetric.",
 )
 @click.option(
     "--background",
@@ -106,7 +104,7 @@ def prior(value: str) -> float | str:
 )
 @click.option(
     "--noise-update",
-    type=click.Choice(["sample", "map"]),
+    type=click.Choice(UPDATES),
     default="sample",
     help="Draw the rates, or set them to their estimate as the paper does.",
 )
@@ -191,16 +189,17 @@ def resume_command(run_dir: Path, as_json: bool, quiet: bool) -> None:
 
 
 @main.command("show")
-@options.folder
+@options.fit
 @options.as_json
-def show_command(run_dir: Path, as_json: bool) -> None:
-    """Describe the fit in FOLDER.
+def show_command(fit: Path, as_json: bool) -> None:
+    """Describe a fit: the folder of a run, or a saved file.
 
     \b
-    Example:
+    Examples:
       tensorm show runs/ward
+      tensorm show ward.tensorm
     """
-    _tell(load(run_dir), run_dir, as_json, quiet=False)
+    _tell(load(fit), fit, as_json, quiet=False)
 
 
 @contextmanager
@@ -230,9 +229,9 @@ def _hint(tensor: Tensor) -> None:
             return
 
 
-def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> None:
+def _tell(model: TensOrMachine, fit: Path, as_json: bool, quiet: bool) -> None:
     """Say what was found, for people or for programs."""
-    selection, posterior = Selection.read(folder), model.posterior_
+    selection, posterior = Selection.read(fit), model.posterior_
     if as_json:
         click.echo(json.dumps(_summarise(model, selection), indent=1))
     if as_json or quiet:
@@ -242,14 +241,14 @@ def _tell(model: TensOrMachine, folder: Path, as_json: bool, quiet: bool) -> Non
     if selection is not None:
         say(selection.reason)
     say("")
-    for text in model.describe(groups_of(posterior, load_metadata(folder)), MAX_DESCRIBED):
+    for text in model.describe(groups_of(posterior, load_metadata(fit)), MAX_DESCRIBED):
         say(text, bold=r"^Components? \d+")
     say(f"\n{model.diagnostics_.conclusion}")
-    if find_file(folder, FIT) is None:
-        say(f"Stopped before the end. To continue:  tensorm resume {folder}")
+    if fit.is_dir() and find_file(fit, FIT) is None:
+        say(f"Stopped before the end. To continue:  tensorm resume {fit}")
         return
-    say(f"The fit is saved in {folder}. To see it in a browser:  tensorm report {folder}")
-    say(f'To use it in Python:  tensorm.load("{folder}")')
+    say(f"The fit is saved in {fit}. To see it in a browser:  tensorm report {fit}")
+    say(f'To use it in Python:  tensorm.load("{fit}")')
 
 
 def _summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:

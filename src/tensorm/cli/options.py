@@ -14,6 +14,7 @@ from tensorm.data.checks import short
 from tensorm.data.options import Options
 from tensorm.data.read import read_columns
 from tensorm.errors import InputError
+from tensorm.posterior.draws import Posterior
 from tensorm.report.metadata import LABEL, check_metadata
 from tensorm.tensors import Tensor
 from tensorm.tensors.read import read, read_with_metadata
@@ -53,6 +54,7 @@ jobs = click.option(
     "--jobs", "n_jobs", type=COUNT, help="Number of threads; one per processor core by default."
 )
 folder = click.argument("run_dir", metavar="FOLDER", type=FOLDER)
+fit = click.argument("fit", type=click.Path(path_type=Path))
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 metadata = click.option(
     "--metadata",
@@ -110,7 +112,7 @@ def read_named(file: Path, given: dict[str, Any], client: Any = None) -> tuple[T
     return read_with_metadata(file, Options(**options), client)
 
 
-def read_metadata_files(assigned: tuple[tuple[str, str], ...], tensor: Tensor) -> dict[str, Any]:
+def read_metadata_files(assigned: tuple[tuple[str, str], ...], tensor: Posterior | Tensor) -> dict[str, Any]:
     """Read the tables of metadata, or raise unless they can be joined to the modes of the cells."""
     tables = {}
     for mode, path in assigned:

@@ -28,52 +28,62 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @main.command("report")
-@options.folder
-@click.option("--out", type=options.FILE, help="File to write; FOLDER/report.html by default.")
+@options.fit
+@click.option(
+    "--out",
+    type=options.FILE,
+    help="File to write; by default report.html in the folder, or beside the file.",
+)
 @options.metadata
 @click.option("--title", help="Heading of the page; by default the name of the data file.")
 @quietly("Print nothing but errors.")
 def report_command(
-    run_dir: Path, out: Path | None, metadata: tuple[tuple[str, str], ...], title: str | None, quiet: bool
+    fit: Path, out: Path | None, metadata: tuple[tuple[str, str], ...], title: str | None, quiet: bool
 ) -> None:
-    """Write the fit in FOLDER as a single web page.
+    """Write a fit as a single web page: the folder of a run, or a saved file, which has no cells to show.
 
     \b
     Examples:
       tensorm report runs/ward
+      tensorm report ward.tensorm --out ward.html
       tensorm report runs/ward --metadata person=roles.csv --title "Who met whom"
     """
-    page = run_dir / "report.html" if out is None else out
-    model = load(run_dir)
-    with owning(run_dir) if out is None else nullcontext():
-        cells = folders.read_cells(run_dir)
+    model, run = load(fit), fit.is_dir()
+    page = (fit if run else fit.parent) / "report.html" if out is None else out
+    with owning(fit) if run and out is None else nullcontext():
+        cells = folders.read_cells(fit) if run else None
+        about = model.posterior_ if cells is None else cells
         model.report(
             page,
             cells,
-            metadata=folders.load_metadata(run_dir)
-            | share_metadata(cells, options.read_metadata_files(metadata, cells)),
-            selection=Selection.read(run_dir),
-            title=title or folders.read_title(run_dir),
-            command=folders.read_command(run_dir),
+            metadata=folders.load_metadata(fit)
+            | share_metadata(about, options.read_metadata_files(metadata, about)),
+            selection=Selection.read(fit),
+            title=title or folders.read_title(fit),
+            command=folders.read_command(fit),
         )
     if not quiet:
         say(f"Wrote {page} ({page.stat().st_size / 1000:,.0f} kB). Open it in a browser.")
 
 
 @main.command("predict")
-@options.folder
+@options.fit
 @click.option("--cells", type=click.Path(path_type=Path), help="Table with a column of labels for each mode.")
 @click.option(
-    "--of", nargs=2, metavar="MODE LABEL", help="List the most probable cells of this index that are not 1."
+    "--of",
+    nargs=2,
+    metavar="MODE LABEL",
+    help="List the most probable cells of this index, without known ones if FIT is a folder.",
 )
 @click.option("--top", type=options.COUNT, default=10, help="Number of cells with --of.")
 @click.option("--out", type=options.FILE, help="CSV file to write; by default the table is printed.")
 def predict_command(
-    run_dir: Path, cells: Path | None, of: tuple[str, str] | None, top: int, out: Path | None
+    fit: Path, cells: Path | None, of: tuple[str, str] | None, top: int, out: Path | None
 ) -> None:
     """Print the probability that cells are 1, as CSV.
 
-    Labels that a spreadsheet would take for formulas get an apostrophe in front, such as '=1+1.
+    FIT is the folder of a run, or a saved file. Labels that a spreadsheet would take for formulas get an
+    apostrophe in front, such as '=1+1.
 
     \b
     Examples:
@@ -82,11 +92,11 @@ def predict_command(
     """
     if (cells is None) == (of is None):
         raise click.UsageError("Give either --cells FILE or --of MODE LABEL.")
-    model = load(run_dir)
+    model = load(fit)
     if of is not None:
         mode = check_mode(of[0], model.modes_)
         (index,) = find_labels(model.posterior_, mode, of[1:])
-        _, p, names, _ = model.top_cells(of[0], index, top, folders.read_cells(run_dir))
+        _, p, names, _ = model.top_cells(of[0], index, top, folders.read_cells(fit) if fit.is_dir() else None)
     elif cells is not None:
         indices, texts = look_up(model.posterior_, open_table(cells))
         p, names = model.posterior_.predict_cells(indices), tuple(zip(*texts, strict=True))
@@ -95,7 +105,7 @@ def predict_command(
 
 
 @main.command("members")
-@options.folder
+@options.fit
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1),
@@ -103,15 +113,15 @@ def predict_command(
     help="List members with a probability above this.",
 )
 @click.option("--out", type=options.FILE, help="CSV file to write; by default the table is printed.")
-def members_command(run_dir: Path, threshold: float, out: Path | None) -> None:
-    """Print who is in which component of the fit in FOLDER, as CSV.
+def members_command(fit: Path, threshold: float, out: Path | None) -> None:
+    """Print who is in which component of a fit, as CSV: the folder of a run, or a saved file.
 
     \b
     Examples:
       tensorm members runs/ward
       tensorm members runs/ward --threshold 0.9 --out members.csv
     """
-    table = load(run_dir).members(threshold)
+    table = load(fit).members(threshold)
     rows = [[row.component, row.mode, str(row.label), f"{row.probability:.4f}"] for row in table.itertuples()]
     _write_table(["component", "mode", "label", "probability"], rows, out)
 

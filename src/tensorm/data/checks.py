@@ -178,7 +178,9 @@ def check_mask(mask: Any, shape: Sequence[int]) -> Bits:
     return array
 
 
-def check_indices(indices: Any, shape: Sequence[int]) -> tuple[Indices, ...]:
+def check_indices(
+    indices: Any, shape: Sequence[int], modes: Sequence[str] | None = None
+) -> tuple[Indices, ...]:
     """Return K index arrays from an array (n, K) of cell indices, or raise if there is no such cell."""
     K = len(shape)
     wanted = f"give integers of shape (n, {K}), one row for each cell"
@@ -189,7 +191,8 @@ def check_indices(indices: Any, shape: Sequence[int]) -> tuple[Indices, ...]:
         bad = (array[:, k] < 0) | (array[:, k] >= size)
         if bad.any():
             value = array[bad.argmax(), k]
-            raise InputError(f"indices contains {value} for mode {k}; give indices from 0 to {size - 1}.")
+            name = f"mode {k}" if modes is None else modes[k]
+            raise InputError(f"indices contains {value} for {name}; give indices from 0 to {size - 1}.")
     return tuple(array.astype(np.intp).T)
 
 

@@ -201,7 +201,7 @@ class FittedModel(Predictor):
         Raises
         ------
         FileError
-            If the file cannot be written, or its name ends in .nc, which would suggest netCDF.
+            If the file cannot be written, or its name ends like one of data, such as .csv or .nc.
         """
         posterior = self._fitted  # first, so that a model without a fit says so
         write_fit(path, Fit(self.get_params(deep=False), self._target, posterior))

@@ -13,6 +13,7 @@ from tensorm.data.checks import check_flag
 from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import AUTO, make_plan, make_tensor
+from tensorm.estimator.progress import say
 from tensorm.report.selection import Selection
 from tensorm.sampler.sample import Plan
 from tensorm.storage.files import as_path, check_links, owning, quote
@@ -91,6 +92,7 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
                 return model.set_params(progress=progress)._run(tensor, plan, folder)
     if X is not None:
         open_run(folder, TensOrMachine._get_param_names(), read(X))
+    say(f"The run in {run_dir} was already finished; nothing was left to do.", progress)
     model, selection = load(folder), Selection.read(folder)
     if selection is not None:
         model.selection_ = selection

@@ -23,7 +23,7 @@ from tensorm.data.checks import (
 from tensorm.data.coordinates import MAX_MODES
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_draws_fit
-from tensorm.sampler.models import BACKGROUNDS, find_model, list_choices
+from tensorm.sampler.models import BACKGROUNDS, UPDATES, find_model, list_choices
 from tensorm.sampler.noise import CONTRAST
 from tensorm.sampler.parameters import NoiseModel
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
@@ -116,7 +116,9 @@ def _name_noise(settings: TensOrMachine, tensor: Tensor) -> tuple[str, str]:
     noise = check_choice("noise", settings.noise, (*list_choices(), AUTO))
     noise = tensor.default_noise if noise == AUTO else noise
     known = list_choices(TWO_RATES if noise == AUTO else noise)
-    update = check_choice("noise_update", settings.noise_update, known)
+    update = check_choice("noise_update", settings.noise_update, UPDATES)
+    if update not in known:
+        raise InputError(f"noise_update={update!r} does not work with noise={noise!r}; choose {known[0]!r}.")
     if noise == AUTO:  # there is nothing to choose with a setting that strengths do not know
         noise = STRENGTHS if update == "sample" and settings.lambda_start is None else TWO_RATES
     return noise, update

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tensorm import __version__
+from tensorm._version import __version__
 from tensorm.data.arrays import Array
 from tensorm.data.checks import check_flag
 from tensorm.data.memory import check_fits

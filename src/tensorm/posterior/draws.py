@@ -343,7 +343,7 @@ class Posterior(Named):
         CellSummary
             Arrays (n,).
         """
-        cells = check_indices(indices, self.shape)
+        cells = check_indices(indices, self.shape, self.modes)
         return summarise_cells(self.counted, cells, check_number("threshold", threshold))
 
 

@@ -21,7 +21,7 @@ def find_cells(posterior: Posterior, cells: Any) -> tuple[Indices, ...]:
         return look_up(posterior, FrameTable(cells))[0]
     shape, array = posterior.shape, as_array("indices", cells)
     if array.ndim != 2 or array.shape[1] != len(shape) or array.dtype.kind not in "OUT":
-        return check_indices(array, shape)
+        return check_indices(array, shape, posterior.modes)
     columns = [[str(item) for item in column] for column in array.T.tolist()]
     return tuple(
         find_labels(posterior, k, column, "row {} of indices".format) for k, column in enumerate(columns)

@@ -10,6 +10,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +31,7 @@ INTERVAL_LABEL = re.compile(r"([^-–]+)[-–]([^-–]+)")
 ORDERED = "iufmM"  # dtype kinds of labels whose order carries meaning: numbers and times
 NUMBERED = re.compile(r"(.*?)(\d+)")
 IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
+VERBS = ("met", "saw", "sent", "bought", "chose", "won", "heard", "read", "knew", "told")
 
 
 class ModeMembers(NamedTuple):
@@ -101,15 +104,17 @@ class Description(NamedTuple):
         members = sum(len(part.names) for part in self.members)
         sure = sum(part.sure for part in self.members)
         text = f"{'All' if sure == members else f'{sure} of'} {members} members have p > {SURE}"
-        for what, inside in (("; in doubt: ", True), ("; perhaps also ", False)):
+        for what, inside in (("in doubt", True), ("perhaps also", False)):
             doubtful = [
-                f"{name} ({p:.2f})"
+                (listed(part.modes), f"{name} ({p:.2f})")
                 for part in self.members
                 for name, p in part.doubtful
                 if (p > MEMBER) == inside
             ]
-            if doubtful:
-                text += what + ", ".join(doubtful[:MAX_DOUBTFUL])
+            shown = groupby(doubtful[:MAX_DOUBTFUL], key=itemgetter(0))
+            texts = [f"in {modes}: {', '.join(name for _, name in names)}" for modes, names in shown]
+            if texts:
+                text += f"; {what} {', '.join(texts)}"
             if len(doubtful) > MAX_DOUBTFUL:
                 text += f" and {len(doubtful) - MAX_DOUBTFUL} more"
         return text + "."
@@ -330,7 +335,9 @@ def plural(name: str, count: int) -> str:
     """Return the plural of an everyday word; names, codes and plurals stay as they are."""
     if count != 1 and name in IRREGULAR:
         return IRREGULAR[name]
-    if count == 1 or name == UNKNOWN_GROUP or not (name.isalpha() and name.islower()) or name.endswith("s"):
+    if count == 1 or name == UNKNOWN_GROUP or not (name.isalpha() and name.islower()):
+        return name
+    if name in VERBS or name.endswith(("s", "ed")):
         return name
     if re.search(r"[^aeiou]y$", name):
         return name[:-1] + "ies"

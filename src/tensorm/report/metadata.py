@@ -104,7 +104,7 @@ def share_metadata(tensor: Posterior | Tensor, metadata: Metadata) -> dict[str, 
     return shared
 
 
-def check_metadata(tensor: Tensor, mode: str, table: Any, place: RowLocator) -> None:
+def check_metadata(tensor: Posterior | Tensor, mode: str, table: Any, place: RowLocator) -> None:
     """Raise unless a table can be joined to a mode of a tensor, as ``read_metadata`` does after the fit.
 
     Parameters

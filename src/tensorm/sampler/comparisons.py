@@ -120,6 +120,7 @@ class Comparisons(NoiseModel):
     a: float = 1.0
     b: float = 1.0
     parameters: ClassVar[type[Parameters]] = Agreement
+    about: ClassVar[str] = "comparisons that count once"
     counted: ClassVar[str] = (
         "Comparisons within an object are not independent, so each had less weight when the number of "
         "components was chosen."

@@ -22,6 +22,7 @@ MODELS: dict[tuple[str, ...], type[Any]] = {
     ("comparisons", "sample"): Comparisons,
     ("comparisons", "map"): ComparisonsPlugIn,
 }
+UPDATES = ("sample", "map")
 BACKGROUNDS = ("activity", "constant")
 
 
@@ -30,6 +31,12 @@ def list_choices(noise: str | None = None) -> list[str]:
     return list(
         dict.fromkeys(names[0 if noise is None else 1] for names in MODELS if noise in (None, names[0]))
     )
+
+
+def describe_choices() -> str:
+    """Return a list of what ``noise`` may be, with what each model says about cells."""
+    found = {names[0]: model.about for names, model in MODELS.items()}
+    return "; ".join(f"{name} ({about})" if about else name for name, about in found.items())
 
 
 def find_model(noise: str, update: str, background: str) -> type[Any]:

@@ -124,6 +124,8 @@ class TwoRates(NoiseModel):
 class Symmetric(TwoRates):
     """One rate sigma(lambda) at which cells equal the product, under a truncated Beta(a, b) prior."""
 
+    about: ClassVar[str] = "one error rate"
+
     def draw(self, confusion: Confusion, noise: Rates, u: Floats) -> Rates:
         """Draw the rate from its conditional, by the first of two uniform numbers: a Gibbs step."""
         wrong = confusion.observed - confusion.correct
@@ -152,6 +154,8 @@ class SymmetricPlugIn(Symmetric):
 
 class Asymmetric(TwoRates):
     """Two rates of ones, where the product is 1 and where it is 0, under ordered Beta(a, b) priors."""
+
+    about: ClassVar[str] = "two rates of ones, inside and outside the components"
 
     def draw(self, confusion: Confusion, noise: Rates, u: Floats) -> Rates:
         """Draw each rate from its conditional given the other: two Gibbs steps."""

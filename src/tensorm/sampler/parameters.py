@@ -176,11 +176,14 @@ class NoiseModel(ABC):
     ----------
     parameters : type
         The class of its parameters.
+    about : str
+        What it says about cells, in a few words for lists of choices.
     counted : str
         What to say when ``counting`` has chosen the number of components in this model's place.
     """
 
     parameters: ClassVar[type[Parameters]]
+    about: ClassVar[str] = ""
     counted: ClassVar[str] = ""
 
     def hold(self, tensor: Tensor) -> Tensor:

@@ -47,6 +47,7 @@ class StrengthModel(NoiseModel):
 
     a: float = 1.0
     b: float = 1.0
+    about: ClassVar[str] = "a strength for each component"
     counted: ClassVar[str] = "The number was chosen with two rates of ones instead of strengths."
 
     def hold(self, tensor: Tensor) -> Tensor:

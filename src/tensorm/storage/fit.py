@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorm import __version__
+from tensorm._version import __version__
 from tensorm.data.coordinates import check_shape
+from tensorm.data.files import FORMATS
 from tensorm.data.inputs import Names
+from tensorm.data.text import ending_of
 from tensorm.errors import FileError, InputError, printable
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.draws import Posterior, check_draws_fit
@@ -44,10 +46,12 @@ class Fit(NamedTuple):
 
 def write_fit(path: FilePath, fit: Fit, run: str | None = None) -> None:
     """Write a fit to a file, in one step and in place of an older one, with the digest of its run, if any."""
-    if as_path(path).suffix == ".nc":
+    ending = ending_of(as_path(path))
+    if ending in FORMATS:
+        other = ", or call model.to_datatree().to_netcdf(path)" * (ending == ".nc")
         raise FileError(
-            f"{path} ends in .nc, but a fit is not a netCDF file; give a name that ends in .tensorm, or call "
-            "model.to_datatree().to_netcdf(path)."
+            f"{path} ends in {ending}, but a fit is a file of its own kind; give a name that ends in "
+            f".tensorm{other}."
         )
     posterior = fit.posterior
     chains = {f"chain_{number}": pack_trace(trace) for number, trace in enumerate(posterior.chains)}

@@ -139,7 +139,9 @@ def check_symmetric(symmetric: Any, modes: Sequence[str], shape: Sequence[int]) 
     if symmetric is None:
         return None
     if not isinstance(symmetric, (tuple, list)) or len(symmetric) != 2:
-        raise InputError(f"symmetric is {short(symmetric)}; give a pair of modes, or None.")
+        raise InputError(
+            f"symmetric is {short(symmetric)}; give a pair of modes, as in {tuple(modes[-2:])}, or None."
+        )
     i, j = (check_mode(mode, modes, "symmetric") for mode in symmetric)
     if i == j or shape[i] != shape[j]:
         found = f"symmetric is {short(symmetric)}, of sizes {shape[i]} and {shape[j]}"

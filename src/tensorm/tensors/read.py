@@ -138,6 +138,8 @@ def read_with_metadata(
 
 
 def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Contents | None]:
+    if source is None:
+        raise InputError("X is None; give an array, a table or the path of a file.")
     if isinstance(source, Tensor):
         if options != Options().check():
             raise InputError("X is already a tensor, so options do not apply; leave them out.")

@@ -222,7 +222,7 @@ def test_the_first_sentence() -> None:
         set_noise(trace, (0.6, 0.02))
     finding = tell_finding(posterior, diagnose(posterior))
     assert finding.found == (
-        "2 components explain 75% of the ones in 6 hours × 8 people (person and met) and cover 10% "
+        "2 components explain 75% of the ones in 6 × 8 × 8 cells (hour × person × met) and cover 10% "
         "of the cells."
     )
     assert finding.sure == "The same number of random cells would contain 10% of the ones."
@@ -248,11 +248,11 @@ def test_noise_is_the_first_sentence() -> None:
     assert tell_finding(apart, diagnose(apart)).noise
 
 
-def test_sizes_have_plurals_and_count_the_same_things_once() -> None:
+def test_sizes_name_the_modes_as_they_are() -> None:
     two = [bits(3, [0]), bits(4, [0])]
     modes = list_modes(make_posterior([[two]], ("city", "Item X")))
-    assert name_sizes(modes) == "3 cities × Item X (4)"
-    assert name_sizes(list_modes(ward_posterior())) == "6 hours × 8 people (person and met)"
+    assert name_sizes(modes) == "3 × 4 cells (city × Item X)"
+    assert name_sizes(list_modes(ward_posterior())) == "6 × 8 × 8 cells (hour × person × met)"
 
 
 def test_traces_only_where_they_say_something(ward_fit) -> None:

@@ -79,7 +79,7 @@ def test_without_its_script_the_page_says_what_was_found(ward) -> None:
     wanted = [
         "The ward",
         "7 components explain",
-        "of the ones in 13 hours × 75 people (person and met)",
+        "of the ones in 13 × 75 × 75 cells (hour × person × met)",
         model.diagnostics_.conclusion,
         "Component 0 - hour:",
         "Two are enough.",

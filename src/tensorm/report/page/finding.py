@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorm.posterior.align import active
-from tensorm.posterior.diagnostics import Diagnostics, listed
+from tensorm.posterior.diagnostics import Diagnostics
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, list_modes
-from tensorm.report.describe import percent, plural
-from tensorm.report.page.cells import pairs_of
+from tensorm.report.describe import percent
 
 SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
 
@@ -57,19 +56,11 @@ def tell_finding(posterior: Posterior, diagnostics: Diagnostics) -> Finding:
 
 
 def name_sizes(modes: Sequence[FittedMode]) -> str:
-    """Return "13 hours × 75 people (person and met)"; modes of the same things are counted once."""
+    """Return "13 × 75 × 75 cells (hour × person × met)"; names stay as they are: "met" has no plural."""
+    text = f"{' × '.join(f'{len(mode.means):,}' for mode in modes)} cells"
     if all(mode.name == f"mode {k}" for k, mode in enumerate(modes)):  # nobody named them
-        return f"{' × '.join(f'{len(mode.means):,}' for mode in modes)} cells"
-    alike = {j: i for i, j in pairs_of(modes)}
-    texts = []
-    for k, mode in enumerate(modes):
-        if k in alike:
-            continue
-        names, size = [mode.name, *(modes[j].name for j, i in alike.items() if i == k)], len(mode.means)
-        many = plural(mode.name, size)
-        text = f"{mode.name} ({size:,})" if many == mode.name and size != 1 else f"{size:,} {many}"
-        texts.append(text if len(names) == 1 else f"{text} ({listed(names)})")
-    return " × ".join(texts)
+        return text
+    return f"{text} ({' × '.join(mode.name for mode in modes)})"
 
 
 def _explained(posterior: Posterior) -> tuple[float, float]:

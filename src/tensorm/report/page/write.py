@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorm import __version__
+from tensorm._version import __version__
 from tensorm.data.checks import check_text, short
 from tensorm.errors import InputError, printable
 from tensorm.posterior.diagnostics import Diagnostics, diagnose
