@@ -31,12 +31,12 @@ import naive
 from tensorm import DenseTensor, Posterior, TensOrMachine, model, select_components
 from tensorm.datasets import simulate, ward
 from tensorm.estimator import machine
-from tensorm.estimator.plan import STARTS
+from tensorm.estimator.plan import INITS
 from tensorm.estimator.progress import forecast_run
 from tensorm.posterior.align import match
-from tensorm.sampler.models import BACKGROUNDS, UPDATES, list_choices
+from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, list_choices
 from tensorm.sampler.sweep import FLIPS
-from tensorm.selection.choose import METHODS
+from tensorm.selection.choose import SELECTION_METHODS
 
 SIM = simulate((10, 9, 8), rank=3, density=0.3, noise=0.05, random_state=0)
 X = SIM.observed
@@ -633,10 +633,10 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     [
         (TensOrMachine, "noise", ["auto", *list_choices()]),
         (TensOrMachine, "background", BACKGROUNDS),
-        (TensOrMachine, "noise_update", UPDATES),
-        (TensOrMachine, "init", STARTS),
+        (TensOrMachine, "noise_update", NOISE_UPDATES),
+        (TensOrMachine, "init", INITS),
         (TensOrMachine, "flips", FLIPS),
-        (select_components, "method", METHODS),
+        (select_components, "method", SELECTION_METHODS),
     ],
 )
 def test_the_documentation_lists_every_choice(documented: Any, name: str, choices: Any) -> None:

@@ -15,8 +15,8 @@ from tensorm.sampler.comparisons import Comparisons, ComparisonsPlugIn
 from tensorm.sampler.models import MODELS
 from tensorm.sampler.noise import (
     CONTRAST,
-    EDGE,
     PAPERS_RATES,
+    RATE_EDGE,
     Asymmetric,
     AsymmetricPlugIn,
     Symmetric,
@@ -121,8 +121,8 @@ def test_a_mass_too_small_for_a_double(upper: bool) -> None:
 
 def test_ends_of_the_unit_interval_are_never_reached() -> None:
     for u in (1e-16, 0.5, 1 - 1e-16):
-        assert EDGE <= truncated_beta(1, 1e18, 0, 1, u) <= 1 - EDGE
-        assert EDGE <= truncated_beta(1e18, 1, 0, 1, u) <= 1 - EDGE
+        assert RATE_EDGE <= truncated_beta(1, 1e18, 0, 1, u) <= 1 - RATE_EDGE
+        assert RATE_EDGE <= truncated_beta(1e18, 1, 0, 1, u) <= 1 - RATE_EDGE
 
 
 @pytest.mark.parametrize("confusion", CONFUSIONS)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from scipy.special import logit
 
-from tensorm.sampler.prior import EDGE, FixedPrior, LearnedPrior
+from tensorm.sampler.prior import DENSITY_EDGE, FixedPrior, LearnedPrior
 from tensorm.tensors.factors import Factors
 
 
@@ -62,5 +62,5 @@ def test_learned_densities_stay_inside_the_unit_interval(value: bool) -> None:
     masks = Factors.from_bits([np.full((1000, 64), value)])
     for u in (1e-16, 0.5, 1 - 1e-16):
         (density,) = LearnedPrior(1e-3, 1e-3).update(masks, np.array([u]))
-        assert EDGE <= density <= 1 - EDGE
+        assert DENSITY_EDGE <= density <= 1 - DENSITY_EDGE
         assert np.isfinite(LearnedPrior().log_odds(0, (density,))).all()

@@ -58,7 +58,7 @@ def test_cells_choose() -> None:
 
 @pytest.mark.parametrize("largest", [2**18, 1000])
 def test_storage_changes_nothing(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "PART", choosing.PART._replace(whole=largest, part=largest))
+    monkeypatch.setattr(choosing, "TRIAL_SIZE", choosing.TRIAL_SIZE._replace(whole=largest, part=largest))
     problem = Problem(STRONG, None, [])
     first, *others = [choose(make(problem)) for make in (makers.dense, makers.sparse, makers.sharded)]
     assert others == [first] * 2
@@ -91,7 +91,7 @@ def test_of_a_large_tensor_a_part_is_tried(monkeypatch: pytest.MonkeyPatch) -> N
         return real(split, target, *given)
 
     monkeypatch.setattr(choosing, "_try_both", watch)
-    monkeypatch.setattr(choosing, "PART", choosing.PART._replace(whole=1000, part=1000))
+    monkeypatch.setattr(choosing, "TRIAL_SIZE", choosing.TRIAL_SIZE._replace(whole=1000, part=1000))
     prior = [np.full((size, 2), 0.3) for size in STRONG.shape]
     assert choose(DenseTensor(STRONG), factor_prior=prior).strong
     assert tried[0] == (10, 10, 10)

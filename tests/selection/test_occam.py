@@ -17,7 +17,7 @@ from tensorm.sampler.sweep import Target
 from tensorm.selection.occam import (
     add_empty,
     find_components,
-    keep,
+    keep_components,
     list_stages,
     log_evidence,
     prune,
@@ -83,7 +83,7 @@ def test_keep_and_widen_keep_the_columns():
     wide = add_empty(explanation(SIM.factors), 2)
     assert wide.target.n_components == 5
     assert wide.unused.tolist() == [3, 4]
-    back = keep(wide, np.array([2, 0]))
+    back = keep_components(wide, np.array([2, 0]))
     for bits, factor in zip(back.bits, SIM.factors, strict=True):
         assert np.array_equal(bits, factor[:, [2, 0]])
 

@@ -39,7 +39,7 @@ def test_a_slice_keeps_an_observed_cell():
 
 
 def test_a_part_of_a_large_tensor_is_split(monkeypatch):
-    monkeypatch.setattr(validation, "LARGEST", 100)
+    monkeypatch.setattr(validation, "LARGEST_WHOLE", 100)
     monkeypatch.setattr(validation, "FIRST_SEARCH", SearchSize(200, 100, 0))
     X = datasets.simulate((12, 12, 12), rank=2, random_state=0).observed
     split = split_cells(DenseTensor(X), 0.2, None, np.random.default_rng(0))
@@ -49,7 +49,7 @@ def test_a_part_of_a_large_tensor_is_split(monkeypatch):
 @pytest.mark.parametrize("kind", ["plain", "tied", "relational"])
 def test_a_part_holds_mirrored_cells_together(kind, monkeypatch):
     """Both or none, and both or none hidden: else one would give the other away."""
-    monkeypatch.setattr(validation, "LARGEST", 100)
+    monkeypatch.setattr(validation, "LARGEST_WHOLE", 100)
     monkeypatch.setattr(validation, "FIRST_SEARCH", SearchSize(1000, 500, 0))
     rng = np.random.default_rng(0)
     if kind == "relational":

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 import forge
 import tensorm
 from tensorm import FileError, TensOrMachine, datasets
-from tensorm.sampler.chains import COLUMNS
+from tensorm.sampler.chains import TRACE_COLUMNS
 from tensorm.storage.fit import FORMAT_VERSION
 
 
@@ -101,7 +101,7 @@ def test_chains_of_different_length_and_chains_left_out(tmp_path: Path) -> None:
     short = dataclasses.replace(
         second,
         factors=tuple(factor[:3] for factor in second.factors),
-        **{name: getattr(second, name)[:3] for name in COLUMNS},
+        **{name: getattr(second, name)[:3] for name in TRACE_COLUMNS},
     )
     for weights, explanations in [((), ()), ((0.25, 0.75), (1, 0))]:
         changes = {"chains": (first, short), "weights": weights, "explanations": explanations}

@@ -36,7 +36,7 @@ MADE = {
 @main.command()
 @click.option(
     "--out",
-    type=options.FOLDER,
+    type=options.FOLDER_PATH,
     default="demo",
     help="Folder for the tables, the figure and the report; created if necessary.",
 )
@@ -86,7 +86,7 @@ def _name_planted(factors: Sequence[Any], truth: datasets.WardTruth) -> str:
 @click.option("--noise", type=float, default=0.1, help="Share of cells flipped.")
 @click.option("--missing", type=float, default=0.0, help="Share of cells missing.")
 @options.seed
-@click.option("--out", type=options.FILE, required=True, help="File to write, .npz or .npy.")
+@click.option("--out", type=options.FILE_PATH, required=True, help="File to write, .npz or .npy.")
 def simulate_command(shape: str, out: Path, **given: Any) -> None:
     """Write a random tensor with planted components, as in the paper.
 
@@ -142,7 +142,7 @@ def list_command() -> None:
 
 @datasets_group.command("get")
 @click.argument("name", type=click.Choice(list(MADE)))
-@click.option("--out", type=options.FILE, help="File to write; NAME.nc by default.")
+@click.option("--out", type=options.FILE_PATH, help="File to write; NAME.nc by default.")
 def get_command(name: str, out: Path | None) -> None:
     """Save a data set with its labels as netCDF, for `tensorm fit`.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -20,13 +19,14 @@ from tensorm.data.files import ENDINGS, FORMATS
 from tensorm.data.text import ending_of
 from tensorm.estimator.load import load, resume
 from tensorm.estimator.machine import TensOrMachine
-from tensorm.estimator.plan import AUTO, STARTS
+from tensorm.estimator.plan import AUTO, INITS
+from tensorm.estimator.progress import LOG
 from tensorm.posterior.modes import list_modes
 from tensorm.report.describe import MAX_DESCRIBED
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.report.page.finding import name_sizes
 from tensorm.report.selection import Selection
-from tensorm.sampler.models import BACKGROUNDS, UPDATES, describe_choices, list_choices
+from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, describe_choices, list_choices
 from tensorm.storage.run import FIT, RUN, find_file
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
@@ -35,7 +35,6 @@ COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 SETTINGS = (
     "n_chains", "n_draws", "burn_in", "init", "effort", "noise", "background", "noise_update", "factor_prior"
 )  # fmt: skip
-LOG = logging.getLogger("tensorm")  # shown as notes, unless --quiet is set
 
 
 def components(value: str) -> int | str:
@@ -58,7 +57,7 @@ def prior(value: str) -> float | str:
 
 @main.command("fit", epilog=f"Files: {ENDINGS}.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--out", "run_dir", type=options.FOLDER, required=True, help="Folder for the results.")
+@click.option("--out", "run_dir", type=options.FOLDER_PATH, required=True, help="Folder for the results.")
 @click.option(
     "--components",
     "n_components",
@@ -84,7 +83,7 @@ def prior(value: str) -> float | str:
 @click.option("--draws", "n_draws", type=options.COUNT, default=250, help="Draws per chain.")
 @click.option(
     "--init",
-    type=click.Choice(STARTS),
+    type=click.Choice(INITS),
     default="data",
     help="Where chains start: from components found in the data, random factors, or fair coins.",
 )
@@ -104,7 +103,7 @@ def prior(value: str) -> float | str:
 )
 @click.option(
     "--noise-update",
-    type=click.Choice(UPDATES),
+    type=click.Choice(NOISE_UPDATES),
     default="sample",
     help="Draw the rates, or set them to their estimate as the paper does.",
 )
@@ -233,7 +232,7 @@ def _tell(model: TensOrMachine, fit: Path, as_json: bool, quiet: bool) -> None:
     """Say what was found, for people or for programs."""
     selection, posterior = Selection.read(fit), model.posterior_
     if as_json:
-        click.echo(json.dumps(_summarise(model, selection), indent=1))
+        click.echo(json.dumps(_to_lists(model, selection), indent=1))
     if as_json or quiet:
         return
     found = f"{model.n_components_} component{'s' if model.n_components_ != 1 else ''}"
@@ -251,7 +250,7 @@ def _tell(model: TensOrMachine, fit: Path, as_json: bool, quiet: bool) -> None:
     say(f'To use it in Python:  tensorm.load("{fit}")')
 
 
-def _summarise(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:
+def _to_lists(model: TensOrMachine, selection: Selection | None) -> dict[str, Any]:
     """Return what was found as lists and numbers."""
     posterior = model.posterior_
     components = [

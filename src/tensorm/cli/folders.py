@@ -47,7 +47,7 @@ def starting(folder: Path, words: Sequence[str], metadata: dict[str, Any]) -> It
             raise
 
 
-def read_cells(folder: Path) -> Tensor:
+def read_cells_of_run(folder: Path) -> Tensor:
     """Return the cells of the fit."""
     return open_run(folder, TensOrMachine._get_param_names()).tensor
 

@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 MODULES = "data", "fit", "results", "select"
 QUIET, CURRENT = "tensorm.quiet", "tensorm.current"
 VALUE = r"""\.\.\.|'[^']*'|"[^"]*"|\[[^\]]*\]|\w+"""
-STOPPED = 130  # exit code after Ctrl-C, as shells have it
+EXIT_AFTER_STOP = 130  # exit code after Ctrl-C, as shells have it
 
 
 class Refusal(click.ClickException):
@@ -77,7 +77,7 @@ class Commands(click.Group):
         except (InputError, FileError, ClusterError, PackageError) as error:
             raise Refusal(name_options(str(error), ctx)) from error
         except KeyboardInterrupt as error:  # what to do next has been said
-            raise click.exceptions.Exit(STOPPED) from error
+            raise click.exceptions.Exit(EXIT_AFTER_STOP) from error
         except MemoryError as error:
             raise Refusal("Not enough memory; use smaller data or fewer components.") from error
         except OSError as error:

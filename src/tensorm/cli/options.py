@@ -6,10 +6,11 @@ import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from tensorm.cli.groups import F
 from tensorm.data.checks import short
 from tensorm.data.options import Options
 from tensorm.data.read import read_columns
@@ -19,12 +20,9 @@ from tensorm.report.metadata import LABEL, check_metadata
 from tensorm.tensors import Tensor
 from tensorm.tensors.read import read, read_with_metadata
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
 COUNT = click.IntRange(min=1)
-FILE = click.Path(path_type=Path, dir_okay=False)
-FOLDER = click.Path(path_type=Path, file_okay=False)
+FILE_PATH = click.Path(path_type=Path, dir_okay=False)
+FOLDER_PATH = click.Path(path_type=Path, file_okay=False)
 
 
 def names(value: str) -> tuple[str, ...]:
@@ -53,7 +51,7 @@ seed = click.option("--seed", "random_state", type=click.IntRange(min=0), defaul
 jobs = click.option(
     "--jobs", "n_jobs", type=COUNT, help="Number of threads; one per processor core by default."
 )
-folder = click.argument("run_dir", metavar="FOLDER", type=FOLDER)
+folder = click.argument("run_dir", metavar="FOLDER", type=FOLDER_PATH)
 fit = click.argument("fit", type=click.Path(path_type=Path))
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 metadata = click.option(
@@ -86,7 +84,7 @@ SWITCHES = {"time": ("--time", "--time-column"), "header": ("--header/--no-heade
 def about_cells(command: F) -> F:
     """Add the options that describe a file of cells: those of ``tensorm.read``, in its own words."""
     for name, default in reversed(Options._field_defaults.items()):
-        how = {"default": default, "help": describe(read, name), **DETAILS.get(name, {})}
+        how = {"default": default, "help": describe_parameter(read, name), **DETAILS.get(name, {})}
         if isinstance(default, bool):
             said = how["help"].removeprefix("Whether ").removeprefix("to ")
             how |= {"is_flag": True, "help": said[0].upper() + said[1:]}
@@ -95,7 +93,7 @@ def about_cells(command: F) -> F:
     return click.option("--shared", "symmetric", is_flag=True, help=shared)(command)
 
 
-def describe(function: Any, name: str) -> str:
+def describe_parameter(function: Any, name: str) -> str:
     """Return what a docstring says first about a parameter, so that it is described only once."""
     found = re.search(rf"^{name} : .*\n((?:    .*\n)+)", inspect.getdoc(function) or " ", re.MULTILINE)
     text = "?" if found is None else " ".join(re.sub(r"``(\w+)``", r"--\1", found[1]).split())

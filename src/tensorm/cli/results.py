@@ -24,14 +24,14 @@ from tensorm.report.selection import Selection
 from tensorm.storage.files import owning, replace_file
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a cell of a spreadsheet begins to compute
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMERIC_TEXT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @main.command("report")
 @options.fit
 @click.option(
     "--out",
-    type=options.FILE,
+    type=options.FILE_PATH,
     help="File to write; by default report.html in the folder, or beside the file.",
 )
 @options.metadata
@@ -51,7 +51,7 @@ def report_command(
     model, run = load(fit), fit.is_dir()
     page = (fit if run else fit.parent) / "report.html" if out is None else out
     with owning(fit) if run and out is None else nullcontext():
-        cells = folders.read_cells(fit) if run else None
+        cells = folders.read_cells_of_run(fit) if run else None
         about = model.posterior_ if cells is None else cells
         model.report(
             page,
@@ -76,7 +76,7 @@ def report_command(
     help="List the most probable cells of this index, without known ones if FIT is a folder.",
 )
 @click.option("--top", type=options.COUNT, default=10, help="Number of cells with --of.")
-@click.option("--out", type=options.FILE, help="CSV file to write; by default the table is printed.")
+@click.option("--out", type=options.FILE_PATH, help="CSV file to write; by default the table is printed.")
 def predict_command(
     fit: Path, cells: Path | None, of: tuple[str, str] | None, top: int, out: Path | None
 ) -> None:
@@ -96,7 +96,9 @@ def predict_command(
     if of is not None:
         mode = check_mode(of[0], model.modes_)
         (index,) = find_labels(model.posterior_, mode, of[1:])
-        _, p, names, _ = model.top_cells(of[0], index, top, folders.read_cells(fit) if fit.is_dir() else None)
+        _, p, names, _ = model.top_cells(
+            of[0], index, top, folders.read_cells_of_run(fit) if fit.is_dir() else None
+        )
     elif cells is not None:
         indices, texts = look_up(model.posterior_, open_table(cells))
         p, names = model.posterior_.predict_cells(indices), tuple(zip(*texts, strict=True))
@@ -112,7 +114,7 @@ def predict_command(
     default=0.5,
     help="List members with a probability above this.",
 )
-@click.option("--out", type=options.FILE, help="CSV file to write; by default the table is printed.")
+@click.option("--out", type=options.FILE_PATH, help="CSV file to write; by default the table is printed.")
 def members_command(fit: Path, threshold: float, out: Path | None) -> None:
     """Print who is in which component of a fit, as CSV: the folder of a run, or a saved file.
 
@@ -144,4 +146,4 @@ def unlike_formula(text: str) -> str:
 
     Numbers stay as they are, negative ones too.
     """
-    return f"'{text}" if text.startswith(FORMULA) and not NUMBER.fullmatch(text) else text
+    return f"'{text}" if text.startswith(FORMULA) and not NUMERIC_TEXT.fullmatch(text) else text

@@ -14,7 +14,7 @@ from tensorm.data.files import ENDINGS
 from tensorm.errors import InputError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.select import select_components
-from tensorm.selection.choose import DEFAULT, METHODS
+from tensorm.selection.choose import DEFAULT, SELECTION_METHODS
 
 
 def candidates(value: str) -> list[int]:
@@ -30,7 +30,9 @@ def candidates(value: str) -> list[int]:
 
 @main.command("select", epilog=f"Files: {ENDINGS}.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--method", type=click.Choice(list(METHODS)), default=DEFAULT, help="How to choose the number.")
+@click.option(
+    "--method", type=click.Choice(list(SELECTION_METHODS)), default=DEFAULT, help="How to choose the number."
+)
 @click.option(
     "--candidates",
     type=candidates,
@@ -39,9 +41,9 @@ def candidates(value: str) -> list[int]:
 )
 @options.about_cells
 @click.option(
-    "--run-dir", type=options.FOLDER, help="Folder for finished trials; repeat the command to resume."
+    "--run-dir", type=options.FOLDER_PATH, help="Folder for finished trials; repeat the command to resume."
 )
-@click.option("--plot", type=options.FILE, help="Image file for a plot of the scores.")
+@click.option("--plot", type=options.FILE_PATH, help="Image file for a plot of the scores.")
 @options.seed
 @options.jobs
 @options.as_json

@@ -13,7 +13,7 @@ from tensorm.data.checks import check_flag
 from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import AUTO, make_plan, make_tensor
-from tensorm.estimator.progress import say
+from tensorm.estimator.progress import announce
 from tensorm.report.selection import Selection
 from tensorm.sampler.sample import Plan
 from tensorm.storage.files import as_path, check_links, owning, quote
@@ -88,18 +88,18 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
         find_run(folder)
         with owning(folder):
             if find_file(folder, FIT) is None:  # else its owner has just ended
-                model, tensor, plan = _open(folder, None if X is None else read(X))
+                model, tensor, plan = _reopen(folder, None if X is None else read(X))
                 return model.set_params(progress=progress)._run(tensor, plan, folder)
     if X is not None:
         open_run(folder, TensOrMachine._get_param_names(), read(X))
-    say(f"The run in {run_dir} was already finished; nothing was left to do.", progress)
+    announce(f"The run in {run_dir} was already finished; nothing was left to do.", progress)
     model, selection = load(folder), Selection.read(folder)
     if selection is not None:
         model.selection_ = selection
     return model
 
 
-def _open(folder: Path, given: Tensor | None) -> tuple[TensOrMachine, Tensor, Plan]:
+def _reopen(folder: Path, given: Tensor | None) -> tuple[TensOrMachine, Tensor, Plan]:
     """Return what the run in a folder samples; only its seed need not follow from its settings."""
     run = open_run(folder, TensOrMachine._get_param_names(), given)
     model = TensOrMachine(**run.settings)

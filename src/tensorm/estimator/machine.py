@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.estimator.fitted import FittedModel
 from tensorm.estimator.plan import AUTO, make_plan, make_tensor
-from tensorm.estimator.progress import announcing_compilation, forecast_run, say, watching
+from tensorm.estimator.progress import announce, announcing_compilation, forecast_run, watching
 from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.report.selection import Selection
 from tensorm.sampler.chains import ChainPool, TrialStore, run_chains, warm_up
@@ -240,7 +240,7 @@ class TensOrMachine(FittedModel):
         noise = target.noise.stand_in if self.noise == AUTO else target.noise
         tensor = noise.hold(pick_storage(given, number))
         if note := note_storage(given, tensor):
-            say(note, self.progress)
+            announce(note, self.progress)
         self.__dict__.pop("selection_", None)
         if run_dir is None:
             return self._run(tensor, plan)
@@ -290,7 +290,7 @@ class TensOrMachine(FittedModel):
             with watching(1, self.progress) as watch:
                 pool = ChainPool(1, count_threads(self.n_jobs), watch, store)
                 choice = choose_noise(tensor, trial, pool)
-        say(choice.reason, self.progress)
+        announce(choice.reason, self.progress)
         if choice.strong:
             return tensor, plan, choice.reason
         return pick_storage(tensor), replace(plan, target=two_rates(target)), choice.reason

@@ -23,7 +23,7 @@ from tensorm.data.checks import (
 from tensorm.data.coordinates import MAX_MODES
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_draws_fit
-from tensorm.sampler.models import BACKGROUNDS, UPDATES, find_model, list_choices
+from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, find_model, list_choices
 from tensorm.sampler.noise import CONTRAST
 from tensorm.sampler.parameters import NoiseModel
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tensorm.estimator.machine import TensOrMachine
 
 AUTO, STRENGTHS, TWO_RATES = "auto", "strengths", "asymmetric"
-STARTS = ("data", "random", "coins")  # what ``init`` may be, beside factors
+INITS = ("data", "random", "coins")  # what ``init`` may be, beside factors
 LARGEST_LAMBDA = 30.0  # where the share of errors is still a number
 
 
@@ -69,7 +69,7 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     )
     init = settings.init
     if isinstance(init, str):
-        check_choice("init", init, STARTS)
+        check_choice("init", init, INITS)
     else:
         init = check_tables("init", init, tensor.shape, L, check_bits)
     sweeps = None
@@ -116,7 +116,7 @@ def _name_noise(settings: TensOrMachine, tensor: Tensor) -> tuple[str, str]:
     noise = check_choice("noise", settings.noise, (*list_choices(), AUTO))
     noise = tensor.default_noise if noise == AUTO else noise
     known = list_choices(TWO_RATES if noise == AUTO else noise)
-    update = check_choice("noise_update", settings.noise_update, UPDATES)
+    update = check_choice("noise_update", settings.noise_update, NOISE_UPDATES)
     if update not in known:
         raise InputError(f"noise_update={update!r} does not work with noise={noise!r}; choose {known[0]!r}.")
     if noise == AUTO:  # there is nothing to choose with a setting that strengths do not know

@@ -23,7 +23,7 @@ from tensorm.tensors import Tensor, read
 from tensorm.tensors.holdout import check_symmetric
 from tensorm.tensors.threads import count_threads
 
-HIDDEN = 0.5  # share of the cells of new slices that are predicted from the others
+SHARE_TO_PREDICT = 0.5  # share of the cells of new slices that are predicted from the others
 
 
 class Predictor(TransformerMixin, BaseEstimator):
@@ -87,7 +87,7 @@ class Predictor(TransformerMixin, BaseEstimator):
         """
         posterior, tensor = self._fitted, read(X)
         if self._has_new_slices(tensor):
-            mask, ones = tensor.choose_mask(HIDDEN, np.random.default_rng(0))
+            mask, ones = tensor.choose_mask(SHARE_TO_PREDICT, np.random.default_rng(0))
             shown = self._prepare_slices(tensor.hide(mask))
             p = predict_slices(shown, posterior, self._target, np.nonzero(mask))
             return float(np.mean((p > 0.5) == ones[mask]))

@@ -97,7 +97,7 @@ def counting(what: str, total: int, shown: bool) -> Iterable[int]:
 @contextmanager
 def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
     """Announce that kernels are being compiled if the block takes longer than this many seconds."""
-    timer = threading.Timer(after, say, args=(COMPILING, shown))
+    timer = threading.Timer(after, announce, args=(COMPILING, shown))
     timer.start()
     try:
         yield
@@ -105,7 +105,7 @@ def announcing_compilation(shown: bool, after: float = 1.0) -> Iterator[None]:
         timer.cancel()
 
 
-def say(what: str, shown: bool) -> None:
+def announce(what: str, shown: bool) -> None:
     """Print something on the terminal if there is one, and otherwise write it to the log."""
     console = _terminal() if shown else None
     (console.print if console else LOG.info)(printable(what))

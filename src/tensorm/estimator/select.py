@@ -27,9 +27,9 @@ from tensorm.report.selection import Selection
 from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Plan
 from tensorm.selection.by_sampling import N_CHAINS
-from tensorm.selection.choose import DEFAULT, METHODS, choose_number, find_method
+from tensorm.selection.choose import DEFAULT, SELECTION_METHODS, choose_number, find_method
 from tensorm.selection.noise import two_rates
-from tensorm.selection.trials import NAMES
+from tensorm.selection.trials import SCORE_NAMES
 from tensorm.selection.validation import Holdout
 from tensorm.storage.files import make_folder, owning
 from tensorm.storage.trials import Store, read_seed
@@ -124,8 +124,8 @@ def select_components(
     >>> select_components(sim.observed, candidates=range(1, 11), progress=False).best
     3
     """
-    check_choice("method", method, tuple(METHODS))
-    check_choice("scoring", scoring, tuple(NAMES))
+    check_choice("method", method, tuple(SELECTION_METHODS))
+    check_choice("scoring", scoring, tuple(SCORE_NAMES))
     settings = _check_estimator(estimator, method)
     tensor = make_tensor(X, settings.symmetric)
     numbers = check_candidates(candidates, tensor)
@@ -160,7 +160,7 @@ class Request(NamedTuple):
 
     def list_causes(self, tensor: Tensor, plan: Plan, noise: str) -> dict[str, Any]:
         """Return all that trials depend on; a folder with trials of another choice is refused."""
-        target, method = plan.target, METHODS[self.method]
+        target, method = plan.target, SELECTION_METHODS[self.method]
         shared = self.method in (DEFAULT, "posterior")  # chains learn from each other
         model = type(target.noise).__name__, target.noise, target.prior, target.flips, target.shuffle
         return {
@@ -200,7 +200,7 @@ def _check_estimator(given: Any, method: str) -> TensOrMachine:
     """Return the settings of the chains, or raise if they are no estimator."""
     if not isinstance(given, TensOrMachine | None):
         raise InputError(f"estimator is {short(given)}; give a TensOrMachine, or leave it out.")
-    if METHODS[method].published:
+    if SELECTION_METHODS[method].published:
         return TensOrMachine.as_published() if given is None else clone(given)
     return (TensOrMachine() if given is None else clone(given)).set_params(init="data")
 

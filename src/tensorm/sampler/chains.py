@@ -24,7 +24,7 @@ from tensorm.sampler.sweep import Target, enter, log_likelihood, log_posterior, 
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
-COLUMNS = ("noise", "density", "confusion", "log_likelihood", "log_posterior")  # of a trace
+TRACE_COLUMNS = ("noise", "density", "confusion", "log_likelihood", "log_posterior")  # of a trace
 NEVER = 1e-22  # density at which an entry is 0 without a random number
 DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # what odd forms raise
 T = TypeVar("T")
@@ -146,7 +146,7 @@ class Recorder:
         self._target = target
         self.draws: list[Any] = []  # of each its factors, and the other columns of a trace
         if draws is not None:
-            columns = (getattr(draws, name) for name in COLUMNS)
+            columns = (getattr(draws, name) for name in TRACE_COLUMNS)
             self.draws = list(zip(zip(*draws.factors, strict=True), *columns, strict=True))
 
     def record(self, state: State, confusion: Confusion, log_likelihood: float) -> None:
@@ -162,7 +162,7 @@ class Recorder:
         factors, *columns = zip(*self.draws, strict=True)
         return Trace(
             factors=tuple(np.stack(draws) for draws in zip(*factors, strict=True)),
-            **{name: np.array(column) for name, column in zip(COLUMNS, columns, strict=True)},
+            **{name: np.array(column) for name, column in zip(TRACE_COLUMNS, columns, strict=True)},
             parameters=self._target.noise.parameters,
             n_components=self._target.n_components,
             burn_in=burn_in,

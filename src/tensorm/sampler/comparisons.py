@@ -20,14 +20,14 @@ from tensorm.data.arrays import Bits, Counts, Floats, Indices
 from tensorm.kernels.philox import uniforms
 from tensorm.kernels.predict import add_product
 from tensorm.model import Confusion, Noise
-from tensorm.sampler.noise import CONTRAST, EDGE, PAPERS_RATES, truncated_beta
+from tensorm.sampler.noise import CONTRAST, PAPERS_RATES, RATE_EDGE, truncated_beta
 from tensorm.sampler.parameters import ONCE, NoiseModel, Parameters, count_alone
 from tensorm.tensors.bits import combine
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor, Weights
 
 LOWEST = 1 / (1 + math.exp(-CONTRAST))  # agreement: as a component that says nothing would alternate for ever
-TINY = 1e-300
+SMALLEST_TAIL = 1e-300
 
 
 class _Agreement(NamedTuple):
@@ -147,14 +147,14 @@ class Comparisons(NoiseModel):
 
     def estimate(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Agreement:
         a, b = self._shapes(confusion.tp, confusion.fp)
-        return self._make(min(max(a / (a + b), LOWEST), 1 - EDGE))
+        return self._make(min(max(a / (a + b), LOWEST), 1 - RATE_EDGE))
 
     def log_prior(self, parameters: Agreement, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         return xlogy(self.a - 1, parameters.agreement) + xlog1py(self.b - 1, -parameters.agreement)
 
     def log_marginal(self, tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Floats:
         a, b = self._shapes(np.maximum(tp, 0), np.maximum(fp, 0))
-        above, share = np.maximum(betaincc(a, b, LOWEST), TINY), self._make(0.5).share
+        above, share = np.maximum(betaincc(a, b, LOWEST), SMALLEST_TAIL), self._make(0.5).share
         return betaln(a, b) + np.log(above) - share * _count_silent(tp, fp, fn, tn) * math.log(2)
 
     def counting(self, tensor: Tensor) -> WeighedComparisons:

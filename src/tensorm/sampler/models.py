@@ -22,7 +22,7 @@ MODELS: dict[tuple[str, ...], type[Any]] = {
     ("comparisons", "sample"): Comparisons,
     ("comparisons", "map"): ComparisonsPlugIn,
 }
-UPDATES = ("sample", "map")
+NOISE_UPDATES = ("sample", "map")
 BACKGROUNDS = ("activity", "constant")
 
 

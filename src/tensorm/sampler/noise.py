@@ -27,7 +27,7 @@ from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor, Weights
 
 CONTRAST = 0.1  # least difference of the rates' log-odds
-EDGE = 1e-15  # rates stay this far from 0 and 1
+RATE_EDGE = 1e-15  # rates stay this far from 0 and 1
 
 
 class Rates(Noise, Parameters):
@@ -168,9 +168,9 @@ class Asymmetric(TwoRates):
     def fit(self, confusion: Confusion) -> Rates:
         """Return the shares of ones, smoothed by the prior and kept in order."""
         tp, fp, fn, tn = confusion
-        false_alarm = min((self.a + fn) / (self.a + self.b + fn + tn), 1 - 2 * EDGE)
+        false_alarm = min((self.a + fn) / (self.a + self.b + fn + tn), 1 - 2 * RATE_EDGE)
         hit = (self.a + tp) / (self.a + self.b + tp + fp)
-        return Rates(min(max(hit, _shift(false_alarm, CONTRAST)), 1 - EDGE), false_alarm)
+        return Rates(min(max(hit, _shift(false_alarm, CONTRAST)), 1 - RATE_EDGE), false_alarm)
 
     def log_prior(self, parameters: Noise, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         return sum(xlogy(self.a - 1, rate) + xlog1py(self.b - 1, -rate) for rate in parameters)
@@ -199,7 +199,7 @@ def truncated_beta(a: float, b: float, low: float, high: float, u: float) -> flo
         edge, beyond = (low, 1 - u) if low * (a + b) > a else (high, u)
         rate = (b - 1) / (1 - edge) - (a - 1) / edge
         x = edge - math.log(beyond) / rate
-    return float(min(max(x, low, EDGE), high, 1 - EDGE))
+    return float(min(max(x, low, RATE_EDGE), high, 1 - RATE_EDGE))
 
 
 def _shift(rate: float, log_odds: float) -> float:

@@ -21,7 +21,7 @@ from tensorm.kernels.rows import count_ones
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 
-EDGE = 1e-12  # densities stay this far from 0 and 1
+DENSITY_EDGE = 1e-12  # densities stay this far from 0 and 1
 
 
 class FixedPrior(NamedTuple):
@@ -98,7 +98,7 @@ class LearnedPrior(NamedTuple):
         ones = np.array([count_ones(masks) for masks in factors])
         entries = np.array([len(masks) * factors.n_components for masks in factors])
         draws = betaincinv(self.a + ones, self.b + entries - ones, uniforms)
-        return tuple(min(max(draw, EDGE), 1 - EDGE) for draw in draws.tolist())
+        return tuple(min(max(draw, DENSITY_EDGE), 1 - DENSITY_EDGE) for draw in draws.tolist())
 
     def log_probability(self, mode: int, factors: Factors) -> float:
         """Return the log probability of a mode's factor, with the density integrated out."""

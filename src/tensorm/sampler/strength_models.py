@@ -31,7 +31,7 @@ from tensorm.tensors.ranked import by_mode
 GRID = STEP * np.arange(LOWEST, HIGHEST + 1)
 NORMALISERS = np.array([np.logaddexp.reduce(shape * (GRID - np.exp(GRID))) for shape in SHAPES])
 JUMP = 2000  # row of random numbers
-SPREAD = 0.3  # that chains start with
+FIRST_SPREAD = 0.3  # that chains start with
 INSIDE = 0.02, 0.98  # strengths that chains start with lie between
 
 
@@ -70,7 +70,7 @@ class StrengthModel(NoiseModel):
         nobody = factors.replace(0, np.zeros_like(factors[0]))  # hides another's cells
         ones, zeros = count_alone(tensor, nobody, factors.bits()[0])
         share = (ones + rates.hit) / (ones + zeros + 1)
-        first = ConstantStrengths(np.clip(share, *INSIDE), 0.5, SPREAD, rates.false_alarm)
+        first = ConstantStrengths(np.clip(share, *INSIDE), 0.5, FIRST_SPREAD, rates.false_alarm)
         tally = first.tally(tensor, factors, 0)
         decided, wrong = (counts[0] for counts in (tally.ones[..., 0], tally.zeros))
         decided[0] += tally.ones[1].sum()  # what the strongest holds, it decides
@@ -117,7 +117,7 @@ class ConstantModel(StrengthModel):
     parameters: ClassVar[type[Parameters]] = ConstantStrengths
 
     def _complete(self, strength: Floats, typical: float, background: float, shape: Sequence[int]) -> Any:
-        return ConstantStrengths(strength, typical, SPREAD, background)
+        return ConstantStrengths(strength, typical, FIRST_SPREAD, background)
 
     def update(
         self, tensor: Tensor, factors: Factors, confusion: Any, parameters: ConstantStrengths, stream: Stream
@@ -146,7 +146,7 @@ class ActivityModel(StrengthModel):
     def _complete(self, strength: Floats, typical: float, background: float, shape: Sequence[int]) -> Any:
         level = np.clip(round(math.log(-math.log1p(-background)) / STEP), kernel.FAINTEST, kernel.LOUDEST)
         rate, activity = math.exp(STEP * level), np.ones(sum(shape))
-        return ActiveStrengths(strength, typical, SPREAD, rate, np.ones(len(shape)), activity)
+        return ActiveStrengths(strength, typical, FIRST_SPREAD, rate, np.ones(len(shape)), activity)
 
     def update(
         self, tensor: Tensor, factors: Factors, confusion: Any, parameters: ActiveStrengths, stream: Stream

@@ -56,7 +56,7 @@ def pack_snapshot(at: Snapshot, target: Target) -> dict[str, Any]:
     }
 
 
-def put(bookmark: Bookmark, at: Snapshot, target: Target, **more: Any) -> None:
+def mark_place(bookmark: Bookmark, at: Snapshot, target: Target, **more: Any) -> None:
     """Mark where a chain is; what else it needs to go on must not change afterwards."""
 
     def pack() -> dict[str, Any]:

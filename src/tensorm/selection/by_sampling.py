@@ -30,7 +30,7 @@ from tensorm.tensors.protocol import Tensor
 FIRST_NUMBER, LARGEST_NUMBER, LEFT_OVER = 16, 128, 0.75
 N_CHAINS, N_DRAWS = 2, 200
 NONE = "No component improves on a constant rate of ones; the data look like noise."
-STOPPED = " Ctrl-C stopped the choice, so it is based on what had been found by then."
+CUT_SHORT = " Ctrl-C stopped the choice, so it is based on what had been found by then."
 
 
 def choose_by_occam(
@@ -92,7 +92,7 @@ def choose_by_posterior(
     rows = tuple(Candidate(n, float(mean[n]), float(errors[n])) for n in np.flatnonzero(mean).tolist())
     reason = _describe(mean) if n else NONE
     reason += _remarks(tensor, n, chosen, most, candidates, [int(share.argmax()) for share in shares[kept]])
-    reason += STOPPED * interrupted
+    reason += CUT_SHORT * interrupted
     return Selection("posterior", chosen, reason, table, rows, "posterior probability", not interrupted)
 
 
@@ -116,7 +116,7 @@ def _count_found(
     else:
         reason = NONE
     reason += _remarks(tensor, n, chosen, most, candidates, [one.n_components for one in found])
-    reason += STOPPED * (not complete)
+    reason += CUT_SHORT * (not complete)
     scores: dict[int, float] = {}
     for row in table:
         scores[row.n_components] = max(row.score, scores.get(row.n_components, -math.inf))
@@ -155,13 +155,13 @@ def _search_from(
     def work(chain: int, stop: Stop) -> Found | None:
         start = before[chain] if before else None
         make = partial(find_components, shared, target, chain, pool.watch, stop, start)
-        decode = partial(_decode, shape=tensor.shape, most=target.n_components)
-        return pool.remember(f"chain-{target.n_components}-{chain}", make, stop, _encode, decode)
+        decode = partial(_decode_found, shape=tensor.shape, most=target.n_components)
+        return pool.remember(f"chain-{target.n_components}-{chain}", make, stop, _encode_found, decode)
 
     return pool.run(work)
 
 
-def _encode(found: Found) -> Any:
+def _encode_found(found: Found) -> Any:
     """Return what a chain found as lists and numbers."""
     members = to_members(found.factors)
     seen = [shares.tolist() for shares in found.seen]
@@ -169,8 +169,8 @@ def _encode(found: Found) -> Any:
     return [members, found.n_components, found.evidence, found.least, stages, seen]
 
 
-def _decode(form: Any, shape: Sequence[int], most: int) -> Found:
-    """Undo ``_encode``; raises ValueError or such if no chain can have found that."""
+def _decode_found(form: Any, shape: Sequence[int], most: int) -> Found:
+    """Undo ``_encode_found``; raises ValueError or such if no chain can have found that."""
     members, n_components, evidence, least, stages, seen = form
     shares = tuple(np.array(part, np.float64) for part in seen)
     stages = tuple(Stage(*stage) for stage in stages)

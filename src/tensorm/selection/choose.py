@@ -1,4 +1,4 @@
-"""``choose_number`` chooses the number of components by one of METHODS; to add a method, add a line there."""
+"""How the number of components is chosen; a new method is a function and a line of SELECTION_METHODS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.sweep import Target
 from tensorm.selection.by_sampling import N_CHAINS, choose_by_occam, choose_by_posterior
-from tensorm.selection.noise import HIDDEN
+from tensorm.selection.noise import SHARE_TO_HIDE
 from tensorm.selection.published import choose_by_accuracy, choose_by_pruning
 from tensorm.selection.trials import choose_by_description, choose_by_validation
 from tensorm.selection.validation import Holdout
@@ -55,7 +55,7 @@ class Method(NamedTuple):
         return replace(plan, target=replace(plan.target, noise=plan.target.noise.counting(tensor)))
 
 
-METHODS = {
+SELECTION_METHODS = {
     DEFAULT: Method(
         choose_by_validation, 3, hides=True
     ),  # with strengths; otherwise find_method takes the next
@@ -70,7 +70,7 @@ METHODS = {
 
 def find_method(name: str, target: Target) -> Method:
     """Return a method; the default hides cells only for strengths, whose evidence has no closed form."""
-    return METHODS["posterior" if name == DEFAULT and not target.noise.has_stand_in else name]
+    return SELECTION_METHODS["posterior" if name == DEFAULT and not target.noise.has_stand_in else name]
 
 
 def choose_number(
@@ -83,12 +83,12 @@ def choose_number(
 ) -> Selection:
     """Choose the number of components; the reason says if another noise model stood in for counting."""
     if numbers is None and method.bounded:
-        first = choose_number(METHODS["occam"], tensor, plan, pool._replace(n_chains=1))
+        first = choose_number(SELECTION_METHODS["occam"], tensor, plan, pool._replace(n_chains=1))
         if not first.complete:
             return first
         numbers = _around(first.best)
     counted = method.count_with(tensor, plan)
-    selection = method.choose(tensor, counted, pool, numbers, holdout or Holdout(HIDDEN, tensor.pair))
+    selection = method.choose(tensor, counted, pool, numbers, holdout or Holdout(SHARE_TO_HIDE, tensor.pair))
     if counted.target.noise == plan.target.noise:
         return selection
     return replace(selection, reason=f"{selection.reason} {plan.target.noise.counted}")

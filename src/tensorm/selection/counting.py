@@ -26,12 +26,12 @@ from scipy.special import expit, logsumexp
 from tensorm.data.arrays import Bits, Floats
 from tensorm.sampler.chains import Bookmark
 from tensorm.sampler.parameters import Parameters
-from tensorm.sampler.prior import EDGE
+from tensorm.sampler.prior import DENSITY_EDGE
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
-from tensorm.selection.bookmarks import put, read_snapshot
+from tensorm.selection.bookmarks import mark_place, read_snapshot
 from tensorm.selection.occam import Found, log_evidence
 from tensorm.tensors.bits import pack
 from tensorm.tensors.factors import Factors
@@ -135,7 +135,7 @@ def count_components(
             drawn.counts.append(step.state.factors.n_components)
             drawn.evidence.append(log_evidence(Explanation(tensor, target, _some(step.state.factors))))
         known = {"counts": tuple(drawn.counts), "evidence": tuple(drawn.evidence)}
-        put(bookmark, step.snapshot, target, rng=rng.bit_generator.state, **known)
+        mark_place(bookmark, step.snapshot, target, rng=rng.bit_generator.state, **known)
     return drawn if len(drawn.counts) > 1 else None
 
 
@@ -157,7 +157,7 @@ def try_births_and_deaths(
     """
     births, left = rng.random(MOVES) < 0.5, MOVES
     odds = (target.prior.log_odds(mode, state.density) for mode in range(len(tensor.shape)))
-    density = [float(np.clip(expit(all_alike.item()), EDGE, 1 - EDGE)) for all_alike in odds]
+    density = [float(np.clip(expit(all_alike.item()), DENSITY_EDGE, 1 - DENSITY_EDGE)) for all_alike in odds]
     bits, noise = state.factors.bits(), state.noise
     while left:
         n = bits[0].shape[1]

@@ -23,7 +23,7 @@ from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, sample
 from tensorm.sampler.search.region import SearchSize
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
-from tensorm.selection.bookmarks import pack_snapshot, put, read_snapshot
+from tensorm.selection.bookmarks import mark_place, pack_snapshot, read_snapshot
 from tensorm.selection.validation import (
     Split,
     chances,
@@ -34,9 +34,9 @@ from tensorm.selection.validation import (
 )
 from tensorm.tensors.protocol import Tensor
 
-HIDDEN = 0.2  # share of the cells
+SHARE_TO_HIDE = 0.2  # share of the cells
 CELLS, MOST_SPLITS = 1500, 3  # a small tensor is split again until so many cells were hidden
-PART = SearchSize(2**18, 2**18, 2048)  # of a larger tensor
+TRIAL_SIZE = SearchSize(2**18, 2**18, 2048)  # of a larger tensor
 N_SWEEPS = 50  # to search, to settle with either model, and as draws that predict; all splits share them
 MOST_ONES = 2**22  # beyond, strengths would take long: their time goes with the ones
 N_COMPONENTS = 10  # where their number is yet to be chosen
@@ -87,7 +87,7 @@ def choose_noise(tensor: Tensor, target: Target, pool: ChainPool = ALONE) -> Noi
 
     def work(_: int, stop: Stop) -> NoiseChoice | None:
         def make(_: Bookmark) -> NoiseChoice | None:
-            return _compare(pool.share(tensor), target, pool, stop)
+            return _try_splits(pool.share(tensor), target, pool, stop)
 
         return pool.remember("noise", make, stop, list, NoiseChoice.decode)
 
@@ -97,20 +97,20 @@ def choose_noise(tensor: Tensor, target: Target, pool: ChainPool = ALONE) -> Noi
     return choices[0]
 
 
-def _compare(tensor: Tensor, target: Target, pool: ChainPool, stop: Stop) -> NoiseChoice | None:
+def _try_splits(tensor: Tensor, target: Target, pool: ChainPool, stop: Stop) -> NoiseChoice | None:
     """Try both models on one split after the other, and choose; None if stopped."""
     rng, gains = np.random.default_rng([int(target.seed), 4]), np.zeros(0)
-    part = choose_part(tensor, tensor.pair, rng, PART)
+    part = choose_part(tensor, tensor.pair, rng, TRIAL_SIZE)
     if part is not None:
         tensor = tensor.take(part).tied(tensor.pair)
         target = replace(target, prior=target.prior.at(part))
-    n_splits = min(-(-CELLS // max(round(HIDDEN * tensor.n_observed), 1)), MOST_SPLITS)
+    n_splits = min(-(-CELLS // max(round(SHARE_TO_HIDE * tensor.n_observed), 1)), MOST_SPLITS)
     lengths = [N_SWEEPS // n_splits] * n_splits + [N_SWEEPS] * n_splits * (n_splits > 1)
     for number, n_sweeps in enumerate(lengths):
         if number and n_sweeps == N_SWEEPS and not 0 < gains.sum() <= NEGLIGIBLE_LOG_ODDS:
             break
         try:
-            split = split_cells(tensor, HIDDEN, None, rng)
+            split = split_cells(tensor, SHARE_TO_HIDE, None, rng)
         except InputError:
             return NoiseChoice(False, "Two rates of ones: there are too few cells to hide any.")
         tried = _try_both(split, target, NoiseTrial(number, n_sweeps, pool, stop))
@@ -153,7 +153,7 @@ class NoiseTrial:
             saved = bookmark.open(read)
             for step in sample(split.train, plan, 0, saved, self._watch, self.stop):
                 saved = step.snapshot
-                put(bookmark, saved, target)
+                mark_place(bookmark, saved, target)
             return saved
 
         pack = partial(pack_snapshot, target=target)

@@ -24,7 +24,7 @@ from tensorm.sampler.search.explanation import Explanation, losses
 from tensorm.sampler.search.seeding import PURITIES, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
-from tensorm.selection.bookmarks import put, read_snapshot
+from tensorm.selection.bookmarks import mark_place, read_snapshot
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
@@ -32,7 +32,7 @@ AVERAGED = 5  # sweeps over which a component's worth is averaged
 BETWEEN = 3  # sweeps between two searches for better components
 SEARCHES_IN_VAIN, MOST_SEARCHES = 8, 60  # after which searches end
 EXTRA = 2  # components that a search may add
-REMEMBERED = 20  # sweeps over which the members of components are averaged in the end
+SUMMARY_SWEEPS = 20  # sweeps over which the members of components are averaged in the end
 PRUNING = "pruning"
 
 
@@ -130,7 +130,7 @@ class Pruner:
 
     def mark(self, state: State) -> None:
         """Mark that a search is about to begin."""
-        put(
+        mark_place(
             self.bookmark,
             Snapshot(state),
             self.target,
@@ -175,7 +175,7 @@ class Pruner:
             saved = Snapshot(add_empty(found, extra).state(sweep=0))
         for step in sample(self.tensor, plan, self.chain, saved, self.watch, self.stop):
             saved = step.snapshot
-            put(self.bookmark, saved, self.target)
+            mark_place(self.bookmark, saved, self.target)
         if saved is None or (self.stop() and not saved.burnt):
             return None
         self.first = list_stages(self.explain(saved.state))
@@ -217,12 +217,12 @@ class Pruner:
                 return state
             removed = np.setdiff1d(np.arange(len(worth)), kept)
             self.removed.append([share[removed] for share in shares])
-            kept_factors = keep(self.explain(state), kept).factors
+            kept_factors = keep_components(self.explain(state), kept).factors
             state = state._replace(factors=kept_factors, noise=state.noise.keep(kept))
 
     def summarise(self, state: State) -> Found:
         """Return the components that contribute, and all that were seen."""
-        _, worth, shares = self.average(state, REMEMBERED)
+        _, worth, shares = self.average(state, SUMMARY_SWEEPS)
         best = self.explain(state).polished()
         seen = tuple(np.concatenate(parts) for parts in zip(*self.removed, shares, strict=True))
         n_components, least = len(worth), float(worth.min())
@@ -233,7 +233,7 @@ class Pruner:
         return Found(best.factors, n_components, log_evidence(best), least, stages, seen)
 
 
-def keep(explanation: Explanation, components: Indices) -> Explanation:
+def keep_components(explanation: Explanation, components: Indices) -> Explanation:
     """Return the explanation with these components only."""
     factors = Factors.from_bits([bits[:, components] for bits in explanation.bits])
     return Explanation(explanation.tensor, explanation.target, factors)
@@ -255,25 +255,25 @@ def remove_in_turn(explanation: Explanation, candidates: Indices) -> Indices:
         here = np.flatnonzero(kept == component)[0]
         if len(kept) > 1 and worths(explanation)[here] < 0:
             rest = np.delete(np.arange(len(kept)), here)
-            explanation, kept = keep(explanation, rest), kept[rest]
+            explanation, kept = keep_components(explanation, rest), kept[rest]
     return kept
 
 
 def prune(explanation: Explanation) -> Explanation:
     """Remove the components that do not contribute, the worst first."""
-    return keep(explanation, remove_in_turn(explanation, np.argsort(worths(explanation))))
+    return keep_components(explanation, remove_in_turn(explanation, np.argsort(worths(explanation))))
 
 
 def list_stages(explanation: Explanation) -> list[Stage]:
     """Return the stages from the components that are used down to the last one."""
     used = np.delete(np.arange(explanation.target.n_components), explanation.unused)
-    explanation, stages = keep(explanation, used), []
+    explanation, stages = keep_components(explanation, used), []
     while n := explanation.target.n_components:
         worth = worths(explanation)
         stages.append(Stage(n, log_evidence(explanation), float(worth.min())))
         if n == 1:
             break
-        explanation = keep(explanation, np.delete(np.arange(n), worth.argmin()))
+        explanation = keep_components(explanation, np.delete(np.arange(n), worth.argmin()))
     return stages
 
 

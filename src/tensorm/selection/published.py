@@ -19,17 +19,17 @@ from tensorm.report.selection import Candidate, Selection, Trial
 from tensorm.sampler.chains import Bookmark, ChainPool
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.sweep import log_likelihood
-from tensorm.selection.bookmarks import put, read_snapshot
-from tensorm.selection.by_sampling import NONE, STOPPED
+from tensorm.selection.bookmarks import mark_place, read_snapshot
+from tensorm.selection.by_sampling import CUT_SHORT, NONE
 from tensorm.selection.validation import Holdout, score_held_out, split_cells, standard_errors
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
-MANY = 30  # components to start with
+N_BEFORE_PRUNING = 30  # components to start with
 ACCURACY = "accuracy on held-out cells"
 
 
-def prune(
+def prune_as_published(
     tensor: Tensor, plan: Plan, chain: int, watch: Watch, stop: Stop, bookmark: Bookmark
 ) -> list[tuple[int, float]] | None:
     """Burn in, remove components that are empty or equal to another, and again until none is removed.
@@ -49,7 +49,7 @@ def prune(
     while True:
         for step in sample(tensor, plan, chain, saved, watch, stop):
             saved = step.snapshot
-            put(bookmark, saved, plan.target, rounds=tuple(rounds))
+            mark_place(bookmark, saved, plan.target, rounds=tuple(rounds))
         if saved is None or saved.confusion is None or stop():
             return None
         state, kept = saved.state, distinct(saved.state.factors)
@@ -81,11 +81,11 @@ def choose_by_pruning(
     tensor: Tensor, plan: Plan, pool: ChainPool, candidates: Sequence[int] | None, _: Holdout
 ) -> Selection:
     """Start with many components, and count what pruning leaves in the chain with the best likelihood."""
-    most = min(MANY, max(tensor.n_ones, 1)) if candidates is None else candidates[-1]
+    most = min(N_BEFORE_PRUNING, max(tensor.n_ones, 1)) if candidates is None else candidates[-1]
     plan, shared = replace(plan, target=replace(plan.target, n_components=most)), pool.share(tensor)
 
     def work(chain: int, stop: Stop) -> list[tuple[int, float]] | None:
-        make = partial(prune, shared, plan, chain, pool.watch, stop)
+        make = partial(prune_as_published, shared, plan, chain, pool.watch, stop)
         return pool.remember(f"pruned-{most}-{chain}", make, stop, decode=_read_rounds)
 
     chains, interrupted = pool.run(work)
@@ -105,7 +105,7 @@ def choose_by_pruning(
         n: max(row.score for row in table if row.n_components == n) for n in sorted({t[0] for t in table})
     }
     rows = tuple(Candidate(n, score, math.nan) for n, score in scores.items())
-    reason += STOPPED * interrupted
+    reason += CUT_SHORT * interrupted
     return Selection("occam-published", max(best, 1), reason, table, rows, "log-likelihood", not interrupted)
 
 
@@ -141,7 +141,7 @@ def choose_by_accuracy(
     scores = np.array([row[:n] for row in rows])
     means, errors = scores.mean(axis=0), standard_errors(scores, holdout.test_size)
     best = candidates[int(means.argmax())]
-    reason = f"{best} has the highest {ACCURACY}, {means.max():.4f}." + STOPPED * interrupted
+    reason = f"{best} has the highest {ACCURACY}, {means.max():.4f}." + CUT_SHORT * interrupted
     table = tuple(
         Trial(L, repeat, value, {})
         for repeat, row in enumerate(scores.tolist())

@@ -20,8 +20,8 @@ from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.seeding import PURITIES, begin, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
-from tensorm.selection.bookmarks import put, read_snapshot, to_factors, to_members
-from tensorm.selection.by_sampling import STOPPED, more_may_be_needed
+from tensorm.selection.bookmarks import mark_place, read_snapshot, to_factors, to_members
+from tensorm.selection.by_sampling import CUT_SHORT, more_may_be_needed
 from tensorm.selection.noise import two_rates
 from tensorm.selection.occam import add_empty
 from tensorm.selection.validation import (
@@ -39,7 +39,7 @@ from tensorm.tensors.protocol import Tensor
 DESCRIBED = 10  # sweeps after burn-in, of which the shortest description counts
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # numbers that are tried where none are given
 IN_VAIN = 2  # of them in a row that predict no better, after which a repeat ends
-NAMES = {"log_likelihood": "log-likelihood per held-out cell", "accuracy": "accuracy on held-out cells"}
+SCORE_NAMES = {"log_likelihood": "log-likelihood per held-out cell", "accuracy": "accuracy on held-out cells"}
 Measures = dict[str, float]
 Measure = Callable[[State, Target, int, Watch, Stop], Measures]  # (state after burn-in, target, repeat, ...)
 
@@ -86,7 +86,7 @@ def _take_fewest(
     errors, means = standard_errors(scores, holdout.test_size), scores.mean(axis=0)
     cells = min(found["cells"] for row in rows for found in row)
     best, chosen = fewest_within_error(scores, holdout.test_size, cells, candidates)
-    at, name = candidates.index(best), NAMES[holdout.scoring]
+    at, name = candidates.index(best), SCORE_NAMES[holdout.scoring]
     top = f"{means[at]:.4f}" + (f" ± {errors[at]:.4f}" if len(rows) > 1 else "")
     if chosen == best:
         have = "component has" if best == 1 else "components have"
@@ -96,10 +96,10 @@ def _take_fewest(
         reason += f"{top} with {best}."
     if chosen == candidates[-1] and len(candidates) > 1:
         reason += more_may_be_needed(given, chosen)
-    reason += STOPPED * (not complete)
+    reason += CUT_SHORT * (not complete)
     together = tuple(map(Candidate, candidates, means.tolist(), errors.tolist()))
     return Selection(
-        "cv", chosen, reason, _table(rows, candidates, holdout.scoring), together, name, complete
+        "cv", chosen, reason, _list_trials(rows, candidates, holdout.scoring), together, name, complete
     )
 
 
@@ -130,10 +130,10 @@ def choose_by_description(
     if len(candidates) > 1:
         second = order[1]
         reason += f"; the next shortest, with {candidates[second]}, takes {best[second]['bits']:,.0f}"
-    reason += "." + STOPPED * (not complete)
+    reason += "." + CUT_SHORT * (not complete)
     together = tuple(Candidate(L, found["bits"], math.nan) for L, found in zip(candidates, best, strict=True))
     name = "description length in bits"
-    return Selection("mdl", chosen, reason, _table(rows, candidates, "bits"), together, name, complete)
+    return Selection("mdl", chosen, reason, _list_trials(rows, candidates, "bits"), together, name, complete)
 
 
 def _try_all(
@@ -190,7 +190,7 @@ def _check_trial(form: Any, shape: Sequence[int], most: int) -> Any:
     return form
 
 
-def _table(rows: list[list[Measures]], candidates: Sequence[int], name: str) -> tuple[Trial, ...]:
+def _list_trials(rows: list[list[Measures]], candidates: Sequence[int], name: str) -> tuple[Trial, ...]:
     """Return every trial, with this measure as its score."""
     return tuple(
         Trial(L, repeat, found[name], found)
@@ -218,7 +218,7 @@ def burn_in_from(
         saved = Snapshot(_begin_from(before, tensor, target, chain))
     for step in sample(tensor, Plan(target, n_draws=0), chain, saved, watch, stop):
         saved = step.snapshot
-        put(bookmark, saved, target)
+        mark_place(bookmark, saved, target)
     return saved.state
 
 

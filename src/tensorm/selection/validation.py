@@ -14,11 +14,11 @@ from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.region import FIRST_SEARCH, SearchSize, choose_region
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
-from tensorm.selection.bookmarks import put, read_snapshot
+from tensorm.selection.bookmarks import mark_place, read_snapshot
 from tensorm.tensors import Tensor
 from tensorm.tensors.held_cells import check_share
 
-LARGEST = 2**27  # cells up to which a tensor is split as a whole; of a larger one a part is taken
+LARGEST_WHOLE = 2**27  # cells up to which a tensor is split as a whole; of a larger one a part is taken
 N_DRAWS = 100
 
 
@@ -43,7 +43,7 @@ def split_cells(
 ) -> Split:
     """Hold out a share of the observed cells; every index of every mode keeps one (tensors/held_cells.py)."""
     pair = tensor.pair or symmetric
-    if math.prod(tensor.shape) > LARGEST:
+    if math.prod(tensor.shape) > LARGEST_WHOLE:
         part = choose_part(tensor, pair, rng, FIRST_SEARCH)
         tensor = tensor if part is None else tensor.take(part).tied(tensor.pair)
     train, cells, values = tensor.split(check_share(test_size), rng, pair)
@@ -87,7 +87,7 @@ def predict_held_out(
         if step.phase == DRAWS:
             p = p + step.state.noise.predict(step.state.factors, split.cells) / n_draws
             left -= 1
-        put(bookmark, step.snapshot, target, p=p, left=left)
+        mark_place(bookmark, step.snapshot, target, p=p, left=left)
     return p
 
 
