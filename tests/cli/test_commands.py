@@ -384,7 +384,11 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit genes.csv --floor 1 --out x", "Error: --floor needs --relational, that is,"),
         ("simulate --density 2 --out x.npy", "Error: --density is 2.0; give a"),
         ("simulate --missing 2 --out x.npy", "Error: --missing is 2.0; give a prob"),
-        ("simulate --shape 2 --out x.npz", "Error: --shape is "),
+        (
+            "select contacts.csv --modes hour,person,met --candidates 3-1",
+            "'3-1' is not a list of numbers; write 1-10 or 2,4,8.",
+        ),
+        ("predict runs/ward --of zed ann", "--of is 'zed'; choose one of 'hour', 'person', 'met'"),
         (
             "simulate --shape a --out x.npz",
             "--shape is 'a'; write the sizes of at least 2 modes, as 20,20,20.",

@@ -101,7 +101,10 @@ def test_it_is_told_and_drawn(
     model: TensOrMachine, held: tuple[RelationalTensor, RelationalTensor], tmp_path: Path
 ) -> None:
     texts = model.describe()
-    assert "% of the comparisons that the components predict are correct. If all others count" in texts[-1]
+    assert (
+        "% of the comparisons that the components predict are correct (90% interval). If all others count"
+        in texts[-1]
+    )
     model.report(tmp_path / "page.html", held[0])
     assert (tmp_path / "page.html").stat().st_size > 10_000
     model.plot("slice", at={"object": 0})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray
 
-from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, ward_posterior
+from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, set_noise, ward_posterior
 from tensorm import TensOrMachine
 from tensorm.report.describe import describe, describe_components, describe_noise, plural
 
@@ -196,6 +196,16 @@ def test_noise_in_words() -> None:
     assert describe_noise(posterior) == (
         "Inside the components 100% of the cells are 1, outside <0.1%. The components predict >99.9% of the "
         "observed cells correctly."
+    )
+
+
+def test_rates_have_intervals() -> None:
+    one = [bits(1, [0]), bits(1, [0])]
+    rates = np.column_stack([np.linspace(0.5, 0.7, 101), np.full(101, 0.01)])
+    posterior = make_posterior([[one] * 101])
+    set_noise(posterior.chains[0], rates)
+    assert describe_noise(posterior).startswith(
+        "Inside the components 51% to 69% of the cells are 1, outside 1.0% (90% intervals). "
     )
 
 

@@ -87,7 +87,9 @@ class Jitters(_Fields, Parameters):
         return None if (fields["strength"] > 0).all() else "strengths that are not positive"
 
     @classmethod
-    def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
+    def describe(
+        cls, means: Mapping[str, Any], percent: Callable[[float], str], interval: Callable[[str], str]
+    ) -> str:
         return f"The strongest makes {percent(max(means['strength']))} of its cells 1."
 
 

@@ -141,10 +141,12 @@ def list_command() -> None:
 
 
 @datasets_group.command("get")
-@click.argument("name", type=click.Choice(list(MADE)))
+@click.argument("name", metavar="NAME", type=click.Choice(list(MADE)))
 @click.option("--out", type=options.FILE_PATH, help="File to write; NAME.nc by default.")
 def get_command(name: str, out: Path | None) -> None:
     """Save a data set with its labels as netCDF, for `tensorm fit`.
+
+    NAME is one of those that `tensorm datasets list` prints.
 
     \b
     Example:

@@ -191,7 +191,9 @@ def resume_command(run_dir: Path, as_json: bool, quiet: bool) -> None:
 @options.fit
 @options.as_json
 def show_command(fit: Path, as_json: bool) -> None:
-    """Describe a fit: the folder of a run, or a saved file.
+    """Describe a fit.
+
+    FIT is the folder of a run, or a saved file.
 
     \b
     Examples:

@@ -40,7 +40,9 @@ NUMERIC_TEXT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 def report_command(
     fit: Path, out: Path | None, metadata: tuple[tuple[str, str], ...], title: str | None, quiet: bool
 ) -> None:
-    """Write a fit as a single web page: the folder of a run, or a saved file, which has no cells to show.
+    """Write a fit as a single web page.
+
+    FIT is the folder of a run, or a saved file; the page of a file shows no cells.
 
     \b
     Examples:
@@ -94,7 +96,7 @@ def predict_command(
         raise click.UsageError("Give either --cells FILE or --of MODE LABEL.")
     model = load(fit)
     if of is not None:
-        mode = check_mode(of[0], model.modes_)
+        mode = check_mode(of[0], model.modes_, "of")
         (index,) = find_labels(model.posterior_, mode, of[1:])
         _, p, names, _ = model.top_cells(
             of[0], index, top, folders.read_cells_of_run(fit) if fit.is_dir() else None
@@ -116,7 +118,9 @@ def predict_command(
 )
 @click.option("--out", type=options.FILE_PATH, help="CSV file to write; by default the table is printed.")
 def members_command(fit: Path, threshold: float, out: Path | None) -> None:
-    """Print who is in which component of a fit, as CSV: the folder of a run, or a saved file.
+    """Print who is in which component of a fit, as CSV.
+
+    FIT is the folder of a run, or a saved file.
 
     \b
     Examples:

@@ -16,16 +16,22 @@ from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.select import select_components
 from tensorm.selection.choose import DEFAULT, SELECTION_METHODS
 
+IMAGES = (".png", ".pdf", ".svg")
+
 
 def candidates(value: str) -> list[int]:
     """Read numbers as 1-10, or 2,4,8."""
     try:
         if "-" in value:
             first, last = map(int, value.split("-"))
-            return list(range(first, last + 1))
-        return [int(part) for part in value.split(",")]
+            numbers = list(range(first, last + 1))
+        else:
+            numbers = [int(part) for part in value.split(",")]
     except ValueError:
-        raise click.BadParameter(f"{short(value)} is not a list of numbers; write 1-10 or 2,4,8.") from None
+        numbers = []
+    if not numbers:
+        raise click.BadParameter(f"{short(value)} is not a list of numbers; write 1-10 or 2,4,8.")
+    return numbers
 
 
 @main.command("select", epilog=f"Files: {ENDINGS}.")
@@ -56,6 +62,9 @@ def select_command(file: Path, as_json: bool, quiet: bool, **given: Any) -> None
       tensorm select contacts.csv --modes hour,person,met
       tensorm select contacts.csv --modes hour,person,met --method cv --candidates 1-12
     """
+    plot = given["plot"]
+    if plot is not None and plot.suffix.lower() not in IMAGES:
+        raise InputError(f"--plot is {plot}; give a name that ends in {' or '.join(IMAGES)}.")
     symmetric = given["pair"] if given["symmetric"] else None
     found = select_components(
         options.read_named(file, given)[0],
@@ -68,12 +77,9 @@ def select_command(file: Path, as_json: bool, quiet: bool, **given: Any) -> None
         random_state=given["random_state"],
         progress=not quiet,
     )
-    if given["plot"] is not None:
+    if plot is not None:
         figure: Any = found.plot().figure
-        try:
-            figure.savefig(given["plot"], dpi=110)
-        except ValueError as error:
-            raise InputError(f"--plot is {given['plot']}; give a name that ends in .png or .pdf.") from error
+        figure.savefig(plot, dpi=110)
     if as_json:
         click.echo(found.to_json())
     else:

@@ -256,6 +256,7 @@ class TensOrMachine(FittedModel):
         reason = None
         if self.noise == AUTO and plan.target.noise.has_stand_in:
             tensor, plan, reason = self._choose_noise(tensor, plan, _store(folder))
+            announce(reason, self.progress)
         if self.n_components == AUTO:
             known = None if folder is None else Selection.read(folder)
             self.selection_ = known or self._choose_number(tensor, plan, folder)
@@ -290,7 +291,6 @@ class TensOrMachine(FittedModel):
             with watching(1, self.progress) as watch:
                 pool = ChainPool(1, count_threads(self.n_jobs), watch, store)
                 choice = choose_noise(tensor, trial, pool)
-        announce(choice.reason, self.progress)
         if choice.strong:
             return tensor, plan, choice.reason
         return pick_storage(tensor), replace(plan, target=two_rates(target)), choice.reason

@@ -209,7 +209,7 @@ def check_candidates(candidates: Any, tensor: Tensor) -> list[int] | None:
     """Return the candidates as a list of integers, or raise unless they increase from at least 1."""
     if candidates is None:
         return None
-    example = "give increasing numbers, as in range(1, 16)"
+    example = "give increasing numbers, such as 1, 2, 4"
     if not is_list(candidates):
         raise InputError(f"candidates is {short(candidates)}; {example}.")
     if not 0 < len(candidates) <= MAX_REPEATS:

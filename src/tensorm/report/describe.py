@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from tensorm.posterior.align import MEMBER, SURE, active, count_finders, factor_
 from tensorm.posterior.diagnostics import listed, number_components, tell_differences
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes, of_posterior
+from tensorm.report.export import INTERVAL_QUANTILES
 from tensorm.report.metadata import UNKNOWN_GROUP
 
 MAX_DOUBTFUL = 4  # names in doubt before their list is cut short
@@ -201,7 +203,15 @@ def describe_noise(posterior: Posterior) -> str:
     right = f"The components predict {explained} of the observed cells correctly."
     if posterior.compared is not None:
         right = f"If all others count as half correct, that is {explained} of all comparisons."
-    return f"{posterior.parameters.describe(noise, percent)} {right}{_name_busiest(posterior)}{why}"
+    told = posterior.parameters.describe(noise, percent, partial(_interval, posterior))
+    return f"{told} {right}{_name_busiest(posterior)}{why}"
+
+
+def _interval(posterior: Posterior, name: str) -> str:
+    """Return the 90% interval of a share, one number if its ends are written alike."""
+    draws = np.concatenate([trace.noise_fields[name] for trace in posterior.traces])
+    low, high = (percent(float(end)) for end in np.quantile(draws, INTERVAL_QUANTILES))
+    return low if low == high else f"{low} to {high}"
 
 
 def _name_busiest(posterior: Posterior) -> str:

@@ -102,8 +102,12 @@ class Agreement(_Agreement, Parameters):
         return None if right else "shares of comparisons that do not lie between one half and 1"
 
     @classmethod
-    def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
-        return f"{percent(means['agreement'])} of the comparisons that the components predict are correct."
+    def describe(
+        cls, means: Mapping[str, Any], percent: Callable[[float], str], interval: Callable[[str], str]
+    ) -> str:
+        share = interval("agreement")
+        sure = " (90% interval)" if " to " in share else ""
+        return f"{share} of the comparisons that the components predict are correct{sure}."
 
 
 class WeighedAgreement(_Weighed, Agreement):  # type: ignore[misc]  # two NamedTuples

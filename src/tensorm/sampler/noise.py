@@ -71,9 +71,12 @@ class Rates(Noise, Parameters):
         return None if ordered else "rates that are not ordered numbers between 0 and 1"
 
     @classmethod
-    def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
-        inside, outside = percent(means["hit"]), percent(means["false_alarm"])
-        return f"Inside the components {inside} of the cells are 1, outside {outside}."
+    def describe(
+        cls, means: Mapping[str, Any], percent: Callable[[float], str], interval: Callable[[str], str]
+    ) -> str:
+        inside, outside = interval("hit"), interval("false_alarm")
+        sure = " (90% intervals)" if " to " in inside + outside else ""
+        return f"Inside the components {inside} of the cells are 1, outside {outside}{sure}."
 
 
 def rates_of(log_odds: float) -> Rates:

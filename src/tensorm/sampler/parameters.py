@@ -114,8 +114,13 @@ class Parameters(ABC):
 
     @classmethod
     @abstractmethod
-    def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
-        """Return sentences for readers, from posterior means; ``percent`` writes a share as text."""
+    def describe(
+        cls, means: Mapping[str, Any], percent: Callable[[float], str], interval: Callable[[str], str]
+    ) -> str:
+        """Return sentences for readers, from posterior means.
+
+        ``percent`` writes a share as text; ``interval`` the 90% interval of the share with a given name.
+        """
 
     @classmethod
     def by_name(cls, rows: Floats, n_components: int, shape: Sequence[int]) -> dict[str, Floats]:

@@ -153,7 +153,9 @@ class Strong(Parameters):
         return None
 
     @classmethod
-    def describe(cls, means: Mapping[str, Any], percent: Callable[[float], str]) -> str:
+    def describe(
+        cls, means: Mapping[str, Any], percent: Callable[[float], str], interval: Callable[[str], str]
+    ) -> str:
         outside = means["background"] if "background" in means else -math.expm1(-means["rate"])
         typical = "" if "background" in means else " of typical indices"
         low, high = percent(min(means["strength"])), percent(max(means["strength"]))
