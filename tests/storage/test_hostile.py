@@ -113,7 +113,7 @@ def test_a_file_of_numpy_is_none_of_ours(tmp_path: Path) -> None:
 def test_things_that_are_no_files(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"^No such file: .*missing\.tensorm\.$"):
         tensorm.load(tmp_path / "missing.tensorm")
-    with pytest.raises(FileError, match="contains no finished fit; give the run_dir of a fit"):
+    with pytest.raises(FileError, match="contains no finished fit; give the folder of a fit"):
         tensorm.load(tmp_path)
     (tmp_path / "loop.tensorm").symlink_to(tmp_path / "loop.tensorm")
     assert "symbolic links" in refuse(tmp_path / "loop.tensorm")

@@ -49,7 +49,7 @@ def load(path: str | os.PathLike[str]) -> TensOrMachine:
     file = find_file(place, FIT) if place.is_dir() else place
     if file is None:
         unfinished = find_file(place, RUN) is not None
-        advice = "finish it with tensorm.resume" if unfinished else "give the run_dir of a fit"
+        advice = "finish it with tensorm.resume" if unfinished else "give the folder of a fit"
         raise FileError(f"{path} contains no finished fit; {advice}.")
     run = digest_run(place) if place.is_dir() and (place / RUN).exists() else None
     fit = read_fit(file, TensOrMachine._get_param_names(), run)
