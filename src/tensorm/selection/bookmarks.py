@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorm.data.arrays import Floats
 from tensorm.model import Confusion
 from tensorm.sampler.chains import Bookmark
 from tensorm.sampler.sample import WINDOW, Memory, Snapshot
@@ -39,6 +40,15 @@ def to_factors(members: Members, shape: Sequence[int], most: int) -> Factors:
             bits[indices, column] = True
         factors.append(bits)
     return Factors.from_bits(factors)
+
+
+def read_shares(form: Any, shape: Sequence[int]) -> tuple[Floats, ...]:
+    """Return how often indices were members, (J, N_k) for each mode; raises ValueError or such otherwise."""
+    shares = tuple(np.array(part, np.float64) for part in form)
+    fits = [share.shape == (len(shares[0]), size) for share, size in zip(shares, shape, strict=True)]
+    if not all(fits) or not all(((share >= 0) & (share < 1.01)).all() for share in shares):
+        raise ValueError("no shares")
+    return shares
 
 
 def pack_snapshot(at: Snapshot, target: Target) -> dict[str, Any]:

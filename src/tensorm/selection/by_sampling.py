@@ -21,8 +21,8 @@ from tensorm.report.selection import Candidate, Selection, Trial
 from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Plan, Stop
 from tensorm.sampler.sweep import Target
-from tensorm.selection.bookmarks import to_factors, to_members
-from tensorm.selection.counting import Numbers, Proposal, count_components
+from tensorm.selection.bookmarks import read_shares, to_factors, to_members
+from tensorm.selection.counting import Numbers, Proposal, count_components, read_numbers
 from tensorm.selection.occam import Found, Stage, find_components
 from tensorm.selection.validation import Holdout
 from tensorm.tensors.protocol import Tensor
@@ -70,10 +70,12 @@ def choose_by_posterior(
     proposal = Proposal(tuple(map(np.concatenate, seen)), target.tied)
     large, shared = replace(target, n_components=most), pool.share(tensor)
 
+    decode = partial(read_numbers, most=most, lengths=range(2, N_DRAWS + 1))
+
     def count(chain: int, stop: Stop) -> Numbers | None:
         start = found[chain]
         make = partial(count_components, shared, start, large, proposal, chain, N_DRAWS, pool.watch, stop)
-        return pool.remember(f"counts-{most}-{chain}", make, stop, decode=partial(_decode_numbers, most))
+        return pool.remember(f"counts-{most}-{chain}", make, stop, decode=decode)
 
     numbers, interrupted = pool.run(count)
     if not numbers:
@@ -117,11 +119,14 @@ def _count_found(
         reason = NONE
     reason += _remarks(tensor, n, chosen, most, candidates, [one.n_components for one in found])
     reason += CUT_SHORT * (not complete)
-    scores: dict[int, float] = {}
-    for row in table:
-        scores[row.n_components] = max(row.score, scores.get(row.n_components, -math.inf))
-    rows = tuple(Candidate(number, scores[number], math.nan) for number in sorted(scores))
-    return Selection("occam", chosen, reason, table, rows, "log evidence", complete)
+    return Selection("occam", chosen, reason, table, best_of(table), "log evidence", complete)
+
+
+def best_of(table: Sequence[Trial]) -> tuple[Candidate, ...]:
+    """Return the best score of each number, without errors."""
+    numbers = sorted({row.n_components for row in table})
+    scores = (max(row.score for row in table if row.n_components == number) for number in numbers)
+    return tuple(Candidate(number, score, math.nan) for number, score in zip(numbers, scores, strict=True))
 
 
 def _search(
@@ -172,24 +177,13 @@ def _encode_found(found: Found) -> Any:
 def _decode_found(form: Any, shape: Sequence[int], most: int) -> Found:
     """Undo ``_encode_found``; raises ValueError or such if no chain can have found that."""
     members, n_components, evidence, least, stages, seen = form
-    shares = tuple(np.array(part, np.float64) for part in seen)
+    shares = read_shares(seen, shape)
     stages = tuple(Stage(*stage) for stage in stages)
     numbers = [evidence, least, *(number for stage in stages for number in stage)]
-    fits = [share.shape == (len(shares[0]), size) for share, size in zip(shares, shape, strict=True)]
-    rates = all(((share >= 0) & (share < 1.01)).all() for share in shares)
     small = max(n_components, 1) == len(members[0]) <= most and n_components >= 0
-    if not (all(fits) and rates and small) or not all(type(x) in (int, float) for x in numbers):
+    if not small or not all(type(x) in (int, float) for x in numbers):
         raise ValueError("no chain found this")
     return Found(to_factors(members, shape, most), n_components, evidence, least, stages, shares)
-
-
-def _decode_numbers(most: int, form: Any) -> Numbers:
-    counts, evidence = form
-    if not np.isfinite(evidence).all():
-        raise ValueError("no evidence")
-    if not all(type(n) is int and 0 <= n <= most for n in counts) or not 1 < len(counts) == len(evidence):
-        raise ValueError("no draws")
-    return Numbers(counts, [float(x) for x in evidence])
 
 
 def _kept(numbers: Sequence[Numbers]) -> Bits:

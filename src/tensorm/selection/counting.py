@@ -117,7 +117,8 @@ def count_components(
 
     def go_on(form: Any) -> Snapshot:
         rng.bit_generator.state = form["rng"]
-        drawn.counts[:], drawn.evidence[:] = _read_numbers(form, target.n_components, n_draws)
+        known, lengths = (form["counts"], form["evidence"]), range(n_draws + 1)
+        drawn.counts[:], drawn.evidence[:] = read_numbers(known, target.n_components, lengths)
         return read_snapshot(form, tensor.shape, target)
 
     def move(state: State) -> State:
@@ -139,13 +140,13 @@ def count_components(
     return drawn if len(drawn.counts) > 1 else None
 
 
-def _read_numbers(form: Any, most: int, n_draws: int) -> Numbers:
-    """Return the draws that a bookmark kept; raises ValueError if they are none."""
-    drawn = Numbers([int(n) for n in form["counts"]], [float(x) for x in form["evidence"]])
-    known = all(0 <= n <= most for n in drawn.counts) and np.isfinite(drawn.evidence).all()
-    if not known or not len(drawn.counts) == len(drawn.evidence) <= n_draws:
+def read_numbers(form: Any, most: int, lengths: range) -> Numbers:
+    """Return draws of a number up to ``most`` that were kept; raises ValueError or such if they are none."""
+    counts, evidence = form
+    whole = all(type(n) is int and 0 <= n <= most for n in counts) and np.isfinite(evidence).all()
+    if not whole or len(counts) != len(evidence) or len(counts) not in lengths:
         raise ValueError("no draws")
-    return drawn
+    return Numbers(list(counts), [float(x) for x in evidence])
 
 
 def try_births_and_deaths(

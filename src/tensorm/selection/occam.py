@@ -24,7 +24,7 @@ from tensorm.sampler.search.explanation import Explanation, losses
 from tensorm.sampler.search.seeding import PURITIES, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
-from tensorm.selection.bookmarks import mark_place, read_snapshot
+from tensorm.selection.bookmarks import mark_place, read_shares, read_snapshot
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
@@ -151,13 +151,7 @@ class Pruner:
         self.searches, self.in_vain = map(int, form["searches"])
         self.rng.bit_generator.state = form["rng"]
         self.first = [Stage(int(n), float(evidence), float(least)) for n, evidence, least in form["first"]]
-        self.removed = [[np.array(share, np.float64) for share in shares] for shares in form["removed"]]
-        for shares in self.removed:
-            pairs = zip(shares, self.tensor.shape, strict=True)
-            if not all(share.shape == (len(shares[0]), size) for share, size in pairs):
-                raise ValueError("no shares")
-            if not all(((share >= 0) & (share < 1.01)).all() for share in shares):
-                raise ValueError("no shares")
+        self.removed = [list(read_shares(shares, self.tensor.shape)) for shares in form["removed"]]
         if min(self.searches, self.in_vain) < 0:
             raise ValueError("no searches")
         return self._saved.state

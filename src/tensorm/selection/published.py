@@ -20,7 +20,7 @@ from tensorm.sampler.chains import Bookmark, ChainPool
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.sweep import log_likelihood
 from tensorm.selection.bookmarks import mark_place, read_snapshot
-from tensorm.selection.by_sampling import CUT_SHORT, NONE
+from tensorm.selection.by_sampling import CUT_SHORT, NONE, best_of
 from tensorm.selection.validation import Holdout, score_held_out, split_cells, standard_errors
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
@@ -101,12 +101,9 @@ def choose_by_pruning(
     if len(set(left)) > 1:
         reason += f" Chains ended with {', '.join(map(str, sorted(left)))}."
     table = tuple(Trial(n, chain, value, {}) for chain, rounds in enumerate(chains) for n, value in rounds)
-    scores = {
-        n: max(row.score for row in table if row.n_components == n) for n in sorted({t[0] for t in table})
-    }
-    rows = tuple(Candidate(n, score, math.nan) for n, score in scores.items())
     reason += CUT_SHORT * interrupted
-    return Selection("occam-published", max(best, 1), reason, table, rows, "log-likelihood", not interrupted)
+    name = "log-likelihood"
+    return Selection("occam-published", max(best, 1), reason, table, best_of(table), name, not interrupted)
 
 
 def choose_by_accuracy(
