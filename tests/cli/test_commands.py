@@ -113,6 +113,8 @@ def test_what_was_found_is_said_again(folder, monkeypatch) -> None:
     for words in (("--cells", "pairs.csv"), ("--of", "person", "doctor 01")):
         assert run("predict", "saved.tensorm", *words).stdout.startswith("hour,person,met,probability")
     assert "was already finished" in run("resume", "runs/again").stderr
+    wrong = run("predict", "runs/again", "--of", "zed", "ann").stderr
+    assert wrong.startswith("Error: --of is 'zed'; choose one of 'hour', 'person', 'met'")
 
 
 def test_a_prior_that_is_no_number_is_named(folder, tmp_path) -> None:
@@ -390,7 +392,6 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "select contacts.csv --modes hour,person,met --candidates 3-1",
             "'3-1' is not a list of numbers; write 1-10 or 2,4,8.",
         ),
-        ("predict runs/ward --of zed ann", "--of is 'zed'; choose one of 'hour', 'person', 'met'"),
         (
             "simulate --shape a --out x.npz",
             "--shape is 'a'; write the sizes of at least 2 modes, as 20,20,20.",
