@@ -83,16 +83,16 @@ def choose_by_posterior(
     kept = _kept(numbers)
     shares = np.array([np.bincount(one.counts, minlength=most + 1) / len(one.counts) for one in numbers])
     mean = shares[kept].mean(axis=0)
-    n = int(mean.argmax())
+    errors = _errors([one.counts for one, keep in zip(numbers, kept, strict=True) if keep], most)
+    n = _most_probable(mean, errors, shares[_best(numbers)])
     chosen = _nearest(n, candidates)
     table = tuple(
         Trial(number, chain, float(shares[chain, number]), {"kept": float(kept[chain])})
         for chain in range(len(numbers))
         for number in np.flatnonzero(shares[chain]).tolist()
     )
-    errors = _errors([one.counts for one, keep in zip(numbers, kept, strict=True) if keep], most)
     rows = tuple(Candidate(n, float(mean[n]), float(errors[n])) for n in np.flatnonzero(mean).tolist())
-    reason = _describe(mean) if n else NONE
+    reason = _describe(n, mean) if n else NONE
     reason += _remarks(tensor, n, chosen, most, candidates, [int(share.argmax()) for share in shares[kept]])
     reason += CUT_SHORT * interrupted
     return Selection("posterior", chosen, reason, table, rows, "posterior probability", not interrupted)
@@ -188,10 +188,23 @@ def _decode_found(form: Any, shape: Sequence[int], most: int) -> Found:
 
 def _kept(numbers: Sequence[Numbers]) -> Bits:
     """Return which chains count: those that did not end in a much worse explanation (align.worse)."""
-    medians = np.array([np.median(one.evidence) for one in numbers])
-    best = int(medians.argmax())
+    medians, best = np.array([np.median(one.evidence) for one in numbers]), _best(numbers)
     lower, upper = np.quantile(numbers[best].evidence, [0.25, 0.75])
     return np.asarray(medians[best] - medians <= NEGLIGIBLE_LOG_ODDS + 3 * (upper - lower) / 1.35)
+
+
+def _best(numbers: Sequence[Numbers]) -> int:
+    """Return the chain with the highest evidence."""
+    return int(np.argmax([np.median(one.evidence) for one in numbers]))
+
+
+def _most_probable(mean: Floats, errors: Floats, best: Floats) -> int:
+    """Return the most probable number; where chains cannot tell, that of the chain with the highest evidence.
+
+    Chains that disagree hardly ever change their minds, so that how many say what is chance.
+    """
+    level = mean >= mean.max() - 2 * errors.max()
+    return int(np.where(level, best, -1.0).argmax())
 
 
 def _errors(chains: Sequence[Sequence[int]], most: int) -> Floats:
@@ -208,11 +221,12 @@ def _nearest(n: int, candidates: Sequence[int] | None) -> int:
     return next((candidate for candidate in candidates if candidate >= n), candidates[-1])
 
 
-def _describe(mean: Floats) -> str:
-    n = int(mean.argmax())
-    others = [f"{other}: {mean[other]:.2f}" for other in np.argsort(-mean)[1:4] if mean[other] >= 0.005]
-    text = f"{_components(n, 'is', 'are')} the most probable number, with probability {mean[n]:.2f}"
-    return f"{text} ({', '.join(others)})." if others else f"{text}."
+def _describe(n: int, mean: Floats) -> str:
+    ranked = [other for other in np.argsort(-mean)[:4] if other != n and mean[other] >= 0.005]
+    others = ", ".join(f"{other}: {mean[other]:.2f}" for other in ranked[:3])
+    most = "the most probable number" if mean[n] == mean.max() else "what the most probable chain has"
+    text = f"{_components(n, 'is', 'are')} {most}, with probability {mean[n]:.2f}"
+    return f"{text} ({others})." if others else f"{text}."
 
 
 def _remarks(
