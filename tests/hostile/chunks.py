@@ -21,13 +21,15 @@ from hostile.samples import BODY, FORGERIES, forgery
 from hostile.stores import change
 
 
-def packed_zarr(name: str, codec: str, chunk: Callable[[], bytes], filters: Any = None) -> None:
-    """A chunk that unpacks to far more than its array can hold."""
+def packed_zarr(name: str, codec: str, chunk: Callable[[], bytes], filters: Any = None, **more: Any) -> None:
+    """A chunk that unpacks to far more than its array can hold, or claims to hold."""
 
     def forge(path: Path, honest: Path, outside: Path) -> None:
         shutil.copytree(honest / "array2.zarr", path)
         said = json.loads((path / ".zarray").read_text())
-        (path / ".zarray").write_text(json.dumps(said | {"compressor": {"id": codec}, "filters": filters}))
+        (path / ".zarray").write_text(
+            json.dumps(said | {"compressor": {"id": codec}, "filters": filters} | more)
+        )
         (path / "0.0").write_bytes(chunk())
 
     forgery(f"{name}.zarr")(forge)
@@ -47,6 +49,7 @@ def zstd(*parts: tuple[bytes, int]) -> bytes:
 
 
 packed_zarr("zstd_chunk", "zstd", lambda: zstd((b"\0", 2**30)))
+packed_zarr("wide_chunk", "zstd", lambda: zstd((b"\0", 2**29)), chunks=[2**13, 2**13])
 packed_zarr("zstd_second", "zstd", lambda: zstd((BODY, 1)) + zstd((b"\0", 2**30)))
 packed_zarr("zstd_skipped", "zstd", lambda: b"\x50\x2a\x4d\x18\4\0\0\0rest" + zstd((b"\0", 2**30)))
 packed_zarr("gzip_chunk", "gzip", lambda: gzip.compress(bytes(2**24), 1) * 64)
@@ -132,8 +135,8 @@ def index_shard(bomb: bytes) -> bytes:
     return bomb + index + google_crc32c.value(index).to_bytes(4, "little")
 
 
-def packed_hdf5(name: str, kind: str, where: str, chunk: bytes, *filters: int) -> None:
-    """A chunk of nine numbers that unpacks to far more."""
+def packed_hdf5(name: str, kind: str, where: str, chunk: bytes, *filters: int, side: int = 3) -> None:
+    """A chunk of nine numbers, or of more than the array has, that unpacks to far more."""
 
     def forge(path: Path, honest: Path, outside: Path) -> None:
         change(path, kind, honest, pack)
@@ -142,10 +145,10 @@ def packed_hdf5(name: str, kind: str, where: str, chunk: bytes, *filters: int) -
         about = {key: held for key, held in file[where].attrs.items() if not key.isupper()}
         del file[where]
         settings = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-        settings.set_chunk((3, 3))
+        settings.set_chunk((side, side))
         for number in filters:
             settings.set_filter(number, h5py.h5z.FLAG_OPTIONAL, (9,) if number == 1 else (4, 261, 72))
-        space = h5py.h5s.create_simple((3, 3))
+        space = h5py.h5s.create_simple((3, 3), (h5py.h5s.UNLIMITED,) * 2)
         made = h5py.h5d.create(file.id, where.encode(), h5py.h5t.NATIVE_DOUBLE, space, settings)
         made.write_direct_chunk((0, 0), chunk)
         file[where].attrs.update(about)
@@ -162,6 +165,7 @@ def deflate(size: int) -> bytes:
 
 GZIP, LZF = 1, 32000  # filters of HDF5
 packed_hdf5("gzip_chunk.h5ad", "dense.h5ad", "X", deflate(2**30), GZIP)
+packed_hdf5("wide_chunk.h5ad", "dense.h5ad", "X", deflate(2**29), GZIP, side=2**13)
 packed_hdf5("gzip_chunk.nc", "labelled.nc", "cells", deflate(2**30), GZIP)
 packed_hdf5("gzip_twice.h5ad", "dense.h5ad", "X", zlib.compress(deflate(2**30)), GZIP, GZIP)
 packed_hdf5("lzf_chunk.h5ad", "dense.h5ad", "X", b"\0a" + b"\xe0\xff\0" * 2**21, LZF)

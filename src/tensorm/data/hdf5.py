@@ -19,7 +19,7 @@ import numpy as np
 
 from tensorm.data.inputs import as_coo, is_sparse
 from tensorm.data.memory import at_most, check_room
-from tensorm.data.opening import load_variable, weigh_decoded
+from tensorm.data.opening import check_chunk, load_variable, weigh_decoded
 from tensorm.errors import FileError
 
 NETCDF = "h5netcdf", "netCDF files", "'tensorm[netcdf]'"  # what reads them
@@ -109,13 +109,16 @@ def _check_dataset(file: Path, item: Any, longest: int) -> int:
     chunks = math.prod(-(-n // c) for n, c in zip(shape, item.chunks or shape, strict=True) if c)
     if chunks > ABSENT_HDF5_CHUNKS + file.stat().st_size:
         raise _refusal(file, f"{item.name[:40]!r} claims to have {chunks:,} chunks")
+    size = math.prod(shape) * weigh_decoded(item.dtype.itemsize, item.attrs)
+    check_room(file, size)
+    check_chunk(file, math.prod(item.chunks or ()) * item.dtype.itemsize, size)
     _check_unpacked(file, item)
     if item.dtype.hasobject:
         with at_most(FREE_TEXT_MEMORY + TEXT_GROWTH * file.stat().st_size):
             if math.prod(shape) * longest > LARGEST_TEXTS:
                 _check_texts(file, item, max(1, LARGEST_TEXTS // max(1, longest)))
             item[()]
-    return math.prod(shape) * weigh_decoded(item.dtype.itemsize, item.attrs)
+    return size
 
 
 def _check_unpacked(file: Path, item: Any) -> None:

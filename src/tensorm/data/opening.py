@@ -13,6 +13,7 @@ from typing import Any
 
 from tensorm.errors import FileError, InputError
 
+FREE_CHUNK = 2**26  # bytes of a chunk of any array
 CODED = {"_FillValue", "add_offset", "missing_value", "scale_factor", "units"}  # attributes of coded numbers
 MAX_EXPANSION = 100  # times its size that a compressed file may unpack to
 
@@ -71,6 +72,13 @@ def reading(file: Any, what: str, writer: str) -> Iterator[None]:
         raise FileError(f"{file} does not fit in memory; give a smaller file.") from error
     except Exception as error:
         raise FileError(f"{file} cannot be read as {what}; write it with {writer}.") from error
+
+
+def check_chunk(file: Any, chunk: int, array: int) -> None:
+    """Raise if a chunk has far more bytes than its array: a library would unpack all of it."""
+    if chunk > max(FREE_CHUNK, array):
+        problem = f"it has a chunk of {chunk:,} bytes for an array of {array:,}"
+        raise FileError(f"{file} cannot be read: {problem}; use smaller chunks.")
 
 
 def weigh_decoded(size: int, attributes: Any) -> int:

@@ -17,6 +17,7 @@ from tensorm.data.checks import short
 from tensorm.data.memory import check_room
 from tensorm.data.opening import (
     MAX_EXPANSION,
+    check_chunk,
     list_names,
     load_variable,
     need,
@@ -177,6 +178,7 @@ def _check_array(path: Any, array: Any, n_files: float, n_bytes: float) -> None:
     _check_chunks(path, array.shape, outer, ABSENT_ZARR_CHUNKS + 100 * n_files)
     _check_chunks(path, array.shape, array.chunks, ABSENT_ZARR_CHUNKS + n_bytes if array.shards else math.inf)
     check_room(path, math.prod(outer) * array.dtype.itemsize)
+    check_chunk(path, math.prod(outer) * array.dtype.itemsize, array.nbytes)
     check_room(path, 16 * math.prod(-(-n // c) for n, c in zip(outer, array.chunks, strict=True)))
 
 
