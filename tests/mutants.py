@@ -89,7 +89,7 @@ MUTANTS = [
     ),
     Mutant(
         "sampler/comparisons.py",
-        "truncated_beta(a, b, LOWEST",
+        "truncated_beta(a, b, MIN_AGREEMENT",
         "truncated_beta(a + 1, b, LOWEST",
         "sampler/test_comparisons.py",
     ),

@@ -17,8 +17,8 @@ SHAPES = [(5, 6, 7), (70, 9), (1, 66, 3), (2, 3, 2, 70), (33, 600)]
 def test_any_number_of_threads(
     kind: Kind, shape: tuple[int, ...], n_threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (slices, sparse):
-        monkeypatch.setattr(module, "WORTH_THREADS", 0)
+    monkeypatch.setattr(slices, "WORTH_THREADS", 0)
+    monkeypatch.setattr(sparse, "LISTED_WORTH_THREADS", 0)
     one, problem = kind.store(make_problem(shape, 5, 0, 0.1, 0.5))
     many = one.with_threads(n_threads)
     for mode in range(len(one.shape)):

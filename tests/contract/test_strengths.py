@@ -92,8 +92,8 @@ def test_the_same_bits_as_dense(
 
 @pytest.mark.parametrize("active", [False, True])
 def test_any_number_of_threads(kind: Kind, active: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (slices, sparse):
-        monkeypatch.setattr(module, "WORTH_THREADS", 0)
+    monkeypatch.setattr(slices, "WORTH_THREADS", 0)
+    monkeypatch.setattr(sparse, "LISTED_WORTH_THREADS", 0)
     tensor, one, problem = store(kind, make_problem((9, 8, 7), 5, 3, 0.1, 0.5))
     compare(tensor.with_threads(3), one, problem, active)
 

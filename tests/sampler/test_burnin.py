@@ -11,7 +11,7 @@ import pytest
 from tensorm.model import Confusion
 from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sample import LONGEST_BURN_IN, STEP, WINDOW, BurnIn, steady
+from tensorm.sampler.sample import CHECK_EVERY, LONGEST_BURN_IN, TREND_SWEEPS, BurnIn, steady
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors import DenseTensor, SparseTensor
@@ -51,36 +51,36 @@ def test_a_rise_is_not_steady() -> None:
 
 
 def test_wandering_is_steady_as_soon_as_there_are_two_windows() -> None:
-    assert sweeps_needed(WANDERING) == 2 * WINDOW
+    assert sweeps_needed(WANDERING) == 2 * TREND_SWEEPS
 
 
 def test_a_frozen_chain_is_steady() -> None:
-    assert sweeps_needed([-12.5] * LONGEST_BURN_IN) == 2 * WINDOW
+    assert sweeps_needed([-12.5] * LONGEST_BURN_IN) == 2 * TREND_SWEEPS
 
 
 def test_a_fall_is_steady() -> None:
-    assert sweeps_needed(-np.arange(LONGEST_BURN_IN)) == 2 * WINDOW
+    assert sweeps_needed(-np.arange(LONGEST_BURN_IN)) == 2 * TREND_SWEEPS
 
 
 @pytest.mark.parametrize("rise", [60, 200, 900])
 def test_burn_in_ends_soon_after_the_rise(rise: int) -> None:
     needed = sweeps_needed(WANDERING + 3.0 * np.minimum(np.arange(LONGEST_BURN_IN), rise))
     assert needed is not None
-    assert rise + WINDOW <= needed <= rise + 2 * WINDOW + STEP
-    assert needed % STEP == 0
+    assert rise + TREND_SWEEPS <= needed <= rise + 2 * TREND_SWEEPS + CHECK_EVERY
+    assert needed % CHECK_EVERY == 0
 
 
 def test_the_rule_by_hand() -> None:
     """The last window may exceed the one before by half its own standard deviation, and by no more."""
-    spread = np.tile([-1.0, 1.0], WINDOW)[:WINDOW]
+    spread = np.tile([-1.0, 1.0], TREND_SWEEPS)[:TREND_SWEEPS]
     for share, enough in [(0.49, True), (0.51, False)]:
         last = spread - spread.mean() + share * spread.std()
-        assert ends([*np.linspace(-5, 5, WINDOW), *last]) is enough
+        assert ends([*np.linspace(-5, 5, TREND_SWEEPS), *last]) is enough
 
 
 def test_it_is_checked_every_few_sweeps() -> None:
-    answers = [n for n in range(2 * WINDOW + 3 * STEP + 1) if ends([0.0] * n)]
-    assert answers == [2 * WINDOW + STEP * i for i in range(4)]
+    answers = [n for n in range(2 * TREND_SWEEPS + 3 * CHECK_EVERY + 1) if ends([0.0] * n)]
+    assert answers == [2 * TREND_SWEEPS + CHECK_EVERY * i for i in range(4)]
 
 
 def follow(burn_in: BurnIn, log_likelihoods: Sequence[float] | np.ndarray) -> State:
@@ -112,8 +112,8 @@ def test_a_number_of_sweeps_is_exactly_that_many(length: int) -> None:
 def test_automatic_burn_in_ends_when_steady() -> None:
     burn_in = BurnIn(TENSOR, MODEL, 0, START, None)
     state = follow(burn_in, WANDERING[:500] / 100 - 5)
-    assert state.sweep == 2 * WINDOW
-    assert burn_in.end(state) == (2 * WINDOW, True)
+    assert state.sweep == 2 * TREND_SWEEPS
+    assert burn_in.end(state) == (2 * TREND_SWEEPS, True)
 
 
 def test_automatic_burn_in_is_given_up_in_the_end() -> None:

@@ -24,7 +24,7 @@ from tensorm.errors import FileError
 from tensorm.sampler.chains import run_chain, run_chains, warm_up
 from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sample import STEP, WINDOW, Plan, Step, sample, steady
+from tensorm.sampler.sample import CHECK_EVERY, TREND_SWEEPS, Plan, Step, sample, steady
 from tensorm.sampler.state import State, Trace
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import DenseTensor
@@ -118,8 +118,8 @@ def test_automatic_burn_in_follows_the_rule() -> None:
     assert trace is not None
     seen = [step.state.noise.log_likelihood(step.confusion) for step in steps if step.phase == "burn-in"]
     assert [n for n in range(len(seen) + 1) if steady(seen[:n], n)] == [len(seen)]
-    assert trace.burn_in == len(seen) >= 2 * WINDOW
-    assert trace.burn_in % STEP == 0
+    assert trace.burn_in == len(seen) >= 2 * TREND_SWEEPS
+    assert trace.burn_in % CHECK_EVERY == 0
     assert trace.settled
 
 

@@ -16,7 +16,7 @@ from scipy.stats import chisquare
 import exact
 from chain import run, z_scores
 from tensorm import RelationalTensor
-from tensorm.sampler.comparisons import LOWEST, Agreement, Comparisons
+from tensorm.sampler.comparisons import MIN_AGREEMENT, Agreement, Comparisons
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
@@ -39,7 +39,7 @@ def log_weights(tensor: RelationalTensor, factors: list[np.ndarray], model: Comp
     """The agreement integrated out."""
     right, wrong = count_said(tensor, factors)
     a, b = model.a + right, model.b + wrong
-    return betaln(a, b) + np.log(betaincc(a, b, LOWEST)) + (right + wrong) * np.log(2)
+    return betaln(a, b) + np.log(betaincc(a, b, MIN_AGREEMENT)) + (right + wrong) * np.log(2)
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,18 @@ def test_the_posterior_is_exact(learned: bool, flips: int) -> None:
     assert exact.distance_ratio(codes, exact.normalise(log_p)) < 1.1
     right, wrong = count_said(tensor, factors)
     a, b = model.a + right, model.b + wrong
-    mean = np.exp(betaln(a + 1, b) - betaln(a, b)) * betaincc(a + 1, b, LOWEST) / betaincc(a, b, LOWEST)
+    mean = (
+        np.exp(betaln(a + 1, b) - betaln(a, b))
+        * betaincc(a + 1, b, MIN_AGREEMENT)
+        / betaincc(a, b, MIN_AGREEMENT)
+    )
     assert np.abs(z_scores(draws.noise, [exact.normalise(log_p) @ mean])).max() < 4
 
 
 def draw_prior(rng: np.random.Generator) -> Draw:
     density = tuple(rng.beta(2, 2, 3).tolist())
     factors = [rng.random((n, L)) < p for n, p in zip((O, A, A), density, strict=True)]
-    return factors, float(rng.uniform(LOWEST, 1)), density
+    return factors, float(rng.uniform(MIN_AGREEMENT, 1)), density
 
 
 def draw_ranking(rng: np.random.Generator, factors: list[np.ndarray], q: float) -> np.ndarray | None:

@@ -86,7 +86,7 @@ def test_the_same_draws(
     shape: tuple[int, ...], L: int, missing: float, flips: int, most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when somebody else changes factors between sweeps, a few entries or many."""
-    monkeypatch.setattr(cached, "STEP", 0)
+    monkeypatch.setattr(cached, "LEAST_CORRECTION", 0)
     monkeypatch.setattr(cached, "ROOM", 300)  # slices in several lots
     monkeypatch.setattr(slices, "WORTH_THREADS", 0)
     X, factors = planted(shape, L, missing)
@@ -127,7 +127,7 @@ def compared() -> RelationalTensor:
 
 @pytest.mark.parametrize("most", [ALWAYS, 0.6])
 def test_relational_tensors_make_the_same_draws(most: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached, "STEP", 0)
+    monkeypatch.setattr(cached, "LEAST_CORRECTION", 0)
     monkeypatch.setattr(cached, "ROOM", 300)
     plain, L, rng = compared(), 4, np.random.default_rng(0)
     keeping, model = CachedCounts(plain, most), Target(L, Asymmetric(), LearnedPrior(), np.uint64(4))
@@ -152,7 +152,7 @@ def test_a_chain_that_goes_on_is_the_same(
     seed = np.uint64(2)
     plan = Plan(Target(4, Asymmetric(), LearnedPrior(), seed), n_draws=20, burn_in=30)
     plain = run_chain(tensor, plan, 0)
-    for name in ("WORTH_KEEPING", "STEP"):
+    for name in ("WORTH_KEEPING", "LEAST_CORRECTION"):
         monkeypatch.setattr(cached, name, 0)
     assert isinstance(tensor.cached(4), CachedCounts)
     for sweeps in (12, 23):
@@ -209,7 +209,7 @@ def test_another_number_of_components_begins_anew() -> None:
 def test_counts_are_kept_only_where_little_flips(
     noise: float, quiet: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cached, "STEP", 0)
+    monkeypatch.setattr(cached, "LEAST_CORRECTION", 0)
     X, factors = planted((40, 40, 40) if quiet else (8, 8, 8), 3, 0.0, noise)
     masks = Factors(tuple(factor & np.uint64(7) for factor in factors), 3)
     model = Target(3, Asymmetric(), LearnedPrior(), np.uint64(0))
@@ -231,7 +231,7 @@ def test_a_chain_is_the_same(init: str, monkeypatch: pytest.MonkeyPatch) -> None
     plan = Plan(Target(4, Asymmetric(), LearnedPrior(), np.uint64(2)), n_draws=20, burn_in=30, init=init)
     plain = run_chain(DenseTensor(X), plan, 0)
     monkeypatch.setattr(cached, "WORTH_KEEPING", 0)
-    monkeypatch.setattr(cached, "STEP", 0)
+    monkeypatch.setattr(cached, "LEAST_CORRECTION", 0)
     assert isinstance(DenseTensor(X).cached(4), CachedCounts)
     kept_draws = run_chain(DenseTensor(X), plan, 0)
     assert plain is not None

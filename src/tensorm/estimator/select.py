@@ -26,7 +26,7 @@ from tensorm.estimator.progress import watching
 from tensorm.report.selection import Selection
 from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Plan
-from tensorm.selection.by_sampling import N_CHAINS
+from tensorm.selection.by_sampling import COUNTING_CHAINS
 from tensorm.selection.choose import DEFAULT, SELECTION_METHODS, choose_number, find_method
 from tensorm.selection.noise import two_rates
 from tensorm.selection.trials import SCORE_NAMES
@@ -173,7 +173,7 @@ class Request(NamedTuple):
             "test_size": self.holdout.test_size if method.hides else None,
             "symmetric": repr(self.holdout.symmetric) if method.hides else None,
             "chains": repr((plan.n_draws, plan.burn_in, *plan.start)) if method.published else None,
-            "n_repeats": (self.n_repeats or N_CHAINS) if shared else None,
+            "n_repeats": (self.n_repeats or COUNTING_CHAINS) if shared else None,
         }
 
 

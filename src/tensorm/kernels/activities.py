@@ -17,8 +17,8 @@ from numba import uint64
 from tensorm.kernels.arrays import copy_to, new, new_zeros
 from tensorm.kernels.compiled import MAKER, inlined, keep, kernel, lend, maker, part, verb
 from tensorm.kernels.decisions import ONE, bit_of
-from tensorm.kernels.ranked import UNIT, Scores
-from tensorm.kernels.rows import CELLS, EVERY, FREE, Masks, Table, make_table, make_workspace
+from tensorm.kernels.ranked import UNIT, LevelScores
+from tensorm.kernels.rows import CELLS, EVERY, FREE, Masks, MemberTable, make_table, make_workspace
 from tensorm.kernels.slice_sampling import draw_step
 from tensorm.kernels.slices import Tie, lay_rows, places_of
 from tensorm.kernels.vectors import count_bits, lowest_bit
@@ -31,7 +31,7 @@ WINDOW = 24  # steps that an activity usually can move at once
 class Activities(NamedTuple):
     """What the activities of a mode's indices are drawn from, beside the cells."""
 
-    scores: Any  # ranked.Scores, as a tuple
+    scores: Any  # ranked.LevelScores, as a tuple
     levels: Any  # (N,) logarithms of the activities in steps, written
     exposures: Any  # (N,) written: the rates of a slice's zeros summed, but for the index' own activity
     rates: Any  # (levels,) by the level of a cell without the index' own
@@ -82,7 +82,7 @@ def put(bins, at, number):
     counts[at] += number
 
 
-class Run(NamedTuple):
+class RowWord(NamedTuple):
     """A word of the cells of a row."""
 
     ones: Any
@@ -110,7 +110,7 @@ def sort_words(cells, n, row, tot, scores, probe):
             while missing:
                 bins.seen[level + scores.columns[start + lowest_bit(missing)]] -= 1
                 missing &= missing - ONE
-            run = Run(data, table.columns[probe, w] if inside else uint64(0), level, start)
+            run = RowWord(data, table.columns[probe, w] if inside else uint64(0), level, start)
             for m in range(row.shape[0]):
                 left = row[m] & table.masks[position, m]
                 if m == word:
@@ -190,7 +190,7 @@ class SortedSlice(NamedTuple):
     bins: Bins
     source: Any
     places: Any
-    table: Table
+    table: MemberTable
     workspace: Any
     span: Any
 
@@ -215,14 +215,14 @@ def draw_activity(counts, row, n, cells, given, stream):
     """Draw the activity of index n and count the cells of its slice."""
     ones, tot = counts
     copy_to(cells.bins.seen, given.rest)
-    sort_slice(cells, n, row, tot, Scores(*given.scores), given.probe)
+    sort_slice(cells, n, row, tot, LevelScores(*given.scores), given.probe)
     draw_sorted(ones, n, cells.bins, given, stream)
 
 
 @maker
 def draw_sorted(ones, n, bins, given, stream):
     """Draw the activity of index n, whose cells lie in the bins, and count its ones."""
-    scores, exposure = Scores(*given.scores), 0.0
+    scores, exposure = LevelScores(*given.scores), 0.0
     n_groups, n_levels = scores.ones.shape
     for level in range(given.rest.shape[0]):  # beyond it, there are no cells
         exposure += bins.seen[level] * given.rates[level]
@@ -270,7 +270,7 @@ def draw_tied(counts, factor, rows, slices, given, stream):
 @part
 def shift_sides(n, shift, given, tie):
     """Change the levels of the rows or the columns that belong to an index, and how many cells have which."""
-    scores, N = Scores(*given.scores), given.levels.shape[0]
+    scores, N = LevelScores(*given.scores), given.levels.shape[0]
     mine, others = (scores.rows, scores.columns) if tie.in_rows else (scores.columns, scores.rows)
     for j in range(tie.rest.shape[0]):
         at = (j // tie.inner * N + n) * tie.inner + j % tie.inner

@@ -24,7 +24,7 @@ CLOSE = 1e-6  # log-odds with bounds this near to the limit are worked out, what
 ONE = np.uint64(1)
 
 
-class Weights(NamedTuple):
+class RateWeights(NamedTuple):
     """What cells say about an entry where all ones weigh the same, and all zeros."""
 
     gain: float  # log-odds for each one-cell explained

@@ -22,7 +22,7 @@ from tensorm.kernels.decisions import CERTAIN, GREEDY, Entry, Rule, decide_row, 
 from tensorm.kernels.groups import Groups, add, clear, find, is_empty, make_groups
 
 REMEMBERED = 2**23  # numbers kept for the masks met so far, by each thread
-ONES, CELLS, TOTAL, USED, SLICE = 0, 1, 2, 3, 4  # what the lists know of the slice and of themselves
+ONES, LISTED, TOTAL, USED, SLICE = 0, 1, 2, 3, 4  # what the lists know of the slice and of themselves
 
 
 class Listed(NamedTuple):
@@ -142,7 +142,7 @@ def lay_slice(workspace, n, row):
     here, listing = workspace.lists.here, workspace.lists.listing
     here[SLICE] = n
     here[ONES] = share(workspace, 0, listing.ones, n)
-    here[CELLS] = share(workspace, here[ONES], listing.others, n)
+    here[LISTED] = share(workspace, here[ONES], listing.others, n)
     return tally(workspace, row)
 
 

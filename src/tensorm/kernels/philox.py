@@ -12,10 +12,10 @@ from numba import uint32, uint64
 from tensorm.kernels.arrays import new
 from tensorm.kernels.compiled import inlined, kernel, part
 
-LOW = np.uint64(0xFFFFFFFF)
+LOW_BITS = np.uint64(0xFFFFFFFF)
 MULTIPLY_0, MULTIPLY_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 STEP_0, STEP_1 = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
-UNIT = 1.0 / (1 << 52)
+SPACING = 1.0 / (1 << 52)
 
 
 @inlined
@@ -26,9 +26,9 @@ def philox(c0, c1, c2, c3, k0, k1):
         high = MULTIPLY_1 * uint64(c2)
         c0, c1, c2, c3 = (
             uint32(uint32(high >> uint64(32)) ^ c1 ^ k0),
-            uint32(high & LOW),
+            uint32(high & LOW_BITS),
             uint32(uint32(low >> uint64(32)) ^ c3 ^ k1),
-            uint32(low & LOW),
+            uint32(low & LOW_BITS),
         )
         k0, k1 = uint32(k0 + STEP_0), uint32(k1 + STEP_1)
     return c0, c1, c2, c3
@@ -43,11 +43,11 @@ def uniform(stream, row, component):
         uint32(uint32(component) | uint32(purpose) << uint32(24)),
         uint32(sweep),
         uint32(chain),
-        uint32(uint64(seed) & LOW),
+        uint32(uint64(seed) & LOW_BITS),
         uint32(uint64(seed) >> uint64(32)),
     )
     bits = (uint64(c0) << uint64(20)) ^ (uint64(c1) >> uint64(12))
-    return (np.float64(bits) + 0.5) * UNIT
+    return (np.float64(bits) + 0.5) * SPACING
 
 
 @part

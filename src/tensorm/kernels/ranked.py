@@ -21,7 +21,7 @@ from numba import uint64
 from tensorm.kernels.arrays import new_zeros
 from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
 from tensorm.kernels.decisions import ONE, bit_of, prior_of
-from tensorm.kernels.rows import CELLS, FREE, Masks, Table, holders, make_workspace
+from tensorm.kernels.rows import CELLS, FREE, Masks, MemberTable, holders, make_workspace
 from tensorm.kernels.slices import (
     laid_cells,
     lay_rows,
@@ -45,7 +45,7 @@ UNIT = 2.0**-26
 LOW, HIGH, TURN = 0, 1, 2  # what cells know of the slice that is worked on
 
 
-class Scores(NamedTuple):
+class LevelScores(NamedTuple):
     """What cells say for each component, and last of all for none."""
 
     zeros: Any  # (L + 1,) log(1 - q)
@@ -68,7 +68,7 @@ class Strengths(NamedTuple):
     nothing: int
 
     def join(self, numbers):
-        return Scores(*numbers)
+        return LevelScores(*numbers)
 
 
 class Ranked(NamedTuple):
@@ -76,10 +76,10 @@ class Ranked(NamedTuple):
 
     source: Any
     places: Any
-    table: Table
+    table: MemberTable
     workspace: Any
     span: Any
-    scores: Scores
+    scores: LevelScores
     pos: Any  # (L + 1,) ones by runner-up, for the entry whose turn it is
     tot: Any  # all cells
     here: Any  # least and greatest level of rows and columns together, and the component whose turn it is

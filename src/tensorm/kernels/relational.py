@@ -18,7 +18,7 @@ from tensorm.kernels.arrays import new
 from tensorm.kernels.compiled import inlined, kernel
 from tensorm.kernels.slices import seen_at
 
-MIX = 0xB5AD, 0x6C8F  # odd numbers that spread bits well in 16
+MIXERS = 0xB5AD, 0x6C8F  # odd numbers that spread bits well in 16
 
 
 class Held(NamedTuple):
@@ -129,7 +129,7 @@ def hash_below(typing, keys, offset, mine, both_keys, limit, span):
     The product of the two attributes' keys, each with the object's added, is the same in either order; all
     are odd, so that it takes every odd value equally often.
     """
-    words = v.Words(v.LANES * span.count)
+    words = v.WordsType(v.LANES * span.count)
 
     def codegen(context, builder, sig, args):
         numbers = ir.VectorType(ir.IntType(16), 64)
@@ -144,9 +144,9 @@ def hash_below(typing, keys, offset, mine, both_keys, limit, span):
         def judge(part):
             mixed = builder.mul(mine, builder.add(part, first))
             mixed = builder.lshr(mixed, constant(1))  # the lowest bit is always set
-            mixed = builder.mul(builder.xor(mixed, second), constant(MIX[0]))
+            mixed = builder.mul(builder.xor(mixed, second), constant(MIXERS[0]))
             mixed = builder.xor(mixed, builder.lshr(mixed, constant(7)))
-            mixed = builder.mul(builder.add(mixed, second), constant(MIX[1]))
+            mixed = builder.mul(builder.add(mixed, second), constant(MIXERS[1]))
             mixed = builder.xor(mixed, builder.lshr(mixed, constant(9)))
             return builder.icmp_unsigned("<", mixed, limit)
 

@@ -35,7 +35,7 @@ class Masks(NamedTuple):
     span: Any  # zeros, one for every v.LANES words that are read at once
 
 
-class Table(NamedTuple):
+class MemberTable(NamedTuple):
     """The rows of a slice that matter, and the components they hold: the same for all slices of a mode."""
 
     members: Any  # their numbers
@@ -51,7 +51,7 @@ def make_table(masks, order, every):
     members = find_members(masks.rows, order, every)
     own = masks.rows[members]
     columns = transpose_masks(masks.columns, masks.n_components, v.LANES * len(masks.span))
-    return Table(members, own, *list_holders(own, masks.n_components), columns)
+    return MemberTable(members, own, *list_holders(own, masks.n_components), columns)
 
 
 @maker

@@ -15,7 +15,7 @@ from tensorm.kernels.compiled import inlined, keep, kernel, lend
 from tensorm.kernels.decisions import ONE, bit_of, lay, prior_of
 from tensorm.kernels.ranked import (
     UNIT,
-    Scores,
+    LevelScores,
     count_groups,
     cover_stronger,
     make_ranked,
@@ -72,7 +72,7 @@ def count_known(counts, factor, rows, slices, scores):
     source, masks = slices
     (gain, zeros), L = counts, masks[2]
     table = make_table(Masks(*masks), count_up(L), False)
-    own = make_ranked(lend(source), table, masks[-1], Scores(*lend(scores))), new(L + 1, np.int64)
+    own = make_ranked(lend(source), table, masks[-1], LevelScores(*lend(scores))), new(L + 1, np.int64)
     (cells, places), factor, at = lend(own), lend(factor), 0
     for i in range(rows.shape[0]):
         row, size = factor[rows[i]], find_places(places, factor[rows[i]])

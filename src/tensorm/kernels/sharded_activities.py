@@ -13,10 +13,10 @@ import numpy as np
 from tensorm.kernels.activities import Activities, draw_sorted, make_bins, make_sorted, put, sort_slice
 from tensorm.kernels.arrays import copy_to, new, new_zeros
 from tensorm.kernels.compiled import kernel, maker
-from tensorm.kernels.ranked import Scores
+from tensorm.kernels.ranked import LevelScores
 
 
-class Lists(NamedTuple):
+class CellLists(NamedTuple):
     """The cells of slice n are at firsts[n] : firsts[n + 1] of the other two."""
 
     firsts: Any
@@ -27,7 +27,7 @@ class Lists(NamedTuple):
 @maker
 def make_lists(n_rows):
     """Lists without any cell."""
-    return Lists(new_zeros(n_rows + 1, np.int64), new(64, np.int64), new(64, np.int64))
+    return CellLists(new_zeros(n_rows + 1, np.int64), new(64, np.int64), new(64, np.int64))
 
 
 @maker
@@ -54,13 +54,13 @@ def append(lists, n, bins):
         at += seen[level] != 0
         seen[level] = 0
     firsts[n + 1], size[0] = at, 0
-    return Lists(firsts, places, counts)
+    return CellLists(firsts, places, counts)
 
 
 @kernel
 def sort_slices(tot, factor, slices, scores, probe):
     """Sort the cells of all slices; add to tot (2, L + 1) as activities.sort_slice does."""
-    (source, masks), scores = slices, Scores(*scores)
+    (source, masks), scores = slices, LevelScores(*scores)
     cells = make_sorted(source, masks, tot.shape[1], scores.ones.shape[1])
     lists = make_lists(factor.shape[0])
     for n in range(factor.shape[0]):

@@ -21,7 +21,7 @@ from tensorm.kernels.rows import (
     FREE,
     SINGLE,
     Masks,
-    Table,
+    MemberTable,
     count_entry,
     cover_by,
     cover_rows,
@@ -67,7 +67,7 @@ class Slice(NamedTuple):
     here: Any  # its number, and that of the slice after it
     source: Any
     places: Any
-    table: Table
+    table: MemberTable
     workspace: Any
     span: Any
     n_turns: int  # how often it will be counted
@@ -166,7 +166,7 @@ class Tied(NamedTuple):
     """
 
     cells: Any
-    table: Table  # that of the cells
+    table: MemberTable  # that of the cells
     tie: Tie
     old: Any  # the row as it was
 
@@ -194,7 +194,7 @@ def make_tied_table(masks):
     members, own, _, firsts, columns = make_table(masks, EVERY, True)
     positions = new(own.shape[0] * columns.shape[0], np.int64)
     write_holders(positions, firsts, own)
-    return Table(members, own, positions, firsts, columns)
+    return MemberTable(members, own, positions, firsts, columns)
 
 
 @kernel

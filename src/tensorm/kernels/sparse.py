@@ -18,7 +18,7 @@ from tensorm.kernels.compiled import MAKER, inlined, keep, kernel, lend, maker, 
 from tensorm.kernels.decisions import ONE, bit_of, decide_rows, read_rule
 from tensorm.kernels.groups import is_empty
 from tensorm.kernels.listed import (
-    CELLS,
+    LISTED,
     ONES,
     TOTAL,
     Listing,
@@ -51,7 +51,7 @@ class CountedCells(NamedTuple):
         for i in range(here[ONES]):
             add_alike(self.pos, masks, i, 1, row)
         self.others[:] = 0
-        for i in range(here[ONES], here[CELLS]):
+        for i in range(here[ONES], here[LISTED]):
             add_alike(self.others, masks, i, 1, row)
         recall(self, row, self.pos.shape[0])
         return self.pos.shape[0]
@@ -63,7 +63,7 @@ class CountedCells(NamedTuple):
         (word, bit), weight, here = bit_of(entry.component), 1 if entry.active else -1, self.lists.here
         row[word] &= ~bit
         shift(self.pos, self.lists.masks[: here[ONES]], row, entry.component, weight)
-        shift(self.others, self.lists.masks[here[ONES] : here[CELLS]], row, entry.component, weight)
+        shift(self.others, self.lists.masks[here[ONES] : here[LISTED]], row, entry.component, weight)
         if not entry.active:
             row[word] |= bit
         recall(self, row, self.pos.shape[0])

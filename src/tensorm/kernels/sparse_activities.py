@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tensorm.kernels.activities import Bins, make_bins, put
 from tensorm.kernels.compiled import part
 from tensorm.kernels.listed import Listing
-from tensorm.kernels.ranked import Scores
+from tensorm.kernels.ranked import LevelScores
 from tensorm.kernels.sparse_ranked import add_levels, find_decider
 
 
@@ -31,7 +31,7 @@ class SortedList(NamedTuple):
         sort_listed(self, n, row, tot, scores.rows, probe)
 
     def follow_levels(self, n, shift, given, tie):
-        (first, beside), levels = tie, Scores(*given.scores).rows
+        (first, beside), levels = tie, LevelScores(*given.scores).rows
         for i in range(beside.shape[0]):
             given.rest[levels[first + n] + i] -= beside[i]
             given.rest[levels[first + n] + i + shift] += beside[i]

@@ -17,7 +17,7 @@ from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker
 from tensorm.kernels.decisions import ONE, bit_of
 from tensorm.kernels.groups import is_empty
 from tensorm.kernels.listed import (
-    CELLS,
+    LISTED,
     ONES,
     SLICE,
     TOTAL,
@@ -28,13 +28,13 @@ from tensorm.kernels.listed import (
     recall,
     tally,
 )
-from tensorm.kernels.ranked import Scores
+from tensorm.kernels.ranked import LevelScores
 from tensorm.kernels.runners_up import find_places, weigh_known
 
 OFTEN = 4  # components, and none, that a row is expected to be in
 
 
-class ListedScores(Scores):
+class ListedScores(LevelScores):
     """What listed cells say for each component; `rows` has the levels of all indices, `columns` none."""
 
     def split(self):
@@ -193,7 +193,7 @@ def tally_ranked(workspace, row):
     gain[:] = 0
     for i in range(here[ONES]):
         add_one(workspace, i, row, scores[own + levels[i]], min(weight, 0))
-    for i in range(here[ONES], here[CELLS]):
+    for i in range(here[ONES], here[LISTED]):
         add_by_rival(zeros, lists.masks, i, weight, row, places)
     return size
 

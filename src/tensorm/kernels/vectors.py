@@ -14,7 +14,7 @@ from numba.extending import intrinsic, models, register_model
 LANES = 4  # words per zero in `span`: 256 bits
 
 
-class Words(types.Type):
+class WordsType(types.Type):
     """The numba type of a vector of `lanes` unsigned 64-bit words."""
 
     def __init__(self, lanes):
@@ -22,7 +22,7 @@ class Words(types.Type):
         super().__init__(name=f"words{lanes}")
 
 
-@register_model(Words)
+@register_model(WordsType)
 class _WordsModel(models.PrimitiveModel):
     def __init__(self, dmm, fe_type):
         super().__init__(dmm, fe_type, _llvm(fe_type))
@@ -45,7 +45,7 @@ def _reduce(builder, name, result, argument):
 @intrinsic
 def load(typing, array, offset, span):
     """The vector that starts at word `offset` of an array, which must be contiguous."""
-    words = Words(LANES * span.count)
+    words = WordsType(LANES * span.count)
 
     def codegen(context, builder, sig, args):
         value = builder.load(_pointer(context, builder, sig.args[0], args[0], args[1], _llvm(words)))
@@ -86,21 +86,21 @@ def prefetch(typing, array, offset):
 @intrinsic
 def zeros(typing, span):
     """The vector of zeros."""
-    words = Words(LANES * span.count)
+    words = WordsType(LANES * span.count)
     return words(span), lambda c, b, s, a: ir.Constant(_llvm(words), [0] * words.lanes)
 
 
 @intrinsic
 def ones(typing, span):
     """The vector of set bits."""
-    words = Words(LANES * span.count)
+    words = WordsType(LANES * span.count)
     return words(span), lambda c, b, s, a: ir.Constant(_llvm(words), [2**64 - 1] * words.lanes)
 
 
 @intrinsic
 def all_but(typing, bit, span):
     """The vector of set bits but for one, by its number; it may lie outside."""
-    words = Words(LANES * span.count)
+    words = WordsType(LANES * span.count)
 
     def codegen(context, builder, sig, args):
         i64, kind = ir.IntType(64), _llvm(words)
@@ -211,7 +211,7 @@ def drop_bit(typing, array, offset, bit):
 
 def _compare(sign, array, value, span):
     """64 numbers at a time: their bits are one word."""
-    words = Words(LANES * span.count)
+    words = WordsType(LANES * span.count)
 
     def codegen(context, builder, sig, args):
         numbers = ir.VectorType(ir.IntType(array.dtype.bitwidth), 64)

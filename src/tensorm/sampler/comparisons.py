@@ -26,7 +26,8 @@ from tensorm.tensors.bits import combine
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor, Weights
 
-LOWEST = 1 / (1 + math.exp(-CONTRAST))  # agreement: as a component that says nothing would alternate for ever
+# With less, a component that says nothing would alternate for ever.
+MIN_AGREEMENT = 1 / (1 + math.exp(-CONTRAST))
 SMALLEST_TAIL = 1e-300
 
 
@@ -140,7 +141,7 @@ class Comparisons(NoiseModel):
         self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
     ) -> Agreement:
         a, b = self._shapes(confusion.tp, confusion.fp)
-        return self._make(truncated_beta(a, b, LOWEST, 1.0, uniforms(stream, 0, 1)[0]))
+        return self._make(truncated_beta(a, b, MIN_AGREEMENT, 1.0, uniforms(stream, 0, 1)[0]))
 
     def log_likelihood(
         self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Agreement
@@ -151,14 +152,14 @@ class Comparisons(NoiseModel):
 
     def estimate(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Agreement:
         a, b = self._shapes(confusion.tp, confusion.fp)
-        return self._make(min(max(a / (a + b), LOWEST), 1 - RATE_EDGE))
+        return self._make(min(max(a / (a + b), MIN_AGREEMENT), 1 - RATE_EDGE))
 
     def log_prior(self, parameters: Agreement, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         return xlogy(self.a - 1, parameters.agreement) + xlog1py(self.b - 1, -parameters.agreement)
 
     def log_marginal(self, tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Floats:
         a, b = self._shapes(np.maximum(tp, 0), np.maximum(fp, 0))
-        above, share = np.maximum(betaincc(a, b, LOWEST), SMALLEST_TAIL), self._make(0.5).share
+        above, share = np.maximum(betaincc(a, b, MIN_AGREEMENT), SMALLEST_TAIL), self._make(0.5).share
         return betaln(a, b) + np.log(above) - share * _count_silent(tp, fp, fn, tn) * math.log(2)
 
     def counting(self, tensor: Tensor) -> WeighedComparisons:

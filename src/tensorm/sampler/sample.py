@@ -4,11 +4,12 @@
 caller owns the loop: it collects draws, shows progress, keeps checkpoints, and stops where it likes. A step's
 snapshot is all that the chain needs to continue from there, with the same random numbers.
 
-Chains that start from the data (seeding.py) are repaired every STEP sweeps of burn-in until REPAIRS_IN_VAIN
-in a row found nothing better. "auto" burn-in ends once that is so and the log-likelihood has stopped rising:
-the mean of the last WINDOW sweeps exceeds that of the WINDOW before by no more than half the spread of the
-last window, so that what is left of the rise is smaller than the chain's own fluctuations. A noise model may
-have a stand-in; chains are sampled with that while they are repaired, in half of a burn-in of given length.
+Chains that start from the data (seeding.py) are repaired every CHECK_EVERY sweeps of burn-in until
+REPAIRS_IN_VAIN in a row found nothing better. "auto" burn-in ends once that is so and the log-likelihood has
+stopped rising: the mean of the last TREND_SWEEPS sweeps exceeds that of as many before by no more than half
+the spread of the last ones, so that what is left of the rise is smaller than the chain's own fluctuations. A
+noise model may have a stand-in; chains are sampled with that while they are repaired, in half of a burn-in of
+given length.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 BURN_IN, DRAWS = "burn-in", "draws"  # the phases of a chain
-WINDOW, STEP, LONGEST_BURN_IN = 25, 5, 2000  # sweeps; LONGEST_BURN_IN is where "auto" gives up
+TREND_SWEEPS, CHECK_EVERY, LONGEST_BURN_IN = 25, 5, 2000  # sweeps; LONGEST_BURN_IN is where "auto" gives up
 REPAIRS_IN_VAIN, MOST_REPAIRS = 4, 40  # after which repairs end
 
 
@@ -105,10 +106,10 @@ class BurnIn:
         """Take note of a sweep, and repair the chain where that is due."""
         history, sweeps, repairs, in_vain, heat = self.memory
         target = self._target_of(state)
-        history = (*history[-2 * WINDOW + 1 :], log_likelihood(self.tensor, target, state, confusion))
+        history = (*history[-2 * TREND_SWEEPS + 1 :], log_likelihood(self.tensor, target, state, confusion))
         self.memory = Memory(history, sweeps + 1, repairs, in_vain, heat)
-        last = self.length is not None and state.sweep + STEP > self.length
-        if not self._mends(state) or state.sweep % STEP or last:
+        last = self.length is not None and state.sweep + CHECK_EVERY > self.length
+        if not self._mends(state) or state.sweep % CHECK_EVERY or last:
             return state
         explanation = Explanation(self.tensor, target, state.factors)
         repaired, better = repair(explanation, self._rng(state.sweep), n_out=1 + (repairs + 1) % 2)
@@ -123,7 +124,7 @@ class BurnIn:
         heat = self.memory.heat
         if not self._from_data or self._repairing or heat.is_over(self.effort):
             return False
-        return self._limit is None or state.sweep - heat.sweeps + ROUND + STEP <= self._limit
+        return self._limit is None or state.sweep - heat.sweeps + ROUND + CHECK_EVERY <= self._limit
 
     def heat(self, tensor: Tensor, state: State, confusion: Confusion) -> tuple[State, Confusion]:
         """Make a sweep of heating; the chain itself stays where it is until something better is found."""
@@ -171,10 +172,10 @@ class BurnIn:
 
 
 def steady(history: Sequence[float], sweeps: int) -> bool:
-    """Whether the log-likelihood has stopped rising, by its last values; checked every STEP sweeps."""
-    if len(history) < 2 * WINDOW or sweeps % STEP:
+    """Whether the log-likelihood has stopped rising, by its last values; checked every CHECK_EVERY sweeps."""
+    if len(history) < 2 * TREND_SWEEPS or sweeps % CHECK_EVERY:
         return False
-    before, last = np.array(history[-2 * WINDOW :]).reshape(2, WINDOW)
+    before, last = np.array(history[-2 * TREND_SWEEPS :]).reshape(2, TREND_SWEEPS)
     return bool(last.mean() - before.mean() <= 0.5 * last.std())
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from tensorm.data.arrays import Floats
 from tensorm.model import Confusion
 from tensorm.sampler.chains import Bookmark
-from tensorm.sampler.sample import WINDOW, Memory, Snapshot
+from tensorm.sampler.sample import TREND_SWEEPS, Memory, Snapshot
 from tensorm.sampler.state import MAX_SWEEPS, State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.factors import Factors
@@ -93,7 +93,7 @@ def read_snapshot(form: Any, shape: Sequence[int], target: Target) -> Snapshot:
     right &= np.array_equal(factors[first], factors[second])
     right &= all(type(n) is int and 0 <= n <= MAX_SWEEPS for n in [form["sweep"], *counts])
     right &= all(type(n) is int and 0 <= n < 2**60 for n in numbers)
-    right &= all(p != p or 0 < p < 1 for p in density) and len(history) <= 2 * WINDOW
+    right &= all(p != p or 0 < p < 1 for p in density) and len(history) <= 2 * TREND_SWEEPS
     right &= history.ndim == 1 and bool(np.isfinite(history).all())
     if not right:
         raise ValueError("no chain was here")

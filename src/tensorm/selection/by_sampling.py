@@ -28,7 +28,7 @@ from tensorm.selection.validation import Holdout
 from tensorm.tensors.protocol import Tensor
 
 FIRST_NUMBER, LARGEST_NUMBER, LEFT_OVER = 16, 128, 0.75
-N_CHAINS, N_DRAWS = 2, 200
+COUNTING_CHAINS, COUNTING_DRAWS = 2, 200
 NONE = "No component improves on a constant rate of ones; the data look like noise."
 CUT_SHORT = " Ctrl-C stopped the choice, so it is based on what had been found by then."
 
@@ -70,11 +70,13 @@ def choose_by_posterior(
     proposal = Proposal(tuple(map(np.concatenate, seen)), target.tied)
     large, shared = replace(target, n_components=most), pool.share(tensor)
 
-    decode = partial(read_numbers, most=most, lengths=range(2, N_DRAWS + 1))
+    decode = partial(read_numbers, most=most, lengths=range(2, COUNTING_DRAWS + 1))
 
     def count(chain: int, stop: Stop) -> Numbers | None:
         start = found[chain]
-        make = partial(count_components, shared, start, large, proposal, chain, N_DRAWS, pool.watch, stop)
+        make = partial(
+            count_components, shared, start, large, proposal, chain, COUNTING_DRAWS, pool.watch, stop
+        )
         return pool.remember(f"counts-{most}-{chain}", make, stop, decode=decode)
 
     numbers, interrupted = pool.run(count)

@@ -12,7 +12,7 @@ from tensorm.report.selection import Selection
 from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.sweep import Target
-from tensorm.selection.by_sampling import N_CHAINS, choose_by_occam, choose_by_posterior
+from tensorm.selection.by_sampling import COUNTING_CHAINS, choose_by_occam, choose_by_posterior
 from tensorm.selection.noise import SHARE_TO_HIDE
 from tensorm.selection.published import choose_by_accuracy, choose_by_pruning
 from tensorm.selection.trials import choose_by_description, choose_by_validation
@@ -43,7 +43,7 @@ class Method(NamedTuple):
     """
 
     choose: Callable[..., Selection]
-    n_repeats: int = N_CHAINS
+    n_repeats: int = COUNTING_CHAINS
     hides: bool = False
     published: bool = False
     bounded: bool = False

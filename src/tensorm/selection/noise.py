@@ -35,7 +35,7 @@ from tensorm.selection.validation import (
 from tensorm.tensors.protocol import Tensor
 
 SHARE_TO_HIDE = 0.2  # share of the cells
-CELLS, MOST_SPLITS = 1500, 3  # a small tensor is split again until so many cells were hidden
+ENOUGH_HIDDEN, MOST_SPLITS = 1500, 3  # a small tensor is split again until so many cells were hidden
 TRIAL_SIZE = SearchSize(2**18, 2**18, 2048)  # of a larger tensor
 N_SWEEPS = 50  # to search, to settle with either model, and as draws that predict; all splits share them
 MOST_ONES = 2**22  # beyond, strengths would take long: their time goes with the ones
@@ -104,7 +104,7 @@ def _try_splits(tensor: Tensor, target: Target, pool: ChainPool, stop: Stop) -> 
     if part is not None:
         tensor = tensor.take(part).tied(tensor.pair)
         target = replace(target, prior=target.prior.at(part))
-    n_splits = min(-(-CELLS // max(round(SHARE_TO_HIDE * tensor.n_observed), 1)), MOST_SPLITS)
+    n_splits = min(-(-ENOUGH_HIDDEN // max(round(SHARE_TO_HIDE * tensor.n_observed), 1)), MOST_SPLITS)
     lengths = [N_SWEEPS // n_splits] * n_splits + [N_SWEEPS] * n_splits * (n_splits > 1)
     for number, n_sweeps in enumerate(lengths):
         if number and n_sweeps == N_SWEEPS and not 0 < gains.sum() <= NEGLIGIBLE_LOG_ODDS:

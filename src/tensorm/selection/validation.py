@@ -19,7 +19,7 @@ from tensorm.tensors import Tensor
 from tensorm.tensors.held_cells import check_share
 
 LARGEST_WHOLE = 2**27  # cells up to which a tensor is split as a whole; of a larger one a part is taken
-N_DRAWS = 100
+HOLDOUT_DRAWS = 100
 
 
 class Holdout(NamedTuple):
@@ -64,7 +64,7 @@ def predict_held_out(
     chain: int,
     watch: Watch,
     stop: Stop,
-    n_draws: int = N_DRAWS,
+    n_draws: int = HOLDOUT_DRAWS,
     burn_in: int = 0,
     bookmark: Bookmark | None = None,
 ) -> Floats:

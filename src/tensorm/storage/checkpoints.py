@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorm.model import Confusion
 from tensorm.sampler.parameters import NoiseModel
-from tensorm.sampler.sample import WINDOW, Memory, Snapshot
+from tensorm.sampler.sample import TREND_SWEEPS, Memory, Snapshot
 from tensorm.sampler.search.heating import MAX_ROUNDS, ROUND, Heat
 from tensorm.sampler.state import MAX_SWEEPS, State
 from tensorm.sampler.sweep import Target
@@ -170,7 +170,7 @@ def _read_heat(file: Stored, shape: Sequence[int], L: int) -> Heat:
 
 def _read_memory(file: Stored, shape: Sequence[int], L: int) -> Memory:
     history, sweeps = file.array("history", "f8", (None,)), file.integer("sweeps_since", 0, MAX_SWEEPS)
-    if len(history) > min(sweeps, 2 * WINDOW) or not np.isfinite(history).all():
+    if len(history) > min(sweeps, 2 * TREND_SWEEPS) or not np.isfinite(history).all():
         raise file.refuse("history does not contain log-likelihoods")
     return Memory(
         tuple(history.tolist()),

@@ -51,12 +51,12 @@ def _every_component(n_components: int) -> Words:
     return pack(np.ones((1, n_components), np.bool_))
 
 
-DIGEST = 16  # bytes
+DIGEST_BYTES = 16
 
 
 def digest_arrays(*arrays: Array) -> bytes:
     """Return a digest of some arrays of one dimension, all of eight bytes a number."""
-    state = blake2b(digest_size=DIGEST)
+    state = blake2b(digest_size=DIGEST_BYTES)
     for array in arrays:
         state.update(len(array).to_bytes(8, "little") + array.astype("<i8", copy=False).tobytes())
     return state.digest()

@@ -21,7 +21,7 @@ READ_WHOLE = 2**22  # cells; of a larger tensor, boxes are read
 BOXES = 16
 
 
-class Predictor(Protocol):
+class PredictsCells(Protocol):
     """Whatever can predict cells, such as a posterior."""
 
     def predict_block(self, start: int, stop: int) -> Floats:
@@ -58,7 +58,7 @@ def _listed_blocks(tensor: Tensor, unlisted: str) -> Iterator[tuple[int, Bits, B
 
 
 def predict_observed(
-    tensor: Tensor, predictor: Predictor, mask: Bits | None
+    tensor: Tensor, predictor: PredictsCells, mask: Bits | None
 ) -> Iterator[tuple[Bits, Floats]]:
     """Yield values and predictions of the observed cells, or of those in a mask, block by block."""
     for where, ones, observed in tensor.blocks():

@@ -24,8 +24,8 @@ from tensorm.tensors.protocol import Rule, Stream, Tensor, pass_on
 from tensorm.tensors.wrapped import Wrapped
 
 WORTH_KEEPING = 2**27  # cells times components below which a plain sweep is quick enough
-STEP = 2**26  # the same: plain updates of so many take as long as any correction, however small
-SLICE, ROW = 5.0, 2.0  # what a share of changed slices, and of flipped rows, costs beside a plain update
+LEAST_CORRECTION = 2**26  # the same: plain updates of so many take as long as any correction, however small
+SLICE_COST, ROW_COST = 5.0, 2.0  # of a share of changed slices, of flipped rows, beside a plain update
 MOST = 0.5  # of a plain update: what keeping counts may cost
 ROOM = 2**25  # cells that are copied at once
 MEMORY = 0.75  # weight of the past in the cost that is expected
@@ -49,7 +49,7 @@ class CachedCounts(Wrapped):
 
     def _forget(self, n_components: int) -> None:
         self._n_components = n_components
-        self._step = STEP / max(1, math.prod(self.shape) * n_components)
+        self._step = LEAST_CORRECTION / max(1, math.prod(self.shape) * n_components)
         self._factors: dict[int, Factors] = {}  # as they were after the last update of each mode
         self._counts: dict[int, Counts] = {}  # (2, N, L) at that time; not there while updates are plain
         self._last_confusion: tuple[Factors, Confusion] | None = None
@@ -100,7 +100,7 @@ class CachedCounts(Wrapped):
         rows, columns, cost = self._compare(old, factors, mode)
         own = np.flatnonzero((old[mode] != factors[mode]).any(axis=1))  # by another part of the sampler
         flipped = self._flipped[mode]
-        cost += ROW * flipped + len(own) / len(old[mode]) + (self._step if flipped else 0)
+        cost += ROW_COST * flipped + len(own) / len(old[mode]) + (self._step if flipped else 0)
         self._cost[mode] = MEMORY * self._cost[mode] + (1 - MEMORY) * cost
         counts = self._counts.pop(mode, None)
         if counts is None or cost > self._most:
@@ -137,7 +137,7 @@ class CachedCounts(Wrapped):
             rows[k], moved = find_changes(old[k], new[k], matters & own)
             columns |= moved & matters & ~own
             if len(rows[k]):
-                cost += SLICE * len(rows[k]) / len(old[k]) + self._step
+                cost += SLICE_COST * len(rows[k]) / len(old[k]) + self._step
         listed = np.flatnonzero(unpack(columns, self._n_components)).tolist() if columns.any() else []
         return rows, listed, cost + len(listed) / self._n_components
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorm.data.arrays import Counts, Ints, Rows, Words
 from tensorm.kernels import ranked, runners_up
-from tensorm.kernels.ranked import Scores
+from tensorm.kernels.ranked import LevelScores
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, every
 from tensorm.tensors.ranked import Ranking, Rivals
@@ -25,14 +25,14 @@ class RankedSlices(StoredCells):
     def _read(self, mode: int, factors: Factors) -> tuple[Any, ...]:
         return read_by(self.tensor._views[mode], factors)
 
-    def _tie(self, pair: Pair, factors: Factors, scores: Scores) -> tuple[Any, ...]:
+    def _tie(self, pair: Pair, factors: Factors, scores: LevelScores) -> tuple[Any, ...]:
         return self.tensor._tie(pair, factors)
 
-    def _score(self, mode: int, weights: Ranking) -> tuple[Scores, int]:
+    def _score(self, mode: int, weights: Ranking) -> tuple[LevelScores, int]:
         view = self.tensor._views[mode]
         return weights.scores(mode, self.shape, view.rows, view.packed)
 
-    def _count_levels(self, mode: int, scores: Scores) -> Ints:
+    def _count_levels(self, mode: int, scores: LevelScores) -> Ints:
         return count_sums([scores.rows, scores.columns])
 
     def _count_known(self, counts: Rivals, factor: Words, rows: Rows, slices: Any, scores: Any) -> None:

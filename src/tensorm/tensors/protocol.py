@@ -41,8 +41,8 @@ from tensorm.errors import InputError
 from tensorm.kernels.decisions import GIBBS, GREEDY, METROPOLIS, Rule
 from tensorm.model import Confusion
 from tensorm.tensors import blocks
-from tensorm.tensors.bits import DIGEST
-from tensorm.tensors.blocks import Predictor
+from tensorm.tensors.bits import DIGEST_BYTES
+from tensorm.tensors.blocks import PredictsCells
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.held_cells import choose_mask, refuse_unmirrored
 from tensorm.tensors.ranked import RankedCells
@@ -298,7 +298,7 @@ class Tensor(Named, ABC):
         return blocks.sample_observed(self, rng, most)
 
     def predict_observed(
-        self, predictor: Predictor, mask: Bits | None = None
+        self, predictor: PredictsCells, mask: Bits | None = None
     ) -> Iterator[tuple[Bits, Floats]]:
         """Yield the values of observed cells, or of those in a mask, and what is predicted of them."""
         return blocks.predict_observed(self, predictor, mask)
@@ -334,7 +334,7 @@ class Tensor(Named, ABC):
         missing = math.prod(self.shape) - self.n_observed
         unlisted = "zero" if self.n_ones + missing <= self.n_observed else "missing"
         whole = repr(self.shape).encode() + b"".join(self.digest_slices(unlisted))
-        return blake2b(whole, digest_size=DIGEST).hexdigest()
+        return blake2b(whole, digest_size=DIGEST_BYTES).hexdigest()
 
     def digest_slices(self, unlisted: str) -> list[bytes]:
         """Return a digest of each slice of mode 0, by its cells but those that are "missing", or "zero"."""

@@ -16,7 +16,7 @@ import numpy as np
 from tensorm.data.arrays import Array, Floats, Indices, Ints, Rows, Words
 from tensorm.kernels.activities import WINDOW, Activities
 from tensorm.kernels.decisions import Rule
-from tensorm.kernels.ranked import Scores, permute_masks
+from tensorm.kernels.ranked import LevelScores, permute_masks
 from tensorm.kernels.sparse_ranked import ListedScores
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import add_up
@@ -72,17 +72,19 @@ class Ranking(NamedTuple):
         return np.zeros((2, *self.ones.shape), np.int64), np.zeros((2, len(self.zeros)), np.int64)
 
     def scores(self, mode: int, shape: Sequence[int], rows: Sequence[int], packed: Sequence[int]) -> Any:
-        """Return kernels.ranked.Scores for slices of a mode, and the base of their levels."""
+        """Return kernels.ranked.LevelScores for slices of a mode, and the base of their levels."""
         if self.levels is None:
             sizes = (int(np.prod([shape[k] for k in modes])) for modes in ((mode,), rows, packed))
             own, along, across = map(_nothing, sizes)
-            return Scores(self.zeros, self.ones, own, along, across, self.share), 0
+            return LevelScores(self.zeros, self.ones, own, along, across, self.share), 0
         levels = by_mode(self.levels, shape)
         sides = [add_up([levels[k] for k in modes]) for modes in (rows, packed)]
         lows = [int(side.min()) for side in sides]
         base = sum(lows) - self.first - WINDOW  # room for activities that fall (kernels/activities.py)
         along, across = (side - low for side, low in zip(sides, lows, strict=True))
-        return Scores(self.zeros, self.ones, levels[mode] + base, along + WINDOW, across, self.share), base
+        return LevelScores(
+            self.zeros, self.ones, levels[mode] + base, along + WINDOW, across, self.share
+        ), base
 
     def listed_scores(self, mode: int, shape: Sequence[int]) -> Any:
         """Return the same for listed cells, with levels of all indices in place of rows and columns."""
@@ -116,7 +118,7 @@ class Sorted(NamedTuple):
     tot: Ints  # as of count_decided
     rest: Ints  # how many cells of a slice have which level, but for those that count only where listed
     base: int  # of the levels
-    lists: tuple[Ints, ...]  # kernels.sharded_activities.Lists
+    lists: tuple[Ints, ...]  # kernels.sharded_activities.CellLists
 
 
 class RankedCells(ABC):

@@ -30,7 +30,7 @@ from tensorm.tensors.protocol import Pair, Rule, Stream, Tensor, every, pass_on
 from tensorm.tensors.sharded_ranked import RankedShard, RankedShards, ShardHost, some_rows
 
 Planes = tuple[Bytes, Bytes | None]  # ones and, if any cell is missing, observed cells, eight to a byte
-Counted = tuple[Array, Confusion | None]
+ShardCounts = tuple[Array, Confusion | None]
 
 
 class Facts(NamedTuple):
@@ -67,7 +67,9 @@ class Shard(RankedShard):
         factor = self.tensor.update_factor(0, factors, rule, stream, rows)
         return factor if rows is None else factor[rows]
 
-    def counts(self, mode: int, factors: Factors, chosen: Rows, rows: Rows | None, confused: bool) -> Counted:
+    def counts(
+        self, mode: int, factors: Factors, chosen: Rows, rows: Rows | None, confused: bool
+    ) -> ShardCounts:
         """Return (pos, tot) as one array (2, rows, components), and the confusion if asked for.
 
         Four bytes hold a count unless a slice has more cells than that.
@@ -220,7 +222,9 @@ class ShardedTensor(ReadTensor):
             self._last.known = factors.replace(mode, factor), confusion
         return factor
 
-    def _ask_counts(self, mode: int, factors: Factors, chosen: Rows, rows: Rows, confused: bool) -> Counted:
+    def _ask_counts(
+        self, mode: int, factors: Factors, chosen: Rows, rows: Rows, confused: bool
+    ) -> ShardCounts:
         """Return (pos, tot) as one array (2, rows, components), summed or joined over the shards."""
         places, starts = [every(len(rows))] * self.n_shards, np.zeros_like(self._edges)
         if mode == 0:

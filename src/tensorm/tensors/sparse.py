@@ -20,7 +20,7 @@ from tensorm.kernels.groups import group_tuples
 from tensorm.kernels.listed import Listed, arrange
 from tensorm.model import Confusion
 from tensorm.tensors.bits import digest_arrays
-from tensorm.tensors.blocks import Predictor, draw_ranks
+from tensorm.tensors.blocks import PredictsCells, draw_ranks
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.held_cells import draw_share, draw_zeros, give_back_listed
@@ -30,7 +30,7 @@ from tensorm.tensors.threads import share_rows
 
 T = TypeVar("T")
 
-WORTH_THREADS = 2**17  # rows and listed cells below which a second thread costs more than it saves
+LISTED_WORTH_THREADS = 2**17  # rows and listed cells below which a second thread costs more than it saves
 OTHERS = {"zero": "missing_cells", "missing": "zero_cells"}  # what is listed beside ones, by what is not
 NO_WEIGHTS = np.zeros(0, np.int64)
 PREDICTED_AT_ONCE = 2**22  # listed cells
@@ -243,13 +243,13 @@ class SparseTensor(ReadTensor):
         return ones, zeros
 
     def predict_observed(
-        self, predictor: Predictor, mask: Bits | None = None
+        self, predictor: PredictsCells, mask: Bits | None = None
     ) -> Iterator[tuple[Bits, Floats]]:
         if self._implied or mask is not None:
             return super().predict_observed(predictor, mask)
         return self._predict_listed(predictor)
 
-    def _predict_listed(self, predictor: Predictor) -> Iterator[tuple[Bits, Floats]]:
+    def _predict_listed(self, predictor: PredictsCells) -> Iterator[tuple[Bits, Floats]]:
         for value, listed in zip((True, False), self._lists[0], strict=True):
             for start in range(0, len(listed.cells), PREDICTED_AT_ONCE):
                 ranks = np.arange(start, min(start + PREDICTED_AT_ONCE, len(listed.cells)))
@@ -312,6 +312,6 @@ class SparseTensor(ReadTensor):
         chosen = np.asarray(rows, np.intp)
         lengths = sum(np.diff(listed.firsts)[chosen] for listed in self._lists[mode])
         effort = np.concatenate([[0], np.cumsum(1 + lengths)])
-        n_threads = self._n_threads if effort[-1] >= WORTH_THREADS else 1
+        n_threads = self._n_threads if effort[-1] >= LISTED_WORTH_THREADS else 1
         edges = np.searchsorted(effort, effort[-1] * np.arange(n_threads + 1) // n_threads)
         return share_rows(lambda i, j: work(chosen[edges[i] : edges[j]]), n_threads, n_threads)

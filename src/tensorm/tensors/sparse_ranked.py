@@ -11,7 +11,7 @@ from tensorm.data.arrays import Counts, Ints, Rows, Words
 from tensorm.kernels import sparse_ranked
 from tensorm.kernels.activities import WINDOW, Activities
 from tensorm.kernels.groups import group_tuples
-from tensorm.kernels.ranked import Scores
+from tensorm.kernels.ranked import LevelScores
 from tensorm.kernels.sparse_activities import LevelledListing
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, every
@@ -33,16 +33,16 @@ class RankedLists(StoredCells):
     def _read(self, mode: int, factors: Factors) -> tuple[Any, ...]:
         return LevelledListing(*self.tensor._listing(mode, factors)), NO_MASKS
 
-    def _tie(self, pair: Pair, factors: Factors, scores: Scores) -> tuple[Any, ...]:
+    def _tie(self, pair: Pair, factors: Factors, scores: LevelScores) -> tuple[Any, ...]:
         return self.tensor._edges[pair[1]], self._count_beside(pair, scores)
 
-    def _score(self, mode: int, weights: Ranking) -> tuple[Scores, int]:
+    def _score(self, mode: int, weights: Ranking) -> tuple[LevelScores, int]:
         return weights.listed_scores(mode, self.shape)
 
-    def _count_levels(self, mode: int, scores: Scores) -> Ints:
+    def _count_levels(self, mode: int, scores: LevelScores) -> Ints:
         return self._count_beside((mode,), scores)
 
-    def _count_beside(self, modes: tuple[int, ...], scores: Scores) -> Ints:
+    def _count_beside(self, modes: tuple[int, ...], scores: LevelScores) -> Ints:
         """Return how many index tuples of all modes but some have which level, none if none is implied."""
         levels = by_mode(scores.rows, self.shape)
         counts = count_sums([level for k, level in enumerate(levels) if k not in modes])

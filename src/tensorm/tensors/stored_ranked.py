@@ -15,7 +15,7 @@ import numpy as np
 from tensorm.data.arrays import Counts, Ints, Rows, Words
 from tensorm.kernels import activities
 from tensorm.kernels.activities import Activities
-from tensorm.kernels.ranked import Scores
+from tensorm.kernels.ranked import LevelScores
 from tensorm.kernels.sharded_activities import sort_slices
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Rule, Stream, Tensor, every
@@ -38,15 +38,15 @@ class StoredCells(RankedCells):
         """Return what kernels read the slices of a mode from, and the components of rows and columns."""
 
     @abstractmethod
-    def _tie(self, pair: Pair, factors: Factors, scores: Scores) -> tuple[Any, ...]:
+    def _tie(self, pair: Pair, factors: Factors, scores: LevelScores) -> tuple[Any, ...]:
         """Return what depends on the second of two modes in the slices of the first."""
 
     @abstractmethod
-    def _score(self, mode: int, weights: Ranking) -> tuple[Scores, int]:
+    def _score(self, mode: int, weights: Ranking) -> tuple[LevelScores, int]:
         """Return weights as kernels want them, with the levels of a mode's slices, and the base of these."""
 
     @abstractmethod
-    def _count_levels(self, mode: int, scores: Scores) -> Ints:
+    def _count_levels(self, mode: int, scores: LevelScores) -> Ints:
         """Return how many cells of a slice have which level, but for those that count only where listed."""
 
     @abstractmethod

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tensorm.tensors.protocol import Tensor
 
 
-class Weights(decisions.Weights):
+class Weights(decisions.RateWeights):
     """What cells say about an entry where all ones weigh the same, and all zeros.
 
     Another noise model brings another class with these two methods (ranked.py), and kernels for it.
