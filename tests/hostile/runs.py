@@ -168,7 +168,7 @@ def go_on(folder: Path, name: str) -> None:
 
 def stop_after(sweeps: int, folder: Path) -> None:
     """Write the checkpoints of a run anew, as if it had been stopped after so many sweeps."""
-    _, tensor, plan = load._open(folder, None)
+    _, tensor, plan = load._reopen(folder, None)
     for number in range(SETTINGS["n_chains"]):
         checkpoints = Checkpoints(folder, digest_run(folder), tensor.shape, plan.target)
         (folder / f"chain-{number}.tensorm").unlink()
