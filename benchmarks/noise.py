@@ -5,6 +5,7 @@
     python -m benchmarks.noise --part grid --seeds 0,1        # accuracy on the paper's grid, 36 cells of 20^3
     python -m benchmarks.noise --part large --seeds 0,1       # and on 100^3
     python -m benchmarks.noise --part choice --seeds 0,1,2    # only what is chosen on the grid, in a minute
+    TENSORM_DATA=... python -m benchmarks.noise --part number --seeds 0  # with the numbers tried by "auto"
     TENSORM_DATA=... python -m benchmarks.noise --part cost   # the trial as a multiple of a default fit
 
 Fits of four chains with two rates and with strengths, and what the trial chose, with processor seconds of
@@ -29,7 +30,7 @@ from experiments.contests import logistic_cp
 from tensorm import TensOrMachine
 from tensorm.estimator.plan import make_plan, make_tensor
 from tensorm.sampler.chains import warm_up
-from tensorm.selection.noise import NoiseChoice, choose_noise, choose_untried
+from tensorm.selection.noise import TRIAL_NUMBERS, NoiseChoice, choose_noise, choose_untried
 from tensorm.tensors import pick_storage
 
 COMPONENTS = {
@@ -123,6 +124,17 @@ def measure_choice(cell: Cell, seed: int) -> dict[str, float]:
     return {"strong": float(choice.strong), "trial s": seconds}
 
 
+def measure_number(case: str | Cell, seed: int) -> dict[str, float]:
+    """Try strengths with each of the numbers of components that are tried before the number is chosen."""
+    cells = case.simulate(100 + seed).observed if isinstance(case, Cell) else DATA[case]().tensor
+    found = {}
+    for number in TRIAL_NUMBERS:
+        choice, _ = time_trial(cells, number, None, seed)
+        print(case, number, choice.reason, flush=True)
+        found[f"strong with {number}"] = float(choice.strong)
+    return found
+
+
 def measure_real(name: str, seed: int) -> dict[str, float]:
     data = DATA[name]()
     pair = data.pair or MIRRORED.get(name)
@@ -170,7 +182,9 @@ def measure_planted(cell: Cell, seed: int) -> dict[str, float]:
 
 @click.command()
 @click.option(
-    "--part", type=click.Choice(["real", "rivals", "grid", "large", "choice", "cost"]), default="real"
+    "--part",
+    type=click.Choice(["real", "rivals", "grid", "large", "choice", "number", "cost"]),
+    default="real",
 )
 @click.option("--data", default=",".join(COMPONENTS), help="Of real data.")
 @click.option("--seeds", default="1,2,3", help="Of splits, tensors and fits.")
@@ -178,12 +192,14 @@ def main(part: str, data: str, seeds: str) -> None:
     """Measure what is chosen, and what that costs or gains."""
     grid = [Cell((20,) * 3, *x) for x in itertools.product(RANKS, DENSITIES, NOISES[1:])]
     large = [Cell((100,) * 3, 20, 0.2, noise) for noise in (0.1, 0.3)]
+    many = [Cell((100,) * 3, *x) for x in ((20, 0.2, 0.3), (40, 0.2, 0.1), (40, 0.3, 0.4))]
     parts: dict[str, tuple[Any, Callable[[Any, int], dict[str, float]]]] = {
         "real": (data.split(","), measure_real),
         "rivals": (data.split(","), measure_rivals),
         "grid": (grid, measure_planted),
         "large": (large, measure_planted),
         "choice": (grid, measure_choice),
+        "number": ([*many, *data.split(",")], measure_number),
         "cost": (COSTS, measure_cost),
     }
     cases, run = parts[part]

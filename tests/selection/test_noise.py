@@ -56,6 +56,14 @@ def test_cells_choose() -> None:
     assert reason.startswith("Two rates of ones are enough: strengths ")
 
 
+def test_strengths_that_make_up_for_missing_components_are_not_chosen() -> None:
+    sim = simulate((30,) * 3, 12, 0.2, 0.1, random_state=5)
+    tensor = DenseTensor(sim.observed)
+    target = make_plan(TensOrMachine(3, **SHORT), tensor).target
+    assert choose_noise(tensor, target).strong
+    assert not choose_noise(tensor, target, numbers=(3, 12)).strong
+
+
 @pytest.mark.parametrize("largest", [2**18, 1000])
 def test_storage_changes_nothing(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "TRIAL_SIZE", choosing.TRIAL_SIZE._replace(whole=largest, part=largest))

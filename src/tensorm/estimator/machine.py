@@ -23,8 +23,7 @@ from tensorm.sampler.sample import Plan
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
 from tensorm.selection.choose import DEFAULT, choose_number, find_method
-from tensorm.selection.noise import N_COMPONENTS as TRIAL
-from tensorm.selection.noise import choose_noise, choose_untried, two_rates
+from tensorm.selection.noise import TRIAL_NUMBERS, choose_noise, choose_untried, two_rates
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.storage.files import name_stop, owning
 from tensorm.storage.fit import Fit, write_fit
@@ -236,7 +235,7 @@ class TensOrMachine(FittedModel):
         plan = make_plan(self, given)
         auto = self.n_components == AUTO
         target = plan.target
-        number = TRIAL if auto else target.n_components
+        number = TRIAL_NUMBERS[0] if auto else target.n_components
         noise = target.noise.stand_in if self.noise == AUTO else target.noise
         tensor = noise.hold(pick_storage(given, number))
         if note := note_storage(given, tensor):
@@ -282,15 +281,15 @@ class TensOrMachine(FittedModel):
 
     def _choose_noise(self, tensor: Tensor, plan: Plan, store: TrialStore | None) -> tuple[Tensor, Plan, str]:
         """Let the cells choose between strengths and two rates; a store keeps what they chose, and why."""
-        target, auto = plan.target, self.n_components == AUTO
-        trial = replace(target, n_components=TRIAL) if auto else target
+        target, numbers = plan.target, TRIAL_NUMBERS if self.n_components == AUTO else ()
+        trial = replace(target, n_components=numbers[0]) if numbers else target
         choice = choose_untried(tensor, trial)
         if choice is None:
             with announcing_compilation(self.progress):
                 warm_up(tensor, trial)
             with watching(1, self.progress) as watch:
                 pool = ChainPool(1, count_threads(self.n_jobs), watch, store)
-                choice = choose_noise(tensor, trial, pool)
+                choice = choose_noise(tensor, trial, pool, numbers)
         if choice.strong:
             return tensor, plan, choice.reason
         return pick_storage(tensor), replace(plan, target=two_rates(target)), choice.reason

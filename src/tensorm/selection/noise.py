@@ -2,13 +2,14 @@
 
 A fifth of the cells is hidden, of a large tensor those of a part. One chain searches the rest for components
 with two rates, without heating, and is then sampled on with either model, so that only the noise differs.
-Strengths are chosen if they make the hidden cells at least 1,000 times as probable. Where the noise is that
-of two rates they hardly ever do; with real data they nearly always do
-(docs/decisions/0021-noise-by-hidden-cells.md). How to add a noise model: sampler/parameters.py.
+Strengths are chosen if they make the hidden cells at least 1,000 times as probable, and the gain is worth
+having or certain. Where the noise is that of two rates they hardly ever do; with real data they nearly always
+do (docs/decisions/0021-noise-by-hidden-cells.md). How to add a noise model: sampler/parameters.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -39,7 +40,10 @@ ENOUGH_HIDDEN, MOST_SPLITS = 1500, 3  # a small tensor is split again until so m
 TRIAL_SIZE = SearchSize(2**18, 2**18, 2048)  # of a larger tensor
 N_SWEEPS = 50  # to search, to settle with either model, and as draws that predict; all splits share them
 MOST_ONES = 2**22  # beyond, strengths would take long: their time goes with the ones
-N_COMPONENTS = 10  # where their number is yet to be chosen
+WORTH_HAVING, CERTAIN_Z = 0.002, 2.0  # gain per cell, and in standard errors where it is less
+# Where the number of components is yet to be chosen. With too few, strengths make up for those that are
+# missing, so that they have to be ahead with many as well.
+TRIAL_NUMBERS = 10, 40
 TRYING = "noise"
 ALONE = ChainPool(1, 1)
 
@@ -76,8 +80,18 @@ def choose_untried(tensor: Tensor, target: Target) -> NoiseChoice | None:
     return None
 
 
-def choose_noise(tensor: Tensor, target: Target, pool: ChainPool = ALONE) -> NoiseChoice:
+def choose_noise(
+    tensor: Tensor, target: Target, pool: ChainPool = ALONE, numbers: Sequence[int] = ()
+) -> NoiseChoice:
     """Choose between the noise model of a target, which has strengths, and its stand-in of two rates.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    target : Target
+    pool : ChainPool, optional
+    numbers : sequence of int, optional
+        Numbers of components with which strengths have to be ahead; by default that of the target.
 
     Raises
     ------
@@ -87,7 +101,12 @@ def choose_noise(tensor: Tensor, target: Target, pool: ChainPool = ALONE) -> Noi
 
     def work(_: int, stop: Stop) -> NoiseChoice | None:
         def make(_: Bookmark) -> NoiseChoice | None:
-            return _try_splits(pool.share(tensor), target, pool, stop)
+            choice = None
+            for number in numbers or [target.n_components]:
+                choice = _try_splits(pool.share(tensor), replace(target, n_components=number), pool, stop)
+                if choice is None or not choice.strong:
+                    break
+            return choice
 
         return pool.remember("noise", make, stop, list, NoiseChoice.decode)
 
@@ -113,13 +132,15 @@ def _try_splits(tensor: Tensor, target: Target, pool: ChainPool, stop: Stop) -> 
             split = split_cells(tensor, SHARE_TO_HIDE, None, rng)
         except InputError:
             return NoiseChoice(False, "Two rates of ones: there are too few cells to hide any.")
-        tried = _try_both(split, target, NoiseTrial(number, n_sweeps, pool, stop))
+        tried = _try_both(
+            split, target, NoiseTrial(f"noise-{target.n_components}-{number}", n_sweeps, pool, stop)
+        )
         if tried is None:
             return None
         gains = np.append(gains, tried)
     gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
     told = f"{'raise' if gain > 0 else 'lower'} the mean log probability of hidden cells by {abs(gain):.4f}"
-    if gains.sum() > NEGLIGIBLE_LOG_ODDS:
+    if gains.sum() > NEGLIGIBLE_LOG_ODDS and (gain > WORTH_HAVING or gain > CERTAIN_Z * error):
         return NoiseChoice(True, f"Strengths were chosen: they {told} ± {error:.4f}.")
     return NoiseChoice(False, f"Two rates of ones are enough: strengths {told} ± {error:.4f}.")
 
@@ -137,7 +158,7 @@ def _try_both(split: Split, target: Target, trial: NoiseTrial) -> Floats | None:
 class NoiseTrial:
     """How chains run on one split of the cells; whatever a pool remembers of them is not done again."""
 
-    number: int
+    name: str
     n_sweeps: int
     pool: ChainPool
     stop: Stop
@@ -157,15 +178,15 @@ class NoiseTrial:
             return saved
 
         pack = partial(pack_snapshot, target=target)
-        found = self.pool.remember(f"noise-{self.number}-search", make, self.stop, pack, read)
+        found = self.pool.remember(f"{self.name}-search", make, self.stop, pack, read)
         return None if found is None or self.stop() else found.state
 
     def predict(self, split: Split, target: Target, state: State) -> Floats | None:
         """Return the log probability of each hidden cell after sampling on from a state; None if stopped."""
-        n, name = self.n_sweeps, type(target.noise).__name__
+        n, name = self.n_sweeps, f"{self.name}-{type(target.noise).__name__}"
         predict = partial(predict_held_out, split, state, target, 0, self._watch, self.stop, n, 2 * n)
         read = partial(read_chances, ones=split.ones)
-        p = self.pool.remember(f"noise-{self.number}-{name}", predict, self.stop, np.ndarray.tolist, read)
+        p = self.pool.remember(name, predict, self.stop, np.ndarray.tolist, read)
         return None if p is None or self.stop() else np.log(chances(split.ones, p))
 
     def _watch(self, step: Step) -> None:
