@@ -30,10 +30,10 @@ from scipy.stats import binom, chisquare
 
 from tensorm.model import Noise, boolean_product, confusion
 from tensorm.sampler.models import MODELS
-from tensorm.sampler.noise import CONTRAST
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.sample import DRAWS, Plan, sample
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import CONTRAST
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 
 OUT = Path(__file__).parent / "out"

@@ -29,10 +29,10 @@ from benchmarks.sweep import machine, show
 from tensorm import DaskTensor, DenseTensor
 from tensorm.kernels.sharded import decide_rows, find_company
 from tensorm.model import Noise, factor_density
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, random_factors, start, sweep
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.tensors import METROPOLIS, Rule, Stream, Weights
 from tensorm.tensors.distributed import connect
 from tensorm.tensors.factors import Factors

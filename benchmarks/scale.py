@@ -26,11 +26,11 @@ from rich.console import Console
 
 from benchmarks.sweep import machine, show
 from tensorm import DenseTensor, RelationalTensor, TensOrMachine
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.tensors import Tensor
 from tensorm.tensors.cached import CachedCounts
 

@@ -37,10 +37,10 @@ from benchmarks.accuracy import Cell
 from tensorm import TensOrMachine, datasets, hide, select_components, train_test_mask
 from tensorm.baselines import BooleanALS
 from tensorm.report.selection import Selection
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.selection.occam import prune, worths
 from tensorm.selection.trials import describe_length
 from tensorm.selection.validation import fewest_within_error

@@ -25,12 +25,12 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.sweep import machine, show
 from tensorm import DenseTensor, SparseTensor, TensOrMachine, baselines
 from tensorm.model import boolean_product
-from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import BurnIn
 from tensorm.sampler.state import State
 from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 from tensorm.sampler.sweep import Target, enter, sweep
+from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.tensors import pick_storage
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors

@@ -32,10 +32,10 @@ from rich.table import Table
 from benchmarks.algorithm1 import Algorithm1
 from tensorm import DenseTensor, datasets
 from tensorm.model import Noise, factor_density
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.tensors.factors import Factors
 
 DENSITY, NOISE = 0.2, 0.1

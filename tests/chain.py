@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.model import Confusion
-from tensorm.sampler.noise import PAPERS_RATES, Rates, TwoRates
 from tensorm.sampler.sample import Plan, Snapshot, sample
 from tensorm.sampler.sweep import Target, random_factors, start
+from tensorm.sampler.two_rates import PAPERS_RATES, Rates, TwoRates
 from tensorm.tensors import Tensor
 from tensorm.tensors.bits import unpack
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from tensorm.model import Confusion
 from tensorm.sampler.chains import Recorder
-from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State, Trace
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.tensors.factors import Factors
 
 SHAPE = (3, 4, 2)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import betaincc, betaln, expit, logit, xlog1py, xlogy
 
-from tensorm.sampler.noise import CONTRAST
+from tensorm.sampler.two_rates import CONTRAST
 
 L = 2
 SHAPE = (2, 2, 2)

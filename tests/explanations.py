@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tensorm.datasets import simulate
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.factors import Factors
 

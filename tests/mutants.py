@@ -51,14 +51,16 @@ MUTANTS = [
         "contract/test_update.py -k dense",
     ),
     Mutant(
-        "sampler/noise.py",
+        "sampler/two_rates.py",
         "self.b + tn, 0.0, high",
         "self.b + tn + 1, 0.0, high",
         "sampler/test_exactness.py",
     ),
-    Mutant("sampler/noise.py", "self.b + wrong, low", "self.b + wrong + 1, low", "sampler/test_exactness.py"),
     Mutant(
-        "sampler/noise.py",
+        "sampler/two_rates.py", "self.b + wrong, low", "self.b + wrong + 1, low", "sampler/test_exactness.py"
+    ),
+    Mutant(
+        "sampler/two_rates.py",
         "hit = truncated_beta(self.a + tp",
         "hit = truncated_beta(1.0 + tp",
         "sampler/test_exactness.py sampler/test_geweke.py",

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from tensorm.data.inputs import Names, check_names
 from tensorm.model import Confusion
 from tensorm.posterior.draws import Posterior
-from tensorm.sampler.noise import Rates
 from tensorm.sampler.state import Trace
+from tensorm.sampler.two_rates import Rates
 
 HOURS = np.array(["night", "08-09", "09-10", "10-11", "11-12", "12-13"])
 PEOPLE = np.array([f"{role} {i:02d}" for role in ("doctor", "nurse") for i in range(1, 5)])

@@ -13,7 +13,7 @@ import definitions
 import naive
 from tensorm import model
 from tensorm.kernels.philox import uniforms
-from tensorm.sampler.noise import Rates
+from tensorm.sampler.two_rates import Rates
 from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Tensor
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors

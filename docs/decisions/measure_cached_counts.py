@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from tensorm import RelationalTensor
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.tensors.cached import CachedCounts
 from tensorm.tensors.layout import Layout
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from tensorm import RelationalTensor, TensOrMachine, datasets, select_components
 from tensorm.sampler.comparisons import Comparisons
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.two_rates import Asymmetric
 
 
 def measure_held_out(patients: int = 1000, attributes: int = 200) -> None:

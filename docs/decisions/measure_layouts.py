@@ -11,10 +11,10 @@ import numpy as np
 
 from tensorm import DenseTensor, datasets
 from tensorm.model import Noise
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.tensors import dense
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import packed_modes

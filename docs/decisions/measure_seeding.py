@@ -11,11 +11,11 @@ from tensorm.datasets import simulate
 from tensorm.model import boolean_product
 from tensorm.sampler import sample as chain
 from tensorm.sampler.chains import warm_up
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import Plan, sample
 from tensorm.sampler.search import seeding
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.tensors import DenseTensor
 
 

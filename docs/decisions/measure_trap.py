@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorm import DenseTensor, datasets
 from tensorm.model import boolean_product
-from tensorm.sampler import noise
+from tensorm.sampler import two_rates
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan, Snapshot, sample
 from tensorm.sampler.state import State
@@ -23,7 +23,7 @@ RANK, SWEEPS, LAST, FITS, FLIPPED = 10, 500, 50, 30, 0.45
 
 def begin(factors):
     """Return the state that a chain with these factors starts from; lambda = 0.5, as in the paper."""
-    return State(Factors.from_bits(factors), noise.PAPERS_RATES, (0.5,) * len(factors), 0)
+    return State(Factors.from_bits(factors), two_rates.PAPERS_RATES, (0.5,) * len(factors), 0)
 
 
 def run(sim, model):
@@ -44,9 +44,9 @@ def main():
     print(f"accuracy of always predicting 0: {1 - np.mean([sim.noise_free for sim in sims]):.2f}")
     print(f"{'contrast':>9} {'prior':>13} {'noise update':>16} {f'stuck of {FITS}':>13} flips  accuracy")
     priors = (FixedPrior.from_probabilities([0.5] * 3), LearnedPrior())
-    updates = (noise.SymmetricPlugIn, noise.Symmetric)
+    updates = (two_rates.SymmetricPlugIn, two_rates.Symmetric)
     for contrast, prior, update in itertools.product((1e-9, 0.01, 0.1), priors, updates):
-        noise.CONTRAST = contrast
+        two_rates.CONTRAST = contrast
         ends = np.array([run(sim, Target(RANK, update(), prior, np.uint64(i))) for i, sim in enumerate(sims)])
         stuck = ends[:, 0] < half
         flips = f"{ends[stuck, 1].mean():.2f}" if stuck.any() else "-"

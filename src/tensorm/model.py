@@ -20,7 +20,7 @@ from scipy.special import xlog1py, xlogy
 class Noise(NamedTuple):
     """How often a cell is 1, given the Boolean product ``y``; both rates lie strictly inside (0, 1).
 
-    This is the paper's noise; all noise models, and how to add one: sampler/parameters.py.
+    This is the paper's noise; all noise models, and how to add one: sampler/noise_model.py.
 
     Attributes
     ----------

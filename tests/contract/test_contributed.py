@@ -10,7 +10,7 @@ import pytest
 from makers import Kind
 from problems import make_problem
 from tensorm.posterior.contributions import contributions
-from tensorm.sampler.noise import Rates
+from tensorm.sampler.two_rates import Rates
 from tensorm.tensors import DenseTensor, SymmetricTensor, Tensor
 from tensorm.tensors.factors import Factors
 

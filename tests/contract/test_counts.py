@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from makers import Kind
 from problems import OTHERS, SOME, Problem, few, make_problem, problems
-from tensorm.sampler.noise import Rates
+from tensorm.sampler.two_rates import Rates
 
 rates = st.floats(0.02, 0.98)
 

@@ -25,7 +25,7 @@ from problems import (
     problems,
     update_with,
 )
-from tensorm.sampler.noise import Rates
+from tensorm.sampler.two_rates import Rates
 from tensorm.tensors import Rule, Stream
 from tensorm.tensors.bits import unpack
 

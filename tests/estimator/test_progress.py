@@ -16,11 +16,11 @@ from rich.console import Console
 
 from tensorm.estimator.progress import COMPILING, Forecast, announcing_compilation, forecast_run, watching
 from tensorm.model import Confusion
-from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import Plan, Snapshot, Step
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.factors import Factors
 

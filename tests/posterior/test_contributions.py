@@ -12,7 +12,7 @@ import naive
 from posteriors import make_trace
 from tensorm import Posterior, TensOrMachine, datasets
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
-from tensorm.sampler.noise import Rates
+from tensorm.sampler.two_rates import Rates
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.factors import Factors
 

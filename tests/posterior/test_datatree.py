@@ -13,7 +13,7 @@ from posteriors import HOURS, PEOPLE, bits, make_posterior, ward_posterior
 from tensorm import InputError, TensOrMachine, model
 from tensorm.data import memory
 from tensorm.posterior.datatree import name_dimensions, to_datatree
-from tensorm.sampler.noise import Rates
+from tensorm.sampler.two_rates import Rates
 from tensorm.tensors import DenseTensor
 
 

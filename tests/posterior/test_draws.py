@@ -18,9 +18,9 @@ from tensorm.data.inputs import check_names
 from tensorm.datasets import simulate
 from tensorm.errors import InputError
 from tensorm.posterior.draws import PREDICTION_METHODS, Posterior, check_draws_fit
-from tensorm.sampler import noise as noise_module
-from tensorm.sampler.noise import Rates
+from tensorm.sampler import two_rates as noise_module
 from tensorm.sampler.state import Trace
+from tensorm.sampler.two_rates import Rates
 from tensorm.tensors import DenseTensor
 
 Draws = list[tuple[list[np.ndarray], Rates]]

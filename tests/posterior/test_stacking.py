@@ -15,8 +15,8 @@ from problems import make_problem
 from tensorm import TensOrMachine, datasets
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.stacking import MAX_WEIGHED_CELLS, TOWARDS_EQUAL, sample_cells, stack, weigh_chains
-from tensorm.sampler.noise import Rates
 from tensorm.sampler.state import Trace
+from tensorm.sampler.two_rates import Rates
 from tensorm.tensors import DenseTensor, blocks
 
 NOISE = Rates(0.9, 0.1)

@@ -16,9 +16,9 @@ from tensorm.data.inputs import check_names
 from tensorm.posterior import transform as placing
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.transform import share_shown, transform_slices
-from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, SymmetricTensor, Tensor
 
 L, SHAPE = 3, (5, 4, 3)

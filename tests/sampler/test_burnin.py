@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tensorm.model import Confusion
-from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import CHECK_EVERY, LONGEST_BURN_IN, TREND_SWEEPS, BurnIn, steady
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.tensors import DenseTensor, SparseTensor
 from tensorm.tensors.bits import unpack
 

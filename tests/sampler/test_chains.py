@@ -22,11 +22,11 @@ import pytest
 from tensorm.datasets import simulate
 from tensorm.errors import FileError
 from tensorm.sampler.chains import run_chain, run_chains, warm_up
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import CHECK_EVERY, TREND_SWEEPS, Plan, Step, sample, steady
 from tensorm.sampler.state import State, Trace
 from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.factors import Factors
 

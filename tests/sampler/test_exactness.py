@@ -16,9 +16,9 @@ from scipy.special import betaln
 import exact
 from chain import Draws, GivenNoise, run, z_scores
 from exact import N_DRAWS, THIN, distance_ratio
-from tensorm.sampler.noise import Asymmetric, AsymmetricPlugIn, Rates, Symmetric, SymmetricPlugIn
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric, AsymmetricPlugIn, Rates, Symmetric, SymmetricPlugIn
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 
 ONES = np.array([[[1, 1], [1, 0]], [[0, 1], [0, 0]]], dtype=bool)

@@ -14,10 +14,10 @@ import pytest
 from scipy.special import logit
 
 from chain import z_scores
-from tensorm.sampler.noise import CONTRAST, Asymmetric, Rates, Symmetric, SymmetricPlugIn
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.two_rates import CONTRAST, Asymmetric, Rates, Symmetric, SymmetricPlugIn
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors

@@ -11,8 +11,8 @@ import pytest
 import definitions
 from draws import COMPONENTS, SHAPE, make_draws, make_trace
 from tensorm import model
-from tensorm.sampler.noise import Rates
 from tensorm.sampler.state import Trace
+from tensorm.sampler.two_rates import Rates
 
 
 @pytest.mark.parametrize("L", COMPONENTS)

@@ -9,11 +9,11 @@ import pytest
 
 import naive
 from tensorm.kernels.philox import uniforms
-from tensorm.sampler.noise import PAPERS_RATES, Asymmetric, Rates, Symmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan, Snapshot, sample
 from tensorm.sampler.state import NOISE, State
 from tensorm.sampler.sweep import Target, random_factors, start, sweep
+from tensorm.sampler.two_rates import PAPERS_RATES, Asymmetric, Rates, Symmetric
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from chain import batch_means, run
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.tensors import DenseTensor
 
 L, N_SWEEPS = 3, 6000

@@ -11,9 +11,9 @@ import pytest
 
 from interrupting import CtrlC
 from tensorm import InputError, datasets, select_components
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.selection.bookmarks import read_snapshot
 
 X = datasets.simulate((12, 12, 12), rank=2, density=0.3, noise=0.1, random_state=0).observed

@@ -8,9 +8,9 @@ from scipy.special import logsumexp
 
 from chain import z_scores
 from exact import log_asymmetric, log_given, log_learned, log_symmetric
-from tensorm.sampler.noise import Asymmetric, Symmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric, Symmetric
 from tensorm.selection.counting import Proposal, count_components
 from tensorm.selection.occam import Found
 from tensorm.tensors import DenseTensor

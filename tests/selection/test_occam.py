@@ -10,10 +10,10 @@ import pytest
 from scipy.special import betaln
 
 from tensorm import datasets
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.selection.occam import (
     add_empty,
     find_components,

@@ -14,10 +14,10 @@ import pytest
 import forge
 from tensorm import FileError
 from tensorm.sampler.models import MODELS
-from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.storage.archive import open_archive, write_archive
 from tensorm.storage.chain import pack_target, pack_trace, read_target, read_trace
 from tensorm.tensors.protocol import GIBBS, METROPOLIS

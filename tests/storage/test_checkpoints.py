@@ -12,11 +12,11 @@ import forge
 from tensorm.datasets import simulate
 from tensorm.errors import FileError
 from tensorm.sampler.chains import run_chain
-from tensorm.sampler.noise import Asymmetric, Symmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan, sample
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric, Symmetric
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.factors import Factors

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tensorm import RelationalTensor, datasets
 from tensorm.sampler.chains import run_chain
-from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
+from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, Stream, Weights, cached, slices
 from tensorm.tensors.cached import CachedCounts, memory_for_counts

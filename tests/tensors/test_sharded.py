@@ -11,9 +11,9 @@ import pytest
 from shard_hosts import ShardHost, cut, shard
 from tensorm import datasets, model, select_components
 from tensorm.errors import InputError
-from tensorm.sampler.noise import Asymmetric, Rates
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sweep import Target, start, sweep
+from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.tensors import GREEDY, DenseTensor, RelationalTensor, Rule, SparseTensor, Stream, Weights
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors

@@ -13,11 +13,11 @@ import tensorm
 from tensorm import DenseTensor, InputError, SparseTensor, TensOrMachine
 from tensorm.datasets import simulate
 from tensorm.kernels.groups import group_tuples
-from tensorm.sampler.noise import Asymmetric
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.search.region import FIRST_SEARCH, choose_region
 from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Asymmetric
 from tensorm.tensors import GIBBS, GREEDY, METROPOLIS, Rule, Stream, Weights, pick, read
 from tensorm.tensors.bits import pack
 from tensorm.tensors.factors import Factors

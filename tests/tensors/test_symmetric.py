@@ -15,11 +15,11 @@ from problems import RULES, Turn
 from tensorm import InputError, TensOrMachine, datasets, load, resume, select_components
 from tensorm.kernels.philox import uniforms
 from tensorm.model import boolean_product
-from tensorm.sampler.noise import Asymmetric, Rates
-from tensorm.sampler.parameters import count_alone
+from tensorm.sampler.noise_model import count_alone
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, log_posterior
+from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, SparseTensor, Stream
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors

@@ -23,10 +23,10 @@ from tensorm.data.checks import MAX_REPEATS, check_choice, check_count, check_fl
 from tensorm.data.memory import check_fits
 from tensorm.estimator.progress import announcing_compilation, counting
 from tensorm.model import factor_density
-from tensorm.sampler.noise import Symmetric
 from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import Symmetric
 from tensorm.tensors import GREEDY, DenseTensor, Rule, Stream, Tensor, Weights
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.threads import count_threads

@@ -18,10 +18,10 @@ from tensorm.estimator.progress import announce, announcing_compilation, forecas
 from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.report.selection import Selection
 from tensorm.sampler.chains import ChainPool, TrialStore, run_chains, warm_up
-from tensorm.sampler.noise import PAPERS_LAMBDA
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import Target
+from tensorm.sampler.two_rates import PAPERS_LAMBDA
 from tensorm.selection.choose import DEFAULT, choose_number, find_method
 from tensorm.selection.noise import TRIAL_NUMBERS, choose_noise, choose_untried, two_rates
 from tensorm.storage.checkpoints import Checkpoints

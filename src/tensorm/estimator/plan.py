@@ -24,11 +24,11 @@ from tensorm.data.coordinates import MAX_MODES
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_draws_fit
 from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, find_model, list_choices
-from tensorm.sampler.noise import CONTRAST
-from tensorm.sampler.parameters import NoiseModel
+from tensorm.sampler.noise_model import NoiseModel
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.sweep import FLIPS, Target
+from tensorm.sampler.two_rates import CONTRAST
 from tensorm.tensors import Tensor, read
 from tensorm.tensors.holdout import check_symmetric
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tensorm.posterior.tables import tabulate, to_html
-from tensorm.sampler.parameters import Parameters, count_alone
+from tensorm.sampler.noise_model import Parameters, count_alone
 from tensorm.tensors.bits import pack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor

@@ -17,7 +17,7 @@ from tensorm.data.checks import check_flag
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
-from tensorm.sampler.parameters import INDEX, ONCE
+from tensorm.sampler.noise_model import INDEX, ONCE
 from tensorm.sampler.state import Trace
 from tensorm.tensors.protocol import MISSING, Tensor
 

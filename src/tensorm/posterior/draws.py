@@ -31,9 +31,9 @@ from tensorm.posterior.contributions import Contribution, contributions, stronge
 from tensorm.posterior.convergence import EntrySummary, summarise_entries
 from tensorm.posterior.predict import CellSummary, average_box, summarise_cells, unite_box, unite_cells
 from tensorm.posterior.stacking import weigh_chains
-from tensorm.sampler.noise import Rates
-from tensorm.sampler.parameters import ACTIVITY, STRENGTH, Parameters
+from tensorm.sampler.noise_model import ACTIVITY, STRENGTH, Parameters
 from tensorm.sampler.state import Trace
+from tensorm.sampler.two_rates import Rates
 from tensorm.tensors import read
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Tensor

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorm.data.arrays import Floats, Indices
-from tensorm.sampler.parameters import Parameters
+from tensorm.sampler.noise_model import Parameters
 from tensorm.sampler.state import Trace
 from tensorm.tensors.factors import Factors
 

@@ -11,7 +11,7 @@ from scipy.special import expit
 from tensorm.data.arrays import Floats, Indices
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
-from tensorm.sampler.parameters import Parameters
+from tensorm.sampler.noise_model import Parameters
 from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.state import PLACE
 from tensorm.sampler.sweep import Target

@@ -13,7 +13,7 @@ from tensorm.errors import InputError
 from tensorm.posterior.align import MEMBER, SURE, active
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import list_modes
-from tensorm.sampler.parameters import ACTIVITY, STRENGTH
+from tensorm.sampler.noise_model import ACTIVITY, STRENGTH
 from tensorm.storage.files import as_path, replace_file
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from tensorm.data.arrays import Bits, Counts, Floats, Indices
 from tensorm.kernels.philox import uniforms
 from tensorm.kernels.predict import add_product
 from tensorm.model import Confusion, Noise
-from tensorm.sampler.noise import CONTRAST, PAPERS_RATES, RATE_EDGE, truncated_beta
-from tensorm.sampler.parameters import ONCE, NoiseModel, Parameters, count_alone
+from tensorm.sampler.noise_model import ONCE, NoiseModel, Parameters, count_alone
+from tensorm.sampler.two_rates import CONTRAST, PAPERS_RATES, RATE_EDGE, truncated_beta
 from tensorm.tensors.bits import combine
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor, Weights

@@ -1,4 +1,4 @@
-"""All noise models by the settings that choose them; to add one, begin in ``parameters.py``.
+"""All noise models by the settings that choose them; to add one, begin in ``noise_model.py``.
 
 The estimator, the command line and files look here.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from tensorm.sampler.comparisons import Comparisons, ComparisonsPlugIn
-from tensorm.sampler.noise import Asymmetric, AsymmetricPlugIn, Symmetric, SymmetricPlugIn
 from tensorm.sampler.strength_models import ActivityModel, ConstantModel
+from tensorm.sampler.two_rates import Asymmetric, AsymmetricPlugIn, Symmetric, SymmetricPlugIn
 
 # By ``noise``, ``noise_update`` and, where there is a choice, ``background``; made with ``noise_prior``.
 MODELS: dict[tuple[str, ...], type[Any]] = {

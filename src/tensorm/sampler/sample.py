@@ -22,7 +22,7 @@ import numpy as np
 
 from tensorm.data.arrays import Bits
 from tensorm.model import Confusion
-from tensorm.sampler.parameters import Parameters
+from tensorm.sampler.noise_model import Parameters
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.heating import ROUND, Heat, heat_once
 from tensorm.sampler.search.region import coin_density

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.data.arrays import Bits, Bytes, Counts, Floats, Indices
-from tensorm.sampler.parameters import COMPONENT, INDEX, Parameters
+from tensorm.sampler.noise_model import COMPONENT, INDEX, Parameters
 from tensorm.tensors.bits import words_for
 from tensorm.tensors.factors import Factors
 

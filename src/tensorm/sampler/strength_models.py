@@ -21,9 +21,9 @@ from tensorm.kernels import strengths as kernel
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW
 from tensorm.kernels.philox import uniforms
 from tensorm.model import Confusion
-from tensorm.sampler.noise import PAPERS_RATES, Asymmetric, Rates
-from tensorm.sampler.parameters import NoiseModel, Parameters, count_alone
+from tensorm.sampler.noise_model import NoiseModel, Parameters, count_alone
 from tensorm.sampler.strengths import SHAPES, ActiveStrengths, ConstantStrengths, Strong
+from tensorm.sampler.two_rates import PAPERS_RATES, Asymmetric, Rates
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor
 from tensorm.tensors.ranked import by_mode

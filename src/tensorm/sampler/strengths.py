@@ -22,7 +22,7 @@ from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW, Activities
 from tensorm.kernels.predict import add_ranked, find_first
 from tensorm.kernels.ranked import UNIT, permute_masks
 from tensorm.kernels.strengths import FAINTEST, LEAST, LOUDEST, make_scores
-from tensorm.sampler.parameters import COMPONENT, INDEX, MODE, ONCE, Parameters
+from tensorm.sampler.noise_model import COMPONENT, INDEX, MODE, ONCE, Parameters
 from tensorm.tensors.bits import combine, pack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Stream, Tensor

@@ -10,7 +10,7 @@ import numpy as np
 from tensorm.data.arrays import Bits, Counts, Floats, Ints
 from tensorm.kernels.philox import uniforms
 from tensorm.model import Confusion
-from tensorm.sampler.parameters import NoiseModel
+from tensorm.sampler.noise_model import NoiseModel
 from tensorm.sampler.prior import FactorPrior
 from tensorm.sampler.state import NOISE, ORDER, START, State
 from tensorm.tensors.factors import Factors

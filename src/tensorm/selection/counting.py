@@ -25,7 +25,7 @@ from scipy.special import expit, logsumexp
 
 from tensorm.data.arrays import Bits, Floats
 from tensorm.sampler.chains import Bookmark
-from tensorm.sampler.parameters import Parameters
+from tensorm.sampler.noise_model import Parameters
 from tensorm.sampler.prior import DENSITY_EDGE
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation

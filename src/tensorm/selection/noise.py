@@ -4,7 +4,7 @@ A fifth of the cells is hidden, of a large tensor those of a part. One chain sea
 with two rates, without heating, and is then sampled on with either model, so that only the noise differs.
 Strengths are chosen if they make the hidden cells at least 1,000 times as probable, and the gain is worth
 having or certain. Where the noise is that of two rates they hardly ever do; with real data they nearly always
-do (docs/decisions/0021-noise-by-hidden-cells.md). How to add a noise model: sampler/parameters.py.
+do (docs/decisions/0021-noise-by-hidden-cells.md). How to add a noise model: sampler/noise_model.py.
 """
 
 from __future__ import annotations

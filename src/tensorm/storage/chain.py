@@ -22,7 +22,7 @@ from tensorm.data.checks import LAST_CHARACTER, is_broken
 from tensorm.data.memory import available_memory
 from tensorm.errors import InputError, printable
 from tensorm.sampler.models import BACKGROUNDS, MODELS, find_model, list_choices
-from tensorm.sampler.parameters import Parameters
+from tensorm.sampler.noise_model import Parameters
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.state import Trace
 from tensorm.sampler.sweep import FLIPS, Target

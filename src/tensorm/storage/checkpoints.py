@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tensorm.model import Confusion
-from tensorm.sampler.parameters import NoiseModel
+from tensorm.sampler.noise_model import NoiseModel
 from tensorm.sampler.sample import TREND_SWEEPS, Memory, Snapshot
 from tensorm.sampler.search.heating import MAX_ROUNDS, ROUND, Heat
 from tensorm.sampler.state import MAX_SWEEPS, State

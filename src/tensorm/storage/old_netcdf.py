@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorm.data.arrays import Array
 from tensorm.model import Confusion
-from tensorm.sampler.noise import Rates
+from tensorm.sampler.two_rates import Rates
 from tensorm.storage.archive import MAX_JSON_BYTES, refusal, refusing
 from tensorm.storage.chain import NUMBER_DTYPES
 from tensorm.storage.fit import FORMAT_VERSION

@@ -11,7 +11,6 @@ import pytest
 from shard_hosts import cut, shard
 from tensorm.datasets import simulate
 from tensorm.sampler.chains import run_chain
-from tensorm.sampler.noise import Asymmetric, Symmetric
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import BURN_IN, Plan, sample
 from tensorm.sampler.search import heating
@@ -29,6 +28,7 @@ from tensorm.sampler.search.heating import (
     start_heat,
 )
 from tensorm.sampler.sweep import Target, sweep, update_factors
+from tensorm.sampler.two_rates import Asymmetric, Symmetric
 from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, Tensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.symmetric import SymmetricTensor

@@ -10,12 +10,12 @@ import naive
 from explanations import make_explanation, make_model, small_explanation
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
-from tensorm.sampler.noise import Asymmetric, Symmetric
 from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.search import seeding
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.region import Region, SearchSize
 from tensorm.sampler.search.seeding import CandidatePool, begin, repair, search
+from tensorm.sampler.two_rates import Asymmetric, Symmetric
 from tensorm.tensors import DenseTensor, SparseTensor
 from tensorm.tensors.factors import Factors
 

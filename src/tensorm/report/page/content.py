@@ -24,7 +24,7 @@ from tensorm.report.page.cells import (
     slice_cells,
 )
 from tensorm.report.page.members import count_members, find_homes, pack_members
-from tensorm.sampler.parameters import ACTIVITY, STRENGTH
+from tensorm.sampler.noise_model import ACTIVITY, STRENGTH
 from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.ranked import by_mode
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 from typing import TYPE_CHECKING
 
 from tensorm.report.export import summarise_parameter
-from tensorm.sampler.parameters import ACTIVITY, STRENGTH
+from tensorm.sampler.noise_model import ACTIVITY, STRENGTH
 from tensorm.tensors.ranked import by_mode
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorm.data.arrays import Bits, Floats, Indices, Words
 from tensorm.model import Confusion
-from tensorm.sampler.parameters import count_alone
+from tensorm.sampler.noise_model import count_alone
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.bits import unpack

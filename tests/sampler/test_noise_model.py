@@ -17,9 +17,9 @@ from tensorm.estimator.plan import make_plan
 from tensorm.kernels.philox import uniforms
 from tensorm.sampler.chains import run_chain
 from tensorm.sampler.models import MODELS
-from tensorm.sampler.noise import Asymmetric, Rates
-from tensorm.sampler.parameters import COMPONENT, INDEX, ONCE, Parameters
+from tensorm.sampler.noise_model import COMPONENT, INDEX, ONCE, Parameters
 from tensorm.sampler.state import Trace
+from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.bits import unpack

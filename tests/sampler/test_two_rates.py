@@ -13,7 +13,9 @@ import definitions
 from tensorm.model import Confusion, Noise
 from tensorm.sampler.comparisons import Comparisons, ComparisonsPlugIn
 from tensorm.sampler.models import MODELS
-from tensorm.sampler.noise import (
+from tensorm.sampler.noise_model import NoiseModel
+from tensorm.sampler.strength_models import ActivityModel, ConstantModel
+from tensorm.sampler.two_rates import (
     CONTRAST,
     PAPERS_RATES,
     RATE_EDGE,
@@ -24,8 +26,6 @@ from tensorm.sampler.noise import (
     TwoRates,
     truncated_beta,
 )
-from tensorm.sampler.parameters import NoiseModel
-from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 
 QUANTILES = [0.001, 0.1, 0.5, 0.9, 0.999]
 COUNTS = [

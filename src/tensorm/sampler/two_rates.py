@@ -3,7 +3,7 @@
 The rates keep a small distance, CONTRAST, so that a component always means more ones: with equal rates the
 data say nothing about the factors, and Metropolised flips would alternate for ever.
 
-parameters.py says what a noise model is and how to add one; models.py lists all of them.
+noise_model.py says what a noise model is and how to add one; models.py lists all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tensorm.data.arrays import Bits, Counts, Floats, Indices
 from tensorm.kernels.philox import uniforms
 from tensorm.kernels.predict import add_product
 from tensorm.model import Confusion, Noise
-from tensorm.sampler.parameters import ONCE, NoiseModel, Parameters, count_alone
+from tensorm.sampler.noise_model import ONCE, NoiseModel, Parameters, count_alone
 from tensorm.tensors.bits import combine
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor, Weights

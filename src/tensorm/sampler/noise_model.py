@@ -4,12 +4,12 @@ A *model* (``NoiseModel``) has the prior: where chains start, how parameters are
 Its *parameters* (``Parameters``) are what a chain carries from draw to draw, and they answer for the cells.
 Nobody outside the two classes knows which model it is. To add one:
 
-1. write both classes in a file of their own, as noise.py has ``Rates`` and ``TwoRates``;
+1. write both classes in a file of their own, as two_rates.py has ``Rates`` and ``TwoRates``;
 2. give the model its place in ``MODELS`` (models.py), where the estimator, the command line and files look;
 3. only if (pos, tot) with ``Weights`` do not decide an entry: write a NamedTuple like ``Weights``
    (kernels/decisions.py) and return it as ``weights``, and new counts of tensors if it needs them.
 
-tests/sampler/test_parameters.py takes such a model through fit, report, plots, files, resume and selection.
+tests/sampler/test_noise_model.py takes such a model through fit, report, plots, files, resume and selection.
 
 Draws are kept as rows of numbers (``Trace.noise``, and ``noise`` in files), the fields one after the other.
 ``AXES`` says what a field has a number for. That is enough to reorder components, to store, check, export and
