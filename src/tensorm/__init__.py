@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from tensorm._version import __version__
+from tensorm.data.version import __version__
 
 __all__ = [
     "ClusterError",

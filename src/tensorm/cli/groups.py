@@ -20,7 +20,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from tensorm._version import __version__
+from tensorm.data.version import __version__
 from tensorm.errors import ClusterError, FileError, InputError, PackageError, printable
 
 F = TypeVar("F", bound=Callable[..., Any])

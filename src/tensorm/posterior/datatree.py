@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tensorm._version import __version__
 from tensorm.data.arrays import Array
 from tensorm.data.checks import check_flag
 from tensorm.data.memory import check_fits
+from tensorm.data.version import __version__
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.sampler.noise_model import INDEX, ONCE

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorm._version import __version__
 from tensorm.data.coordinates import check_shape
 from tensorm.data.files import FORMATS
 from tensorm.data.inputs import Names
 from tensorm.data.text import ending_of
+from tensorm.data.version import __version__
 from tensorm.errors import FileError, InputError, printable
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.draws import Posterior, check_draws_fit

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorm._version import __version__
 from tensorm.data.checks import check_text, short
+from tensorm.data.version import __version__
 from tensorm.errors import InputError, printable
 from tensorm.posterior.diagnostics import Diagnostics, diagnose
 from tensorm.posterior.draws import Posterior
