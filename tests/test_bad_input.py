@@ -228,10 +228,17 @@ def test_a_tensor_larger_than_memory(take: Any, shape: tuple[int, ...]) -> None:
     assert re.match(rf"X has {cells} cells, which take {GIB} packed .* this machine has {GIB}; ", message)
 
 
-@pytest.mark.parametrize("settings", [{"n_components": 10**12}, {"n_draws": 10**15}, {"n_chains": 10**12}])
+@pytest.mark.parametrize("settings", [{"n_components": 2**24}, {"n_draws": 10**15}, {"n_chains": 10**12}])
 def test_draws_larger_than_memory(settings: dict[str, int]) -> None:
     ((name, value),) = settings.items()
     check_fit_refuses(X, rf".*{name}( is)? {value:,}.* take {GIB} and this machine has {GIB}; ", **settings)
+
+
+@pytest.mark.parametrize("number", [10**12, 10**400])
+def test_more_components_than_any_machine_holds(number: int) -> None:
+    check_fit_refuses(
+        X, r"n_components is .*; give an integer of at most 16,777,216, or 'auto'\.", n_components=number
+    )
 
 
 def test_transform(fitted: TensOrMachine) -> None:

@@ -61,6 +61,7 @@ BAD: dict[str, Callable[[], Any]] = {
     "0": lambda: 0,
     "10**9": lambda: 10**9,
     "10**30": lambda: 10**30,
+    "10**400": lambda: 10**400,
     "1e308": lambda: 1e308,
     "2.5": lambda: 2.5,
     "''": lambda: "",

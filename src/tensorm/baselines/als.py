@@ -19,7 +19,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tensorm.baselines.baseline import Baseline, read_tensor
-from tensorm.data.checks import MAX_REPEATS, check_choice, check_count, check_flag, check_generator
+from tensorm.data.checks import (
+    MAX_COMPONENTS,
+    MAX_REPEATS,
+    check_choice,
+    check_count,
+    check_flag,
+    check_generator,
+)
 from tensorm.data.memory import check_fits
 from tensorm.estimator.progress import announcing_compilation, counting
 from tensorm.model import factor_density
@@ -114,7 +121,7 @@ class BooleanALS(Baseline):
         -------
         self
         """
-        L = check_count("n_components", self.n_components, 1)
+        L = check_count("n_components", self.n_components, 1, most=MAX_COMPONENTS)
         start = INIT_METHODS[check_choice("init", self.init, tuple(INIT_METHODS))]
         n_init = check_count("n_init", self.n_init, 1, most=MAX_REPEATS)
         max_iter = check_count("max_iter", self.max_iter, 1, most=MAX_REPEATS)

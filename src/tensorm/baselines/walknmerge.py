@@ -20,7 +20,7 @@ import numpy as np
 
 from tensorm.baselines.baseline import Baseline, read_tensor
 from tensorm.data.arrays import Bits, Indices
-from tensorm.data.checks import MAX_REPEATS, check_count, check_generator, check_number
+from tensorm.data.checks import MAX_COMPONENTS, MAX_REPEATS, check_count, check_generator, check_number
 from tensorm.selection.trials import subset_bits, universal
 from tensorm.tensors import Tensor
 
@@ -88,7 +88,7 @@ class WalkNMerge(Baseline):
         """Find blocks of ones in X, a tensor of 0, 1 and missing (treated as 0) with K >= 2 modes."""
         most = None
         if self.n_components is not None:
-            most = check_count("n_components", self.n_components, 1, ", or None")
+            most = check_count("n_components", self.n_components, 1, ", or None", MAX_COMPONENTS)
         density = check_number("density", self.density)
         names = ("n_walks", "restarts", "walk_length", "patience")
         n_walks, restarts, length, patience = (

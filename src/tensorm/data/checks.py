@@ -19,6 +19,7 @@ from tensorm.errors import InputError
 LARGEST_BETA = 1e12  # of a Beta's two numbers, which count cells
 MAX_STORED = 2**40  # numbers of an array in memory
 MAX_REPEATS = 10**6  # repeats of anything that takes time
+MAX_COMPONENTS = 2**24  # that a fit, or a file, may have
 
 LONGEST_LABEL = 10_000  # characters
 FREE_LABEL_ROOM = 2**24  # characters that labels of a mode may take, each as long as the longest

@@ -60,15 +60,20 @@ def _address_space() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def gigabytes(size: int) -> str:
+    """Return a size as text; what no machine has ever had is not told in full."""
+    return f"{size / 2**30:,.1f} GB" if size < 2**60 else "more than a billion GB"
+
+
 def check_room(file: Any, need: int) -> None:
     """Raise if what a file holds takes more bytes than there are."""
     if need > (room := available_memory()):
-        problem = f"it needs {need / 2**30:,.1f} GB of memory, and {room / 2**30:,.1f} GB are available"
+        problem = f"it needs {gigabytes(need)} of memory, and {gigabytes(room)} are available"
         raise FileError(f"{file} cannot be read: {problem}; give a smaller file.")
 
 
 def check_fits(what: str, need: int, remedy: str, detail: str = "") -> None:
     """Raise if something ("All cells take") needs more bytes than this machine has; suggest a remedy."""
     if need > (room := available_memory()):
-        sizes = f"{need / 2**30:,.1f} GB{detail} and this machine has {room / 2**30:,.1f} GB"
+        sizes = f"{gigabytes(need)}{detail} and this machine has {gigabytes(room)}"
         raise InputError(f"{what} {sizes}; {remedy}.")

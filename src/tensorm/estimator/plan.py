@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorm.data.checks import (
+    MAX_COMPONENTS,
     MAX_REPEATS,
     check_amount,
     check_beta,
@@ -97,7 +98,7 @@ def is_auto(setting: Any) -> bool:
 def _check_number(settings: TensOrMachine) -> int:
     """Return the number of components, 1 as long as it is to be chosen."""
     if not is_auto(settings.n_components):
-        return check_count("n_components", settings.n_components, 1, ", or 'auto'")
+        return check_count("n_components", settings.n_components, 1, ", or 'auto'", MAX_COMPONENTS)
     _refuse_columns("init", settings.init)
     _refuse_columns("factor_prior", settings.factor_prior)
     return 1

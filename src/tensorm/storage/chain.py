@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.arrays import Array, Floats
-from tensorm.data.checks import LAST_CHARACTER, is_broken
+from tensorm.data.checks import LAST_CHARACTER, MAX_COMPONENTS, is_broken
 from tensorm.data.memory import available_memory
 from tensorm.errors import InputError, printable
 from tensorm.sampler.models import BACKGROUNDS, MODELS, find_model, list_choices
@@ -29,7 +29,6 @@ from tensorm.sampler.sweep import FLIPS, Target
 from tensorm.storage.archive import Stored
 from tensorm.storage.files import JSON_EXPANSION, quote
 
-MAX_COMPONENTS = 2**24
 RECORDED = {"noise": "f8", "density": "f8", "confusion": "i8", "log_likelihood": "f8", "log_posterior": "f8"}
 
 
