@@ -360,7 +360,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ),
         (
             "fit genes.csv --wide --components 9999999999 --out x/y",
-            "--components is 9,999,999,999, ",
+            "--components is 9999999999; give an integer of at most 16,777,216",
         ),
         ("simulate --shape 9999999,9999999 --out x.npy", "these cells take 558,794.3 GB"),
         ("fit junk.npz --out x", "junk.npz cannot be read as arrays of numbers"),
@@ -376,7 +376,8 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("predict x --of person one", "No such file: x"),
         ("report .", "contains no finished fit; give the folder of a fit"),
         ("predict x", "Give either --cells FILE or --of MODE LABEL"),
-        ("resume x", "contains no run; give the FOLDER of an earlier fit"),
+        ("resume x", "No such folder: x"),
+        ("resume .", "contains no run; give the FOLDER of an earlier fit"),
         ("select genes.csv --wide --candidates a-b", "is not a list of numbers"),
         ("select genes.csv --wide --candidates 3,2", "Error: --candidates has 2 after 3; give increasing"),
         ("select genes.csv --wide --run-dir genes.csv/x", "genes.csv/x cannot be created.*another --run-dir"),

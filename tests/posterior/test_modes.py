@@ -31,7 +31,7 @@ def test_modes_are_found_by_name_or_number() -> None:
         assert [part is None for part in groups] == [True, True, False]
     with pytest.raises(InputError, match=r"groups is 'ward'; choose one of 'hour', 'person', 'met'"):
         list_modes(posterior, {"ward": []})
-    with pytest.raises(InputError, match=r"groups is 3; .* a number below 3"):
+    with pytest.raises(InputError, match=r"groups is 3; .* a number from 0 to 2"):
         list_modes(posterior, {3: []})
 
 

@@ -102,11 +102,11 @@ def test_groups_for_words_and_plots() -> None:
     [
         (
             {"label": ["doctor 01", "x"], "role": "ab"},
-            r"'person' has the unknown label 'x' in row 2; labels",
+            r"'person' has the unknown label 'x' in row 1; labels",
         ),
         (
             {"label": ["doctor 01"] * 2, "role": "ab"},
-            r"has the label 'doctor 01' in row 1 and again in row 2",
+            r"has the label 'doctor 01' in row 0 and again in row 1",
         ),
         (
             {"label": ["doctor 01"], "role": "ab"},
@@ -130,7 +130,7 @@ def test_unknown_modes_are_refused() -> None:
 
 def test_a_row_without_a_label_is_refused() -> None:
     for missing in (None, float("nan")):
-        with pytest.raises(InputError, match=r"^metadata for 'person' has no label in row 2; add one.$"):
+        with pytest.raises(InputError, match=r"^metadata for 'person' has no label in row 1; add one.$"):
             read({"person": [PEOPLE[0], missing], "role": ["a", "b"]})
 
 

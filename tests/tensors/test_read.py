@@ -229,7 +229,7 @@ def test_a_wide_table_means_the_same_in_a_file_and_in_memory(tmp_path, labels, n
         if labels or name:
             wide = tensorm.read(source, wide=True)
             np.testing.assert_array_equal(cells_of(wide), X)
-            assert wide.labels[0].tolist() == [str(text) for text in labels or [0, 1]]
+            assert wide.labels[0].tolist() == (labels or [0, 1])
 
 
 def test_a_named_index_is_a_column_of_a_long_table(tmp_path) -> None:
@@ -267,7 +267,7 @@ def brought(frame: pd.DataFrame, source: str, folder):
     [
         ({"a": [0, 1], "b": [1, 1], "c": [1, 0]}, (2, 3), ("row", "column"), None),  # cells
         ({"id": ["p", "q"], "b": [1, 1], "c": [1, 0]}, (2, 2), ("id", "column"), ["p", "q"]),
-        ({"id": [10, 2], "b": [1, 1], "c": [1, 0]}, (2, 2), ("id", "column"), ["10", "2"]),
+        ({"id": [10, 2], "b": [1, 1], "c": [1, 0]}, (2, 2), ("id", "column"), [10, 2]),
         ({"i": ["p", "q", "p"], "j": [1, 0, 0]}, (2, 2), ("i", "j"), ["p", "q"]),  # a row for each one
         ({"person": [7, 8], "met": [9, 7]}, (2, 2), ("person", "met"), [7, 8]),
         ({"h": [9, 10], "who": ["x", "y"], "met": ["y", "x"]}, (2, 2, 2), ("h", "who", "met"), [9, 10]),
@@ -306,16 +306,32 @@ def test_a_table_that_may_mean_anything_is_refused(source, table, message, tmp_p
         np.testing.assert_array_equal(cells_of(tensorm.read(given, threshold=2)), [[0, 1], [0, 1]])
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("source", SOURCES)
-def test_zeros_in_a_last_column_are_not_taken_for_ones(source, tmp_path) -> None:
-    table = {"i": ["p", "q", "q"], "j": ["x", "x", "y"], "met": [1, 0, 1]}
-    given = brought(pd.DataFrame(table), source, tmp_path)
-    with pytest.raises(
-        InputError, match=r"in its last column; give value='met' .* modes=\['i', 'j', 'met'\]"
-    ):
+def test_zeros_of_a_column_are_not_taken_for_ones(source, place, tmp_path) -> None:
+    columns = [("i", ["p", "q", "q"]), ("j", ["x", "x", "y"])]
+    columns.insert(place, ("met", [1, 0, 1]))
+    given = brought(pd.DataFrame(dict(columns)), source, tmp_path)
+    wanted = r"has only 0 and 1, or yes and no, in 'met'; give value='met' .* modes=\['i', 'j', 'met'\]"
+    with pytest.raises(InputError, match=wanted):
         tensorm.read(given)
     assert tensorm.read(given, value="met").n_ones == 2
     assert tensorm.read(given, modes=["i", "j", "met"]).shape == (2, 2, 2)
+
+
+def test_cells_beside_gaps_are_no_numbers_with_fractions() -> None:
+    table = pd.DataFrame({"i": ["p", "q", "q"], "j": ["x", "x", "y"], "met": [1, 0, np.nan]})
+    with pytest.raises(InputError, match=r"in 'met'; give value='met'"):
+        tensorm.read(table)
+
+
+def test_labels_of_wide_tables_are_those_of_their_files(tmp_path) -> None:
+    table = pd.DataFrame({2: [1, 0, 1], 10: [0, 1, 1]}, index=[7, 12, 30])
+    tensors = [tensorm.read(table), tensorm.read(table, wide=True)]
+    table.to_csv(tmp_path / "wide.csv")
+    tensors.append(tensorm.read(tmp_path / "wide.csv", wide=True))
+    for tensor in tensors:
+        assert [list(labels) for labels in tensor.names.labels] == [[7, 12, 30], [2, 10]]
 
 
 def test_a_table_with_labels_must_hold_cells() -> None:

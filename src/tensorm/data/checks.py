@@ -222,7 +222,9 @@ def check_mode(mode: Any, modes: Sequence[str], name: str = "mode") -> int:
     if isinstance(mode, (int, np.integer)) and not isinstance(mode, bool) and 0 <= mode < len(modes):
         return int(mode)
     known = ", ".join(map(repr, modes))
-    raise InputError(f"{name} is {short(mode)}; choose one of {known} or a number below {len(modes)}.")
+    raise InputError(
+        f"{name} is {short(mode)}; choose one of {known} or a number from 0 to {len(modes) - 1}."
+    )
 
 
 def check_index(index: Any, mode: str, size: int, labels: Array | None) -> int:
@@ -234,6 +236,8 @@ def check_index(index: Any, mode: str, size: int, labels: Array | None) -> int:
         found = number_labels(labels).get(str(index))
         if found is not None:
             return found
+        if isinstance(index, str) and len(labels):
+            raise InputError(f"Unknown {mode} {short(index)}; labels look like {str(labels[0])!r}.")
     remedy = f"give a number from 0 to {size - 1}" + ("" if labels is None else " or a label")
     raise InputError(f"index is {short(index)}; {mode!r} has {size} indices: {remedy}.")
 

@@ -13,6 +13,7 @@ from tensorm.data.arrays import Array
 from tensorm.data.checks import check_labels
 from tensorm.data.columns import (
     CodedColumn,
+    as_written,
     factorise,
     is_cell,
     is_number,
@@ -169,9 +170,9 @@ def _check_guess(table: Table) -> None:
     names, what = table.names, ""
     if len(names) <= MAX_GUESSED:
         columns = (table.column(name, exact=False) for name in names)
-        odd = next((column.name for column in columns if column.values.dtype.kind == "f"), None)
+        odd = next((column.name for column in columns if _has_fractions(column)), None)
         if odd is None:
-            _check_last(table)
+            _check_cells(table)
             return
         what = f", and numbers with fractions in {odd!r}"
     shown = ", ".join(map(repr, names[:MAX_GUESSED])) + ", ..." * (len(names) > MAX_GUESSED)
@@ -183,13 +184,19 @@ def _check_guess(table: Table) -> None:
     )
 
 
-def _check_last(table: Table) -> None:
-    """Raise if the last column may say which cells are 1: as a mode, its zeros would count as ones."""
-    name = table.names[-1]
-    if len(table.names) > 2 and is_cell(table.column(name, exact=False)):  # two modes besides
-        modes = ", ".join(map(repr, table.names[:-1]))
+def _has_fractions(column: CodedColumn) -> bool:
+    """Whether a column has numbers that are not whole; 0.0 and 1.0 beside gaps are cells."""
+    return column.values.dtype.kind == "f" and not is_cell(column)
+
+
+def _check_cells(table: Table) -> None:
+    """Raise if a column may say which cells are 1: as a mode, its zeros would count as ones."""
+    found = [name for name in table.names if name and is_cell(table.column(name, exact=False))]
+    if len(table.names) > 2 and found:  # two modes besides
+        name = found[-1]
+        modes = ", ".join(repr(other) for other in table.names if other != name)
         raise InputError(
-            f"{table.title} has only 0 and 1, or yes and no, in its last column; give value={name!r} if it "
+            f"{table.title} has only 0 and 1, or yes and no, in {name!r}; give value={name!r} if it "
             f"says which cells are 1, or modes=[{modes}, {name!r}] if it is a mode."
         )
 
@@ -301,7 +308,7 @@ def read_wide(table: Table, options: Options, columns: Sequence[str] | None = No
     read = read_numbers if options.relational else read_values
     cells = np.column_stack([read(table.column(name, exact=False), options) for name in names])
     kind = Matrix if options.relational else Observations
-    return kind(cells, None, modes, (labels, np.array(names)))
+    return kind(cells, None, modes, (labels, as_written(names)))
 
 
 def _repeats_cells(table: Table, name: str) -> bool:
@@ -321,4 +328,4 @@ def _read_row_labels(table: Table, name: str) -> Array:
     if len(places) < len(labels):
         row = next(row for row, text in enumerate(labels) if places[text] < row)
         raise InputError(f"{table.place(row)} repeats the label {labels[row]!r}; give each label once.")
-    return np.array(labels)
+    return as_written(labels)

@@ -159,7 +159,7 @@ def _join(mode: str, names: list[str], table: Any, place: RowLocator | None = No
     labels, columns = _read(mode, len(names), table)
     rows: Sequence[int | None] = range(len(names))
     if labels is not None:
-        first = _check_labels(mode, names, labels, place or (lambda row: f"row {row + 1}"))
+        first = _check_labels(mode, names, labels, place or (lambda row: f"row {row}"))
         rows = [first.get(name) for name in names]
     made = []
     for name, values in columns.items():

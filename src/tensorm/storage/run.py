@@ -7,6 +7,7 @@ whether cells given later are the same.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from hashlib import file_digest
 from pathlib import Path
@@ -83,6 +84,8 @@ def open_run(folder: FilePath, parameters: Sequence[str], given: Tensor | None =
 def find_run(folder: FilePath) -> Path:
     """Return the path of a folder's RUN, or raise if there is none."""
     path = find_file(folder, RUN)
+    if path is None and not os.path.lexists(folder):
+        raise FileError(f"No such folder: {folder}")
     if path is None:
         raise FileError(f"{folder} contains no run; give the run_dir of an earlier fit.")
     return path
