@@ -28,7 +28,7 @@ from sklearn.utils.validation import validate_data
 
 import definitions
 import naive
-from tensorm import DenseTensor, Posterior, TensOrMachine, model, select_components
+from tensorm import DenseTensor, InputError, Posterior, TensOrMachine, model, read, select_components
 from tensorm.datasets import simulate, ward
 from tensorm.estimator import machine
 from tensorm.estimator.plan import INITS
@@ -649,3 +649,19 @@ def test_the_example_in_the_documentation() -> None:
     failures, examples = doctest.testmod(machine)
     assert failures == 0
     assert examples >= 4
+
+
+def test_options_of_the_reader_may_be_given_to_fit_and_to_select_components() -> None:
+    rows = [(f"p{i}", f"q{j}", f"r{k}", X[i, j, k]) for i, j, k in np.ndindex(X.shape)]
+    table = pd.DataFrame(rows, columns=["who", "what", "where", "said"])
+    options: dict[str, Any] = {"modes": ["what", "who", "where"], "value": "said", "unlisted": "missing"}
+    tensor = read(table, **options)
+    quick = TensOrMachine(2, **QUICK)
+    assert same(quick.fit(tensor), clone(quick).fit(table, **options))
+    settings: dict[str, Any] = {"candidates": [1, 2], "method": "occam", "progress": False}
+    mine, other = select_components(table, **settings, **options), select_components(tensor, **settings)
+    assert (mine.best, mine.table) == (other.best, other.table)
+    with pytest.raises(
+        InputError, match=r"^mode is not an option of tensorm.read; choose from modes, value, "
+    ):
+        quick.fit(table, mode=["who"])

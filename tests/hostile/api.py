@@ -118,7 +118,9 @@ MORE = {  # parameters that a signature does not name
     "DaskTensor.from_array": ("modes", "labels", "timeout"),
     "DaskTensor.from_zarr": ("modes", "labels", "timeout"),
     "DaskTensor.from_table": ("labels", "timeout"),
+    "TensOrMachine.fit": ("modes", "value", "bins", "nothing"),
     "TensOrMachine.plot": ("groups", "order"),
+    "select_components": ("modes", "threshold", "nothing"),
 }
 
 

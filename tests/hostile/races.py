@@ -30,6 +30,7 @@ REFUSED = (
     "contains no finished fit",
     "contains no run",
     "No such file",
+    "No such folder",
 )
 PAIRS = ("fit fit", "resume resume", "fit report", "fit resume", "report report")
 

@@ -34,6 +34,7 @@ def test_every_public_name_is_tried() -> None:
     assert {case.parameter for case in api.list_cases() if case.door == "TensOrMachine.fit"} == {
         "X",
         "run_dir",
+        *api.MORE["TensOrMachine.fit"],
     }
 
 

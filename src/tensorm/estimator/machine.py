@@ -210,15 +210,16 @@ class TensOrMachine(FittedModel):
         tags.input_tags.allow_nan = True
         return tags
 
-    def fit(self, X: Any, y: None = None, *, run_dir: str | os.PathLike[str] | None = None) -> Self:
+    def fit(
+        self, X: Any, y: None = None, *, run_dir: str | os.PathLike[str] | None = None, **options: Any
+    ) -> Self:
         """Sample the posterior of the factors given X.
 
         Parameters
         ----------
         X : array-like, table, path or tensor
             Whatever ``tensorm.read`` takes: cells that are 0, 1 or missing (NaN, masked) with K >= 2 modes,
-            an ``xarray.DataArray``, a sparse matrix of any size, a table, or a file. If a table needs
-            options, such as the names of its modes, give them to ``tensorm.read``, and the result to ``fit``.
+            an ``xarray.DataArray``, a sparse matrix of any size, a table, or a file.
         y : None
             Ignored; part of the scikit-learn interface.
         run_dir : path, optional
@@ -226,12 +227,14 @@ class TensOrMachine(FittedModel):
             Ctrl-C or a power cut, also while the noise model or the number of components is being chosen, and
             ends with the same draws as a run that was never stopped. At the end the fit is saved there, too,
             as fit.tensorm.
+        **options
+            Options of ``tensorm.read`` that X needs: ``fit(table, modes=["hour", "person", "met"])``.
 
         Returns
         -------
         self
         """
-        given = make_tensor(X, self.symmetric)
+        given = make_tensor(X, self.symmetric, options)
         plan = make_plan(self, given)
         auto = self.n_components == AUTO
         target = plan.target

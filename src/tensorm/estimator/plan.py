@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from tensorm.data.checks import (
     short,
 )
 from tensorm.data.coordinates import MAX_MODES
+from tensorm.data.options import Options
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_draws_fit
 from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, find_model, list_choices
@@ -41,9 +43,13 @@ INITS = ("data", "random", "coins")  # what ``init`` may be, beside factors
 LARGEST_LAMBDA = 30.0  # where the share of errors is still a number
 
 
-def make_tensor(X: Any, symmetric: Any) -> Tensor:
-    """Return the cells as a tensor, mirrored if two modes share a factor."""
-    tensor = read(X)
+def make_tensor(X: Any, symmetric: Any, options: Mapping[str, Any] = MappingProxyType({})) -> Tensor:
+    """Return the cells as a tensor, mirrored if two modes share a factor; options are those of ``read``."""
+    known = [*Options._fields, "client"]
+    for name in options:
+        if name not in known:
+            raise InputError(f"{name} is not an option of tensorm.read; choose from {', '.join(known)}.")
+    tensor = read(X, **options)
     return tensor.tied(check_symmetric(symmetric, tensor.modes, tensor.shape))
 
 

@@ -55,6 +55,7 @@ def select_components(
     n_jobs: int | None = None,
     random_state: Any = 0,
     progress: bool = True,
+    **options: Any,
 ) -> Selection:
     """Choose the number of components.
 
@@ -104,6 +105,8 @@ def select_components(
         Seed.
     progress : bool, default True
         Show bars if the output is a terminal.
+    **options
+        Options of ``tensorm.read`` that X needs, such as ``modes`` of a table.
 
     Returns
     -------
@@ -127,7 +130,7 @@ def select_components(
     check_choice("method", method, tuple(SELECTION_METHODS))
     check_choice("scoring", scoring, tuple(SCORE_NAMES))
     settings = _check_estimator(estimator, method)
-    tensor = make_tensor(X, settings.symmetric)
+    tensor = make_tensor(X, settings.symmetric, options)
     numbers = check_candidates(candidates, tensor)
     if n_repeats is not None:
         check_count("n_repeats", n_repeats, 1, most=MOST_REPEATS)

@@ -85,7 +85,7 @@ def find_run(folder: FilePath) -> Path:
     """Return the path of a folder's RUN, or raise if there is none."""
     path = find_file(folder, RUN)
     if path is None and not os.path.lexists(folder):
-        raise FileError(f"No such folder: {folder}")
+        raise FileError(f"No such folder: {folder}.")
     if path is None:
         raise FileError(f"{folder} contains no run; give the run_dir of an earlier fit.")
     return path
