@@ -56,15 +56,14 @@ def make_tensor(X: Any, symmetric: Any, options: Mapping[str, Any] = MappingProx
 def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     """Check every setting and return how to run the chains."""
     L = _check_number(settings)
-    n_chains, n_draws = (check_count(name, getattr(settings, name), 1) for name in ("n_chains", "n_draws"))
+    counts = (("n_chains", settings.n_chains), ("n_draws", settings.n_draws))
+    n_chains, n_draws = (check_count(name, value, 1, most=MAX_REPEATS) for name, value in counts)
     noise = _make_noise(settings, tensor)
     check_flag("progress", settings.progress)
     check_choice("flips", settings.flips, tuple(FLIPS))
     check_choice("order", settings.order, ("random", "fixed"))
     check_observed(tensor)
     check_draws_fit(tensor.shape, L, n_chains, n_draws)
-    check_count("n_chains", n_chains, 1, most=MAX_REPEATS)
-    check_count("n_draws", n_draws, 1, most=MAX_REPEATS)
     target = Target(
         n_components=L,
         noise=noise,

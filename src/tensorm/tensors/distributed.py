@@ -32,6 +32,7 @@ from tensorm.tensors.sparse import SparseTensor
 from tensorm.tensors.threads import MOST_JOBS
 from tensorm.tensors.workers import Workers
 
+MAX_TIMEOUT = 10**9  # seconds
 TIMEOUT = 600.0
 DASK = ("distributed", "Tensors on a cluster", "'tensorm[dask]'")
 DASHBOARD = 8787  # the port where people expect it
@@ -76,8 +77,8 @@ class DaskTensor(ShardedTensor):
     ) -> None:
         if isinstance(parts, str) or not isinstance(parts, Sequence) or len(parts) == 0:
             raise InputError("parts must list a path, function, array or delayed object for each part.")
-        if not isinstance(timeout, int | float) or not timeout > 0:
-            raise InputError(f"timeout is {short(timeout)}; give seconds above 0.")
+        if not isinstance(timeout, int | float) or not 0 < timeout <= MAX_TIMEOUT:
+            raise InputError(f"timeout is {short(timeout)}; give seconds above 0, at most {MAX_TIMEOUT:,}.")
         host = Workers(find_client(client), [_locate(part) for part in parts], timeout)
         super().__init__(host, host.ask("describe", [()] * len(parts)), modes, labels)
 
