@@ -124,7 +124,7 @@ def check_fit_refuses(X: Any, message: str, **settings: Any) -> None:
             pd.DataFrame({"a": [0.5], "b": ["x"]}),
             r"The table has the columns 'a', 'b', and numbers with fractions in 'a'; name the modes, as in "
             r"tensorm.read\(X, modes=\['a', 'b'\]\), or set wide=True if its first column has labels, or "
-            r"threshold=NUMBER if every column has numbers to cut\.$",
+            r"threshold=NUMBER to turn the numbers in every column into 0 and 1\.$",
         ),
         (np.full((3, 4), NAN), r"X has no observed cell; give at least one that is not missing\.$"),
         (np.ma.masked_all((3, 4, 2)), r"X has no observed cell; give at least one that is not missing\.$"),

@@ -317,7 +317,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
         (
             "fit badges.tsv --time-column i --modes i,j --out x",
-            "no hour of the day; give --origin '2010-12-06 13:00', from which they count, or --bins 1h",
+            "the hour of the day; give --origin '2010-12-06 13:00', when the count starts, or --bins 1h",
         ),
         (
             "fit contacts.csv --workers 2 --scheduler tcp://x --out x",
@@ -395,11 +395,11 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ),
         (
             "simulate --shape a --out x.npz",
-            "--shape is 'a'; write the sizes of at least 2 modes, as 20,20,20.",
+            "--shape is 'a'; write the sizes of at least 2 modes, such as 20,20,20.",
         ),
         (
             "simulate --shape 3 --out x.npz",
-            "--shape is '3'; write the sizes of at least 2 modes, as 20,20,20.",
+            "--shape is '3'; write the sizes of at least 2 modes, such as 20,20,20.",
         ),
         ("simulate --out x.txt", "ends in .npz or .npy"),
         ("datasets get moon", "'moon' is not one of"),
@@ -441,6 +441,9 @@ def test_every_command_has_help() -> None:
     for name, command in main.commands.items():
         assert isinstance(command, click.Command)
         assert run(name, "--help").exit_code == 0
+    told = " ".join(run("fit", "--help").output.split())
+    for text in ("--missing VALUES", "The first line has names, or not;", "such as day=Mon,Tue,Wed."):
+        assert text in told
 
 
 @pytest.mark.parametrize("normalise", ["zscore", "rank", "none"])

@@ -31,7 +31,9 @@ def test_rows_are_ones_and_come_once(read) -> None:
     assert (tensor.modes, tensor.shape) == (("who", "tool"), (2, 2))
     assert ones(tensor) == {("ann", "saw"), ("bob", "axe")}
     assert tensor.n_observed == 4
-    with pytest.raises(InputError, match=r"^unlisted='missing' needs value=COLUMN, with 0 and 1"):
+    with pytest.raises(
+        InputError, match=r"^unlisted='missing' needs value=COLUMN, with 0 and 1; otherwise every "
+    ):
         read("who,tool\nann,saw\nbob,axe\n", unlisted="missing")
 
 
@@ -113,8 +115,8 @@ def test_values_are_understood(read, words) -> None:
         ("who\nann\n", {}, "a.csv has one column, 'who'"),
         ("who,who\na,b\n", {}, "a.csv has 2 columns with the name 'who'"),
         (",who,tool\n0,a,b\n", {}, "a.csv has no name for column 1"),
-        ("who,tool\na,b,\nc,d,\n", {}, "line 2 has 3 fields, not 2"),
-        ("who,tool\na,b\nc,d,e\n", {}, "line 3 has 3 fields, not 2"),
+        ("who,tool\na,b,\nc,d,\n", {}, "line 2 has 3 fields, but the first line has 2"),
+        ("who,tool\na,b\nc,d,e\n", {}, "line 3 has 3 fields, but the first line has 2"),
         ('who,tool\n"a,b\nc,d\n', {}, "a quote is opened in line 2 and never closed"),
         ('who,tool\n"a\nb",c\nd,\n', {}, "column 'tool' is empty in line 4 of"),
         ("# x\nwho,tool\n\na,b\n  ,d\n", {}, "column 'who' is empty in line 5 of"),

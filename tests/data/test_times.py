@@ -92,7 +92,7 @@ def test_far_dates_are_what_they_say() -> None:
         (["2024-01-01", "noon"], "1d", None, "^row 1 has the time 'noon'"),
         ([True, False], "2", None, "^row 0 contains true or false, not a time"),
         ([1.0, np.inf], "2", None, "^row 1 has an infinite time"),
-        ([1.0, 2.0], "clock", None, "^Times in seconds have no hour of the day"),
+        ([1.0, 2.0], "clock", None, "^Times in seconds do not tell the hour of the day"),
         ([1.0, 2.0], "1h", "soon", "^origin is 'soon'; give a date"),
         (
             [1.0, 1.4e12],

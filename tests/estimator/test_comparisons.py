@@ -102,8 +102,8 @@ def test_it_is_told_and_drawn(
 ) -> None:
     texts = model.describe()
     assert (
-        "% of the comparisons that the components predict are correct (90% interval). If all others count"
-        in texts[-1]
+        "% of the comparisons that the components predict are correct (90% interval). Counting the "
+        "remaining comparisons as half correct, " in texts[-1]
     )
     model.report(tmp_path / "page.html", held[0])
     assert (tmp_path / "page.html").stat().st_size > 10_000

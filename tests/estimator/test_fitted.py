@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,19 @@ def test_a_picture_of_each_kind() -> None:
     assert len(model.plot().axes) == 4  # three modes and a colour bar
     with pytest.raises(InputError, match="kind is 'traces'; choose 'activity', "):
         model.plot("traces")
+    for kind, wanted in {
+        "associations": "metadata={MODE: TABLE}",
+        "component": "component=NUMBER",
+        "factor": "mode=NAME",
+        "members": "component=NUMBER and mode=NAME",
+        "reconstruction": "X=DATA",
+    }.items():
+        with pytest.raises(InputError, match=f"^plot\\('{kind}'\\) needs {re.escape(wanted)}\\.$"):
+            model.plot(kind)
+    with pytest.raises(
+        InputError, match=r"plot\('component'\) is 'mode'; choose 'component' or 'threshold'\.$"
+    ):
+        model.plot("component", mode=0)
     pyplot.close("all")
 
 

@@ -90,7 +90,7 @@ def test_a_long_run_is_announced(terminal: Terminal) -> None:
     assert shows(terminal, "3 chains")
     assert "12 MB" in " ".join(terminal.getvalue().split())  # wherever the line is broken
     assert make_forecast(n_draws=10, n_chains=1)(5.9) is None
-    assert "about 2 min for 3 chains of at least 10 sweeps" in make_forecast(n_draws=10)(6.0)
+    assert "3 chains of at least 10 sweeps take about 2 min" in make_forecast(n_draws=10)(6.0)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import pytest
 from posteriors import bits, make_posterior, set_noise
 from tensorm import Posterior, TensOrMachine, datasets
 from tensorm.posterior.align import factor_means, group_chains
-from tensorm.posterior.diagnostics import _tell_shared, diagnose, number_components
+from tensorm.posterior.convergence import EntryMixing, Mixing
+from tensorm.posterior.diagnostics import _judge_mixing, _tell_shared, diagnose, number_components
 from tensorm.report.describe import describe_components
 
 BLOCK = [bits(6, [0, 1, 2], [4, 5]), bits(5, [0, 1], [2, 3])]
@@ -62,6 +63,23 @@ def test_the_whole_text() -> None:
     ]
 
 
+def test_long_names_of_quantities_widen_the_table() -> None:
+    found = diagnose(posterior())
+    long = found.quantities[0]._replace(name="shape of the prior of activities 1")
+    lines = str(found._replace(quantities=(long, *found.quantities[1:]))).splitlines()
+    assert len({len(line) for line in lines[5:9]}) == 1
+
+
+def test_numbered_quantities_have_no_article() -> None:
+    none = EntryMixing(22, 22, 0, 0, None, 0, None)
+    worst = Mixing("strength 1", "moving", 1.5, 9.0, 9.0)
+    assert next(_judge_mixing([worst], none, 200)) == (
+        "The chains have not mixed: the R-hat of strength 1 is 1.50; use more draws and a longer burn-in."
+    )
+    told = next(_judge_mixing([Mixing("strength 1", "stuck")], none, 200))
+    assert told.startswith("Strength 1 never changes within a chain ")
+
+
 def with_explanations() -> Posterior:
     """Chain 2 has another component in place of one, and chain 3 both and another."""
     other = [np.stack([BLOCK[k][:, 0], OTHER[k][:, 1]], axis=1) for k in range(2)]
@@ -88,6 +106,7 @@ def frozen(apart=0.0) -> Posterior:
 
 
 SITUATIONS = (  # the gravest first
+    lambda: make_posterior([[[np.zeros((4, 2), bool), np.zeros((3, 2), bool)]] * 30] * 2),
     lambda: posterior(1),
     lambda: change(posterior(), 1, settled=False),
     with_explanations,
@@ -133,7 +152,7 @@ def test_different_explanations_are_told() -> None:
     assert told.finders == (4, 3)
     assert told.differences == (
         "Chain 3 (weight 0.25) found the same components with other members.",
-        "Chain 2 (weight 0.15) lacks component 1 but has 1 other.",
+        "Chain 2 (weight 0.15) did not find component 1 but found 1 other.",
     )
     assert "All 4 chains found component 0; 3 chains found component 1.\nChain 3" in str(told)
     assert [(row.explanation, row.weight) for row in told.chains] == [
@@ -209,7 +228,7 @@ def test_components_that_are_all_empty(n_chains: int) -> None:
 
 
 def test_chains_that_were_still_improving() -> None:
-    assert diagnose(SITUATIONS[1]()).conclusion == (
+    assert diagnose(SITUATIONS[2]()).conclusion == (
         "Some chains were still improving when burn-in ended; use a longer burn-in."
     )
 
@@ -227,7 +246,7 @@ def test_chains_that_have_not_mixed() -> None:
 
 
 def test_few_effective_draws() -> None:
-    slow = diagnose(SITUATIONS[6]())
+    slow = diagnose(SITUATIONS[7]())
     assert max(row.rhat for row in slow.quantities) < 1.05
     least = min(row.ess for row in slow.quantities)
     assert least < 100

@@ -31,8 +31,8 @@ def test_components_by_group() -> None:
     )
     assert second == (  # the mean over draws of 2 x 2 x 2 cells, and once 2 x 2 x 3
         "Component 1 - hour: night, 12-13 (2 of 6); person and met: 2 of 4 nurses. "
-        "It covers 9 cells (2.3%). All 4 members have p > 0.9; "
-        "perhaps also in person and met: nurse 04 (0.12)."
+        "It covers 9 cells (2.3%). All 4 members have p > 0.9. "
+        "Possible further members: nurse 04 (0.12)."
     )
     assert noise == (
         "Inside the components 59% of the cells are 1, outside 1.2%. The components predict 96% of the "
@@ -131,14 +131,15 @@ def test_verbs_have_no_plural() -> None:
 def test_doubt_in_several_modes_names_each() -> None:
     halves = [[bits(3, [0, 1]), bits(3, [0, 1])]] * 3 + [[bits(3, [0]), bits(3, [0])]]
     text = describe(make_posterior([halves], modes=("hour", "met")))[0]
-    assert text.endswith("; in doubt in hour: 1 (0.75), in met: 1 (0.75).")
+    assert text.endswith(" Uncertain members in hour: 1 (0.75), in met: 1 (0.75).")
 
 
 def test_doubt_is_counted_and_named() -> None:
     sure, unsure = bits(8, range(6)), bits(8, [0])
     posterior = make_posterior([[[bits(2, [0]), sure]] * 3 + [[bits(2, [0]), unsure]]])
     assert describe(posterior)[0].endswith(
-        "2 of 7 members have p > 0.9; in doubt in mode 1: 1 (0.75), 2 (0.75), 3 (0.75), 4 (0.75) and 1 more."
+        "2 of 7 members have p > 0.9. "
+        "Uncertain members in mode 1: 1 (0.75), 2 (0.75), 3 (0.75), 4 (0.75) and 1 more."
     )
 
 
@@ -175,7 +176,7 @@ def test_what_other_explanations_see_differently_is_told() -> None:
     texts = describe(told)
     assert texts[1].startswith("Component 1 - mode 0: 2 (1 of 6)")  # no mixture of two
     assert texts[1].endswith("2 of 3 chains found it.")
-    assert texts[2] == "Chain 2 (weight 0.40) lacks component 1 but has 1 other."
+    assert texts[2] == "Chain 2 (weight 0.40) did not find component 1 but found 1 other."
 
 
 def test_nothing_is_said_about_the_inside_of_empty_components() -> None:

@@ -216,7 +216,9 @@ def test_who_is_active() -> None:
     table = model.activity_
     assert list(table.columns) == ["mode", "label", "mean", "low", "high"]
     assert len(table) == sum(SHAPE)
-    assert "Most active outside the components: " in model.describe()[-1]
+    told = model.describe()[-1]
+    assert "Most active outside the components: " in told
+    assert "; outside them, a cell of typically active indices is 1 with probability " in told
     tree = model.to_datatree()
     assert tree["posterior/evenness"].dims == ("chain", "draw", "mode")
     other = TensOrMachine(L, n_chains=1, n_draws=5, progress=False).fit(SIM.observed)

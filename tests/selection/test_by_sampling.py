@@ -27,7 +27,10 @@ def test_where_chains_disagree_the_one_with_the_highest_evidence_decides() -> No
         assert text == f"{text_of_both} ({worse}: 0.50)."
     n, text = choose([Numbers([4] * 100, low), Numbers([4] * 10 + [5] * 90, high)])
     assert n == 5
-    assert text == "5 components are what the most probable chain has, with probability 0.45 (4: 0.55)."
+    assert text == (
+        "5 is the number of components in the chain with the highest evidence, "
+        "with probability 0.45 (4: 0.55)."
+    )
 
 
 def test_chains_that_agree_are_averaged() -> None:

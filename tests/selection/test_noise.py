@@ -53,7 +53,7 @@ def test_cells_choose() -> None:
     assert reason.startswith("Strengths were chosen: they raise the mean log probability of hidden cells by ")
     strong, reason = choose(DenseTensor(PLAIN))
     assert not strong
-    assert reason.startswith("Two rates of ones are enough: strengths ")
+    assert reason.startswith("Two rates are enough: strengths predict hidden cells ")
 
 
 def test_strengths_that_make_up_for_missing_components_are_not_chosen() -> None:
@@ -85,6 +85,7 @@ def test_where_strengths_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         assert choice is not None
         assert not choice.strong
+        assert choice.reason.startswith("Two rates were used because ")
         assert why in choice.reason
     assert choose_untried(few, strong) is None
 

@@ -177,7 +177,7 @@ def test_the_file_is_documented(tmp_path: Path) -> None:
 
 def test_no_ending_promises_another_format(tmp_path: Path) -> None:
     with pytest.raises(
-        FileError, match=r"ends in \.nc, but a fit is a file of its own kind; .*to_netcdf\(path\)\.$"
+        FileError, match=r"ends in \.nc, but fits are saved as \.tensorm files; .*to_netcdf\(path\)\.$"
     ):
         forge.small_fit().save(tmp_path / "run.nc")
     for name in ("fit.csv", "fit.csv.gz", "fit.npz"):

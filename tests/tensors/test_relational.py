@@ -310,7 +310,7 @@ def test_parts_look_like_chance(share: float) -> None:
 
 def test_held_out_twice_is_refused() -> None:
     train, _ = RelationalTensor(np.eye(3)).hold_out()
-    with pytest.raises(InputError, match="held out already"):
+    with pytest.raises(InputError, match="held out already; use the tensor before the split"):
         train.hold_out()
     with pytest.raises(InputError, match="above 0 and below 1"):
         RelationalTensor(np.eye(3)).hold_out(1.0)

@@ -100,7 +100,7 @@ def simulate_command(shape: str, out: Path, **given: Any) -> None:
         sizes = ()
     if len(sizes) < 2:
         raise click.UsageError(
-            f"--shape is {short(shape)}; write the sizes of at least 2 modes, as 20,20,20."
+            f"--shape is {short(shape)}; write the sizes of at least 2 modes, such as 20,20,20."
         )
     sim = datasets.simulate(sizes, **given)
     text = io.BytesIO()

@@ -69,14 +69,16 @@ DETAILS: dict[str, dict[str, Any]] = {  # what the command line needs to know be
     "pair": {"type": names},
     "normalise": {"type": click.Choice(["zscore", "rank", "none"])},
     "floor": {"type": float},
-    "missing": {"type": names, "default": None},
+    "missing": {"type": names, "metavar": "VALUES", "default": None},
     "threshold": {"type": float},
     "order": {
         "type": assigned("mode=labels", "day=Mon,Tue,Wed"),
         "metavar": "MODE=LABELS",
         "multiple": True,
         "default": (),
+        "help": "All labels of a mode in their order, such as day=Mon,Tue,Wed.",
     },
+    "header": {"help": "The first line has names, or not; guessed by default."},
 }
 SWITCHES = {"time": ("--time", "--time-column"), "header": ("--header/--no-header",)}
 

@@ -64,7 +64,7 @@ def select_command(file: Path, as_json: bool, quiet: bool, **given: Any) -> None
     """
     plot = given["plot"]
     if plot is not None and plot.suffix.lower() not in IMAGES:
-        raise InputError(f"--plot is {plot}; give a name that ends in {' or '.join(IMAGES)}.")
+        raise InputError(f"--plot is {plot}; give a name that ends in .png, .pdf or .svg.")
     symmetric = given["pair"] if given["symmetric"] else None
     found = select_components(
         options.read_named(file, given)[0],

@@ -42,7 +42,7 @@ def weigh_folder(path: Path) -> tuple[int, int]:
                 count, size = count + 1, size + kind.st_size
             else:
                 problem = f"{entry.name[:40]!r} inside it is not a plain file"
-                raise FileError(f"{path} cannot be read: {problem}; replace it by a copy of the file.")
+                raise FileError(f"{path} cannot be read: {problem}; replace it with a copy of the file.")
     return count, size
 
 

@@ -129,5 +129,6 @@ class Options(NamedTuple):
         """Raise if every row of a table is a 1 and all other cells are missing."""
         if value is None and self.unlisted == "missing":
             raise InputError(
-                "unlisted='missing' needs value=COLUMN, with 0 and 1; else every observed cell would be 1."
+                "unlisted='missing' needs value=COLUMN, with 0 and 1; otherwise every observed cell would "
+                "be 1."
             )

@@ -180,7 +180,7 @@ def _check_guess(table: Table) -> None:
     raise InputError(
         f"{table.title} has the columns {shown}{what}; name the modes, as in "
         f"tensorm.read(X, modes=[{modes}]), or set wide=True if its first column has labels, or "
-        "threshold=NUMBER if every column has numbers to cut."
+        "threshold=NUMBER to turn the numbers in every column into 0 and 1."
     )
 
 

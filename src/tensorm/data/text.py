@@ -261,7 +261,7 @@ class TextTable:
         line, found = next(((line, len(fields)) for line, fields in records if len(fields) > n), (0, 0))
         if not found:
             return unreadable(self.path, ValueError())
-        problem = f"line {line} has {found} fields, not {n} as the first line"
+        problem = f"line {line} has {found} fields, but the first line has {n}"
         return FileError(f"{self.path} cannot be read: {problem}; give every line the same number of fields.")
 
     def _is_ambiguous(self, k: int) -> bool:

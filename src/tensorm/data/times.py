@@ -43,8 +43,8 @@ def cut_times(times: Any, bins: str, origin: str | None, place: Callable[[int], 
     if bins == "clock":
         if day is None:
             raise InputError(
-                "Times in seconds have no hour of the day; give origin='2010-12-06 13:00', from which they "
-                "count, or bins='1h'."
+                "Times in seconds do not tell the hour of the day; give origin='2010-12-06 13:00', when the "
+                "count starts, or bins='1h'."
             )
         hours = (seconds // 3600 % 24).astype(np.int64)
         return hours, np.array([f"{hour:02d}-{(hour + 1) % 24:02d}" for hour in range(24)])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import estimator_html_repr
 
 from tensorm.data.checks import check_choice
+from tensorm.errors import InputError
 from tensorm.estimator.predictor import Predictor
 from tensorm.posterior.align import MEMBER
 from tensorm.posterior.contributions import Contributions
@@ -34,6 +35,9 @@ from tensorm.storage.fit import Fit, write_fit
 if TYPE_CHECKING:
     import pandas as pd
     import xarray
+
+# What plots need, in words.
+WANTED = {"component": "NUMBER", "mode": "NAME", "metadata": "{MODE: TABLE}", "X": "DATA"}
 
 
 class FittedModel(Predictor):
@@ -130,7 +134,9 @@ class FittedModel(Predictor):
         -------
         matplotlib Axes or Figure
         """
-        return PLOTS[check_choice("kind", kind, tuple(PLOTS))](self._fitted, **options)
+        draw = PLOTS[check_choice("kind", kind, tuple(PLOTS))]
+        _check_options(kind, draw, options)
+        return draw(self._fitted, **options)
 
     def report(
         self,
@@ -291,3 +297,14 @@ class FittedModel(Predictor):
             Members have a probability above this.
         """
         write_gmt(self._fitted, path, mode, threshold)
+
+
+def _check_options(kind: str, draw: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raise if a plot does not know an option, or lacks one that it needs."""
+    _, *known = inspect.signature(draw).parameters.values()  # the first is the posterior
+    for name in options:
+        check_choice(f"An option of plot({kind!r})", name, [one.name for one in known])
+    lacking = [one.name for one in known if one.default is one.empty and one.name not in options]
+    if lacking:
+        wanted = " and ".join(f"{name}={WANTED[name]}" for name in lacking)
+        raise InputError(f"plot({kind!r}) needs {wanted}.")

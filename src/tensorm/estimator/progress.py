@@ -38,10 +38,10 @@ def forecast_run(tensor: Tensor, plan: Plan, n_chains: int, threads: int, second
         return None
     draws = n_chains * plan.n_draws * sum(tensor.shape) * L / 8
     peak = tensor.nbytes + draws + at_once * memory_for_counts(tensor, L)
-    chains = f"{n_chains} chain{'s' * (n_chains != 1)} of at least {sweeps} sweeps"
+    chains, take = ("1 chain", "takes") if n_chains == 1 else (f"{n_chains} chains", "take")
     return (
-        f"A sweep takes about {seconds:.1f} s: about {left / 60:.0f} min for {chains}, less as they "
-        f"settle, and about {peak / 2**20:,.0f} MB of memory at the peak."
+        f"{chains} of at least {sweeps} sweeps {take} about {left / 60:.0f} min ({seconds:.1f} s per sweep), "
+        f"or less if sweeps get faster as chains settle; peak memory about {peak / 2**20:,.0f} MB."
     )
 
 

@@ -96,10 +96,11 @@ class Diagnostics(NamedTuple):
                 f"{row.chain:5d}  {row.explanation:11d}  {row.weight:6.2f}  {row.accuracy:8.4f}  "
                 f"{row.log_likelihood:14.1f}  {row.active:6d}  {row.agreement:9.3f}  {row.burn_in:7d}"
             )
-        lines.append("quantity              R-hat    ESS  tail ESS")
+        width = max(len(row.name) for row in self.quantities)
+        lines.append(f"{'quantity':{width}}  R-hat    ESS  tail ESS")
         for name, state, rhat, ess, tail, _ in self.quantities:
             found = IN_WORDS[state] if rhat is None else f"{_rhat(rhat):>5}  {ess:5.0f}  {tail:8.0f}"
-            lines.append(f"{name:20}  {found}")
+            lines.append(f"{name:{width}}  {found}")
         return "\n".join([*lines, *self.sentences()])
 
     def about_components(self) -> list[str]:
@@ -175,11 +176,9 @@ def tell_differences(posterior: Posterior) -> Iterator[str]:
         lacking = np.flatnonzero(lead & ~alike.any(axis=1)).tolist()
         extra = int(np.count_nonzero(active(means) & ~alike.any(axis=0)))
         who = f"Chain{'s' * (len(chains) > 1)} {listed(chains)}"
-        one = len(chains) == 1
-        told = f"lack{'s' * one} {number_components(lacking)}" if lacking else "found the same components"
+        told = f"did not find {number_components(lacking)}" if lacking else "found the same components"
         if extra:
-            have = f"but {'has' if one else 'have'}" if lacking else "and"
-            told += f" {have} {extra} other{'s' * (extra > 1)}"
+            told += f" {'but found' if lacking else 'and'} {extra} other{'s' * (extra > 1)}"
         elif not lacking:
             told += " with other members"
         yield f"{who} (weight {weight:.2f}) {told}."
@@ -231,10 +230,12 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
         yield f"Each chain has only {draws}, too few to compare chains; use at least 100."
     for row in quantities:
         if row.state == "stuck":
-            yield f"The {row.name} never changes within a chain but differs between chains; run more chains."
+            name = _with_article(row.name)
+            found = "never changes within a chain but differs between chains"
+            yield f"{name[0].upper()}{name[1:]} {found}; run more chains."
     worst = max(quantities, key=lambda row: row.rhat or 0)
     if (worst.rhat or 0) > largest_rhat(length):
-        found = f"the R-hat of the {worst.name} is {_rhat(worst.rhat)}"
+        found = f"the R-hat of {_with_article(worst.name)} is {_rhat(worst.rhat)}"
         yield f"The chains have not mixed: {found}; use more draws and a longer burn-in."
     least = min(math.inf if row.ess is None else row.ess for row in quantities)
     if least < MIN_ESS:
@@ -250,6 +251,11 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
             f"The chains fit equally well but disagree on {disputed:,} of {entries.total:,} entries; "
             "use more draws, or trust predictions more than single memberships."
         )
+
+
+def _with_article(name: str) -> str:
+    """Return "the rate of ones outside", but "strength 1"."""
+    return name if name[-1].isdigit() else f"the {name}"
 
 
 def _rhat(value: float | None) -> str:

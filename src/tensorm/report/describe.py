@@ -105,21 +105,29 @@ class Description(NamedTuple):
         """Return a sentence on how certain its members are."""
         members = sum(len(part.names) for part in self.members)
         sure = sum(part.sure for part in self.members)
-        text = f"{'All' if sure == members else f'{sure} of'} {members} members have p > {SURE}"
-        for what, inside in (("in doubt", True), ("perhaps also", False)):
+        text = f"{'All' if sure == members else f'{sure} of'} {members} members have p > {SURE}."
+        for what, inside in (("Uncertain members", True), ("Possible further members", False)):
             doubtful = [
                 (listed(part.modes), f"{name} ({p:.2f})")
                 for part in self.members
                 for name, p in part.doubtful
                 if (p > MEMBER) == inside
             ]
-            shown = groupby(doubtful[:MAX_DOUBTFUL], key=itemgetter(0))
-            texts = [f"in {modes}: {', '.join(name for _, name in names)}" for modes, names in shown]
-            if texts:
-                text += f"; {what} {', '.join(texts)}"
-            if len(doubtful) > MAX_DOUBTFUL:
-                text += f" and {len(doubtful) - MAX_DOUBTFUL} more"
-        return text + "."
+            if doubtful:
+                text += f" {what}{_tell_doubtful(doubtful)}."
+        return text
+
+
+def _tell_doubtful(doubtful: Sequence[tuple[str, str]]) -> str:
+    """Return names in doubt, and their modes if these are several or the names alone say too little."""
+    shown = doubtful[:MAX_DOUBTFUL]
+    found = {modes: ", ".join(map(itemgetter(1), some)) for modes, some in groupby(shown, key=itemgetter(0))}
+    if len(found) == 1 and all(name[0].isalpha() for _, name in shown):
+        text = f": {next(iter(found.values()))}"
+    else:
+        text = ",".join(f" in {modes}: {names}" for modes, names in found.items())
+    rest = len(doubtful) - MAX_DOUBTFUL
+    return f"{text} and {rest} more" if rest > 0 else text
 
 
 class Sentences(list[str]):
@@ -202,7 +210,10 @@ def describe_noise(posterior: Posterior) -> str:
     noise, explained = posterior.noise, percent(posterior.noise["explained"])
     right = f"The components predict {explained} of the observed cells correctly."
     if posterior.compared is not None:
-        right = f"If all others count as half correct, that is {explained} of all comparisons."
+        right = (
+            f"Counting the remaining comparisons as half correct, {explained} of all comparisons are "
+            "predicted correctly."
+        )
     told = posterior.parameters.describe(noise, percent, partial(_interval, posterior))
     return f"{told} {right}{_name_busiest(posterior)}{why}"
 

@@ -6,8 +6,9 @@ Nobody outside the two classes knows which model it is. To add one:
 
 1. write both classes in a file of their own, as two_rates.py has ``Rates`` and ``TwoRates``;
 2. give the model its place in ``MODELS`` (models.py), where the estimator, the command line and files look;
-3. only if (pos, tot) with ``Weights`` do not decide an entry: write a NamedTuple like ``Weights``
-   (kernels/decisions.py) and return it as ``weights``, and new counts of tensors if it needs them.
+3. only if (pos, tot) with ``Weights`` do not decide an entry: write a NamedTuple like ``RateWeights``
+   (kernels/decisions.py), and a class like ``Weights`` (tensors/weights.py) that ``weights`` returns, and
+   new counts of tensors if it needs them.
 
 tests/sampler/test_noise_model.py takes such a model through fit, report, plots, files, resume and selection.
 

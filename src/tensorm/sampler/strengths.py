@@ -157,11 +157,12 @@ class Strong(Parameters):
         cls, means: Mapping[str, Any], percent: Callable[[float], str], interval: Callable[[str], str]
     ) -> str:
         outside = means["background"] if "background" in means else -math.expm1(-means["rate"])
-        typical = "" if "background" in means else " of typical indices"
         low, high = percent(min(means["strength"])), percent(max(means["strength"]))
         inside = low if low == high else f"{low} to {high}"
-        elsewhere = f"elsewhere, {percent(outside)} of the cells{typical} are 1"
-        return f"Components make {inside} of their cells 1; {elsewhere}."
+        ones = f"{percent(outside)} of the cells are 1"
+        if "background" not in means:
+            ones = f"a cell of typically active indices is 1 with probability {percent(outside)}"
+        return f"Components make {inside} of their cells 1; outside them, {ones}."
 
 
 class ConstantStrengths(_Constant, Strong):

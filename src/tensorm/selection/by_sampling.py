@@ -29,7 +29,6 @@ from tensorm.tensors.protocol import Tensor
 
 FIRST_NUMBER, LARGEST_NUMBER, LEFT_OVER = 16, 128, 0.75
 COUNTING_CHAINS, COUNTING_DRAWS = 2, 200
-NONE = "No component improves on a constant rate of ones; the data look like noise."
 CUT_SHORT = " Ctrl-C stopped the choice, so it is based on what had been found by then."
 
 
@@ -94,7 +93,7 @@ def choose_by_posterior(
         for number in np.flatnonzero(shares[chain]).tolist()
     )
     rows = tuple(Candidate(n, float(mean[n]), float(errors[n])) for n in np.flatnonzero(mean).tolist())
-    reason = _describe(n, mean) if n else NONE
+    reason = _describe(n, mean) if n else tell_none(chosen)
     reason += _remarks(tensor, n, chosen, most, candidates, [int(share.argmax()) for share in shares[kept]])
     reason += CUT_SHORT * interrupted
     return Selection("posterior", chosen, reason, table, rows, "posterior probability", not interrupted)
@@ -114,11 +113,11 @@ def _count_found(
     )
     if n:
         reason = (
-            f"{_components(n, 'contributes', 'contribute')}: without the weakest the log evidence would fall "
-            f"by {max(best.least, 0):,.{1 if best.least < 100 else 0}f}, and nothing better was found."
+            f"{_components(n, 'contributes', 'contribute')}: without the weakest, the log evidence would "
+            f"fall by {max(best.least, 0):,.{1 if best.least < 100 else 0}f}, and nothing better was found."
         )
     else:
-        reason = NONE
+        reason = tell_none(chosen)
     reason += _remarks(tensor, n, chosen, most, candidates, [one.n_components for one in found])
     reason += CUT_SHORT * (not complete)
     return Selection("occam", chosen, reason, table, best_of(table), "log evidence", complete)
@@ -226,8 +225,10 @@ def _nearest(n: int, candidates: Sequence[int] | None) -> int:
 def _describe(n: int, mean: Floats) -> str:
     ranked = [other for other in np.argsort(-mean)[:4] if other != n and mean[other] >= 0.005]
     others = ", ".join(f"{other}: {mean[other]:.2f}" for other in ranked[:3])
-    most = "the most probable number" if mean[n] == mean.max() else "what the most probable chain has"
-    text = f"{_components(n, 'is', 'are')} {most}, with probability {mean[n]:.2f}"
+    text = f"{n} is the number of components in the chain with the highest evidence"
+    if mean[n] == mean.max():
+        text = f"{_components(n, 'is', 'are')} the most probable number"
+    text += f", with probability {mean[n]:.2f}"
     return f"{text} ({others})." if others else f"{text}."
 
 
@@ -237,19 +238,28 @@ def _remarks(
     """Return what else the reader should know."""
     text = ""
     if n >= most and (candidates is not None or most == LARGEST_NUMBER):
-        text += more_may_be_needed(candidates, most)
-    elif candidates is not None and chosen != max(n, 1):
+        text += more_may_be_needed(candidates)
+    elif n and candidates is not None and chosen != n:
         text += f" {chosen} is the smallest candidate with room for them."
     if len(set(counts)) > 1:
         text += f" The chains disagreed on the number: {', '.join(map(str, sorted(counts)))}."
     return text + tensor.caveat
 
 
-def more_may_be_needed(candidates: Sequence[int] | None, most: int) -> str:
+def tell_none(chosen: int) -> str:
+    """Return sentences for a choice where no component was found; some number has to be returned."""
+    smallest = ", the smallest candidate," * (chosen > 1)
+    return (
+        "No component improves on a constant rate of ones; the data look like noise. "
+        f"A fit needs at least one component, so {chosen}{smallest} is returned."
+    )
+
+
+def more_may_be_needed(candidates: Sequence[int] | None) -> str:
     """Return a sentence for a choice of the largest number; without candidates none can be extended."""
     if candidates is None:
         return " That is the largest number tried, so more components may be needed."
-    return f" That is the largest candidate; more may be needed: try candidates beyond {most}."
+    return " That is the largest candidate; more may be needed: try larger candidates."
 
 
 def _components(n: int, verb: str, verbs: str) -> str:

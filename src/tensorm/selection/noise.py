@@ -44,6 +44,7 @@ WORTH_HAVING, CERTAIN_Z = 0.002, 2.0  # gain per cell, and in standard errors wh
 # Where the number of components is yet to be chosen. With too few, strengths make up for those that are
 # missing, so that they have to be ahead with many as well.
 TRIAL_NUMBERS = 10, 40
+NOT_TRIED = "Two rates were used because {}."
 TRYING = "noise"
 ALONE = ChainPool(1, 1)
 
@@ -73,10 +74,10 @@ def choose_untried(tensor: Tensor, target: Target) -> NoiseChoice | None:
     try:
         target.noise.hold(tensor)
     except InputError:
-        return NoiseChoice(False, "Two rates of ones: strengths are not available for this kind of tensor.")
+        return NoiseChoice(False, NOT_TRIED.format("strengths are not available for this kind of tensor"))
     if tensor.n_ones > MOST_ONES:
         few = f"strengths are only tried with up to {MOST_ONES:,} ones, and X has {tensor.n_ones:,}"
-        return NoiseChoice(False, f"Two rates of ones: {few}.")
+        return NoiseChoice(False, NOT_TRIED.format(few))
     return None
 
 
@@ -131,7 +132,7 @@ def _try_splits(tensor: Tensor, target: Target, pool: ChainPool, stop: Stop) -> 
         try:
             split = split_cells(tensor, SHARE_TO_HIDE, None, rng)
         except InputError:
-            return NoiseChoice(False, "Two rates of ones: there are too few cells to hide any.")
+            return NoiseChoice(False, NOT_TRIED.format("there are too few cells to hide any"))
         tried = _try_both(
             split, target, NoiseTrial(f"noise-{target.n_components}-{number}", n_sweeps, pool, stop)
         )
@@ -139,10 +140,12 @@ def _try_splits(tensor: Tensor, target: Target, pool: ChainPool, stop: Stop) -> 
             return None
         gains = np.append(gains, tried)
     gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
-    told = f"{'raise' if gain > 0 else 'lower'} the mean log probability of hidden cells by {abs(gain):.4f}"
     if gains.sum() > NEGLIGIBLE_LOG_ODDS and (gain > WORTH_HAVING or gain > CERTAIN_Z * error):
-        return NoiseChoice(True, f"Strengths were chosen: they {told} ± {error:.4f}.")
-    return NoiseChoice(False, f"Two rates of ones are enough: strengths {told} ± {error:.4f}.")
+        told = f"they raise the mean log probability of hidden cells by {gain:.4f} ± {error:.4f}"
+        return NoiseChoice(True, f"Strengths were chosen: {told}.")
+    told = f"strengths predict hidden cells {'hardly any' if gain > 0 else 'no'} better"
+    change = f"change in mean log probability: {gain:+.4f} ± {error:.4f}"
+    return NoiseChoice(False, f"Two rates are enough: {told} ({change}).")
 
 
 def _try_both(split: Split, target: Target, trial: NoiseTrial) -> Floats | None:

@@ -20,7 +20,7 @@ from tensorm.sampler.chains import Bookmark, ChainPool
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.sweep import log_likelihood
 from tensorm.selection.bookmarks import mark_place, read_snapshot
-from tensorm.selection.by_sampling import CUT_SHORT, NONE, best_of
+from tensorm.selection.by_sampling import CUT_SHORT, best_of, tell_none
 from tensorm.selection.validation import Holdout, score_held_out, split_cells, standard_errors
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
@@ -93,7 +93,7 @@ def choose_by_pruning(
         raise KeyboardInterrupt
     best = max(chains, key=lambda rounds: rounds[-1][1])[-1][0]
     left = [rounds[-1][0] for rounds in chains]
-    reason = NONE
+    reason = tell_none(1)
     if best:
         reason = (
             f"{best} of {most} components {'is' if best == 1 else 'are'} neither empty nor equal to another."

@@ -95,7 +95,7 @@ def _take_fewest(
         reason = f"{chosen} is the smallest number within one standard error of the best {name}: "
         reason += f"{top} with {best}."
     if chosen == candidates[-1] and len(candidates) > 1:
-        reason += more_may_be_needed(given, chosen)
+        reason += more_may_be_needed(given)
     reason += CUT_SHORT * (not complete)
     together = tuple(map(Candidate, candidates, means.tolist(), errors.tolist()))
     return Selection(

@@ -50,7 +50,7 @@ def write_fit(path: FilePath, fit: Fit, run: str | None = None) -> None:
     if ending in FORMATS:
         other = ", or call model.to_datatree().to_netcdf(path)" * (ending == ".nc")
         raise FileError(
-            f"{path} ends in {ending}, but a fit is a file of its own kind; give a name that ends in "
+            f"{path} ends in {ending}, but fits are saved as .tensorm files; give a name that ends in "
             f".tensorm{other}."
         )
     posterior = fit.posterior

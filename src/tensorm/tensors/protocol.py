@@ -16,7 +16,8 @@ of them. ``ranked`` refuses by default; a kind whose components can have strengt
 verbs of ``RankedCells`` (ranked.py), best a subclass of ``StoredCells`` (stored_ranked.py). Override another
 default where the storage allows something quicker (``listed_keys``, ``known_keys``, ``split``), or where the
 cells can be saved in another form than bits: ``arrays``, with ``ESSENTIAL`` and ``from_arrays``, and their
-names in pick.py. Add the kind to tests/makers.py: the contract tests run on it.
+names in pick.py. ``_hold`` of read.py picks the kind for what ``tensorm.read`` has read. Add the kind to
+tests/makers.py: the contract tests run on it.
 """
 
 from __future__ import annotations

@@ -240,7 +240,9 @@ class RelationalTensor(SlicedTensor):
         """
         share = check_share(test_size)
         if self._part is not None:
-            raise InputError("Some cells of this tensor are held out already; split the whole one.")
+            raise InputError(
+                "Some cells of this tensor are held out already; use the tensor before the split."
+            )
         rng, sides = check_generator(random_state), (self._left.numbers, self._right.numbers)
         objects = rng.integers(2**16, size=(self.shape[0], 2), dtype=np.uint16) | np.array([1, 0], np.uint16)
         keys = rng.integers(2**15, size=1 + np.max(np.hstack(sides)), dtype=np.uint16) << np.uint16(1)

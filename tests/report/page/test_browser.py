@@ -30,6 +30,7 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
+VERBS = {"seat": ["retired", "retired", "met", "met", "nurse", "nurse"]}
 HOSTILE = ["<script>window.hit=1</script>", "</script><img src=x onerror=window.hit=1>", "'\"><b>", "=1+1"]
 
 
@@ -84,7 +85,9 @@ def reports(tmp_path_factory, ward_fit):
     draws = [[bits(6, range(5)), bits(3, range(n))] for n in (3, 3, 2, 1)]  # 1, 0.75 and 0.5
     gaps = make_posterior([draws] * 2, ("seat", "room"), (benches, None))
     write_report(gaps, folder / "gaps.html")
-    models = {"gaps": gaps, "ward": model, "strong": strong, "compared": compared}
+    verbs = make_posterior([[[bits(6, [0, 2, 4]), bits(3, [0])]] * 2] * 2, ("seat", "room"), (benches, None))
+    write_report(verbs, folder / "verbs.html", metadata=VERBS)
+    models = {"verbs": verbs, "gaps": gaps, "ward": model, "strong": strong, "compared": compared}
     return folder, models
 
 
@@ -279,12 +282,11 @@ def test_overlaps_are_visible(visit, reports) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["ward", "compared", "strong", "gaps"])
+@pytest.mark.parametrize("name", ["ward", "compared", "strong", "gaps", "verbs"])
 def test_sentences_are_those_of_describe(visit, reports, name) -> None:
     posterior = getattr(reports[1][name], "posterior_", reports[1][name])
-    groups = (
-        groups_of(posterior, {1: datasets.ward().role, 2: datasets.ward().role}) if name == "ward" else None
-    )
+    about = {"ward": {1: datasets.ward().role, 2: datasets.ward().role}, "verbs": VERBS}.get(name)
+    groups = groups_of(posterior, about)
     page = visit(name)
     for component in describe_components(posterior, groups):
         if component.empty:

@@ -168,7 +168,7 @@ def test_other_explanations_and_weights_are_there() -> None:
     reader = Reader(render_report(found))
     assert "The 2 chains found 2 explanations of the data" in reader.text
     data = reader.data()
-    assert "Chain 1 (weight 0.20) lacks component 1 but has 1 other." in data["fit"]["texts"]
+    assert "Chain 1 (weight 0.20) did not find component 1 but found 1 other." in data["fit"]["texts"]
     assert [line["explanation"] for line in data["traces"]] == [0, 1]
     assert [row["weight"] for row in data["fit"]["chains"]] == [0.8, 0.2]
 

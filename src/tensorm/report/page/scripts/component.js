@@ -245,7 +245,7 @@ const componentHead = l =>
       h("input", {
         class: "rename",
         "aria-label": "Name of component " + l,
-        title: "Click to rename; names are kept in the address",
+        title: "Click to rename; names are saved in the page's URL",
         value: nameOf(l),
         "data-key": "name " + l,
         spellcheck: "false",

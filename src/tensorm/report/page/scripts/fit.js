@@ -160,7 +160,7 @@ const viewDoubts = () => {
         h(
           "p",
           { class: "text" },
-          "Memberships with a probability between 0.1 and 0.9, nearest to one half first: the data do not decide these.",
+          "Memberships with a probability between 0.1 and 0.9, nearest to one half first: the data leave these open.",
         ),
         doubtTable(rows, "doubts", "Doubtful memberships", 40),
       ]

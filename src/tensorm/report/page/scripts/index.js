@@ -122,7 +122,7 @@ const renderIndex = () => {
       ? h(
           "p",
           { class: "quiet" },
-          "Bars: ones explained; dark: by no other component (alone). Dots: chains that found it.",
+          "Bars: ones explained; the dark part is explained by no other component. Dots: chains that found it.",
           now !== null && full.some(l => l !== now && overlap(now, l))
             ? " On the right: share of the cells of " + nameOf(now) + " that are also in this one."
             : "",

@@ -5,9 +5,11 @@ const LONGEST = 8,
 const listed = names => (names.length < 2 ? names.join("") : names.slice(0, -1).join(", ") + " and " + names.at(-1));
 const cut = texts => (texts.length <= LONGEST + 1 ? texts : [...texts.slice(0, LONGEST), "..."]).join(", ");
 const IRREGULAR = { person: "people", child: "children", man: "men", woman: "women" };
+const VERBS = ["met", "saw", "sent", "bought", "chose", "won", "heard", "read", "knew", "told"];
 const plural = (name, count) => {
   if (count !== 1 && name in IRREGULAR) return IRREGULAR[name];
-  if (count === 1 || name === "unknown" || !/^\p{Ll}+$/u.test(name) || name.endsWith("s")) return name;
+  if (count === 1 || name === "unknown" || !/^\p{Ll}+$/u.test(name)) return name;
+  if (VERBS.includes(name) || /(s|ed)$/.test(name)) return name;
   if (/[^aeiou]y$/.test(name)) return name.slice(0, -1) + "ies";
   return name + (/(x|ch|sh)$/.test(name) ? "es" : "s");
 };
