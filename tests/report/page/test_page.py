@@ -188,7 +188,7 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path) -> None:
         write_report(ward_posterior(), None)
     with pytest.raises(InputError, match=r"X has shape \(2, 2\); give \(6, 8, 8\), as in fit"):
         write_report(ward_posterior(), tmp_path / "report.html", X=np.eye(2))
-    with pytest.raises(InputError, match="has the unknown label 'x' in row 1"):
+    with pytest.raises(InputError, match="has the unknown label 'x' in row 0"):
         write_report(ward_posterior(), tmp_path / "report.html", metadata={"hour": {"label": ["x"]}})
     assert not os.listdir(tmp_path)
 
