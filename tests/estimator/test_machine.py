@@ -322,7 +322,7 @@ def test_what_a_run_takes_is_foretold(monkeypatch: pytest.MonkeyPatch) -> None:
     for settings in ({}, {"n_draws": 32}, {"burn_in": "auto"}):
         fit(n_jobs=1, **settings)
     for forecast, sweeps in zip(told, (20, 40, 102), strict=True):
-        assert f"about {2 * sweeps} min for 2 chains of at least {sweeps} sweeps" in forecast
+        assert f"2 chains of at least {sweeps} sweeps take about {2 * sweeps} min" in forecast
         assert "about 5 MB" in forecast
 
 

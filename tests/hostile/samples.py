@@ -27,8 +27,8 @@ LABELLED = xarray.DataArray(
     coords={"patient": ["p", "q", "r"], "gene": ["a", "b", "c"], "type": ("patient", ["x", "y", "y"])},
     name="cells",
 )
-TABLE = pd.DataFrame({"x": [1, 0, 1], "who": ["ann", "bob", "cy"], "tool": ["saw", "axe", "axe"]})
-LONG = TABLE.to_csv(index=False) + "".join(f"{n % 2},p{n},t{n % 7}\n" for n in range(40))
+TABLE = pd.DataFrame({"x": [3, 2, 3], "who": ["ann", "bob", "cy"], "tool": ["saw", "axe", "axe"]})
+LONG = TABLE.to_csv(index=False) + "".join(f"{n % 2 + 2},p{n},t{n % 7}\n" for n in range(40))
 
 
 def write_samples(folder: Path) -> list[Path]:
@@ -219,6 +219,21 @@ def cut(path: Path, honest: Path, outside: Path) -> None:
 @forgery("fifo.npy")
 @forgery("fifo.npz")
 @forgery("fifo.nc")
+@forgery("lists.h5ad")
+def lists(path: Path, honest: Path, outside: Path) -> None:
+    with h5py.File(path, "w") as file:
+        file["X"] = np.eye(3)
+        kind = h5py.vlen_dtype(np.uint8)
+        file.create_dataset("obs/_index", data=np.array([[1], [2], [3]], np.uint8), dtype=kind)
+
+
+@forgery("attribute.h5ad")
+def listed_attribute(path: Path, honest: Path, outside: Path) -> None:
+    with h5py.File(path, "w") as file:
+        file["X"] = np.eye(3)
+        file["X"].attrs.create("encoding-type", np.array([7, 8], np.uint8), (), h5py.vlen_dtype(np.uint8))
+
+
 @forgery("fifo.h5ad")
 @forgery("fifo.parquet")
 @forgery("fifo.xlsx")

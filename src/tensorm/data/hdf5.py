@@ -103,6 +103,8 @@ def _check_heaps(file: Path) -> int:
 
 def _check_dataset(file: Path, item: Any, longest: int) -> int:
     """Return how many bytes the cells of a dataset take, or raise if they are in other files."""
+    import h5py
+
     if item.is_virtual or item.external:
         raise _refusal(file, f"the cells of {item.name[:40]!r} are in other files")
     shape = item.shape or ()
@@ -114,6 +116,8 @@ def _check_dataset(file: Path, item: Any, longest: int) -> int:
     check_chunk(file, math.prod(item.chunks or ()) * item.dtype.itemsize, size)
     _check_unpacked(file, item)
     if item.dtype.hasobject:
+        if h5py.check_string_dtype(item.dtype) is None:  # HDF5 may crash where the lengths of lists are false
+            raise _refusal(file, f"{item.name[:40]!r} contains lists, or references to other places")
         with at_most(FREE_TEXT_MEMORY + TEXT_GROWTH * file.stat().st_size):
             if math.prod(shape) * longest > LARGEST_TEXTS:
                 _check_texts(file, item, max(1, LARGEST_TEXTS // max(1, longest)))
@@ -166,6 +170,9 @@ def _check_attributes(file: Path, item: Any, longest: int) -> None:
         each = longest if about.dtype.hasobject else about.dtype.itemsize
         if about.get_space().get_simple_extent_npoints() * each > max(LARGEST_TEXTS, file.stat().st_size):
             raise _refusal(file, f"an attribute of {item.name[:40]!r} is larger than the file")
+        text, listed = h5py.check_string_dtype(about.dtype), h5py.check_vlen_dtype(about.dtype)
+        if text is None and listed is not None and h5py.check_ref_dtype(listed) is None:  # netCDF has these
+            raise _refusal(file, f"an attribute of {item.name[:40]!r} contains lists")
         if about.dtype.hasobject and about.shape is not None:
             with at_most(FREE_TEXT_MEMORY + TEXT_GROWTH * file.stat().st_size):
                 about.read(np.empty(about.shape, about.dtype))

@@ -84,7 +84,7 @@ def test_a_matrix_needs_no_slice_and_many_modes_need_several() -> None:
         plot_slice(four, 3)
     with pytest.raises(InputError, match="at names 0 of the modes"):
         plot_reconstruction(ward_posterior(), np.zeros((6, 8, 8)))
-    with pytest.raises(InputError, match="index is 'noon'"):
+    with pytest.raises(InputError, match=r"^Unknown hour 'noon'; labels look like 'night'"):
         plot_slice(ward_posterior(), {"hour": "noon"})
     with pytest.raises(InputError, match=r"X has shape \(2, 2\)"):
         plot_slice(ward_posterior(), {"hour": 0}, np.eye(2))
