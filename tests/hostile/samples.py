@@ -223,15 +223,18 @@ def cut(path: Path, honest: Path, outside: Path) -> None:
 def lists(path: Path, honest: Path, outside: Path) -> None:
     with h5py.File(path, "w") as file:
         file["X"] = np.eye(3)
-        kind = h5py.vlen_dtype(np.uint8)
-        file.create_dataset("obs/_index", data=np.array([[1], [2], [3]], np.uint8), dtype=kind)
+        labels = file.create_dataset("obs/_index", (3,), h5py.vlen_dtype(np.uint8))
+        for n in range(3):
+            labels[n] = np.array([n], np.uint8)
 
 
 @forgery("attribute.h5ad")
 def listed_attribute(path: Path, honest: Path, outside: Path) -> None:
     with h5py.File(path, "w") as file:
         file["X"] = np.eye(3)
-        file["X"].attrs.create("encoding-type", np.array([7, 8], np.uint8), (), h5py.vlen_dtype(np.uint8))
+        lists = np.empty(1, object)
+        lists[0] = np.array([7, 8], np.uint8)
+        file["X"].attrs.create("encoding-type", lists, (1,), h5py.vlen_dtype(np.uint8))
 
 
 @forgery("fifo.h5ad")
