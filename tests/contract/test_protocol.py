@@ -15,9 +15,10 @@ import tensorm
 from makers import Kind, compare, dense
 from problems import make_problem
 from tensorm.errors import InputError
-from tensorm.tensors import blocks
+from tensorm.tensors import GIBBS, Rule, Stream, Weights, blocks
 from tensorm.tensors.pick import from_arrays
 from tensorm.tensors.protocol import MISSING, Tensor
+from tensorm.tensors.weights import with_steps
 
 SHAPES = [(6, 9), (5, 4, 7), (3, 2, 4, 3)]
 SOURCE = Path(tensorm.__file__).parent
@@ -112,6 +113,22 @@ def test_two_modes_are_found_to_be_exchangeable_or_not(kind: Kind) -> None:
         return
     with pytest.raises(InputError, match=r"X has observed|X is not the same|modes on a cluster cannot share"):
         tensor.check_mirrored((1, 2))
+
+
+def test_rows_that_share_a_factor_take_turns_inside_a_kernel(kind: Kind, monkeypatch) -> None:
+    """One call for all rows, and never an update row by row; a kind without such a kernel says so."""
+    tensor, problem = kind.store(make_problem((4, 6, 6), 2, 8, 0.2, 0.5))
+    tensor, pair = (tensor, (1, 2)) if tensor.pair is None else (tensor.tensor, tensor.pair)
+    monkeypatch.setattr(type(tensor), "_update", None)
+    rule = with_steps(Rule(np.arange(2), GIBBS, Weights(1.0, 1.0), np.zeros((1, 1))), (6, 2))
+    shared = problem.masks.replace(2, problem.masks[1])
+    try:
+        new = tensor.update_tied(pair, shared, rule, Stream(np.uint64(0), 0, 0, 1), np.arange(6))
+    except InputError as error:
+        assert "cannot share a factor; leave it out." in str(error)  # noqa: PT017
+        assert tensor.pair is None
+        return
+    assert (new != shared[1]).any()
 
 
 def test_two_modes_are_tied(kind: Kind) -> None:

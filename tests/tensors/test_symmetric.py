@@ -24,8 +24,6 @@ from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, SparseTensor, 
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.pick import pick_storage
-from tensorm.tensors.protocol import Tensor
-from tensorm.tensors.sharded import ShardedTensor
 from tensorm.tensors.symmetric import SymmetricTensor
 
 PAIRS = np.array([[[0, 1, 1], [0, 0, 0], [0, 0, 0]], [[0, 0, 1], [0, 0, 1], [0, 0, 0]]], dtype=bool)
@@ -203,17 +201,8 @@ STORAGES = {
         ((2,), 70, (0, 1, 2)),  # packed alone
     ],
 )
-def test_rows_take_turns(
-    storage: str,
-    rule: str,
-    others: tuple,
-    N: int,
-    order: tuple[int, ...],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rows_take_turns(storage: str, rule: str, others: tuple, N: int, order: tuple[int, ...]) -> None:
     """Row by row as the paper's loops would, the shared factor renewed for both modes after each."""
-    # Refused on a cluster, where rows in turn take too long; here shards stand for kinds without a quick way.
-    monkeypatch.setattr(ShardedTensor, "check_mirrored", Tensor.check_mirrored)
     L = 3 if N == 70 else 5
     cells, factors = shared_problem(others, N, L, seed=len(others) + N)
     cells, factors = cells.transpose(order), [factors[k] for k in order]

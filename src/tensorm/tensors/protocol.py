@@ -161,10 +161,9 @@ class Tensor(Named, ABC):
 
         No cell with the same index along both modes may be observed.
         """
-        for n in rows:
-            new = self._update(pair[0], factors, rule, stream, np.array([n]))
-            factors = factors.replace(pair[0], new).replace(pair[1], new)
-        return factors[pair[0]].copy()
+        factor, (update, *cells) = factors[pair[0]].copy(), self._read_tied(pair, factors)
+        update(factor, rows, *cells, rule.arguments(), tuple(stream))
+        return factor
 
     def counts(
         self, mode: int, factors: Factors, components: Sequence[int] | None = None, rows: Rows | None = None
@@ -205,6 +204,12 @@ class Tensor(Named, ABC):
     @abstractmethod
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Return a mode's factor with these rows decided anew."""
+
+    def _read_tied(self, pair: Pair, factors: Factors) -> tuple[Any, ...]:
+        """Return a kernel that lets rows take turns, and what it reads: the slices, and what ties them."""
+        raise InputError(
+            f"symmetric is given, but modes of a {type(self).__name__} cannot share a factor; leave it out."
+        )
 
     @abstractmethod
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:

@@ -49,10 +49,8 @@ class SlicedTensor(Tensor):
         self._share(factors, rows, lambda _, some: kernel.update_rows(factor, some, *given))
         return factor
 
-    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        view, factor, tie = self._views[pair[0]], factors[pair[0]].copy(), self._tie(pair, factors)
-        kernel.update_tied(factor, rows, read_by(view, factors), tie, rule.arguments(), tuple(stream))
-        return factor
+    def _read_tied(self, pair: Pair, factors: Factors) -> tuple[Any, ...]:
+        return kernel.update_tied, read_by(self._views[pair[0]], factors), self._tie(pair, factors)
 
     def _tie(self, pair: Pair, factors: Factors) -> tuple[Any, ...]:
         """Return what depends on the second of two modes in the slices of the first (kernels.slices.Tie)."""

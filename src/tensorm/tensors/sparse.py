@@ -137,12 +137,9 @@ class SparseTensor(ReadTensor):
         self._share(mode, rows, lambda some: kernel.update_rows(factor, some, *given))
         return factor
 
-    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        (mode, other), factor = pair, factors[pair[0]].copy()
-        listing = self._listing(mode, factors)
-        tie = self._edges[other], group_tuples(np.concatenate(factors.masks), self._edges, pair)
-        kernel.update_tied(factor, rows, listing, tie, rule.arguments(), tuple(stream))
-        return factor
+    def _read_tied(self, pair: Pair, factors: Factors) -> tuple[Any, ...]:
+        tie = self._edges[pair[1]], group_tuples(np.concatenate(factors.masks), self._edges, pair)
+        return kernel.update_tied, self._listing(pair[0], factors), tie
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         listing, factor = self._listing(mode, factors), factors[mode]

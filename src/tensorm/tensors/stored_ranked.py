@@ -61,13 +61,15 @@ class StoredCells(RankedCells):
         """Add the cells that kernels did not count, in place."""
 
     def update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
-        scores, _ = self._score(mode, rule.weights)
-        return self.tensor._update(mode, factors, rule._replace(weights=scores), stream, rows)
+        return self.tensor._update(mode, factors, self._rescore(mode, rule), stream, rows)
 
-    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
+    def update_tied(self, pair: Pair, factors: Factors, rule: Rule, *given: Any) -> Words:
         """Return a new factor for two modes that share one, as ``Tensor.update_tied``."""
-        scores, _ = self._score(pair[0], rule.weights)
-        return self.tensor.update_tied(pair, factors, rule._replace(weights=scores), stream, rows)
+        return self.tensor.update_tied(pair, factors, self._rescore(pair[0], rule), *given)
+
+    def _rescore(self, mode: int, rule: Rule) -> Rule:
+        """Return a rule whose weights are those that kernels want."""
+        return rule._replace(weights=self._score(mode, rule.weights)[0])
 
     def draw_activities(
         self, mode: int, factors: Factors, given: Activities, stream: Stream
