@@ -144,22 +144,12 @@ def test_what_a_tensor_says_of_itself(kind: Kind) -> None:
     assert tensor.storage in ("dense", "sparse")
     assert tensor.nbytes > 0
     assert bool(tensor.caveat) == (kind.fit is compare)  # which counts each comparison as two facts
-    once = tensor.default_noise == "comparisons"
-    assert once == can_compare(tensor)
     assert len(tensor.modes) == len(tensor.labels) == len(tensor.shape)
     assert tensor.cached(2).shape == tensor.compact().shape == tensor.shape
     small = tensor.miniature()
     assert small is None or max(small.shape) <= 2
     rows = tensor.sample_slices(1)
     assert rows is None or 0 < len(rows) < tensor.shape[0]
-
-
-def can_compare(tensor: Tensor) -> bool:
-    try:
-        tensor.compared()
-    except InputError:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -258,6 +248,14 @@ def test_no_kind_is_asked_for_outside_of_tensors() -> None:
         for line in find_questions(path.read_text())
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("room", ["tensors", "kernels"])
+def test_no_noise_model_is_named(room: str) -> None:
+    """A tensor says what its cells cannot do; which setting that rules out, the noise model says."""
+    texts = {path.name: path.read_text() for path in (SOURCE / room).glob("*.py")}
+    assert len(texts) > 20
+    assert [name for name, text in texts.items() if "noise=" in text or "default_noise" in text] == []
 
 
 def test_no_flag_says_what_kind_it_is(kind: Kind) -> None:

@@ -315,7 +315,7 @@ def test_shared_activities_may_move_far_at_once() -> None:
 
 def test_what_cannot_have_strengths_is_refused() -> None:
     ranks = RelationalTensor(np.random.default_rng(0).random((6, 5)))
-    with pytest.raises(InputError, match="noise='strengths' does not work for comparisons; choose"):
+    with pytest.raises(InputError, match="noise='strengths' does not work: components of comparisons cannot"):
         TensOrMachine(L, **make_settings("activity")).fit(ranks)
     with pytest.raises(InputError, match="background is 'loud'; choose 'activity' or 'constant'"):
         TensOrMachine(L, **make_settings("loud")).fit(SIM.observed)

@@ -11,6 +11,7 @@ import naive
 from tensorm import DenseTensor, InputError, RelationalTensor
 from tensorm.kernels.philox import uniforms
 from tensorm.sampler.comparisons import Agreement, Comparisons
+from tensorm.sampler.models import find_suitable
 from tensorm.tensors import GIBBS, METROPOLIS, Rule, Stream, slices
 from tensorm.tensors.compared import ComparedTensor
 from tensorm.tensors.factors import Factors
@@ -157,5 +158,14 @@ def test_predictions_of_mirror_images_add_up_to_one() -> None:
 
 
 def test_cells_that_are_no_comparisons_are_refused() -> None:
+    tensor = DenseTensor(np.eye(3))
+    with pytest.raises(InputError, match="its cells do not compare attributes"):
+        tensor.compared()
     with pytest.raises(InputError, match="noise='comparisons' needs cells that compare attributes"):
-        DenseTensor(np.eye(3)).compared()
+        Comparisons().hold(tensor)
+    assert find_suitable(tensor) is None
+
+
+def test_comparisons_are_the_noise_of_their_cells() -> None:
+    tensor = RelationalTensor(np.random.default_rng(0).random((4, 5)))
+    assert find_suitable(tensor) == find_suitable(tensor.compared()) == "comparisons"

@@ -26,7 +26,7 @@ from tensorm.data.coordinates import MAX_MODES
 from tensorm.data.options import Options
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_draws_fit
-from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, find_model, list_choices
+from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, find_model, find_suitable, list_choices
 from tensorm.sampler.noise_model import NoiseModel
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan
@@ -120,7 +120,7 @@ def _make_noise(settings: TensOrMachine, tensor: Tensor) -> NoiseModel:
 def _name_noise(settings: TensOrMachine, tensor: Tensor) -> tuple[str, str]:
     """Return which noise model to use, strengths if the fit will choose, and how it is updated."""
     noise = check_choice("noise", settings.noise, (*list_choices(), AUTO))
-    noise = tensor.default_noise if noise == AUTO else noise
+    noise = find_suitable(tensor) or AUTO if noise == AUTO else noise
     known = list_choices(TWO_RATES if noise == AUTO else noise)
     update = check_choice("noise_update", settings.noise_update, NOISE_UPDATES)
     if update not in known:

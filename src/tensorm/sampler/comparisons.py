@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import betaincc, betaln, xlog1py, xlogy
 
 from tensorm.data.arrays import Bits, Counts, Floats, Indices
+from tensorm.errors import InputError
 from tensorm.kernels.philox import uniforms
 from tensorm.kernels.predict import add_product
 from tensorm.model import Confusion, Noise
@@ -132,7 +133,20 @@ class Comparisons(NoiseModel):
     )
 
     def hold(self, tensor: Tensor) -> Tensor:
+        if not self.suits(tensor):
+            raise InputError(
+                "noise='comparisons' needs cells that compare attributes; read them with relational=True, or "
+                "choose another noise."
+            )
         return tensor.compared()
+
+    @classmethod
+    def suits(cls, tensor: Tensor) -> bool:
+        try:
+            tensor.compared()
+        except InputError:
+            return False
+        return True
 
     def start(self, shape: Sequence[int], n_components: int) -> Agreement:
         return self._make(PAPERS_RATES.hit)

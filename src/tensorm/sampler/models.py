@@ -10,6 +10,7 @@ from typing import Any
 from tensorm.sampler.comparisons import Comparisons, ComparisonsPlugIn
 from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 from tensorm.sampler.two_rates import Asymmetric, AsymmetricPlugIn, Symmetric, SymmetricPlugIn
+from tensorm.tensors.protocol import Tensor
 
 # By ``noise``, ``noise_update`` and, where there is a choice, ``background``; made with ``noise_prior``.
 MODELS: dict[tuple[str, ...], type[Any]] = {
@@ -37,6 +38,11 @@ def describe_choices() -> str:
     """Return a list of what ``noise`` may be, with what each model says about cells."""
     found = {names[0]: model.about for names, model in MODELS.items()}
     return "; ".join(f"{name} ({about})" if about else name for name, about in found.items())
+
+
+def find_suitable(tensor: Tensor) -> str | None:
+    """Return the ``noise`` that is made for cells of this kind, or None if there is a choice."""
+    return next((names[0] for names, model in MODELS.items() if model.suits(tensor)), None)
 
 
 def find_model(noise: str, update: str, background: str) -> type[Any]:

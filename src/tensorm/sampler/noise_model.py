@@ -196,6 +196,11 @@ class NoiseModel(ABC):
         """Return the cells as this model counts them, or raise if it cannot."""
         return tensor
 
+    @classmethod
+    def suits(cls, tensor: Tensor) -> bool:
+        """Whether cells are of the kind that this model is made for, so that noise="auto" means it."""
+        return False
+
     @abstractmethod
     def start(self, shape: Sequence[int], n_components: int) -> Any:
         """Return the parameters that a chain with random factors starts with."""

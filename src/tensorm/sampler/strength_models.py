@@ -17,6 +17,7 @@ from scipy import stats
 from scipy.special import xlog1py, xlogy
 
 from tensorm.data.arrays import Counts, Floats, Indices, Ints
+from tensorm.errors import InputError
 from tensorm.kernels import strengths as kernel
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW
 from tensorm.kernels.philox import uniforms
@@ -51,7 +52,11 @@ class StrengthModel(NoiseModel):
     counted: ClassVar[str] = "The number was chosen with two rates of ones instead of strengths."
 
     def hold(self, tensor: Tensor) -> Tensor:
-        tensor.ranked()  # which raises if components cannot have strengths
+        try:
+            tensor.ranked()
+        except InputError as error:
+            told = f"noise='strengths' does not work: {error}"
+            raise InputError(f"{told}; choose noise='asymmetric'.") from error
         return tensor
 
     @property

@@ -96,8 +96,6 @@ class Tensor(Named, ABC):
         Number of cells that are not missing, and of cells that are 1.
     storage : str
         What messages call it: "sparse" if cells are listed, otherwise "dense".
-    default_noise : str
-        The noise model that noise="auto" means for these cells, or "auto" if it is yet to be chosen.
     caveat : str
         What to keep in mind about a number of components that was chosen from these cells, or "".
     pair : (int, int) or None
@@ -110,7 +108,6 @@ class Tensor(Named, ABC):
     n_observed: int
     n_ones: int
     storage = "dense"
-    default_noise = "auto"
     caveat = ""
     pair: Pair | None = None
     _n_threads = 1
@@ -376,15 +373,12 @@ class Tensor(Named, ABC):
         return self if pair is None else SymmetricTensor(self, pair)
 
     def compared(self) -> Tensor:
-        """Return the same cells as comparisons that count once (compared.py), or raise if they are none."""
-        raise InputError(
-            "noise='comparisons' needs cells that compare attributes; read them with relational=True, or "
-            "choose another noise."
-        )
+        """Return the same cells as comparisons that count once (compared.py), or raise saying why."""
+        raise InputError("its cells do not compare attributes")
 
     def ranked(self) -> RankedCells:
-        """Return what noise models with strengths ask instead of the tensor (ranked.py), or raise."""
-        raise InputError("noise='strengths' does not work for comparisons; choose noise='asymmetric'.")
+        """Return what models with strengths ask instead of the tensor (ranked.py), or raise saying why."""
+        raise InputError("components of comparisons cannot have strengths")
 
     def check_mirrored(self, pair: Pair) -> None:
         """Raise unless two modes can share a factor: cells are mirrored, and the diagonal is missing."""

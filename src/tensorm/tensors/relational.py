@@ -87,7 +87,6 @@ class RelationalTensor(SlicedTensor):
     """
 
     ESSENTIAL = "ranks"
-    default_noise = "comparisons"
     caveat = (
         " The model ignores that comparisons within an object depend on each other, so fewer "
         "components may be enough: try smaller numbers."

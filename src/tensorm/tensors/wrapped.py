@@ -31,8 +31,7 @@ class Wrapped(Tensor):
         self._hold(tensor)
 
     def _hold(self, tensor: Tensor) -> None:
-        self.tensor, self.nbytes = tensor, tensor.nbytes
-        self.storage, self.default_noise = tensor.storage, tensor.default_noise
+        self.tensor, self.nbytes, self.storage = tensor, tensor.nbytes, tensor.storage
 
     def around(self, tensor: Tensor) -> Self:
         """Return the same around another tensor with the same cells."""
