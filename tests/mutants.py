@@ -92,7 +92,7 @@ MUTANTS = [
     Mutant(
         "sampler/comparisons.py",
         "truncated_beta(a, b, MIN_AGREEMENT",
-        "truncated_beta(a + 1, b, LOWEST",
+        "truncated_beta(a + 1, b, MIN_AGREEMENT",
         "sampler/test_comparisons.py",
     ),
     Mutant(
@@ -291,6 +291,30 @@ MUTANTS = [
         "hostile/test_inputs.py -k forgeries",
     ),
     Mutant("data/files.py", "or types.is_null(kind):", "or True:", "hostile/test_inputs.py -k forgeries"),
+    Mutant(
+        "sampler/prior.py",
+        "return bool(np.all((p >= DENSITY_EDGE) & (p <= 1 - DENSITY_EDGE)))",
+        "return bool(np.isnan(p).all() or np.all((p >= DENSITY_EDGE) & (p <= 1 - DENSITY_EDGE)))",
+        "storage/test_checkpoints.py -k no_chain_leaves",
+    ),
+    Mutant(
+        "storage/checkpoints.py",
+        "most = plan.most_burn_in if burnt is None else burnt[0] + plan.n_draws",
+        "most = 2**32 - 1",
+        "storage/test_checkpoints.py -k sweeps_that_the_plan",
+    ),
+    Mutant(
+        "selection/bookmarks.py",
+        'sweep = read_count(form["sweep"], most_sweeps)',
+        'sweep = read_count(form["sweep"], 2**32 - 1)',
+        "selection/test_bookmarks.py -k 4294967295",
+    ),
+    Mutant(
+        "storage/checkpoints.py",
+        "    check_tied(file, tuple(factors), target)\n",
+        "",
+        "storage/test_checkpoints.py -k equal_states",
+    ),
 ]
 
 

@@ -170,7 +170,7 @@ def stop_after(sweeps: int, folder: Path) -> None:
     """Write the checkpoints of a run anew, as if it had been stopped after so many sweeps."""
     _, tensor, plan = load._reopen(folder, None)
     for number in range(SETTINGS["n_chains"]):
-        checkpoints = Checkpoints(folder, digest_run(folder), tensor.shape, plan.target)
+        checkpoints = Checkpoints(folder, digest_run(folder), tensor, plan)
         (folder / f"chain-{number}.tensorm").unlink()
         left = iter([False] * sweeps)
         run_chain(tensor, plan, number, stop=partial(next, left, True), checkpoints=checkpoints)

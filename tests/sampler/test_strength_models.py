@@ -249,9 +249,9 @@ def test_a_stopped_chain_goes_on_from_its_checkpoint(background: str, tmp_path: 
     whole = run_chain(tensor, plan, 0)
     for sweeps in (8, 30, 40):  # in the search, in burn-in with strengths, among draws
         left = iter(range(sweeps))
-        files = Checkpoints(tmp_path, "run", SHAPE, plan.target)
+        files = Checkpoints(tmp_path, "run", tensor, plan)
         run_chain(tensor, plan, 0, stop=lambda left=left: next(left, None) is None, checkpoints=files)
-    resumed = run_chain(tensor, plan, 0, checkpoints=Checkpoints(tmp_path, "run", SHAPE, plan.target))
+    resumed = run_chain(tensor, plan, 0, checkpoints=Checkpoints(tmp_path, "run", tensor, plan))
     assert_same(resumed, whole)
 
 

@@ -11,11 +11,14 @@ import pytest
 
 from interrupting import CtrlC
 from tensorm import InputError, datasets, select_components
+from tensorm.sampler.comparisons import WeighedComparisons
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sweep import Target
 from tensorm.sampler.two_rates import Asymmetric
 from tensorm.selection.bookmarks import read_snapshot
+from tensorm.tensors import DenseTensor
 
+RNG = np.random.default_rng(0).bit_generator.state
 X = datasets.simulate((12, 12, 12), rank=2, density=0.3, noise=0.1, random_state=0).observed
 
 
@@ -46,16 +49,30 @@ def test_a_chain_goes_on_where_it_was(method: str, tmp_path: Path, monkeypatch: 
         {"noise": [0.9]},
         {"density": [0.5, 0.5]},
         {"density": [0.5, 0.5, 2]},
+        {"density": [float("nan")] * 3},
+        {"density": [[0.5]] * 3},
         {"sweep": -1},
         {"sweep": 1.5},
+        {"sweep": 2**32 - 1},
+        {"sweep": 10**4},
+        {"sweep": 9, "memory": [[], 10, 0, 0]},
         {"memory": [["x"], 1, 0, 0]},
         {"memory": [[], 1, 0]},
+        {"memory": [[], 1, 3, 0]},
+        {"memory": [[], 1, 1, 2]},
+        {"memory": [[0.5, 0.5], 1, 0, 0]},
         {"memory": [[[1, 2]], 1, 0, 0]},
         {"memory": [[float("inf")], 1, 0, 0]},
         {"burnt": [True, True]},
+        {"burnt": [11, True]},
+        {"burnt": [10, 7]},
         {"confusion": [1, 2, 3]},
+        {"confusion": [1, 2, 3, 4]},
         {"searches": [1]},
         {"searches": [1, 0], "rng": {}, "first": [], "removed": []},
+        {"searches": [10**9, 0], "rng": RNG, "first": [], "removed": []},
+        {"searches": [1, 2], "rng": RNG, "first": [], "removed": []},
+        {"searches": [1, 0], "rng": RNG, "first": [[1, float("nan"), 0.0]], "removed": []},
         "nonsense",
     ],
     ids=str,
@@ -76,7 +93,7 @@ def test_a_burn_in_that_is_over_at_once_still_ends_in_a_choice(
 ) -> None:
     for path in stop(tmp_path, monkeypatch, "posterior")[:1]:
         form = json.loads(path.read_text())
-        form["result"]["sweep"] = 2**31
+        form["result"]["sweep"] = 2000
         path.write_text(json.dumps(form))
     chosen = select_components(
         X, "posterior", [2, 4], n_repeats=2, n_jobs=2, run_dir=tmp_path, progress=False
@@ -84,10 +101,22 @@ def test_a_burn_in_that_is_over_at_once_still_ends_in_a_choice(
     assert chosen.complete
 
 
+def test_the_weight_of_a_pair_is_that_of_the_model() -> None:
+    target = Target(1, WeighedComparisons(share=0.5), LearnedPrior(), np.uint64(0))
+    form = {"members": [[[0]]] * 3, "noise": [0.9, 0.5], "searching": False, "density": [0.5] * 3}
+    form |= {"sweep": 1, "memory": [[], 0, 0, 0], "burnt": None, "confusion": None}
+    cells = DenseTensor(np.ones((2, 2, 2), bool))
+    assert read_snapshot(form, cells, target, 1).state.noise == (0.9, 0.5)
+    for share in (float("nan"), 1.0, 1e300):
+        with pytest.raises(ValueError, match="no chain was here"):
+            read_snapshot(form | {"noise": [0.9, share]}, cells, target, 1)
+
+
 def test_modes_that_share_a_factor_are_marked_alike() -> None:
     target = Target(1, Asymmetric(), LearnedPrior(), np.uint64(0), tied=(1, 2))
     form = {"members": [[[0]], [[1]], [[1]]], "noise": [0.9, 0.1], "searching": False, "density": [0.5] * 3}
     form |= {"sweep": 1, "memory": [[], 0, 0, 0], "burnt": None, "confusion": None}
-    assert read_snapshot(form, (2, 2, 2), target).state.sweep == 1
+    cells = DenseTensor(np.ones((2, 2, 2), bool))
+    assert read_snapshot(form, cells, target, 1).state.sweep == 1
     with pytest.raises(ValueError, match="no chain was here"):
-        read_snapshot(form | {"members": [[[0]], [[1]], [[0]]]}, (2, 2, 2), target)
+        read_snapshot(form | {"members": [[[0]], [[1]], [[0]]]}, cells, target, 1)

@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 def test_what_is_written_is_read(path: Path) -> None:
     with open_archive(path) as file:
         assert file.integer("number", 0) == 7
-        assert file.positive("share") == 0.1
+        assert file.positive("share", 1.0) == 0.1
         assert file.word("word") == "Österreich"
         assert file.value("list") == [1, None, {"a": True}]
         np.testing.assert_array_equal(file.array("numbers", "i8", (3, None)), NUMBERS, strict=True)
@@ -381,7 +381,7 @@ def test_wrong_values(path: Path) -> None:
             (lambda: file.integer("number", 0, 6), "number is 7, not an integer from 0 to 6"),
             (lambda: file.integer("share", 0), "share is 0.1, not an integer"),
             (lambda: file.integer("word", 0), "not an integer"),
-            (lambda: file.positive("number"), "number is 7, not a positive number"),
+            (lambda: file.positive("number", 9.0), "number is 7, not a positive number up to 9"),
             (lambda: file.word("number"), "number is 7, not a text"),
             (lambda: file.word("word", ["a", "b"]), "not 'a' or 'b'"),
             (lambda: file.word("nothing"), "'nothing' is missing"),

@@ -43,15 +43,15 @@ def make_trace(L: int = 9, S: int = 5, shape: tuple[int, ...] = SHAPE) -> Trace:
     )
 
 
-def target(n_components: int, tied: tuple[int, int] | None = None) -> Target:
-    return Target(n_components, Asymmetric(), LearnedPrior(), np.uint64(0), tied=tied)
+def target(n_components: int, tied: tuple[int, int] | None = None, prior: Any = None) -> Target:
+    return Target(n_components, Asymmetric(), prior or LearnedPrior(), np.uint64(0), tied=tied)
 
 
-def round_trip(trace: Trace, path: Path, shape: Any = None, n_components: int | None = None) -> Trace:
+def round_trip(trace: Trace, path: Path, shape: Any = None, n_components: int | None = None, **how) -> Trace:
     write_archive(path, {"chain": pack_trace(trace)})
     with open_archive(path) as file:
         shape = [draws.shape[1] for draws in trace.factors] if shape is None else shape
-        return read_trace(file.tree("chain"), shape, target(n_components or trace.n_components))
+        return read_trace(file.tree("chain"), shape, target(n_components or trace.n_components, **how))
 
 
 @pytest.mark.parametrize("L", [1, 7, 8, 9, 64, 65, 130])
@@ -69,7 +69,9 @@ def test_a_trace_comes_back_bit_for_bit(L: int, tmp_path: Path) -> None:
 def test_other_arities_single_draws_and_fixed_densities(tmp_path: Path) -> None:
     trace = make_trace(3, S=1, shape=(4, 5))
     trace = dataclasses.replace(trace, density=np.full((1, 2), np.nan), settled=True)
-    again = round_trip(trace, tmp_path / "t.tensorm")
+    with pytest.raises(FileError, match="density contains numbers that its prior does not allow"):
+        round_trip(trace, tmp_path / "t.tensorm")
+    again = round_trip(trace, tmp_path / "t.tensorm", prior=FixedPrior.from_probabilities([0.5, 0.5]))
     assert np.isnan(again.density).all()
     assert again.settled
     assert len(again) == 1
@@ -161,7 +163,9 @@ def test_a_model_comes_back(names: tuple[str, str], prior: Any, tmp_path: Path) 
     [
         ({"noise": MODELS["symmetric", "map"](-1.0, 1.0)}, "noise_a is -1.0, not a positive number"),
         ({"noise": MODELS["symmetric", "map"](1.0, np.nan)}, "noise_b is nan, not a positive number"),
+        ({"noise": MODELS["symmetric", "map"](1.0, 1e300)}, r"noise_b is 1e\+300, not a positive number"),
         ({"prior": LearnedPrior(1.0, 0.0)}, "prior_b is 0.0"),
+        ({"prior": LearnedPrior(1e300, 1.0)}, r"prior_a is 1e\+300, not a positive number up to 1e\+12"),
         ({"prior": FixedPrior((np.zeros((1, 1)),) * 2)}, "'prior_2' is missing"),
         ({"prior": FixedPrior((np.zeros((2, 9)),) * 3)}, r"prior_0 has shape \(2, 9\), not \(3, 9\)"),
         ({"prior": FixedPrior((np.full((1, 1), np.nan),) * 3)}, "prior_0 contains nan"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,8 @@ from tensorm.tensors.factors import Factors
 
 SEED = np.uint64(3)
 SHAPE = (12, 12, 12)
+FIXED = FixedPrior.from_probabilities([0.3] * 3)
+TENSOR = DenseTensor(simulate(SHAPE, rank=4, density=0.3, noise=0.2, random_state=0).observed)
 
 
 def make_plan(**how) -> Plan:
@@ -30,12 +33,12 @@ def make_plan(**how) -> Plan:
 
 
 def keep(folder: Path, plan: Plan, run: str = "this run", **how) -> Checkpoints:
-    return Checkpoints(folder, run, SHAPE, plan.target, **how)
+    return Checkpoints(folder, run, TENSOR, plan, **how)
 
 
 @pytest.fixture(scope="module")
 def tensor() -> DenseTensor:
-    return DenseTensor(simulate((12, 12, 12), rank=4, density=0.3, noise=0.2, random_state=0).observed)
+    return TENSOR
 
 
 def assert_same(a: Trace, b: Trace) -> None:
@@ -75,7 +78,7 @@ def test_a_chain_stopped_anywhere_goes_on_as_if_never_stopped(tensor, tmp_path: 
     [
         make_plan(init="random", burn_in=7),
         Plan(Target(70, Symmetric(), LearnedPrior(), SEED), n_draws=5, burn_in=3),
-        Plan(Target(3, Asymmetric(), FixedPrior.from_probabilities([0.3] * 3), SEED), n_draws=5, burn_in=9),
+        Plan(Target(3, Asymmetric(), FIXED, SEED), n_draws=5, burn_in=9),
     ],
     ids=["random start", "masks of two words", "fixed prior"],
 )
@@ -118,24 +121,24 @@ def write(tensor, folder: Path, sweeps: int = 1, number: int = 0) -> Path:
 def test_another_runs_checkpoint_is_refused(tensor, tmp_path: Path) -> None:
     write(tensor, tmp_path)
     with pytest.raises(FileError, match="it belongs to another run"):
-        keep(tmp_path, make_plan(), "another").read(0)
+        keep(tmp_path, make_plan(burn_in=3), "another").read(0)
 
 
 def test_another_chains_checkpoint_is_refused(tensor, tmp_path: Path) -> None:
     write(tensor, tmp_path, number=1).rename(tmp_path / "chain-0.tensorm")
     with pytest.raises(FileError, match="it belongs to chain 1, not 0"):
-        keep(tmp_path, make_plan()).read(0)
+        keep(tmp_path, make_plan(burn_in=3)).read(0)
 
 
 def test_a_damaged_checkpoint_is_refused(tensor, tmp_path: Path) -> None:
     path = write(tensor, tmp_path)
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(FileError, match=r"chain-0\.tensorm cannot be read"):
-        keep(tmp_path, make_plan()).read(0)
+        keep(tmp_path, make_plan(burn_in=3)).read(0)
 
 
-def said(name: str, value: object):
-    return lambda parts: parts.about.update({name: value})
+def said(name: str, value: object, tree: str = ""):
+    return lambda parts: parts.tree(tree).update({name: value})
 
 
 def changed(path: str, at: object, value: object):
@@ -158,6 +161,10 @@ def hot_masks(parts: forge.Parts) -> None:
         parts.members[f"hot_{k}.npy"] = parts.members[f"state_{k}.npy"]
 
 
+def other_cells(parts: forge.Parts) -> None:
+    parts.write("draws/confusion", np.roll(parts.read("draws/confusion"), 1, axis=1))
+
+
 FORGED = {
     "another kind of file": (said("format", "tensorm fit"), "format is 'tensorm fit'"),
     "newer": (said("format_version", 9), "install a newer tensorm"),
@@ -178,13 +185,27 @@ FORGED = {
     "rate nan": (replaced("noise", np.array([0.5, np.nan])), "rates that are not ordered"),
     "density 1": (changed("density", 0, 1.0), "density contains numbers"),
     "density missing": (changed("density", 0, np.nan), "density contains numbers"),
+    "no density under a learned prior": (changed("density", slice(None), np.nan), "density contains numbers"),
+    "density too close to 0": (changed("density", 0, 1e-13), "density contains numbers"),
+    "no density in draws": (changed("draws/density", slice(None), np.nan), "density contains numbers"),
     "sweep beyond all": (said("sweep", 2**40), "sweep is 1099511627776"),
+    "sweep beyond the run": (said("sweep", 16), "sweep is 16, not an integer from 0 to 15"),
+    "last random numbers": (said("sweep", 2**32 - 1), "sweep is 4294967295"),
+    "burn-in beyond the run": (said("burn_in", 4), "burn_in is 4, not an integer from -1 to 3"),
+    "burn-in cut short": (said("burn_in", 2), "burn_in is 2, not 3"),
+    "burn-in in draws": (said("burn_in", 2, "draws"), "its draws say otherwise"),
+    "not settled": (said("settled", 0), "settled is 0"),
+    "settled otherwise in draws": (said("settled", 0, "draws"), "its draws say otherwise"),
     "sweep negative": (said("sweep", -1), "sweep is -1"),
     "settled 2": (said("settled", 2), "settled is 2"),
     "long history": (replaced("history", np.zeros(51)), "history does not contain log-likelihoods"),
     "history nan": (changed("history", 0, np.nan), "history does not contain log-likelihoods"),
     "more history than sweeps": (said("sweeps_since", 1), "history does not contain log-likelihoods"),
     "repairs of text": (said("repairs", "1"), "repairs is '1'"),
+    "more repairs than sweeps allow": (said("repairs", 2), "repairs is 2"),
+    "more repairs in vain than repairs": (said("in_vain", 1), "in_vain is 1"),
+    "sweeps since a repair beyond all sweeps": (said("sweeps_since", 7), "sweeps_since is 7"),
+    "more heat than sweeps allow": (said("heat_rounds", 1), "heat_rounds is 1"),
     "heat of too many sweeps": (said("heat_sweeps", 40), "heat_sweeps is 40"),
     "heat without scores": (said("heat_sweeps", 3), "heat_scores does not contain"),
     "scores before any heat": (replaced("heat_scores", np.full(3, -5.0)), "heat_scores does not contain"),
@@ -192,6 +213,8 @@ FORGED = {
     "hot factors without heat": (hot_masks, "heat_sweeps does not fit"),
     "count negative": (changed("confusion", 0, -1), "confusion contains counts"),
     "count too large": (changed("confusion", 0, 10**6), "confusion contains counts"),
+    "counts of other cells": (changed("confusion", 0, 0), "confusion contains counts of other cells"),
+    "draws of other cells": (other_cells, "confusion contains counts of other cells in draws"),
     "no counts": (replaced("confusion", np.zeros(4, "i8")), "confusion contains counts"),
     "draws of another tensor": (replaced("draws/factor_0", np.zeros((3, 11, 1), "u1")), "has shape"),
     "draw out of order": (changed("draws/noise", 0, [0.1, 0.2]), "rates that are not ordered .* in draws"),
@@ -206,11 +229,74 @@ def test_what_no_chain_leaves_is_refused(tensor, tmp_path: Path, name: str) -> N
     path = write(tensor, tmp_path, sweeps=6)
     parts = forge.Parts(path.read_bytes())
     path.write_bytes(parts.join())
-    assert keep(tmp_path, make_plan()).read(0) is not None
+    assert keep(tmp_path, make_plan(burn_in=3)).read(0) is not None
     change(parts)
     path.write_bytes(parts.join())
     with pytest.raises(FileError, match=why):
-        keep(tmp_path, make_plan()).read(0)
+        keep(tmp_path, make_plan(burn_in=3)).read(0)
+
+
+@pytest.mark.parametrize("sweep", [2**32 - 1, 10**4])
+def test_sweeps_that_the_plan_never_makes_are_refused_in_burn_in(tensor, tmp_path: Path, sweep: int) -> None:
+    """There are 2^32 sweeps with random numbers of their own; the next would repeat those of the first."""
+    plan = make_plan(effort=1.0)
+    run_chain(tensor, plan, 0, stop=stop_after(4), checkpoints=keep(tmp_path, plan))
+    path = tmp_path / "chain-0.tensorm"
+    parts = forge.Parts(path.read_bytes())
+    parts.about["sweep"] = sweep
+    path.write_bytes(parts.join())
+    with pytest.raises(FileError, match=f"sweep is {sweep}, not an integer from 0 to "):
+        keep(tmp_path, plan).read(0)
+
+
+def test_modes_that_share_a_factor_have_equal_states(tmp_path: Path) -> None:
+    cells = simulate((6, 6, 4), rank=2, random_state=0).observed
+    cells = (cells | cells.swapaxes(0, 1)).astype(float)
+    cells[np.arange(6), np.arange(6)] = np.nan
+    tensor = DenseTensor(cells).tied((0, 1))
+    plan = Plan(Target(4, Asymmetric(), LearnedPrior(), SEED, tied=(0, 1)), n_draws=5, burn_in=3)
+    files = Checkpoints(tmp_path, "run", tensor, plan)
+    run_chain(tensor, plan, 0, checkpoints=files)
+    assert files.read(0) is not None
+    path = tmp_path / "chain-0.tensorm"
+    parts = forge.Parts(path.read_bytes())
+    parts.write("state_0", parts.read("state_0") ^ np.uint64(1))
+    path.write_bytes(parts.join())
+    with pytest.raises(FileError, match="modes 0 and 1 do not share a factor"):
+        files.read(0)
+
+
+@pytest.mark.parametrize("sweeps", [1, 5, 12])
+def test_densities_under_a_fixed_prior_are_missing_or_those_of_a_repair(
+    tensor, tmp_path: Path, sweeps: int
+) -> None:
+    plan = replace(make_plan(burn_in=9), target=replace(make_plan().target, prior=FIXED))
+    run_chain(tensor, plan, 0, stop=stop_after(sweeps), checkpoints=keep(tmp_path, plan))
+    kept = keep(tmp_path, plan).read(0)
+    assert kept is not None
+    path = tmp_path / "chain-0.tensorm"
+    parts = forge.Parts(path.read_bytes())
+    if kept.draws is None:
+        parts.change("density", slice(None), [0.5, np.nan, 0.5])
+    else:
+        parts.change("draws/density", slice(None), 0.5)
+    path.write_bytes(parts.join())
+    with pytest.raises(FileError, match="density contains numbers that its prior does not allow"):
+        keep(tmp_path, plan).read(0)
+
+
+def test_one_error_rate_is_the_same_inside_and_outside(tensor, tmp_path: Path) -> None:
+    plan = Plan(Target(4, Symmetric(), LearnedPrior(), SEED), n_draws=3, burn_in=2)
+    run_chain(tensor, plan, 0, checkpoints=keep(tmp_path, plan))
+    path = tmp_path / "chain-0.tensorm"
+    for array in ("noise", "draws/noise"):
+        parts = forge.Parts(path.read_bytes())
+        parts.change(array, ..., [0.9, 0.2])
+        forged = tmp_path / array
+        forged.mkdir(parents=True)
+        (forged / "chain-0.tensorm").write_bytes(parts.join())
+        with pytest.raises(FileError, match="noise contains rates of errors that differ"):
+            keep(forged, plan).read(0)
 
 
 def test_words_without_spare_bits_may_be_full(tensor, tmp_path: Path) -> None:
@@ -225,5 +311,5 @@ def test_what_a_killed_process_was_writing_is_cleared_away(tmp_path: Path) -> No
     for name in ("chain-0", "run", "fit"):
         (tmp_path / f".{name}.tensorm.x1.part").write_bytes(b"half")
     (tmp_path / "mine.part").write_bytes(b"not ours")
-    keep(tmp_path, make_plan())
+    keep(tmp_path, make_plan(burn_in=3))
     assert [path.name for path in tmp_path.iterdir()] == ["mine.part"]

@@ -41,7 +41,10 @@ sys.addaudithook(listen)
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return forge.saved(tmp_path_factory.mktemp("good"))
+    folder = tmp_path_factory.mktemp("good")
+    content = forge.saved(folder)
+    forge.load_bytes(folder, content)  # imports what it needs
+    return content
 
 
 def refuse(path: Path) -> str:
@@ -237,6 +240,8 @@ FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
     ),
     "rate nan": (numbers("chain_0/noise", (0, 0), np.nan), "rates that are not ordered"),
     "rate above 1": (numbers("chain_0/noise", (0, 0), 1.5), "rates that are not ordered"),
+    "density under a fixed prior": (numbers("chain_1/density", slice(None), 0.5), "density contains numbers"),
+    "burn-in beyond all": (said("burn_in", 2**32, "chain_0"), "burn_in is 4294967296"),
     "density infinite": (numbers("chain_1/density", slice(None), np.inf), "density contains numbers"),
     "log posterior nan": (numbers("chain_1/log_posterior", 3, np.nan), "log_posterior contains"),
     "negative count": (numbers("chain_0/confusion", (0, 0), -5), "confusion contains counts"),

@@ -158,10 +158,8 @@ def test_a_chain_that_goes_on_is_the_same(
     for sweeps in (12, 23):
         left = iter(range(sweeps))
         stop = lambda left=left: next(left, None) is None  # noqa: E731
-        run_chain(
-            tensor, plan, 0, stop=stop, checkpoints=Checkpoints(tmp_path, "run", tensor.shape, plan.target)
-        )
-    whole = run_chain(tensor, plan, 0, checkpoints=Checkpoints(tmp_path, "run", tensor.shape, plan.target))
+        run_chain(tensor, plan, 0, stop=stop, checkpoints=Checkpoints(tmp_path, "run", tensor, plan))
+    whole = run_chain(tensor, plan, 0, checkpoints=Checkpoints(tmp_path, "run", tensor, plan))
     assert plain is not None
     assert whole is not None
     for a, b in zip(plain.factors, whole.factors, strict=True):

@@ -266,7 +266,7 @@ class TensOrMachine(FittedModel):
             plan = replace(plan, target=replace(plan.target, n_components=self.selection_.best))
         threads = count_threads(self.n_jobs)
         run = "" if folder is None else digest_run(folder)
-        checkpoints = None if folder is None else Checkpoints(folder, run, tensor.shape, plan.target)
+        checkpoints = None if folder is None else Checkpoints(folder, run, tensor, plan)
         with announcing_compilation(self.progress):
             warm_up(tensor, plan.target)
         forecast = partial(forecast_run, tensor, plan, self.n_chains, threads)

@@ -201,6 +201,10 @@ class WeighedComparisons(Comparisons):
     share: float = 1.0
     parameters: ClassVar[type[Parameters]] = WeighedAgreement
 
+    def find_fault(self, fields: Mapping[str, Floats]) -> str | None:
+        equal = np.all(fields["share"] == self.share)
+        return super().find_fault(fields) or (None if equal else "another weight of a pair")
+
     def _make(self, agreement: float) -> WeighedAgreement:
         return WeighedAgreement(agreement, self.share)
 

@@ -201,6 +201,10 @@ class NoiseModel(ABC):
         """Whether cells are of the kind that this model is made for, so that noise="auto" means it."""
         return False
 
+    def find_fault(self, fields: Mapping[str, Floats]) -> str | None:
+        """Return what is wrong with parameters of this model that were read from a file, or None."""
+        return self.parameters.find_fault(fields)
+
     @abstractmethod
     def start(self, shape: Sequence[int], n_components: int) -> Any:
         """Return the parameters that a chain with random factors starts with."""

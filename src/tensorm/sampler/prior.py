@@ -3,7 +3,8 @@
 Both say the log-odds of entries (``log_odds``), draw new densities given the factors and a uniform number per
 mode (``update``), and know the probability of a factor with densities integrated out (``log_probability``;
 for searches ``log_marginal``), which entries are fixed (``allow``), and what applies to a part of the tensor
-(``at``) or to components in another order (``reorder``).
+(``at``) or to components in another order (``reorder``). ``could_draw`` asks whether densities in a file can
+come from ``update``.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ class FixedPrior(NamedTuple):
     def update(self, factors: Factors, uniforms: Floats) -> tuple[float, ...]:
         """Return no densities: there are none to learn."""
         return (math.nan,) * len(factors)
+
+    def could_draw(self, density: npt.ArrayLike) -> bool:
+        """Whether ``update`` can have returned this."""
+        return bool(np.isnan(density).all())
 
     def log_probability(self, mode: int, factors: Factors) -> float:
         """Return the log probability of a mode's factor; entries that the prior fixes add nothing."""
@@ -99,6 +104,11 @@ class LearnedPrior(NamedTuple):
         entries = np.array([len(masks) * factors.n_components for masks in factors])
         draws = betaincinv(self.a + ones, self.b + entries - ones, uniforms)
         return tuple(min(max(draw, DENSITY_EDGE), 1 - DENSITY_EDGE) for draw in draws.tolist())
+
+    def could_draw(self, density: npt.ArrayLike) -> bool:
+        """Whether ``update`` can have returned this."""
+        p = np.asarray(density, np.float64)
+        return bool(np.all((p >= DENSITY_EDGE) & (p <= 1 - DENSITY_EDGE)))
 
     def log_probability(self, mode: int, factors: Factors) -> float:
         """Return the log probability of a mode's factor, with the density integrated out."""

@@ -14,6 +14,7 @@ given length.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -24,10 +25,10 @@ from tensorm.data.arrays import Bits
 from tensorm.model import Confusion
 from tensorm.sampler.noise_model import Parameters
 from tensorm.sampler.search.explanation import Explanation
-from tensorm.sampler.search.heating import ROUND, Heat, heat_once
+from tensorm.sampler.search.heating import MAX_ROUNDS, ROUND, Heat, heat_once
 from tensorm.sampler.search.region import coin_density
 from tensorm.sampler.search.seeding import begin, repair
-from tensorm.sampler.state import State, Trace
+from tensorm.sampler.state import MAX_SWEEPS, State, Trace
 from tensorm.sampler.sweep import Target, enter, log_likelihood, random_factors, start, sweep
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
@@ -214,6 +215,13 @@ class Plan:
     def start(self) -> tuple[Any, ...]:
         """How chains start, beside the target."""
         return self.init, self.effort, self.noise, self.held
+
+    @property
+    def most_burn_in(self) -> int:
+        """Sweeps after which burn-in is over in any case; one more leaves the stand-in of the noise."""
+        rounds = 1 + math.ceil(MAX_ROUNDS * self.effort)
+        auto = LONGEST_BURN_IN + ROUND * rounds + 1
+        return min(max(auto if self.burn_in is None else self.burn_in, self.held), MAX_SWEEPS - self.n_draws)
 
 
 class Snapshot(NamedTuple):

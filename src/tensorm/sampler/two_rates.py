@@ -129,6 +129,10 @@ class Symmetric(TwoRates):
 
     about: ClassVar[str] = "one error rate"
 
+    def find_fault(self, fields: Mapping[str, Floats]) -> str | None:
+        mirrored = np.all(fields["false_alarm"] == 1 - fields["hit"])
+        return super().find_fault(fields) or (None if mirrored else "rates of errors that differ")
+
     def draw(self, confusion: Confusion, noise: Rates, u: Floats) -> Rates:
         """Draw the rate from its conditional, by the first of two uniform numbers: a Gibbs step."""
         wrong = confusion.observed - confusion.correct

@@ -14,10 +14,19 @@ import numpy as np
 from tensorm.data.arrays import Floats
 from tensorm.model import Confusion
 from tensorm.sampler.chains import Bookmark
-from tensorm.sampler.sample import TREND_SWEEPS, Memory, Snapshot
-from tensorm.sampler.state import MAX_SWEEPS, State
+from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sample import (
+    CHECK_EVERY,
+    MOST_REPAIRS,
+    REPAIRS_IN_VAIN,
+    TREND_SWEEPS,
+    Memory,
+    Snapshot,
+)
+from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Tensor
 
 Members = list[list[list[int]]]  # for each mode, for each component, its indices, as JSON holds them
 
@@ -76,30 +85,52 @@ def mark_place(bookmark: Bookmark, at: Snapshot, target: Target, **more: Any) ->
     bookmark.put(pack)
 
 
-def read_snapshot(form: Any, shape: Sequence[int], target: Target) -> Snapshot:
-    """Return the chain that ``pack_snapshot`` packed, with at most as many components as the target has."""
-    factors, model = to_factors(form["members"], shape, target.n_components), target.noise
-    parameters = (model.stand_in if form["searching"] else model).parameters
-    row, L = np.array(form["noise"], np.float64), factors.n_components
-    past, *counts = form["memory"]
-    history = np.array(past, np.float64)
-    density, confusion, burnt = tuple(form["density"]), form["confusion"], form["burnt"]
-    numbers = [form["sweep"], *counts, *(confusion or ()), *(burnt or (0, False))[:1]]
-    right = row.shape == (parameters.width(L, shape),) and not parameters.find_fault(
-        parameters.by_name(row, L, shape)
-    )
-    right &= len(counts) == 3 and len(density) == len(shape)
+def read_snapshot(form: Any, tensor: Tensor, target: Target, most_sweeps: int) -> Snapshot:
+    """Return the chain that ``pack_snapshot`` packed, if it can have been there after so many sweeps at most.
+
+    It may have fewer components than the target.
+    """
+    sweep = read_count(form["sweep"], most_sweeps)
+    burnt, counts = form["burnt"], form["confusion"]
+    if burnt is not None:
+        burnt = read_count(burnt[0], sweep), bool(read_count(burnt[1], 1, bool))
+    confusion = None if counts is None else Confusion(*(read_count(n, tensor.n_observed) for n in counts))
+    cells = confusion and (confusion.tp + confusion.fn, confusion.observed)
+    if confusion and cells != (tensor.n_ones, tensor.n_observed):
+        raise ValueError("other cells")
+    state = _read_state(form, tensor.shape, target, sweep)
+    return Snapshot(state, _read_memory(form["memory"], sweep), burnt, confusion)
+
+
+def read_count(form: Any, most: int, kind: type[int] = int) -> int:
+    """Return a whole number from 0 to ``most``; raises ValueError otherwise."""
+    if type(form) is not kind or not 0 <= form <= most:
+        raise ValueError("no count")
+    return int(form)
+
+
+def _read_state(form: Any, shape: Sequence[int], target: Target, sweep: int) -> State:
+    factors = to_factors(form["members"], shape, target.n_components)
+    model, L = target.noise.stand_in if form["searching"] else target.noise, factors.n_components
+    row, density = (np.array(form[name], np.float64) for name in ("noise", "density"))
+    right = row.shape == (model.parameters.width(L, shape),) and density.shape == (len(shape),)
+    right = right and not model.find_fault(model.parameters.by_name(row, L, shape))
     first, second = target.tied or (0, 0)
     right &= np.array_equal(factors[first], factors[second])
-    right &= all(type(n) is int and 0 <= n <= MAX_SWEEPS for n in [form["sweep"], *counts])
-    right &= all(type(n) is int and 0 <= n < 2**60 for n in numbers)
-    right &= all(p != p or 0 < p < 1 for p in density) and len(history) <= 2 * TREND_SWEEPS
-    right &= history.ndim == 1 and bool(np.isfinite(history).all())
+    # A repair leaves shares of ones, also where no density is learned.
+    right &= target.prior.could_draw(density) or LearnedPrior().could_draw(density)
     if not right:
         raise ValueError("no chain was here")
-    return Snapshot(
-        State(factors, parameters.from_row(row, L, shape), density, form["sweep"]),
-        Memory(tuple(history.tolist()), *counts),
-        None if burnt is None else (burnt[0], bool(burnt[1])),
-        None if confusion is None else Confusion(*confusion),
+    return State(factors, model.parameters.from_row(row, L, shape), tuple(density.tolist()), sweep)
+
+
+def _read_memory(form: Any, sweep: int) -> Memory:
+    past, sweeps, repairs, in_vain = form
+    history, sweeps = np.array(past, np.float64), read_count(sweeps, sweep)
+    repairs = read_count(repairs, min(MOST_REPAIRS, sweep // CHECK_EVERY))
+    most = min(sweeps, 2 * TREND_SWEEPS)
+    if history.ndim != 1 or len(history) > most or not np.isfinite(history).all():
+        raise ValueError("no log-likelihoods")
+    return Memory(
+        tuple(history.tolist()), sweeps, repairs, read_count(in_vain, min(REPAIRS_IN_VAIN, repairs))
     )

@@ -119,7 +119,7 @@ def count_components(
         rng.bit_generator.state = form["rng"]
         known, lengths = (form["counts"], form["evidence"]), range(n_draws + 1)
         drawn.counts[:], drawn.evidence[:] = read_numbers(known, target.n_components, lengths)
-        return read_snapshot(form, tensor.shape, target)
+        return read_snapshot(form, tensor, target, n_draws // 3 + n_draws)
 
     def move(state: State) -> State:
         return try_births_and_deaths(tensor, state, target, proposal, rng)

@@ -168,10 +168,8 @@ class NoiseTrial:
 
     def search(self, split: Split, target: Target) -> State | None:
         """Return a state with components found in the data, or None if stopped."""
-        plan, read = (
-            Plan(target, 0, self.n_sweeps),
-            partial(read_snapshot, shape=split.train.shape, target=target),
-        )
+        plan = Plan(target, 0, self.n_sweeps)
+        read = partial(read_snapshot, tensor=split.train, target=target, most_sweeps=self.n_sweeps)
 
         def make(bookmark: Bookmark) -> Snapshot | None:
             saved = bookmark.open(read)

@@ -24,7 +24,7 @@ from tensorm.sampler.search.explanation import Explanation, losses
 from tensorm.sampler.search.seeding import PURITIES, search
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
-from tensorm.selection.bookmarks import mark_place, read_shares, read_snapshot
+from tensorm.selection.bookmarks import mark_place, read_count, read_shares, read_snapshot
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
@@ -145,16 +145,21 @@ class Pruner:
         return self.bookmark.open(self._restore)
 
     def _restore(self, form: Any) -> State | None:
-        self._saved = read_snapshot(form, self.tensor.shape, self.target)
+        most = Plan(self.target, n_draws=0).most_burn_in
         if "searches" not in form:
+            self._saved = read_snapshot(form, self.tensor, self.target, most)
             return None
-        self.searches, self.in_vain = map(int, form["searches"])
+        searches, in_vain = form["searches"]
+        self.searches = read_count(searches, MOST_SEARCHES)
+        self.in_vain = read_count(in_vain, self.searches)
+        # Between two searches, and after burn-in, each component may be removed by itself.
+        most += (1 + self.searches) * (BETWEEN + AVERAGED * (1 + self.target.n_components))
         self.rng.bit_generator.state = form["rng"]
         self.first = [Stage(int(n), float(evidence), float(least)) for n, evidence, least in form["first"]]
         self.removed = [list(read_shares(shares, self.tensor.shape)) for shares in form["removed"]]
-        if min(self.searches, self.in_vain) < 0:
-            raise ValueError("no searches")
-        return self._saved.state
+        if not np.isfinite(self.first).all():
+            raise ValueError("no stages")
+        return read_snapshot(form, self.tensor, self.target, most).state
 
     def explain(self, state: State) -> Explanation:
         """Return the components of a state."""

@@ -43,7 +43,7 @@ def prune_as_published(
         rounds.extend(_read_rounds(form["rounds"]) if form["rounds"] else [])
         for n, _ in rounds:
             plan = _with_fewer(plan, n)
-        return read_snapshot(form, tensor.shape, plan.target)
+        return read_snapshot(form, tensor, plan.target, plan.most_burn_in)
 
     saved, plan = bookmark.open(go_on), replace(plan, n_draws=0)
     while True:

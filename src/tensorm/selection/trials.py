@@ -213,10 +213,11 @@ def burn_in_from(
     It starts from the components of a fit with fewer, if there is one, and others found in the data, or
     from the data alone if that is better. All are searched for with two rates if the noise has strengths.
     """
-    saved = bookmark.open(lambda form: read_snapshot(form, tensor.shape, target))
+    plan = Plan(target, n_draws=0)
+    saved = bookmark.open(lambda form: read_snapshot(form, tensor, target, plan.most_burn_in))
     if saved is None:
         saved = Snapshot(_begin_from(before, tensor, target, chain))
-    for step in sample(tensor, Plan(target, n_draws=0), chain, saved, watch, stop):
+    for step in sample(tensor, plan, chain, saved, watch, stop):
         saved = step.snapshot
         mark_place(bookmark, saved, target)
     return saved.state

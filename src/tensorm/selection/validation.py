@@ -14,7 +14,7 @@ from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.region import FIRST_SEARCH, SearchSize, choose_region
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target
-from tensorm.selection.bookmarks import mark_place, read_snapshot
+from tensorm.selection.bookmarks import mark_place, read_count, read_snapshot
 from tensorm.tensors import Tensor
 from tensorm.tensors.held_cells import check_share
 
@@ -76,10 +76,8 @@ def predict_held_out(
 
     def go_on(form: Any) -> Snapshot:
         nonlocal p, left
-        p, left = read_chances(form["p"], split.ones), form["left"]
-        if type(left) is not int or not 0 <= left <= n_draws:
-            raise ValueError("no draws")
-        return read_snapshot(form, split.train.shape, target)
+        p, left = read_chances(form["p"], split.ones), read_count(form["left"], n_draws)
+        return read_snapshot(form, split.train, target, max(state.sweep, burn_in) + n_draws - left)
 
     saved = bookmark.open(go_on) or Snapshot(state)
     plan = Plan(target, left, burn_in, "random")  # nothing is searched for

@@ -169,11 +169,11 @@ class Stored:
             raise self.refuse(f"{name} is {quote(value)}, not an integer {wanted}")
         return value
 
-    def positive(self, name: str) -> float:
+    def positive(self, name: str, maximum: float) -> float:
         """Read a positive number."""
         value = self.value(name)
-        if type(value) is not float or not 0 < value < math.inf:
-            raise self.refuse(f"{name} is {quote(value)}, not a positive number")
+        if type(value) is not float or not 0 < value <= maximum:
+            raise self.refuse(f"{name} is {quote(value)}, not a positive number up to {maximum:g}")
         return value
 
     def _check_type(self, name: str, found: np.dtype[Any], dtype: str | None) -> None:

@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.arrays import Array, Floats
-from tensorm.data.checks import LAST_CHARACTER, MAX_COMPONENTS, is_broken
+from tensorm.data.checks import LARGEST_BETA, LAST_CHARACTER, MAX_COMPONENTS, is_broken
 from tensorm.data.memory import available_memory
 from tensorm.errors import InputError, printable
 from tensorm.sampler.models import BACKGROUNDS, MODELS, find_model, list_choices
-from tensorm.sampler.noise_model import Parameters
-from tensorm.sampler.prior import FixedPrior, LearnedPrior
-from tensorm.sampler.state import Trace
+from tensorm.sampler.noise_model import NoiseModel
+from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
+from tensorm.sampler.state import MAX_SWEEPS, Trace
 from tensorm.sampler.sweep import FLIPS, Target
 from tensorm.storage.archive import Stored
 from tensorm.storage.files import JSON_EXPANSION, quote
@@ -63,11 +63,11 @@ def read_trace(tree: Stored, shape: Sequence[int], target: Target) -> Trace:
         arrays[name] = tree.array(name, RECORDED[name], (S, *widths.get(name, ())))
     of_mode = enumerate((S, size, -(-L // 8)) for size in shape)
     factors = tuple(read_members(tree, f"factor_{k}", "u1", size, L) for k, size in of_mode)
-    burn_in, settled = tree.integer("burn_in", 0), bool(tree.integer("settled", 0, 1))
+    burn_in, settled = tree.integer("burn_in", 0, MAX_SWEEPS), bool(tree.integer("settled", 0, 1))
     trace = Trace(
         factors=factors, parameters=parameters, n_components=L, burn_in=burn_in, settled=settled, **arrays
     )
-    _check_draws(tree, trace)
+    _check_draws(tree, trace, target)
     check_tied(tree, factors, target)
     return trace
 
@@ -104,7 +104,7 @@ def read_target(tree: Stored, shape: Sequence[int]) -> Target:
     noise = find_model(name, update, background)
     prior: LearnedPrior | FixedPrior
     if tree.word("prior", ("learned", "fixed")) == "learned":
-        prior = LearnedPrior(tree.positive("prior_a"), tree.positive("prior_b"))
+        prior = LearnedPrior(*(tree.positive(f"prior_{name}", LARGEST_BETA) for name in "ab"))
     else:
         prior = FixedPrior(tuple(_read_table(tree, f"prior_{k}", size, L) for k, size in enumerate(shape)))
     first, second = (tree.integer(f"tied_{name}", -1, len(shape) - 1) for name in ("first", "second"))
@@ -113,7 +113,7 @@ def read_target(tree: Stored, shape: Sequence[int]) -> Target:
     return Target(
         n_components=L,
         tied=(first, second) if second > 0 else None,
-        noise=noise(*(tree.positive(f"noise_{field.name}") for field in fields(noise))),
+        noise=noise(*(tree.positive(f"noise_{field.name}", LARGEST_BETA) for field in fields(noise))),
         prior=prior,
         seed=np.uint64(tree.integer("seed", 0, 2**64 - 1)),
         flips=FLIPS[tree.word("flips", tuple(FLIPS))],
@@ -146,18 +146,16 @@ def _read_table(tree: Stored, name: str, size: int, n_components: int) -> Floats
     return table
 
 
-def check_noise(
-    tree: Stored, rows: Floats, parameters: type[Parameters], shape: Sequence[int], L: int
-) -> None:
+def check_noise(tree: Stored, rows: Floats, model: NoiseModel, shape: Sequence[int], L: int) -> None:
     """Raise unless these could be draws of the noise."""
-    if fault := parameters.find_fault(parameters.by_name(rows, L, shape)):
+    if fault := model.find_fault(model.parameters.by_name(rows, L, shape)):
         raise tree.refuse(f"noise contains {fault}")
 
 
-def check_density(tree: Stored, density: Floats) -> None:
-    """Raise unless densities lie between 0 and 1 or, where the prior is fixed, are all NaN."""
-    if not np.isnan(density).all() and not np.all((density > 0) & (density < 1)):
-        raise tree.refuse("density contains numbers that do not lie between 0 and 1")
+def check_density(tree: Stored, density: Floats, *priors: FactorPrior) -> None:
+    """Raise unless densities could be draws under one of these priors."""
+    if not any(prior.could_draw(density) for prior in priors):
+        raise tree.refuse("density contains numbers that its prior does not allow")
 
 
 def check_tied(tree: Stored, factors: Sequence[Array], target: Target) -> None:
@@ -169,10 +167,10 @@ def check_tied(tree: Stored, factors: Sequence[Array], target: Target) -> None:
         raise tree.refuse(f"modes {first} and {second} do not share a factor")
 
 
-def _check_draws(tree: Stored, trace: Trace) -> None:
+def _check_draws(tree: Stored, trace: Trace, target: Target) -> None:
     """Raise if the numbers could not have come from a sampler."""
-    check_noise(tree, trace.noise, trace.parameters, trace.shape, trace.n_components)
-    check_density(tree, trace.density)
+    check_noise(tree, trace.noise, target.noise, trace.shape, trace.n_components)
+    check_density(tree, trace.density, target.prior)
     for name in ("log_likelihood", "log_posterior"):
         if not np.isfinite(getattr(trace, name)).all():
             raise tree.refuse(f"{name} contains numbers that are not finite")

@@ -7,7 +7,6 @@ and its chain, and a file of another run or chain is refused.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,15 +16,25 @@ import numpy as np
 
 from tensorm.model import Confusion
 from tensorm.sampler.noise_model import NoiseModel
-from tensorm.sampler.sample import TREND_SWEEPS, Memory, Snapshot
+from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.sample import (
+    CHECK_EVERY,
+    MOST_REPAIRS,
+    REPAIRS_IN_VAIN,
+    TREND_SWEEPS,
+    Memory,
+    Plan,
+    Snapshot,
+)
 from tensorm.sampler.search.heating import MAX_ROUNDS, ROUND, Heat
-from tensorm.sampler.state import MAX_SWEEPS, State
+from tensorm.sampler.state import State, Trace
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, open_archive, write_archive
 from tensorm.storage.chain import (
     check_components,
     check_density,
     check_noise,
+    check_tied,
     pack_trace,
     read_members,
     read_trace,
@@ -34,6 +43,7 @@ from tensorm.storage.files import CHECKPOINT_SECONDS, Due
 from tensorm.storage.fit import check_format, describe_file
 from tensorm.tensors.bits import words_for
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Tensor
 
 CHAIN_FORMAT = "tensorm chain"
 SEARCHED = "searched_noise"  # the array in place of "noise" while a stand-in is sampled
@@ -47,19 +57,19 @@ class Checkpoints:
     folder : Path
     run : str
         The run's digest (run.py); files of another run are refused.
-    shape : sequence of int
-        Of the tensor.
-    target : Target
-        What is sampled.
+    tensor : Tensor
+        Whose cells are sampled.
+    plan : Plan
+        How chains are run; what they cannot leave is refused.
     every : float
         Seconds between two checkpoints of a chain.
     """
 
     def __init__(
-        self, folder: Path, run: str, shape: Sequence[int], target: Target, every: float = CHECKPOINT_SECONDS
+        self, folder: Path, run: str, tensor: Tensor, plan: Plan, every: float = CHECKPOINT_SECONDS
     ) -> None:
         self.folder, self.run, self.due = folder, run, Due(every)
-        self.shape, self.target = shape, target
+        self.tensor, self.plan = tensor, plan
         for name in ("chain-*", "run", "fit"):  # all that a run writes
             for cut_short in folder.glob(f".{name}.tensorm.*.part"):  # killed while it wrote
                 with suppress(OSError):
@@ -68,7 +78,7 @@ class Checkpoints:
     def write(self, number: int, snapshot: Snapshot) -> None:
         """Save a chain, in place of an older snapshot."""
         about = {**describe_file(CHAIN_FORMAT), "run": self.run, "chain": number}
-        write_archive(self._path(number), about | _pack(snapshot, self.target.noise))
+        write_archive(self._path(number), about | _pack(snapshot, self.plan.target.noise))
         self.due.reset(number)
 
     def read(self, number: int) -> Snapshot | None:
@@ -82,7 +92,7 @@ class Checkpoints:
                 raise file.refuse("it belongs to another run")
             if (found := file.integer("chain", 0)) != number:
                 raise file.refuse(f"it belongs to chain {found}, not {number}")
-            snapshot = _read(file, self.shape, self.target)
+            snapshot = _read(file, self.tensor, self.plan)
             file.expect_end()
             return snapshot
 
@@ -113,32 +123,60 @@ def _pack(snapshot: Snapshot, model: NoiseModel) -> dict[str, Any]:
     return tree if snapshot.draws is None else tree | {"draws": pack_trace(snapshot.draws)}
 
 
-def _read(file: Stored, shape: Sequence[int], target: Target) -> Snapshot:
-    L, parameters = target.n_components, target.noise.parameters
-    check_components(file, L)
-    factors, searching = _read_factors(file, "state", shape, L), file.has(SEARCHED)
-    current = target.noise.stand_in.parameters if searching else parameters
-    noise = file.array(SEARCHED if searching else "noise", "f8", (current.width(L, shape),))
-    density = file.array("density", "f8", (len(shape),))
-    check_noise(file, noise, current, shape, L)
-    check_density(file, density)
-    sweep, burn_in = file.integer("sweep", 0, MAX_SWEEPS), file.integer("burn_in", -1, MAX_SWEEPS)
+def _read(file: Stored, tensor: Tensor, plan: Plan) -> Snapshot:
+    shape, target = tensor.shape, plan.target
+    check_components(file, target.n_components)
+    burnt = _read_burnt(file, plan)
+    most = plan.most_burn_in if burnt is None else burnt[0] + plan.n_draws
+    state = _read_state(file, shape, target, file.integer("sweep", 0, most))
     draws = read_trace(file.tree("draws"), shape, target) if file.has("draws") else None
+    _check_number(file, state.sweep, burnt, draws)
+    for counts in () if draws is None else draws.confusion[:1].tolist():
+        _check_cells(file.tree("draws"), counts, tensor)
+    confusion = file.array("confusion", "i8", (4,)).tolist() if file.has("confusion") else None
+    if confusion:
+        _check_cells(file, confusion, tensor)
+    memory = _read_memory(file, shape, target, state.sweep)
+    return Snapshot(state, memory, burnt, Confusion(*confusion) if confusion else None, draws)
+
+
+def _read_burnt(file: Stored, plan: Plan) -> tuple[int, bool] | None:
+    """Read after how many sweeps burn-in was over, and whether it settled; None before."""
+    burn_in = file.integer("burn_in", -1, plan.most_burn_in)
+    if burn_in < 0:
+        return None
+    fixed = plan.burn_in is not None
+    if fixed and burn_in != plan.most_burn_in:
+        raise file.refuse(f"burn_in is {burn_in:,}, not {plan.most_burn_in:,}")
+    return burn_in, bool(file.integer("settled", int(fixed), 1))
+
+
+def _read_state(file: Stored, shape: Sequence[int], target: Target, sweep: int) -> State:
+    L, factors = target.n_components, _read_factors(file, "state", shape, target)
+    searching = file.has(SEARCHED)
+    model = target.noise.stand_in if searching else target.noise
+    noise = file.array(SEARCHED if searching else "noise", "f8", (model.parameters.width(L, shape),))
+    density = file.array("density", "f8", (len(shape),))
+    check_noise(file, noise, model, shape, L)
+    check_density(file, density, target.prior, LearnedPrior())  # a repair leaves shares of ones
+    return State(factors, model.parameters.from_row(noise, L, shape), tuple(density.tolist()), sweep)
+
+
+def _check_number(file: Stored, sweep: int, burnt: tuple[int, bool] | None, draws: Trace | None) -> None:
+    """Raise unless every sweep after burn-in left a draw."""
     n_draws = 0 if draws is None else len(draws)
-    if n_draws != (0 if burn_in < 0 else sweep - burn_in):
-        raise file.refuse(f"there are {n_draws:,} draws after {sweep:,} sweeps, with burn-in {burn_in:,}")
-    return Snapshot(
-        State(factors, current.from_row(noise, L, shape), tuple(density.tolist()), sweep),
-        _read_memory(file, shape, L),
-        None if burn_in < 0 else (burn_in, bool(file.integer("settled", 0, 1))),
-        _read_confusion(file, math.prod(shape)) if file.has("confusion") else None,
-        draws,
-    )
+    if n_draws != (0 if burnt is None else sweep - burnt[0]):
+        at = "no end of burn-in" if burnt is None else f"burn-in {burnt[0]:,}"
+        raise file.refuse(f"there are {n_draws:,} draws after {sweep:,} sweeps, with {at}")
+    if draws is not None and (draws.burn_in, draws.settled) != burnt:
+        raise file.refuse("its draws say otherwise how burn-in ended")
 
 
-def _read_factors(file: Stored, name: str, shape: Sequence[int], L: int) -> Factors:
-    sizes = enumerate((size, words_for(L)) for size in shape)
-    return Factors(tuple(read_members(file, f"{name}_{k}", "u8", size, L) for k, size in sizes), L)
+def _read_factors(file: Stored, name: str, shape: Sequence[int], target: Target) -> Factors:
+    L, sizes = target.n_components, enumerate((size, words_for(target.n_components)) for size in shape)
+    factors = Factors(tuple(read_members(file, f"{name}_{k}", "u8", size, L) for k, size in sizes), L)
+    check_tied(file, tuple(factors), target)
+    return factors
 
 
 def _pack_heat(heat: Heat) -> dict[str, Any]:
@@ -153,14 +191,15 @@ def _pack_heat(heat: Heat) -> dict[str, Any]:
     }
 
 
-def _read_heat(file: Stored, shape: Sequence[int], L: int) -> Heat:
-    rounds, worth = file.integer("heat_rounds", 0), file.integer("heat_worth", 0, MAX_ROUNDS)
+def _read_heat(file: Stored, shape: Sequence[int], target: Target, sweep: int) -> Heat:
+    rounds, worth = file.integer("heat_rounds", 0, sweep // ROUND), file.integer("heat_worth", 0, MAX_ROUNDS)
     sweeps, scores = file.integer("heat_sweeps", 0, ROUND - 1), file.array("heat_scores", "f8", (3,))
     begun = bool(rounds or sweeps)
     if bool(worth) != begun or not (np.isfinite(scores) == begun).all():
         raise file.refuse("heat_scores does not contain log posteriors")
     base, hot = (
-        _read_factors(file, name, shape, L) if file.has(f"{name}_0") else None for name in ("base", "hot")
+        _read_factors(file, name, shape, target) if file.has(f"{name}_0") else None
+        for name in ("base", "hot")
     )
     if (hot is not None) != bool(sweeps):
         raise file.refuse("heat_sweeps does not fit what is heated")
@@ -168,21 +207,18 @@ def _read_heat(file: Stored, shape: Sequence[int], L: int) -> Heat:
     return Heat(rounds, worth, solid, first, score, height, base, sweeps, hot)
 
 
-def _read_memory(file: Stored, shape: Sequence[int], L: int) -> Memory:
-    history, sweeps = file.array("history", "f8", (None,)), file.integer("sweeps_since", 0, MAX_SWEEPS)
+def _read_memory(file: Stored, shape: Sequence[int], target: Target, sweep: int) -> Memory:
+    history, sweeps = file.array("history", "f8", (None,)), file.integer("sweeps_since", 0, sweep)
     if len(history) > min(sweeps, 2 * TREND_SWEEPS) or not np.isfinite(history).all():
         raise file.refuse("history does not contain log-likelihoods")
-    return Memory(
-        tuple(history.tolist()),
-        sweeps,
-        file.integer("repairs", 0),
-        file.integer("in_vain", 0),
-        _read_heat(file, shape, L),
-    )
+    repairs = file.integer("repairs", 0, min(MOST_REPAIRS, sweep // CHECK_EVERY))
+    in_vain = file.integer("in_vain", 0, min(REPAIRS_IN_VAIN, repairs))
+    heat = _read_heat(file, shape, target, sweep)
+    return Memory(tuple(history.tolist()), sweeps, repairs, in_vain, heat)
 
 
-def _read_confusion(file: Stored, cells: int) -> Confusion:
-    counts = file.array("confusion", "i8", (4,)).tolist()
-    if min(counts) < 0 or not 1 <= sum(counts) <= cells:
-        raise file.refuse("confusion contains counts below 0 or above the number of cells")
-    return Confusion(*counts)
+def _check_cells(file: Stored, counts: Sequence[int], tensor: Tensor) -> None:
+    """Raise unless four counts add up to the cells of the tensor."""
+    tp, _, fn, _ = counts
+    if min(counts) < 0 or (tp + fn, sum(counts)) != (tensor.n_ones, tensor.n_observed):
+        raise file.refuse("confusion contains counts of other cells")
