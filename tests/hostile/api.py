@@ -1,8 +1,7 @@
 """Bad values for every parameter of every public name: each call must end in a result or in one sentence.
 
-``list_cases()`` finds the public names by itself: whatever ``tensorm.__all__`` and the reference pages name,
-their public methods, and every option of every command. A required parameter gets a good value by its name,
-so a new one fails here until GOOD knows it.
+``list_cases()`` finds the public names by itself (``hostile.good``), their public methods, and every option
+of every command. A method without parameters is called as it is.
 
     PYTHONPATH=src:tests python -m hostile.api            # all calls, some minutes
     PYTHONPATH=src:tests python -m hostile.api plot       # those whose text matches
@@ -10,7 +9,6 @@ so a new one fails here until GOOD knows it.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import inspect
 import io
@@ -19,7 +17,6 @@ import os
 import platform
 import random
 import re
-import shutil
 import sys
 import tempfile
 import warnings
@@ -37,22 +34,24 @@ from click.testing import CliRunner
 
 import tensorm
 from hostile import child
-from tensorm import baselines, datasets
+from hostile.good import (
+    GOOD,
+    MADE,
+    QUICK,
+    STRONG,
+    cells,
+    folder,
+    list_public,
+    list_verbs,
+    run_folder,
+    strong,
+)
+from tensorm import baselines
 from tensorm.cli import main
-from tensorm.report import associations, describe, metadata, plots, selection
 
 matplotlib.pyplot.switch_backend("Agg")  # its first import looks for fonts, with another program
 platform.processor()  # a cluster asks for this and that, which starts a program and opens a socket at first
 distributed.utils.get_ip()
-QUICK: dict[str, Any] = {
-    "noise": "asymmetric",
-    "n_components": 2,
-    "n_chains": 1,
-    "n_draws": 4,
-    "burn_in": 2,
-    "random_state": 0,
-}
-STRONG = QUICK | {"noise": "strengths"}
 BAD: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "nan": lambda: float("nan"),
@@ -101,19 +100,6 @@ TEXTS = {
     "mode=nix": "i=nix.csv",
 }
 SENSELESS = {"self", "y"}  # of no consequence
-INSIDE = {  # what the reference pages do not show (docs/api/data.md), and constructors of results
-    *("update_factor", "update_tied", "counts", "confusion", "times_counted", "cached", "compact", "arrays"),
-    *("from_arrays", "from_cells", "from_listed", "of_layout", "miniature", "choose_mask", "split", "tied"),
-    *("split_listed", "sample_ones", "sample_slices", "ones_at", "known_keys", "listed_keys", "digest"),
-    *("digest_slices", "check_mirrored", "with_threads", "ranked", "compared", "find_known"),
-    *("sample_observed", "predict_observed", "choose_part"),
-    *("from_traces", "fingerprint", "check_tensor", "get_metadata_routing"),
-    *("set_output", "set_fit_request", "set_predict_request", "set_predict_proba_request"),
-    *("set_transform_request", "set_score_request", "get_params", "set_params"),  # scikit-learn's own
-    *("count", "index"),  # of tuples
-}
-
-
 MORE = {  # parameters that a signature does not name
     "DaskTensor.from_array": ("modes", "labels", "timeout"),
     "DaskTensor.from_zarr": ("modes", "labels", "timeout"),
@@ -136,117 +122,6 @@ class Case(NamedTuple):
         return f"{self.door}({self.parameter}={self.bad})"
 
 
-@cache
-def cells() -> Any:
-    return datasets.simulate((5, 4, 4), rank=2, noise=0.05, random_state=0).observed
-
-
-@cache
-def model() -> tensorm.TensOrMachine:
-    return tensorm.TensOrMachine(**QUICK, progress=False).fit(cells())
-
-
-@cache
-def strong() -> tensorm.TensOrMachine:
-    return tensorm.TensOrMachine(**STRONG, progress=False).fit(cells())
-
-
-@cache
-def chosen() -> Any:
-    return tensorm.select_components(cells(), candidates=[1, 2], n_repeats=1, progress=False)
-
-
-@cache
-def cluster() -> Any:
-    """A cluster inside this process: without sockets, which are watched."""
-    client = distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None)
-    atexit.register(client.close)
-    return client
-
-
-def shards() -> tensorm.DaskTensor:
-    return tensorm.DaskTensor([cells()[:2], cells()[2:]], cluster())
-
-
-def dask_table() -> Any:
-    import dask.dataframe
-    import pandas
-
-    cluster()
-    return dask.dataframe.from_pandas(pandas.DataFrame(np.argwhere(cells()), columns=[*"ijk"]), npartitions=1)
-
-
-def dask_array() -> Any:
-    import dask.array
-
-    cluster()
-    return dask.array.from_array(np.asarray(cells()), chunks=(2, 4, 4))
-
-
-@cache
-def store() -> Path:
-    import zarr
-
-    cluster()
-    zarr.save_array(folder() / "cells.zarr", np.asarray(cells(), np.int8))
-    return folder() / "cells.zarr"
-
-
-@cache
-def folder() -> Path:
-    """A folder for whatever is written; it is removed in the end."""
-    made = Path(tempfile.mkdtemp())
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return made
-
-
-@cache
-def run_folder() -> Path:
-    """The folder of a finished fit by the command line."""
-    table = folder() / "cells.csv"
-    rows = "\n".join(",".join(map(str, cell)) for cell in np.argwhere(cells()))
-    table.write_text(f"i,j,k\n{rows}\n")
-    words = "--components 2 --chains 1 --draws 4 --burn-in 2 --quiet"
-    CliRunner().invoke(main, ["fit", str(table), "--out", str(folder() / "run"), *words.split()])
-    return folder() / "run"
-
-
-GOOD: dict[str, Callable[[], Any]] = {  # of required parameters
-    "X": cells,
-    "array": cells,
-    "self": model,
-    "source": cells,
-    "posterior": lambda: model().posterior_,
-    "mode": lambda: 1,
-    "index": lambda: 0,
-    "component": lambda: 0,
-    "indices": lambda: [[0, 0, 0]],
-    "mask": lambda: np.zeros(cells().shape, bool),
-    "metadata": lambda: {0: list("aabbc")},
-    "path": lambda: folder() / "new.out",
-    "run_dir": run_folder,
-    "run": lambda: "0" * 16,
-    "folder": run_folder,
-    "text": lambda: chosen().to_json(),
-    "y_true": lambda: [0, 1],
-    "p": lambda: [0.2, 0.6],
-    "coords": lambda: [[0, 0], [1, 1]],
-    "shape": lambda: (3, 3),
-    "matrix": lambda: np.arange(12.0).reshape(4, 3),
-    "first": lambda: 0,
-    "compare_fits first": model,
-    "second": model,
-    "stop": lambda: 1,
-    "q": lambda: 0.05,
-    "explanation": lambda: 0,
-    "unlisted": lambda: "zero",
-    "parts": lambda: [cells()[:2], cells()[2:]],
-    "table": dask_table,
-    "DaskTensor.from_array array": dask_array,
-    "DaskTensor.from_zarr path": store,
-}
-
-
 def list_cases() -> list[Case]:
     """Return every case, always in the same order."""
     return [case for door, call, wrong in _doors() for case in _cases(door, call, wrong)] + list(_commands())
@@ -257,9 +132,12 @@ def _cases(door: str, call: Callable[..., Any], wrong: dict[str, Callable[[], An
     named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
     named += [inspect.Parameter(name, named[0].KEYWORD_ONLY, default=None) for name in MORE.get(door, ())]
     needed = {p.name for p in named if p.default is p.empty}
-    for parameter in named:
-        for bad in wrong if parameter.name not in SENSELESS else ():
-            values = {name: GOOD.get(f"{door} {name}") or GOOD[name] for name in needed}
+    values = {name: GOOD.get(f"{door} {name}") or GOOD[name] for name in needed}
+    tried = [parameter for parameter in named if parameter.name not in SENSELESS]
+    if not tried:
+        yield Case(door, "", "", partial(_call, call, values))
+    for parameter in tried:
+        for bad in wrong:
             yield Case(door, parameter.name, bad, partial(_call, call, values | {parameter.name: wrong[bad]}))
 
 
@@ -269,7 +147,7 @@ def _call(call: Callable[..., Any], values: dict[str, Callable[[], Any]]) -> Any
 
 def _doors() -> Iterator[tuple[str, Callable[..., Any], dict[str, Callable[[], Any]]]]:
     """Yield the name of each door, the function, and the bad values."""
-    for name, thing in _public():
+    for name, thing in list_public().items():
         if inspect.isclass(thing):
             yield from ((f"{name}.{verb}", call, BAD) for verb, call in _verbs(thing, MADE[thing.__name__]))
         else:
@@ -288,49 +166,17 @@ def _doors() -> Iterator[tuple[str, Callable[..., Any], dict[str, Callable[[], A
         yield name, _with_signature(kind, partial(_fit, kind, settings)), BAD
 
 
-def _public() -> Iterator[tuple[str, Any]]:
-    for name in tensorm.__all__:
-        thing = getattr(tensorm, name)
-        if callable(thing) and not (inspect.isclass(thing) and issubclass(thing, Exception)):
-            yield name, thing
-    for module in (baselines, datasets, plots):
-        yield from ((f"{module.__name__}.{name}", getattr(module, name)) for name in module.__all__)
-    yield "Selection", selection.Selection
-    yield "associate", associations.associate
-    yield "Associations", associations.Associations
-    yield "describe_components", describe.describe_components
-    yield "read_metadata", metadata.read_metadata
-    yield "groups_of", metadata.groups_of
-
-
 def _verbs(kind: type, made: Callable[[], Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Yield the constructor of a tensor, and the public methods of an object of a class."""
     if issubclass(kind, tensorm.tensors.Tensor):
         yield "__init__", kind
-    for verb, function in inspect.getmembers(kind, callable):
-        if not verb.startswith("_") and verb not in INSIDE:
-            yield verb, _with_signature(function, partial(_bound, made, verb))
+    for verb in list_verbs(kind):
+        yield verb, _with_signature(getattr(kind, verb), partial(_bound, made, verb))
 
 
 def _bound(made: Callable[[], Any], verb: str, /, **arguments: Any) -> Any:
     arguments.pop("self", None)
     return getattr(made(), verb)(**arguments)
-
-
-MADE: dict[str, Callable[[], Any]] = {
-    "TensOrMachine": model,
-    "Posterior": lambda: model().posterior_,
-    "DenseTensor": lambda: tensorm.DenseTensor(cells()),
-    "SparseTensor": lambda: tensorm.SparseTensor(np.nonzero(cells()), cells().shape),
-    "RelationalTensor": lambda: tensorm.RelationalTensor(np.arange(12.0).reshape(4, 3)),
-    "DaskTensor": shards,
-    "Selection": chosen,
-    "Associations": lambda: associations.associate(model().posterior_, {0: list("aabbc")}),
-    "BooleanALS": lambda: baselines.BooleanALS(2, n_init=1, random_state=0, progress=False).fit(cells()),
-    "WalkNMerge": lambda: baselines.WalkNMerge(random_state=0).fit(cells()),
-    "Simulation": lambda: datasets.simulate(random_state=0),
-    "WardTruth": datasets.ward_truth,
-}
 
 
 def _fit(kind: type, settings: dict[str, Any], /, **given: Any) -> Any:
