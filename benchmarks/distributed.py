@@ -27,7 +27,7 @@ from rich.console import Console
 
 from benchmarks.sweep import machine, show
 from tensorm import DaskTensor, DenseTensor
-from tensorm.kernels.sharded import decide_rows, find_company
+from tensorm.kernels.sharded import decide_counted, find_company
 from tensorm.model import Noise, factor_density
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
@@ -181,7 +181,7 @@ def make_plan(rounds: float, empty_round: float) -> dict[str, Any]:
     known = counts, find_company(masks[0], RANK)
 
     def ask() -> None:
-        decide_rows(masks[1], np.zeros(len(rows), np.int64), rows, known, tuple(rule), tuple(streams[1]))
+        decide_counted(masks[1], np.zeros(len(rows), np.int64), rows, known, tuple(rule), tuple(streams[1]))
 
     ask()
     decide = best_of(ask)

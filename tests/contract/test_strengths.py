@@ -55,8 +55,8 @@ def answer(tensor: Tensor, problem: Problem, noise: Any) -> list[np.ndarray]:
         if isinstance(noise, ActiveStrengths) and not (problem.pair and mode == problem.pair[1]):
             levels, stream = by_mode(noise.levels, tensor.shape), Stream(np.uint64(7), 0, 3, 210)
             drawn = levels, weights, mode % problem.L, WINDOW
-            found += [*noise.count_levels(tensor, mode, weights.rank(factors), drawn, stream), *levels]
-    return [*found, tensor.ranked().count_decided(weights.rank(factors), problem.L - 1)]
+            found += [*noise.count_levels(tensor, mode, weights.sort(factors), drawn, stream), *levels]
+    return [*found, tensor.ranked().count_decided(weights.sort(factors), problem.L - 1)]
 
 
 def is_refused(tensor: Tensor) -> bool:

@@ -17,7 +17,7 @@ def draw(case: Case, tensor: Tensor, mode: int, window: int) -> tuple[list[np.nd
     """Levels after a draw, ones by level and group, all cells by group, and the rates of all zeros."""
     noise, stream = case.noise, Stream(np.uint64(7), 0, 3, 210)
     levels, weights = by_mode(noise.levels, tensor.shape), noise.weights
-    ranked, probe = weights.rank(Factors.from_bits(case.factors)), len(case.factors[0]) % len(noise.strength)
+    ranked, probe = weights.sort(Factors.from_bits(case.factors)), len(case.factors[0]) % len(noise.strength)
     given = levels, weights, probe, window
     return levels, *noise.count_levels(tensor, mode, ranked, given, stream)
 

@@ -28,7 +28,7 @@ from tensorm.report.export import (
     to_tensorly,
     write_gmt,
 )
-from tensorm.report.page import write_report
+from tensorm.report.page import write_page
 from tensorm.report.plots import PLOTS
 from tensorm.storage.fit import Fit, write_fit
 
@@ -180,7 +180,7 @@ class FittedModel(Predictor):
             If the file cannot be written.
         """
         parameters = inspect.signature(type(self)).parameters
-        write_report(
+        write_page(
             self._fitted,
             path,
             X=X,

@@ -18,7 +18,7 @@ from tensorm.kernels.arrays import copy_to, new, new_zeros
 from tensorm.kernels.compiled import MAKER, inlined, keep, kernel, lend, maker, part, verb
 from tensorm.kernels.decisions import ONE, bit_of
 from tensorm.kernels.ranked import UNIT, LevelScores
-from tensorm.kernels.rows import CELLS, EVERY, FREE, Masks, MemberTable, make_table, make_workspace
+from tensorm.kernels.rows import CELLS, EVERY, FREE, Masks, MemberTable, make_planes, make_table
 from tensorm.kernels.slice_sampling import draw_step
 from tensorm.kernels.slices import Tie, lay_rows, places_of
 from tensorm.kernels.vectors import count_bits, lowest_bit
@@ -63,7 +63,7 @@ def make_bins(n_groups, n_levels):
 
 
 @inlined
-def fill(bins, first, word, run, levels):
+def fill_bins(bins, first, word, run, levels):
     """Count the ones of a word, whose cells have these levels, in bins from `first` on."""
     while word:
         at = run.level + levels[run.start + lowest_bit(word)]
@@ -120,19 +120,19 @@ def sort_words(cells, n, row, tot, scores, probe):
                     left &= left - ONE
                     held = free & table.columns[component, w]
                     free &= ~held
-                    split(bins, tot, component, held, run, scores)
-            split(bins, tot, none, free, run, scores)
+                    count_held(bins, tot, component, held, run, scores)
+            count_held(bins, tot, none, free, run, scores)
 
 
 @inlined
-def split(bins, tot, group, held, run, scores):
+def count_held(bins, tot, group, held, run, scores):
     """Count the cells of a word that a group decides, apart from those that the probe holds."""
     n_groups, n_levels = tot.shape[1], scores.ones.shape[1]
     tot[0, group] += count_bits(held & ~run.own)
     tot[1, group] += count_bits(held & run.own)
     ones = run.ones & held
-    fill(bins, group * n_levels, ones & ~run.own, run, scores.columns)
-    fill(bins, (n_groups + group) * n_levels, ones & run.own, run, scores.columns)
+    fill_bins(bins, group * n_levels, ones & ~run.own, run, scores.columns)
+    fill_bins(bins, (n_groups + group) * n_levels, ones & run.own, run, scores.columns)
 
 
 class Activity(NamedTuple):
@@ -153,7 +153,7 @@ class Activity(NamedTuple):
 
 
 @part
-def list_ones(bins, given, n_groups, n_levels):
+def place_ones(bins, given, n_groups, n_levels):
     """Write the ones in the bins side by side, and where their scores are."""
     for i in range(bins.size[0]):
         at = bins.used[i]
@@ -207,7 +207,7 @@ def make_sorted(source, masks, n_groups, n_levels):
     masks = Masks(*masks)
     table, bins = make_table(masks, EVERY, True), make_bins(n_groups, n_levels)
     places = places_of(source, table.members)
-    return SortedSlice(bins, source, places, table, make_workspace(table), masks.span)
+    return SortedSlice(bins, source, places, table, make_planes(table), masks.span)
 
 
 @part
@@ -226,7 +226,7 @@ def draw_sorted(ones, n, bins, given, stream):
     n_groups, n_levels = scores.ones.shape
     for level in range(given.rest.shape[0]):  # beyond it, there are no cells
         exposure += bins.seen[level] * given.rates[level]
-    list_ones(bins, given, n_groups, n_levels)
+    place_ones(bins, given, n_groups, n_levels)
     target = Activity(bins, scores.ones.reshape(-1), exposure, scores.share, given.shape)
     given.levels[n] = draw_step(target, given.levels[n], (LOWEST, HIGHEST), given.window, stream, n)
     given.exposures[n] = exposure

@@ -96,16 +96,18 @@ def count_once(both, entry, doubles):
     side = SINGLE * width if entry.active else FREE * width
     pos, tot, clear, doubled = v.zeros(span), v.zeros(span), v.zeros(span), v.zeros(span)
     for at in range(0, width, v.LANES * len(span)):
-        bits, mine = v.load(column, at, span), v.load(own, at, span)
+        bits, mine = v.load_words(column, at, span), v.load_words(own, at, span)
         for position in holders(inner.table, component):
             place, down = position * 3 * width + at, position * 2 * width + at
-            relevant = v.both(bits, v.load(workspace, place + side, span))
-            pos = v.add(pos, v.popcount(v.both(relevant, v.load(workspace, place + CELLS * width, span))))
+            relevant = v.both(bits, v.load_words(workspace, place + side, span))
+            pos = v.add(
+                pos, v.popcount(v.both(relevant, v.load_words(workspace, place + CELLS * width, span)))
+            )
             tot = v.add(tot, v.popcount(relevant))
-            free = v.load(planes, down + FREE * width, span)
+            free = v.load_words(planes, down + FREE * width, span)
             if doubles and mirror.masks[position, word] & bit:
                 if entry.active:  # the component's own mirror image does not count against it
-                    single = v.load(planes, down + SINGLE * width, span)
+                    single = v.load_words(planes, down + SINGLE * width, span)
                     free = v.add(v.without(free, mine), v.both(single, mine))
                 doubled = v.add(doubled, v.popcount(v.both(v.both(relevant, mine), free)))
             clear = v.add(clear, v.popcount(v.both(relevant, free)))
@@ -132,8 +134,8 @@ def lay_mirror(mirror, positions, row, span):
     for at in range(0, width, v.LANES * len(span)):
         for position in positions:
             free, single = cover_by(v.ones(span), row, mirror.masks[position], mirror.columns, at, span)
-            v.store(mirror.planes, (2 * position + FREE) * width + at, free)
-            v.store(mirror.planes, (2 * position + SINGLE) * width + at, single)
+            v.store_words(mirror.planes, (2 * position + FREE) * width + at, free)
+            v.store_words(mirror.planes, (2 * position + SINGLE) * width + at, single)
 
 
 @part
@@ -222,13 +224,13 @@ def claim(inner, mirror, component):
     width = column.shape[0]
     pos, tot, clear = v.zeros(span), v.zeros(span), v.zeros(span)
     for at in range(0, width, v.LANES * len(span)):
-        bits = v.load(column, at, span)
+        bits = v.load_words(column, at, span)
         for position in holders(inner.table, component):
             to = position * 2 * width + at
-            left = v.load(workspace, to, span)
-            v.store(workspace, to, v.without(left, bits))
+            left = v.load_words(workspace, to, span)
+            v.store_words(workspace, to, v.without(left, bits))
             claimed = v.both(left, bits)
-            pos = v.add(pos, v.popcount(v.both(claimed, v.load(workspace, to + width, span))))
+            pos = v.add(pos, v.popcount(v.both(claimed, v.load_words(workspace, to + width, span))))
             tot = v.add(tot, v.popcount(claimed))
-            clear = v.add(clear, v.popcount(v.both(claimed, v.load(mirror.planes, to, span))))
+            clear = v.add(clear, v.popcount(v.both(claimed, v.load_words(mirror.planes, to, span))))
     return v.total(pos), v.total(tot), v.total(clear)

@@ -29,7 +29,9 @@ class Packed(NamedTuple):
         return self.offsets[members]
 
     def seen_at(self, n, place, at, span):
-        return v.ones(span) if self.complete else v.load(self.observed, place + n * self.stride + at, span)
+        return (
+            v.ones(span) if self.complete else v.load_words(self.observed, place + n * self.stride + at, span)
+        )
 
     def lay_rows(self, workspace, n, places, n_planes, span):
         width = workspace.shape[2]
@@ -37,10 +39,10 @@ class Packed(NamedTuple):
             to = at
             for place in places:
                 seen = seen_at(self, n, place, at, span)
-                v.store(workspace, to, seen)
+                v.store_words(workspace, to, seen)
                 if n_planes == 2:
-                    v.store(workspace, to + width, seen)
-                    v.store(workspace, to + 2 * width, cells_at(self, n, place, at, span))
+                    v.store_words(workspace, to + width, seen)
+                    v.store_words(workspace, to + 2 * width, cells_at(self, n, place, at, span))
                 to += (n_planes + 1) * width
 
     def laid_cells(self, cells, position, at):  # a copy for a single look does not pay
@@ -60,7 +62,7 @@ class Packed(NamedTuple):
 @inlined
 def cells_at(source, n, place, at, span):
     """The vector of cells from word `at` of a row of slice n."""
-    return v.load(source.words, place + n * source.stride + at, span)
+    return v.load_words(source.words, place + n * source.stride + at, span)
 
 
 @kernel

@@ -82,7 +82,7 @@ def enlarged(groups):
 
 
 @maker
-def add(groups, mask, weight):
+def add_group(groups, mask, weight):
     """The groups with so much more of a mask, in a larger table where there was no room."""
     number, _ = find(groups, mask)
     if number < 0:
@@ -110,7 +110,7 @@ def group_rows(masks, present):
         for m in range(masks.shape[1]):
             mask[m] = masks[n, m] & present[m]
         if not is_empty(mask):
-            groups = add(groups, mask, 1)
+            groups = add_group(groups, mask, 1)
     return groups
 
 
@@ -139,7 +139,7 @@ def group_tuples(stack, edges, but):
     are left out.
     """
     n_words, present = stack.shape[1], find_present(stack, edges, but)
-    shared, groups = new(n_words, np.uint64), add(make_groups(64, n_words), present, 1)
+    shared, groups = new(n_words, np.uint64), add_group(make_groups(64, n_words), present, 1)
     for k in range(edges.shape[0] - 1):
         if k in but:
             continue
@@ -150,6 +150,6 @@ def group_tuples(stack, edges, but):
                 for m in range(n_words):
                     shared[m] = groups.masks[i, m] & more.masks[j, m]
                 if not is_empty(shared):
-                    both = add(both, shared, groups.weights[i] * more.weights[j])
+                    both = add_group(both, shared, groups.weights[i] * more.weights[j])
         groups = both
     return groups.masks[: groups.size[0]].copy(), groups.weights[: groups.size[0]].copy()

@@ -19,7 +19,7 @@ from numba import uint64
 from tensorm.kernels.arrays import copy_to, new, new_zeros
 from tensorm.kernels.compiled import MAKER, inlined, kernel, maker, part, verb
 from tensorm.kernels.decisions import CERTAIN, GREEDY, Entry, Rule, decide_row, decide_rows, weigh
-from tensorm.kernels.groups import Groups, add, clear, find, is_empty, make_groups
+from tensorm.kernels.groups import Groups, add_group, clear, find, is_empty, make_groups
 
 REMEMBERED = 2**23  # numbers kept for the masks met so far, by each thread
 ONES, LISTED, TOTAL, USED, SLICE = 0, 1, 2, 3, 4  # what the lists know of the slice and of themselves
@@ -137,7 +137,7 @@ def shared_word(stack, cells, at, m):
 
 
 @inlined
-def lay_slice(workspace, n, row):
+def lay_listed(workspace, n, row):
     """Find what the listed cells of slice n share, and count them; return how many totals there are."""
     here, listing = workspace.lists.here, workspace.lists.listing
     here[SLICE] = n
@@ -228,7 +228,7 @@ def decide_tied(factor, rows, workspace, tie, rule, stream):
     listing = lists.listing
     tuples = make_groups(64, factor.shape[1])
     for mask, weight in zip(*listing.tuples):
-        tuples = add(tuples, mask, weight)
+        tuples = add_group(tuples, mask, weight)
     for i in range(rows.shape[0]):
         n = rows[i]
         old = listing.stack[first + n].copy()
@@ -255,5 +255,5 @@ def add_tuples(tuples, row, rest, sign):
     for mask, weight in zip(*rest):
         shared = mask & row
         if not is_empty(shared):
-            tuples = add(tuples, shared, sign * weight)
+            tuples = add_group(tuples, shared, sign * weight)
     return tuples

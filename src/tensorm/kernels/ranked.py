@@ -21,7 +21,7 @@ from numba import uint64
 from tensorm.kernels.arrays import new_zeros
 from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
 from tensorm.kernels.decisions import ONE, bit_of, prior_of
-from tensorm.kernels.rows import CELLS, FREE, Masks, MemberTable, holders, make_workspace
+from tensorm.kernels.rows import CELLS, FREE, Masks, MemberTable, holders, make_planes
 from tensorm.kernels.slices import (
     laid_cells,
     lay_rows,
@@ -32,10 +32,10 @@ from tensorm.kernels.vectors import (
     LANES,
     add,
     both,
-    load,
+    load_words,
     lowest_bit,
     popcount,
-    store,
+    store_words,
     total,
     without,
     zeros,
@@ -111,7 +111,7 @@ def make_ranked(source, table, span, scores):
     here = new_zeros(3, np.int64)
     if table.members.shape[0]:
         find_range(here, table.members, scores.rows, scores.columns)
-    return Ranked(source, places, table, make_workspace(table), span, scores, pos, tot, here)
+    return Ranked(source, places, table, make_planes(table), span, scores, pos, tot, here)
 
 
 @part
@@ -149,11 +149,11 @@ def count_groups(cells, row, component):
             pos[rival] = tot[rival] = 0
     ones, seen = zeros(span), zeros(span)
     for at in range(0, width, LANES * len(span)):
-        column = load(table.columns, component * width + at, span)
+        column = load_words(table.columns, component * width + at, span)
         for position in holders(table, component):
             place = position * 3 * width + at
-            left = both(column, load(workspace, place + FREE * width, span))
-            data = load(workspace, place + CELLS * width, span)
+            left = both(column, load_words(workspace, place + FREE * width, span))
+            data = load_words(workspace, place + CELLS * width, span)
             if some:
                 left = count_rivals(cells, row, component, (position, at), left, data)
             ones = add(ones, popcount(both(left, data)))
@@ -171,7 +171,7 @@ def count_rivals(cells, row, component, place, left, data):
         while rivals:
             rival = (m << 6) + lowest_bit(rivals)
             rivals &= rivals - ONE
-            held = both(left, load(table.columns, rival * width + at, span))
+            held = both(left, load_words(table.columns, rival * width + at, span))
             left = without(left, held)
             tot[rival] += total(popcount(held))
             pos[rival] += total(popcount(both(held, data)))
@@ -245,20 +245,20 @@ def cover_stronger(cells, row, component):
     for other in range(cells.here[TURN], component):
         word, bit = bit_of(other)
         if row[word] & bit:
-            cover(cells, other)
+            cover_cells(cells, other)
     cells.here[TURN] = component
 
 
 @inlined
-def cover(cells, component):
+def cover_cells(cells, component):
     """Take what a component covers from the cells that are left."""
     table, workspace, span = cells.table, cells.workspace, cells.span
     positions, width = holders(table, component), workspace.shape[2]
     for at in range(0, width, LANES * len(span)):
-        bits = load(table.columns, component * width + at, span)
+        bits = load_words(table.columns, component * width + at, span)
         for position in positions:
             place = position * 3 * width + FREE * width + at
-            store(workspace, place, without(load(workspace, place, span), bits))
+            store_words(workspace, place, without(load_words(workspace, place, span), bits))
 
 
 @kernel
@@ -294,21 +294,23 @@ def count_slice(counts, row, cells, probe):
                 inside = probed and (table.masks[position, word] & bit) != 0
                 for at in range(0, width, LANES * len(span)):
                     to = position * 2 * width + at
-                    free = load(workspace, to, span)
-                    held = both(free, load(table.columns, component * width + at, span))
-                    store(workspace, to, without(free, held))
+                    free = load_words(workspace, to, span)
+                    held = both(free, load_words(table.columns, component * width + at, span))
+                    store_words(workspace, to, without(free, held))
                     data = both(held, laid_cells(cells.source, cells, position, at))
                     counts[0, 0, component] += total(popcount(data))
                     counts[0, 1, component] += total(popcount(held))
                     if inside:
-                        own = load(table.columns, probe * width + at, span)
+                        own = load_words(table.columns, probe * width + at, span)
                         counts[1, 0, component] += total(popcount(both(data, own)))
                         counts[1, 1, component] += total(popcount(both(held, own)))
     if probed:
         for position in holders(table, probe):
             for at in range(0, width, LANES * len(span)):
                 to = position * 2 * width + at
-                held = both(load(workspace, to, span), load(table.columns, probe * width + at, span))
+                held = both(
+                    load_words(workspace, to, span), load_words(table.columns, probe * width + at, span)
+                )
                 data = both(held, laid_cells(cells.source, cells, position, at))
                 counts[1, 0, last] += total(popcount(data))
                 counts[1, 1, last] += total(popcount(held))

@@ -76,23 +76,23 @@ class Ranks(NamedTuple):
             rank, start = self.fixed[o * self.fixed_stride + a], o * self.running_stride
             if not self.is_part and (self.always[a] or self.alone[o, a]):
                 for at in range(to, to + n_planes * width, v.LANES * len(span)):
-                    v.store(workspace, at, v.ones(span))
+                    v.store_words(workspace, at, v.ones(span))
                 if self.same[a] >= 0:
                     for at in range(to, to + n_planes * width, width):
                         v.drop_bit(workspace, at, self.same[a])
             else:
                 for at in range(0, width, v.LANES * len(span)):
                     seen = seen_at(self, n, place, at, span)
-                    v.store(workspace, to + at, seen)
+                    v.store_words(workspace, to + at, seen)
                     if n_planes == 2:
-                        v.store(workspace, to + at + width, seen)
+                        v.store_words(workspace, to + at + width, seen)
             to += n_planes * width
             for at in range(self.running_stride >> 6):
                 v.store_exceeding(workspace, to + at, self.running, start + 64 * at, rank, self.turn)
             to += width
 
     def laid_cells(self, cells, position, at):
-        return v.load(cells.workspace, (2 * position + 1) * cells.workspace.shape[2] + at, cells.span)
+        return v.load_words(cells.workspace, (2 * position + 1) * cells.workspace.shape[2] + at, cells.span)
 
     def fetch_rows(self, n, places, width, turn, n_turns):
         """Ranks are few, and read one after the other."""
@@ -105,7 +105,7 @@ def locate(source, n, row):
 
 
 @kernel
-def read_slices(words, start, stop, source, span):
+def compare_slices(words, start, stop, source, span):
     """Write the ones and the observed cells of slices start:stop to words (2, slices, rows, width)."""
     _, n_slices, n_rows, width = words.shape
     to = 0
@@ -116,8 +116,8 @@ def read_slices(words, start, stop, source, span):
             for at in range(0, width, v.LANES * len(span)):
                 seen = seen_at(source, n, row, at, span)
                 greater = v.exceeds(source.running, first + 64 * at, rank, span)
-                v.store(words, to + at, v.both(seen, v.turned(greater, source.turn)))
-                v.store(words, to + at + n_slices * n_rows * width, seen)
+                v.store_words(words, to + at, v.both(seen, v.turned(greater, source.turn)))
+                v.store_words(words, to + at + n_slices * n_rows * width, seen)
             to += width
 
 

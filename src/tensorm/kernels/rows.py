@@ -122,7 +122,7 @@ def transpose_masks(masks, n_components, lanes):
 
 
 @maker
-def make_workspace(table):
+def make_planes(table):
     """An empty workspace; its rows begin at a cache line, which numba leaves to luck."""
     n_rows, width = table.members.shape[0], table.columns.shape[1]
     room = new(n_rows * 3 * width + 7, np.uint64)
@@ -143,7 +143,7 @@ def cover_by(free, row, mask, columns, at, span):
     for m in range(row.shape[0]):
         left = row[m] & mask[m]
         while left:
-            bits = v.load(columns, ((m << 6) + v.lowest_bit(left)) * width + at, span)
+            bits = v.load_words(columns, ((m << 6) + v.lowest_bit(left)) * width + at, span)
             left &= left - ONE
             free, single = v.without(free, bits), v.without(single, v.without(bits, free))
     return free, single
@@ -156,11 +156,13 @@ def count_entry(workspace, positions, column, active, span):
     side = SINGLE * width if active else FREE * width
     pos, tot = v.zeros(span), v.zeros(span)
     for at in range(0, width, v.LANES * len(span)):
-        bits = v.load(column, at, span)
+        bits = v.load_words(column, at, span)
         for position in positions:
             place = position * 3 * width + at
-            relevant = v.both(bits, v.load(workspace, place + side, span))
-            pos = v.add(pos, v.popcount(v.both(relevant, v.load(workspace, place + CELLS * width, span))))
+            relevant = v.both(bits, v.load_words(workspace, place + side, span))
+            pos = v.add(
+                pos, v.popcount(v.both(relevant, v.load_words(workspace, place + CELLS * width, span)))
+            )
             tot = v.add(tot, v.popcount(relevant))
     return v.total(pos), v.total(tot)
 
@@ -170,15 +172,15 @@ def cover_rows(workspace, positions, column, span):
     """A component becomes active: what its column covers in these rows is no longer free."""
     width = workspace.shape[2]
     for at in range(0, width, v.LANES * len(span)):
-        bits = v.load(column, at, span)
+        bits = v.load_words(column, at, span)
         for position in positions:
             place = position * 3 * width + at
             free, single = (
-                v.load(workspace, place + FREE * width, span),
-                v.load(workspace, place + SINGLE * width, span),
+                v.load_words(workspace, place + FREE * width, span),
+                v.load_words(workspace, place + SINGLE * width, span),
             )
-            v.store(workspace, place + FREE * width, v.without(free, bits))
-            v.store(workspace, place + SINGLE * width, v.without(single, v.without(bits, free)))
+            v.store_words(workspace, place + FREE * width, v.without(free, bits))
+            v.store_words(workspace, place + SINGLE * width, v.without(single, v.without(bits, free)))
 
 
 @kernel

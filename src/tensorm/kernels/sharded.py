@@ -79,7 +79,7 @@ def find_company(masks, n_components):
 
 
 @kernel
-def decide_rows(factor, turns, rows, known, rule, stream):
+def decide_counted(factor, turns, rows, known, rule, stream):
     """Decide factor[rows] in place, each row from its turn on for as long as its counts hold.
 
     `known` has counts (2, rows, components), from the first of all turns on, and the components' company.

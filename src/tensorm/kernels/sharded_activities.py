@@ -25,7 +25,7 @@ class CellLists(NamedTuple):
 
 
 @maker
-def make_lists(n_rows):
+def make_cell_lists(n_rows):
     """Lists without any cell."""
     return CellLists(new_zeros(n_rows + 1, np.int64), new(64, np.int64), new(64, np.int64))
 
@@ -62,7 +62,7 @@ def sort_slices(tot, factor, slices, scores, probe):
     """Sort the cells of all slices; add to tot (2, L + 1) as activities.sort_slice does."""
     (source, masks), scores = slices, LevelScores(*scores)
     cells = make_sorted(source, masks, tot.shape[1], scores.ones.shape[1])
-    lists = make_lists(factor.shape[0])
+    lists = make_cell_lists(factor.shape[0])
     for n in range(factor.shape[0]):
         sort_slice(cells, n, factor[n], tot, scores, probe)
         lists = append(lists, n, cells.bins)

@@ -26,8 +26,8 @@ from tensorm.kernels.rows import (
     cover_by,
     cover_rows,
     holders,
+    make_planes,
     make_table,
-    make_workspace,
     write_holders,
 )
 
@@ -96,7 +96,7 @@ def make_cells(weights, source, table, span, n_turns):
 def make_slice(source, table, span, n_turns):
     """Room for one slice after the other."""
     here, places = new_zeros(2, np.int64), places_of(source, table.members)
-    return Slice(here, source, places, table, make_workspace(table), span, n_turns)
+    return Slice(here, source, places, table, make_planes(table), span, n_turns)
 
 
 @part
@@ -133,8 +133,8 @@ def uncover_rows(cells, positions, row):
             free = seen_at(source, n, places[position], at, span)
             free, single = cover_by(free, row, table.masks[position], table.columns, at, span)
             to = position * 3 * width + at
-            v.store(workspace, to + FREE * width, free)
-            v.store(workspace, to + SINGLE * width, single)
+            v.store_words(workspace, to + FREE * width, free)
+            v.store_words(workspace, to + SINGLE * width, single)
 
 
 @kernel
@@ -260,11 +260,11 @@ def claim_cells(cells, component):
     width = column.shape[0]
     pos, tot = v.zeros(span), v.zeros(span)
     for at in range(0, width, v.LANES * len(span)):
-        bits = v.load(column, at, span)
+        bits = v.load_words(column, at, span)
         for position in holders(cells.table, component):
             to = position * 2 * width + at
-            left = v.load(workspace, to, span)
-            v.store(workspace, to, v.without(left, bits))
+            left = v.load_words(workspace, to, span)
+            v.store_words(workspace, to, v.without(left, bits))
             claimed = v.both(left, bits)
             ones = v.both(claimed, laid_cells(cells.source, cells, position, at))
             pos = v.add(pos, v.popcount(ones))

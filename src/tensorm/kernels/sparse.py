@@ -24,7 +24,7 @@ from tensorm.kernels.listed import (
     Listing,
     Lists,
     decide_tied,
-    lay_slice,
+    lay_listed,
     leave_idle,
     make_idle,
     make_lists,
@@ -40,7 +40,7 @@ class CountedCells(NamedTuple):
     others: Any  # the same for the other listed cells
 
     def lay(self, row, rows, i):
-        lay_slice(self, rows[i], row)
+        lay_listed(self, rows[i], row)
 
     def add_cell(self, counts, masks, i, weight, row):
         add_alike(counts, masks, i, weight, row)
@@ -167,7 +167,7 @@ def observed(workspace, component):
 
 
 @kernel
-def update_rows(factor, rows, listing, rule, stream):
+def update_listed(factor, rows, listing, rule, stream):
     """Update some rows of a factor in place; they are independent given the other modes' factors."""
     listing, factor = Listing(*lend(listing)), lend(factor)
     rule = read_rule(lend(rule))
@@ -180,7 +180,7 @@ def update_rows(factor, rows, listing, rule, stream):
 
 
 @kernel
-def update_tied(factor, rows, listing, tie, rule, stream):
+def update_tied_listed(factor, rows, listing, tie, rule, stream):
     """Update some rows of a factor in place, row after row, where another mode shares the factor."""
     rule = read_rule(rule)
     workspace = make_workspace(rule.weights, rows, Listing(*listing), 16)
@@ -188,13 +188,13 @@ def update_tied(factor, rows, listing, tie, rule, stream):
 
 
 @kernel
-def count_entries(counts, factor, rows, listing, components):
+def count_entries_listed(counts, factor, rows, listing, components):
     """Write (pos, tot) of some components' entries in some rows to counts, all others held."""
     listing, factor = Listing(*lend(listing)), lend(factor)
     own = make_counted(rows, listing, rows.shape[0])
     workspace = lend(own)
     for n in rows:
-        lay_slice(workspace, n, factor[n])
+        lay_listed(workspace, n, factor[n])
         for i, component in enumerate(components):
             counts[0, n, i] = workspace.pos[component]
             counts[1, n, i] = observed(workspace, component)
@@ -202,7 +202,7 @@ def count_entries(counts, factor, rows, listing, components):
 
 
 @kernel
-def count_rows(factor, rows, listing):
+def count_covered_listed(factor, rows, listing):
     """(ones covered, observed cells covered) over some slices."""
     listing, factor = Listing(*lend(listing)), lend(factor)
     own = make_counted(rows, listing, rows.shape[0])
@@ -211,7 +211,7 @@ def count_rows(factor, rows, listing):
     for n in rows:
         if is_empty(factor[n]):
             continue
-        lay_slice(workspace, n, factor[n])
+        lay_listed(workspace, n, factor[n])
         hits += workspace.pos[-1]
         cover += observed(workspace, listing.n_components)
     keep(own)

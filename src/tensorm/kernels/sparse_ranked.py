@@ -23,7 +23,7 @@ from tensorm.kernels.listed import (
     TOTAL,
     Listing,
     Lists,
-    lay_slice,
+    lay_listed,
     make_lists,
     recall,
     tally,
@@ -68,7 +68,7 @@ class WeighedCells(NamedTuple):
         return weigh_known(self, row, entry, rule)
 
     def lay(self, row, rows, i):
-        lay_slice(self, rows[i], row)
+        lay_listed(self, rows[i], row)
 
     def note_cell(self, i, cells, at):
         self.levels[i] = add_levels(self.given.rows, cells, at)
@@ -207,13 +207,13 @@ def recall_ranked(workspace, row):
 
 
 @kernel
-def count_known(counts, factor, rows, listing, scores):
+def count_known_listed(counts, factor, rows, listing, scores):
     """Write gain and zeros of the entries of some rows (runners_up.py), one row's after the other."""
     listing, factor, scores = Listing(*lend(listing)), lend(factor), ListedScores(*lend(scores))
     own = make_weighed(rows, listing, rows.shape[0], scores)
     workspace, (gain, zeros), at = lend(own), counts, 0
     for i in range(rows.shape[0]):
-        size = lay_slice(workspace, rows[i], factor[rows[i]])
+        size = lay_listed(workspace, rows[i], factor[rows[i]])
         copy_to(gain[i], workspace.gain)
         copy_to(zeros[at:], workspace.zeros[:size])
         at += size
@@ -239,7 +239,7 @@ def find_decider(stack, cells, at, row, probe):
 
 
 @kernel
-def count_decided(counts, factor, rows, listing, probe):
+def count_decided_listed(counts, factor, rows, listing, probe):
     """Add to counts (2, 2, L + 1) of ranked.count_decided the listed ones and cells; none is -1.
 
     Where unlisted cells count, missing ones are taken away instead.

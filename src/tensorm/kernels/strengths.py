@@ -212,7 +212,7 @@ def rank(q):
 
 
 @part
-def add_up(numbers):
+def sum_numbers(numbers):
     """The sum of an array of one dimension."""
     total = 0.0
     for number in numbers:
@@ -262,7 +262,7 @@ def draw_strengths(q, prior, counts, probe, stream):
     zeros, prior = new(tot.shape, np.float64), Prior(*prior)
     for side in range(2):
         for group in range(q.shape[0]):
-            zeros[side, group] = tot[side, group] - add_up(ones[side, group])
+            zeros[side, group] = tot[side, group] - sum_numbers(ones[side, group])
     if q.shape[0] > 1:
         draw_probe(q, prior, (zeros, ones, chances), probe, stream)
         decided = list_ones(zeros[0], ones[0], chances)
@@ -274,7 +274,7 @@ def draw_strengths(q, prior, counts, probe, stream):
 @kernel
 def draw_background(background, q, zeros, ones, prior, stream):
     """Draw a constant background."""
-    target = Background(add_up(zeros), ones[:, 0], q, prior)
+    target = Background(sum_numbers(zeros), ones[:, 0], q, prior)
     return draw_number(target, background, EDGE, 1 - EDGE, stream, BACKGROUND)
 
 

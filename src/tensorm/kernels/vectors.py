@@ -43,7 +43,7 @@ def _reduce(builder, name, result, argument):
 
 
 @intrinsic
-def load(typing, array, offset, span):
+def load_words(typing, array, offset, span):
     """The vector that starts at word `offset` of an array, which must be contiguous."""
     words = WordsType(LANES * span.count)
 
@@ -56,7 +56,7 @@ def load(typing, array, offset, span):
 
 
 @intrinsic
-def store(typing, array, offset, vector):
+def store_words(typing, array, offset, vector):
     """Write the vector to word `offset` of an array and those that follow."""
 
     def codegen(context, builder, sig, args):

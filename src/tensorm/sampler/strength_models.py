@@ -131,7 +131,7 @@ class ConstantModel(StrengthModel):
         now, given = parameters, tuple(stream)
         probe = int(uniforms(stream, JUMP, 1)[0] * factors.n_components)
         counts = now.tally(tensor, factors, probe)
-        q, prior = now.ranked(), (now.typical, now.spread)
+        q, prior = now.sorted(), (now.typical, now.spread)
         found = counts.zeros + counts.ones.sum(axis=2), counts.ones.astype(np.float64), counts.chances
         typical, spread, zeros, ones = kernel.draw_strengths(q, prior, found, probe, given)
         b = kernel.draw_background(now.background, q, zeros, ones, (self.a, self.b), given)
@@ -157,9 +157,9 @@ class ActivityModel(StrengthModel):
         self, tensor: Tensor, factors: Factors, confusion: Any, parameters: ActiveStrengths, stream: Stream
     ) -> ActiveStrengths:
         """Draw a mode's activities, all strengths, their prior, the rate, and the priors of activities."""
-        now, given, q = parameters, tuple(stream), parameters.ranked()
+        now, given, q = parameters, tuple(stream), parameters.sorted()
         weights, levels = now.weights, by_mode(now.levels, tensor.shape)
-        ranked, probe = weights.rank(factors), int(uniforms(stream, JUMP, 1)[0] * factors.n_components)
+        ranked, probe = weights.sort(factors), int(uniforms(stream, JUMP, 1)[0] * factors.n_components)
         mode, window = stream.sweep % len(factors), WINDOW
         if tensor.pair and mode in tensor.pair:  # rows took turns, so that cells are counted afterwards
             first, second = tensor.pair

@@ -92,7 +92,7 @@ class Strong(Parameters):
         """Components, the strongest first."""
         return np.argsort(-self.strength, kind="stable")
 
-    def ranked(self) -> Floats:
+    def sorted(self) -> Floats:
         """Strengths in this order, then 0 for no component."""
         return np.append(self.strength[self.order], 0.0)
 
@@ -106,7 +106,7 @@ class Strong(Parameters):
 
     def log_scores(self, tally: Tally) -> tuple[Floats, Floats]:
         """Return the log probability of a zero, without its rate, (L + 1,), and of a one (L + 1, levels)."""
-        q = self.ranked()
+        q = self.sorted()
         return np.log1p(-q), np.log(tally.chances + (1 - tally.chances) * q[:, None])
 
     def log_ratios(
@@ -129,7 +129,7 @@ class Strong(Parameters):
         rate = math.prod(part[index] for part, index in zip(rates, cells, strict=True))
         masks = [part[index] for part, index in zip(self._rank(factors), cells, strict=True)]
         held = find_first(np.bitwise_and.reduce(masks), factors.n_components)
-        return 1 - np.exp(-rate) * (1 - self.ranked()[held])
+        return 1 - np.exp(-rate) * (1 - self.sorted()[held])
 
     def add_box(self, total: Floats, factors: Factors, where: Sequence[slice], weight: float) -> float:
         rates = self.rates([len(masks) for masks in factors])
@@ -138,7 +138,7 @@ class Strong(Parameters):
         product = np.ones(1)
         for rate in along:
             product = np.multiply.outer(product, rate).ravel()
-        given = product, across, 1 - self.ranked()
+        given = product, across, 1 - self.sorted()
         add_ranked(total, combine(rows, factors.n_components), columns, given, weight)
         return 0.0
 
@@ -172,7 +172,7 @@ class ConstantStrengths(_Constant, Strong):
 
     @property
     def weights(self) -> Ranking:
-        q, b = self.ranked(), self.background
+        q, b = self.sorted(), self.background
         ones = np.rint(np.log(b + (1 - b) * q) / UNIT).astype(np.int64)[:, None]
         return Ranking(self.order, np.log1p(-q), ones, None, 0)
 
@@ -180,7 +180,7 @@ class ConstantStrengths(_Constant, Strong):
         return [np.full(shape[0], -math.log1p(-self.background)), *(np.ones(size) for size in shape[1:])]
 
     def tally(self, tensor: Tensor, factors: Factors, probe: int) -> Tally:
-        counts = tensor.ranked().count_decided(self.weights.rank(factors), probe)
+        counts = tensor.ranked().count_decided(self.weights.sort(factors), probe)
         ones, zeros = counts[:, 0, :, None], counts[:, 1] - counts[:, 0]
         exposure = -float(zeros.sum()) * math.log1p(-self.background)
         return Tally(np.ascontiguousarray(ones), zeros, np.array([self.background]), exposure)
@@ -210,7 +210,7 @@ class ActiveStrengths(_Active, Strong):
 
     @property
     def weights(self) -> Ranking:
-        q, levels = self.ranked(), self.levels
+        q, levels = self.sorted(), self.levels
         # Each mode's extremes would be narrower; all modes together need no shape.
         first = self.level + len(self.evenness) * int(levels.min()) - MARGIN
         last = self.level + len(self.evenness) * int(levels.max()) + MARGIN
@@ -228,7 +228,7 @@ class ActiveStrengths(_Active, Strong):
 
     def tally(self, tensor: Tensor, factors: Factors, probe: int) -> Tally:
         weights, levels = self.weights, by_mode(self.levels, tensor.shape)
-        ones, tot, exposure = self.count_levels(tensor, 0, weights.rank(factors), (levels, weights, probe, 0))
+        ones, tot, exposure = self.count_levels(tensor, 0, weights.sort(factors), (levels, weights, probe, 0))
         return Tally(ones, tot - ones.sum(axis=2), self.chances(weights), exposure)
 
     def count_levels(
@@ -262,7 +262,7 @@ class ActiveStrengths(_Active, Strong):
 
     def redraw_slices(self, tensor: Tensor, factors: Factors, stream: Stream) -> Self:
         weights, levels = self.weights, by_mode(self.levels, tensor.shape)
-        self.count_levels(tensor, 0, weights.rank(factors), (levels, weights, 0, WINDOW), stream)
+        self.count_levels(tensor, 0, weights.sort(factors), (levels, weights, 0, WINDOW), stream)
         return self._replace(activity=np.exp(STEP * np.concatenate(levels)))
 
 

@@ -22,7 +22,7 @@ from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Plan, Stop
 from tensorm.sampler.sweep import Target
 from tensorm.selection.bookmarks import read_shares, to_factors, to_members
-from tensorm.selection.counting import Numbers, Proposal, count_components, read_numbers
+from tensorm.selection.counting import Numbers, Proposal, count_components, decode_numbers
 from tensorm.selection.occam import Found, Stage, find_components
 from tensorm.selection.validation import Holdout
 from tensorm.tensors.protocol import Tensor
@@ -69,7 +69,7 @@ def choose_by_posterior(
     proposal = Proposal(tuple(map(np.concatenate, seen)), target.tied)
     large, shared = replace(target, n_components=most), pool.share(tensor)
 
-    decode = partial(read_numbers, most=most, lengths=range(2, COUNTING_DRAWS + 1))
+    decode = partial(decode_numbers, most=most, lengths=range(2, COUNTING_DRAWS + 1))
 
     def count(chain: int, stop: Stop) -> Numbers | None:
         start = found[chain]

@@ -118,7 +118,7 @@ def count_components(
     def go_on(form: Any) -> Snapshot:
         rng.bit_generator.state = form["rng"]
         known, lengths = (form["counts"], form["evidence"]), range(n_draws + 1)
-        drawn.counts[:], drawn.evidence[:] = read_numbers(known, target.n_components, lengths)
+        drawn.counts[:], drawn.evidence[:] = decode_numbers(known, target.n_components, lengths)
         return read_snapshot(form, tensor, target, n_draws // 3 + n_draws)
 
     def move(state: State) -> State:
@@ -140,7 +140,7 @@ def count_components(
     return drawn if len(drawn.counts) > 1 else None
 
 
-def read_numbers(form: Any, most: int, lengths: range) -> Numbers:
+def decode_numbers(form: Any, most: int, lengths: range) -> Numbers:
     """Return draws of a number up to ``most`` that were kept; raises ValueError or such if they are none."""
     counts, evidence = form
     whole = all(type(n) is int and 0 <= n <= most for n in counts) and np.isfinite(evidence).all()

@@ -140,7 +140,7 @@ def rank_matrix(matrix: Matrix, scale: Rescale) -> tuple[RankTable, bool]:
     return table, bool(missing.any())
 
 
-def read_numbers(given: Any) -> Matrix:
+def read_finite(given: Any) -> Matrix:
     """Return a matrix of objects by attributes, or raise if a value is infinite."""
     matrix = read_matrix(given)
     wrong = np.argwhere(np.isinf(matrix.values) & ~_absent(matrix))

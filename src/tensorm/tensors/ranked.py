@@ -41,12 +41,12 @@ class Ranking(NamedTuple):
         """Return weights that say so much less."""
         return self._replace(share=beta * self.share)
 
-    def rank(self, factors: Factors) -> Factors:
+    def sort(self, factors: Factors) -> Factors:
         """Return the factors with the strongest component first."""
         return Factors(tuple(permute_masks(masks, self.order) for masks in factors), factors.n_components)
 
     def restore(self, masks: Words) -> Words:
-        """Undo ``rank`` for one mode."""
+        """Undo ``sort`` for one mode."""
         back = np.empty_like(self.order)
         back[self.order] = np.arange(len(back))
         return permute_masks(masks, back)
@@ -58,7 +58,7 @@ class Ranking(NamedTuple):
         prior = np.ascontiguousarray(rule.prior[:, self.order]) if rule.by_component else rule.prior
         turns = np.flatnonzero(np.isin(self.order, rule.order))
         ranked = Rule(turns, rule.kind, self, prior, rule.by_row, rule.by_component)
-        return self.restore(tensor.ranked().update(mode, self.rank(factors), ranked, stream, rows))
+        return self.restore(tensor.ranked().update(mode, self.sort(factors), ranked, stream, rows))
 
     def cut(self, rows: slice, size: int) -> Ranking:
         """Return the weights for some slices of mode 0, which has so many, with components in their order."""

@@ -13,7 +13,7 @@ from tensorm.data.arrays import Array, Bits, Counts, Indices, Ints, Rows, Words
 from tensorm.data.checks import check_choice, check_generator, check_real
 from tensorm.data.inputs import Matrix, Names, check_names
 from tensorm.errors import InputError
-from tensorm.kernels.relational import Held, Ranks, count_pairs, read_slices
+from tensorm.kernels.relational import Held, Ranks, compare_slices, count_pairs
 from tensorm.kernels.vectors import LANES
 from tensorm.tensors.bits import digest_arrays, unpack, words_for
 from tensorm.tensors.dense import DenseTensor
@@ -27,7 +27,7 @@ from tensorm.tensors.measurements import (
     fit_scale,
     leave_out,
     rank_matrix,
-    read_numbers,
+    read_finite,
 )
 from tensorm.tensors.protocol import MISSING, HeldOut, Pair, Tensor
 from tensorm.tensors.slices import SlicedTensor, View
@@ -108,7 +108,7 @@ class RelationalTensor(SlicedTensor):
         if normalise is not None:
             check_choice("normalise", normalise, ("zscore", "rank"))
         self._floor = check_real("floor", floor)
-        given = leave_out(read_numbers(matrix), self._floor)
+        given = leave_out(read_finite(matrix), self._floor)
         self._set_up(given, fit_scale(normalise, given))
         if modes is not None:
             self.names = self.names._replace(modes=check_names(self.shape, modes).modes)
@@ -204,7 +204,7 @@ class RelationalTensor(SlicedTensor):
         """
         if self._scale is None:
             raise InputError("This tensor is a part of another; call new_objects of the whole one.")
-        given = leave_out(read_numbers(matrix), self._floor)
+        given = leave_out(read_finite(matrix), self._floor)
         if given.values.shape[1] != self.shape[1]:
             raise InputError(f"matrix has {given.values.shape[1]} attributes; give {self.shape[1]}.")
         known, new = self.labels[1], given.labels[1]
@@ -316,7 +316,7 @@ class RelationalTensor(SlicedTensor):
         lanes = LANES * len(view.span)
         width = -(-words_for(self.shape[view.packed[0]]) // lanes) * lanes
         words = np.empty((2, stop - start, self.shape[view.rows[0]], width), np.uint64)
-        read_slices(words, start, stop, view.source, view.span)
+        compare_slices(words, start, stop, view.source, view.span)
         return words
 
     @cached_property

@@ -22,7 +22,7 @@ import numpy as np
 from tensorm.data.arrays import Array, Bits, Bytes, Counts, Indices, Ints, Rows, Words
 from tensorm.data.inputs import Labels, Names, check_names
 from tensorm.errors import InputError
-from tensorm.kernels.sharded import decide_rows, find_company
+from tensorm.kernels.sharded import decide_counted, find_company
 from tensorm.model import Confusion
 from tensorm.tensors.dense import ReadTensor
 from tensorm.tensors.factors import Factors
@@ -212,7 +212,7 @@ class ShardedTensor(ReadTensor):
             counts, found = self._ask_counts(mode, state, rule.order[first:], rows, wanted)
             confusion, wanted = found or confusion, False
             known = counts, company
-            hits, cover = decide_rows(factor, turns, rows, known, rule.arguments(), tuple(stream))
+            hits, cover = decide_counted(factor, turns, rows, known, rule.arguments(), tuple(stream))
             if confusion is not None:
                 tp, fp, fn, tn = confusion
                 confusion = Confusion(tp + hits, fp + cover - hits, fn - hits, tn - cover + hits)

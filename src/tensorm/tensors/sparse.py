@@ -134,24 +134,28 @@ class SparseTensor(ReadTensor):
     def _update(self, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         factor = factors[mode].copy()
         given = self._listing(mode, factors), rule.arguments(), tuple(stream)
-        self._share(mode, rows, lambda some: kernel.update_rows(factor, some, *given))
+        self._share(mode, rows, lambda some: kernel.update_listed(factor, some, *given))
         return factor
 
     def _read_tied(self, pair: Pair, factors: Factors) -> tuple[Any, ...]:
         tie = self._edges[pair[1]], group_tuples(np.concatenate(factors.masks), self._edges, pair)
-        return kernel.update_tied, self._listing(pair[0], factors), tie
+        return kernel.update_tied_listed, self._listing(pair[0], factors), tie
 
     def _count(self, mode: int, factors: Factors, components: Rows, rows: Rows) -> Counts:
         listing, factor = self._listing(mode, factors), factors[mode]
         counts = np.empty((2, len(factor), len(components)), np.int64)
-        self._share(mode, rows, lambda some: kernel.count_entries(counts, factor, some, listing, components))
+        self._share(
+            mode, rows, lambda some: kernel.count_entries_listed(counts, factor, some, listing, components)
+        )
         return counts if rows is every(len(factor)) else counts[:, rows]
 
     def _confusion(self, factors: Factors) -> Confusion:
         mode = int(np.argmin(self.shape))  # the others' index tuples are grouped, the more the better
         listing, factor = self._listing(mode, factors), factors[mode]
         rows = every(len(factor))
-        return self._confuse(self._share(mode, rows, lambda some: kernel.count_rows(factor, some, listing)))
+        return self._confuse(
+            self._share(mode, rows, lambda some: kernel.count_covered_listed(factor, some, listing))
+        )
 
     def _ones_at(self, ranks: Ints) -> Indices:
         return self._cells(self._lists[0][0], ranks)

@@ -49,7 +49,7 @@ class RankedLists(StoredCells):
         return counts if self.tensor._implied else counts[:0]
 
     def _count_known(self, counts: Rivals, factor: Words, rows: Rows, slices: Any, scores: Any) -> None:
-        sparse_ranked.count_known(counts, factor, rows, tuple(slices[0]), scores)
+        sparse_ranked.count_known_listed(counts, factor, rows, tuple(slices[0]), scores)
 
     def _share(self, mode: int, factors: Factors, rows: Rows, work: Callable[[Rows], Any]) -> list[Any]:
         return self.tensor._share(mode, rows, work)
@@ -71,7 +71,7 @@ class RankedLists(StoredCells):
 
         def count(some: Rows) -> Counts:
             counts = np.zeros((2, 2, factors.n_components + 1), np.int64)
-            sparse_ranked.count_decided(counts, factors[mode], some, *given)
+            sparse_ranked.count_decided_listed(counts, factors[mode], some, *given)
             return counts
 
         counts = np.sum(self._share(mode, factors, every(self.shape[mode]), count), axis=0)

@@ -19,7 +19,7 @@ from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
 from tensorm import RelationalTensor, TensOrMachine, datasets
 from tensorm.report.describe import describe_components
 from tensorm.report.metadata import groups_of
-from tensorm.report.page import write_report
+from tensorm.report.page import write_page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = [
@@ -57,7 +57,7 @@ def reports(tmp_path_factory, ward_fit):
     X, model = ward_fit
     model.report(folder / "ward.html", X, metadata={"person": X.role, "met": X.role})
     score = {"label": PEOPLE, "role": ROLES, "score": [50, -5, 40, 30, -10, 80, 70, 60]}
-    write_report(ward_posterior(), folder / "small.html", metadata={"person": score})
+    write_page(ward_posterior(), folder / "small.html", metadata={"person": score})
     hours = np.array([*HOSTILE, "lone \udc80", "\x1b[31m\u202e$x^$"])
     hostile = make_posterior(
         [[[bits(6, range(6)), bits(8, [0, 1]), bits(8, [0])]] * 4],
@@ -65,12 +65,12 @@ def reports(tmp_path_factory, ward_fit):
         (hours, PEOPLE, PEOPLE),
     )
     known = {0: {"label": hours, "<u>": HOSTILE[:2] * 3}}
-    write_report(hostile, folder / "hostile.html", metadata=known, title=HOSTILE[0])
+    write_page(hostile, folder / "hostile.html", metadata=known, title=HOSTILE[0])
     rng = np.random.default_rng(0)
     many = [rng.random((size, 100)) < share for size, share in ((5000, 0.03), (40, 0.2), (6, 0.4))]
     many[2][0] = True
     labels = (np.array([f"patient {n:04d}" for n in range(5000)]), None, None)
-    write_report(make_posterior([[many]], ("patient", "gene", "visit"), labels), folder / "many.html")
+    write_page(make_posterior([[many]], ("patient", "gene", "visit"), labels), folder / "many.html")
     quick = {"n_chains": 2, "n_draws": 6, "burn_in": 6, "effort": 0, "random_state": 0, "progress": False}
     part = X[:, :20, :20]
     strong = TensOrMachine(2, noise="strengths", background="activity", **quick).fit(part)
@@ -80,13 +80,13 @@ def reports(tmp_path_factory, ward_fit):
     compared.report(folder / "compared.html", ranks)
     for name, draw in (("empty", []), ("single", [1])):
         found = make_posterior([[[bits(3, draw), bits(4, draw)]] * 3] * 2)
-        write_report(found, folder / f"{name}.html", X=np.eye(3, 4))
+        write_page(found, folder / f"{name}.html", X=np.eye(3, 4))
     benches = np.array(["bench 1", "bench 2", "bench 3", "bench 7", "chair", "desk"])
     draws = [[bits(6, range(5)), bits(3, range(n))] for n in (3, 3, 2, 1)]  # 1, 0.75 and 0.5
     gaps = make_posterior([draws] * 2, ("seat", "room"), (benches, None))
-    write_report(gaps, folder / "gaps.html")
+    write_page(gaps, folder / "gaps.html")
     verbs = make_posterior([[[bits(6, [0, 2, 4]), bits(3, [0])]] * 2] * 2, ("seat", "room"), (benches, None))
-    write_report(verbs, folder / "verbs.html", metadata=VERBS)
+    write_page(verbs, folder / "verbs.html", metadata=VERBS)
     models = {"verbs": verbs, "gaps": gaps, "ward": model, "strong": strong, "compared": compared}
     return folder, models
 

@@ -17,7 +17,7 @@ import pytest
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, ward_posterior
 from tensorm import FileError, InputError, TensOrMachine
-from tensorm.report.page import render_report, write_report
+from tensorm.report.page import render_report, write_page
 from tensorm.report.page.write import SCRIPTS
 from tensorm.report.selection import Candidate, Selection, Trial
 
@@ -176,20 +176,20 @@ def test_other_explanations_and_weights_are_there() -> None:
 def test_the_same_fit_gives_the_same_page(tmp_path) -> None:
     paths = [tmp_path / name for name in ("a.html", "b.html")]
     for path in paths:
-        write_report(ward_posterior(), path, metadata={"person": ROLES})
+        write_page(ward_posterior(), path, metadata={"person": ROLES})
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["a.html", "b.html"]
 
 
 def test_what_cannot_be_written_is_one_sentence(tmp_path) -> None:
     with pytest.raises(FileError, match=r"report.html cannot be written: no such file or directory\."):
-        write_report(ward_posterior(), tmp_path / "nowhere" / "report.html")
+        write_page(ward_posterior(), tmp_path / "nowhere" / "report.html")
     with pytest.raises(FileError, match="give the name of a file"):
-        write_report(ward_posterior(), None)
+        write_page(ward_posterior(), None)
     with pytest.raises(InputError, match=r"X has shape \(2, 2\); give \(6, 8, 8\), as in fit"):
-        write_report(ward_posterior(), tmp_path / "report.html", X=np.eye(2))
+        write_page(ward_posterior(), tmp_path / "report.html", X=np.eye(2))
     with pytest.raises(InputError, match="has the unknown label 'x' in row 0"):
-        write_report(ward_posterior(), tmp_path / "report.html", metadata={"hour": {"label": ["x"]}})
+        write_page(ward_posterior(), tmp_path / "report.html", metadata={"hour": {"label": ["x"]}})
     assert not os.listdir(tmp_path)
 
 

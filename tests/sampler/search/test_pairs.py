@@ -8,7 +8,15 @@ import pytest
 from explanations import make_explanation
 from tensorm.datasets import simulate
 from tensorm.model import Noise, boolean_product
-from tensorm.sampler.search.pairs import alternate, contract, cover, draw_pairs, propose, read_slices, split
+from tensorm.sampler.search.pairs import (
+    alternate,
+    contract,
+    cover,
+    draw_pairs,
+    propose,
+    score_slices,
+    split_rates,
+)
 from tensorm.sampler.search.seeding import CandidatePool
 from tensorm.tensors.factors import Factors
 
@@ -17,7 +25,7 @@ NOISE = Noise(0.7, 0.2)
 
 def test_split_sets_the_parts_furthest_apart() -> None:
     rates = np.random.default_rng(0).random((8, 50))
-    for column, chosen in zip(rates.T, split(rates).T, strict=True):
+    for column, chosen in zip(rates.T, split_rates(rates).T, strict=True):
         best = 0.0
         for cut in np.sort(column)[1:]:
             upper = column >= cut
@@ -40,7 +48,7 @@ def test_scores_are_ratios_of_probabilities(mode: int) -> None:
     """In what is left: cells that are missing or explained say nothing."""
     sim = simulate((7, 6, 5), rank=2, density=0.3, noise=0.2, missing=0.2, random_state=1)
     explanation = make_explanation(sim.observed, sim.factors)
-    slices = read_slices(explanation, np.random.default_rng(0), mode, np.array([0, 2, 3]), NOISE, 99)
+    slices = score_slices(explanation, np.random.default_rng(0), mode, np.array([0, 2, 3]), NOISE, 99)
     X, inside = (np.moveaxis(part, mode, 0) for part in (sim.observed, sim.noise_free))
     ratio = np.where(X == 1, 0.7 / 0.2, 0.3 / 0.8)
     ratio[np.isnan(X) | inside] = 1
@@ -54,7 +62,7 @@ def test_scores_are_ratios_of_probabilities(mode: int) -> None:
 def test_large_slices_are_read_in_part() -> None:
     sim = simulate((7, 9, 8), rank=2, density=0.3, noise=0.2, random_state=1)
     explanation = make_explanation(sim.observed, sim.factors).emptied([0, 1])
-    slices = read_slices(explanation, np.random.default_rng(0), 1, np.array([4, 8]), NOISE, 20)
+    slices = score_slices(explanation, np.random.default_rng(0), 1, np.array([4, 8]), NOISE, 20)
     assert 10 < slices.ratios[0].size <= 20
     cells = np.moveaxis(sim.observed[np.ix_(*slices.indices)], 1, 0)
     np.testing.assert_array_equal(slices.ratios > 0, cells == 1)
@@ -79,8 +87,8 @@ def test_a_block_is_found_in_noise_whatever_the_order_of_sums() -> None:
     scores[:, 5:15, 20:28] += 8
     (rows, columns), fits = alternate(scores)
     for row, column in zip(rows, columns, strict=True):
-        assert np.flatnonzero(split(row[:, None])[:, 0]).tolist() == [*range(5, 15)]
-        assert np.flatnonzero(split(column[:, None])[:, 0]).tolist() == [*range(20, 28)]
+        assert np.flatnonzero(split_rates(row[:, None])[:, 0]).tolist() == [*range(5, 15)]
+        assert np.flatnonzero(split_rates(column[:, None])[:, 0]).tolist() == [*range(20, 28)]
     order = rng.permutation(40)
     (mixed, same), mixed_fits = alternate(scores[:, order])
     np.testing.assert_array_equal(mixed, rows[:, order])

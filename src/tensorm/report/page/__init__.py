@@ -5,6 +5,6 @@
 ``page.css`` and the ``scripts``, a file for each view.
 """
 
-from tensorm.report.page.write import render_report, write_report
+from tensorm.report.page.write import render_report, write_page
 
-__all__ = ["render_report", "write_report"]
+__all__ = ["render_report", "write_page"]

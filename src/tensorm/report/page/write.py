@@ -36,7 +36,7 @@ NO_RECIPE = ("progress", "n_jobs")  # the draws do not depend on them
 Settings = Mapping[str, Any]
 
 
-def write_report(posterior: Posterior, path: str | os.PathLike[str], **options: Any) -> None:
+def write_page(posterior: Posterior, path: str | os.PathLike[str], **options: Any) -> None:
     """Write a fit as a single HTML page; for the options see ``render_report``."""
     place = as_path(path)
     replace_file(place, render_report(posterior, **options).encode(errors="backslashreplace"))

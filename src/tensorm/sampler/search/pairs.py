@@ -49,7 +49,7 @@ class Slices(NamedTuple):
         return scores
 
 
-def read_slices(
+def score_slices(
     explanation: Explanation, rng: np.random.Generator, mode: int, chosen: Indices, noise: Noise, most: int
 ) -> Slices:
     """Read at most so many cells of slices of a mode; those missing or explained already say nothing."""
@@ -100,7 +100,7 @@ def alternate(scores: ShortFloats) -> tuple[list[ShortFloats], ShortFloats]:
     return vectors, fit
 
 
-def split(rates: Floats) -> Bits:
+def split_rates(rates: Floats) -> Bits:
     """Split the rows of each column in two where their mean rates differ most (Otsu)."""
     n = len(rates)
     if n == 1:
@@ -147,7 +147,7 @@ def look_at(
     cells = min(math.prod(shape) // shape[mode], largest)
     pairs = draw_pairs(rng, shape[mode], max(1, min(count, MAX_PAIR_CELLS // cells)), cells)
     chosen, place = np.unique(pairs, return_inverse=True)
-    place, slices = place.reshape(2, -1), read_slices(explanation, rng, mode, chosen, noise, largest)
+    place, slices = place.reshape(2, -1), score_slices(explanation, rng, mode, chosen, noise, largest)
     step = max(1, SCORED_AT_ONCE // slices.ratios[0].size)
     found = [alternate(slices.score(*place[:, n : n + step])) for n in range(0, place.shape[1], step)]
     fits = np.concatenate([fit for _, fit in found])
@@ -156,5 +156,5 @@ def look_at(
     columns[mode][pairs[:, best], np.arange(len(best))] = True
     others = [k for k in range(len(shape)) if k != mode]
     for k, parts in zip(others, zip(*(vectors for vectors, _ in found), strict=True), strict=True):
-        columns[k][slices.indices[k]] = split(np.concatenate(parts)[best].T)
+        columns[k][slices.indices[k]] = split_rates(np.concatenate(parts)[best].T)
     return columns, fits[best]

@@ -20,7 +20,7 @@ import numpy as np
 from tensorm.data.arrays import Bits, Counts, Floats, Indices
 from tensorm.model import Noise
 from tensorm.sampler.search.explanation import Explanation, losses
-from tensorm.sampler.search.pairs import propose, split
+from tensorm.sampler.search.pairs import propose, split_rates
 from tensorm.sampler.search.region import FIRST_SEARCH, QUICK_LOOK, REPAIR, choose_region, is_rare
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.bits import pack
@@ -58,7 +58,7 @@ class CandidatePool:
         for mode in order:
             pos, tot = pool.count(mode)
             rates = (pos + pool._noise.false_alarm) / (np.maximum(tot, 0) + 1)  # counts may be negative
-            members = pos > 0 if mode == order[0] else split(rates)
+            members = pos > 0 if mode == order[0] else split_rates(rates)
             members[cells[:, mode], numbers] = True
             pool.columns[mode] = members
         return pool.grow(ROUNDS)
@@ -73,7 +73,7 @@ class CandidatePool:
         for mode, members in enumerate(pool.columns):  # of which there are only two where the slices are from
             mine, (pos, tot) = modes == mode, pool.count(mode)
             rates = (pos + pool._noise.false_alarm) / (np.maximum(tot, 0) + 1)  # counts may be negative
-            members[:, mine] = split(rates)[:, mine]
+            members[:, mine] = split_rates(rates)[:, mine]
         return pool.grow(ROUNDS)
 
     def join(self, other: CandidatePool) -> CandidatePool:
@@ -167,7 +167,7 @@ def begin(tensor: Tensor, target: Target, rng: np.random.Generator) -> Explanati
     best = explanation = part.cut(whole)
     for purity, next_purity in zip(PURITIES, (*PURITIES[1:], 0.0), strict=True):
         seeds = choose_seeds(tensor, explanation.tensor, rng, part.n_ones)
-        found = fill(explanation, seeds, purity).polished()
+        found = fill_components(explanation, seeds, purity).polished()
         best = max(best, found, key=lambda explanation: explanation.score)
         if found.used == target.n_components and found.noise.purity > (purity + next_purity) / 2:
             break  # as pure as it was searched for: the next purity would find nothing better
@@ -189,13 +189,13 @@ def search(
     part = choose_region(explanation.tensor, rng, REPAIR, explanation)
     small = part.cut(explanation)
     seeds = choose_seeds(explanation.tensor, small.tensor, rng, part.n_ones, harder)
-    found = fill(small, seeds, purity, explanation.unused).polished()
+    found = fill_components(small, seeds, purity, explanation.unused).polished()
     if rival is not None and part.drawn and found.score <= part.cut(rival).polished().score:
         return rival
     return part.spread(found, explanation)
 
 
-def fill(
+def fill_components(
     explanation: Explanation, seeds: Seeds, purity: float, components: Indices | None = None
 ) -> Explanation:
     """Give each of some components, the unused ones, what explains most of what is left."""
