@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,7 +143,7 @@ class BurnIn:
     def _from_data(self) -> bool:
         return isinstance(self.init, str) and self.init == "data"
 
-    @property
+    @cached_property
     def _searched(self) -> Target:
         """What is sampled while components are searched for."""
         return replace(self.target, noise=self.target.noise.stand_in)
@@ -288,7 +289,8 @@ def sample(
             state, confusion = burn_in.heat(cached, state, confusion)
         else:
             target, state = burn_in.enter(state) if burnt is None else (plan.target, state)
-            target = replace(target, n_components=state.factors.n_components)
+            if target.n_components != state.factors.n_components:
+                target = replace(target, n_components=state.factors.n_components)
             before, (state, confusion) = state, sweep(cached, enter(tensor, target, state), target, chain)
             state = state._replace(noise=before.noise) if before.sweep < plan.held else state
             state = state if burnt else burn_in.after(state, confusion)

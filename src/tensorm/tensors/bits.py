@@ -23,9 +23,9 @@ def words_for(n_bits: int) -> int:
 def pack(bits: Bits) -> Words:
     """Pack the last axis: (..., n) bits to (..., words_for(n)) words."""
     packed = np.packbits(bits, axis=-1, bitorder="little")
-    room = np.zeros((*bits.shape[:-1], 8 * words_for(bits.shape[-1])), np.uint8)
-    room[..., : packed.shape[-1]] = packed
-    return room.view("<u8").astype(np.uint64, copy=False)
+    room = np.zeros((*bits.shape[:-1], words_for(bits.shape[-1])), "<u8")
+    room.view(np.uint8)[..., : packed.shape[-1]] = packed
+    return room.astype(np.uint64, copy=False)
 
 
 def unpack(words: Words, n_bits: int) -> Bits:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tensorm.data.arrays import Array, Bits, Indices, Rows, Words
-from tensorm.data.checks import check_mask
+from tensorm.data.checks import check_mask, check_parts
 from tensorm.data.inputs import Names, Observations, observe
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
@@ -21,6 +22,8 @@ from tensorm.tensors.dense_ranked import RankedSlices
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
 from tensorm.tensors.protocol import Tensor, every
 from tensorm.tensors.slices import SlicedTensor, View
+
+MOST_UNPACKED = 2**20  # cells that are also kept as bytes, once somebody reads them
 
 
 class DenseTensor(SlicedTensor):
@@ -121,6 +124,16 @@ class DenseTensor(SlicedTensor):
 
     def ranked(self) -> RankedSlices:
         return RankedSlices(self)
+
+    def read_cells(self, indices: Sequence[Indices]) -> npt.NDArray[np.int8]:
+        if math.prod(self.shape) > MOST_UNPACKED:
+            return super().read_cells(indices)
+        return self._unpacked[np.ix_(*check_parts(indices, self.shape))]
+
+    @cached_property
+    def _unpacked(self) -> npt.NDArray[np.int8]:
+        """All cells, which searches read again and again."""
+        return super().read_cells([every(size) for size in self.shape])
 
     def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
         layout = self._layouts[0]

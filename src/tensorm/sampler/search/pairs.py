@@ -79,14 +79,14 @@ def cover(factors: Factors) -> Bits:
 def contract(scores: ShortFloats, vectors: list[ShortFloats], left: int) -> ShortFloats:
     """Multiply the scores (n, N_1, .., N_m) of each pair by the vectors (n, N_k) of all modes but one."""
     n, product = len(scores), scores
-    with np.errstate(invalid="ignore"):  # scores are finite; a matmul of a chain warned once, unexplained
-        for vector in vectors[:left:-1]:
-            product = np.matmul(product.reshape(n, -1, vector.shape[1]), vector[:, :, None])
-        for vector in vectors[:left]:
-            product = np.matmul(vector[:, None, :], product.reshape(n, vector.shape[1], -1))
+    for vector in vectors[:left:-1]:
+        product = np.matmul(product.reshape(n, -1, vector.shape[1]), vector[:, :, None])
+    for vector in vectors[:left]:
+        product = np.matmul(vector[:, None, :], product.reshape(n, vector.shape[1], -1))
     return product.reshape(n, -1)
 
 
+@np.errstate(invalid="ignore")  # scores are finite; a matmul of a chain warned once, unexplained
 def alternate(scores: ShortFloats) -> tuple[list[ShortFloats], ShortFloats]:
     """Return vectors (n, N_k) whose product fits the scores of each pair well, and how well."""
     vectors = [np.ones((len(scores), size), np.float32) for size in scores.shape[1:]]

@@ -85,8 +85,9 @@ class CandidatePool:
         """Return (pos, tot) of every row of a mode for every candidate, given its other modes."""
         factors, count = self.explanation.factors, self.columns[0].shape[1]
         offset = 64 * factors[0].shape[1]  # candidates begin with a word of their own
-        others = [np.zeros_like(column) if k == mode else column for k, column in enumerate(self.columns)]
-        masks = tuple(np.hstack([old, pack(new)]) for old, new in zip(factors, others, strict=True))
+        packed = [pack(column) for column in self.columns]
+        packed[mode] = np.zeros_like(packed[mode])
+        masks = tuple(np.concatenate(both, axis=1) for both in zip(factors, packed, strict=True))
         chosen = range(offset, offset + count)
         return self.explanation.tensor.counts(mode, Factors(masks, offset + count), chosen)
 
