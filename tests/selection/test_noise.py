@@ -20,8 +20,9 @@ from tensorm.estimator.plan import make_plan
 from tensorm.sampler.sample import Step
 from tensorm.sampler.state import Trace
 from tensorm.selection import noise as choosing
-from tensorm.selection.noise import NoiseChoice, choose_noise, choose_untried
+from tensorm.selection.noise import EVEN_Z, NoiseChoice, choose_noise, choose_untried, unevenness
 from tensorm.tensors import Tensor
+from tensorm.tensors.factors import Factors
 
 SHORT: dict[str, Any] = {"n_chains": 2, "n_draws": 12, "random_state": 0, "progress": False, "effort": 0}
 PLAIN = simulate((12, 11, 10), rank=2, density=0.3, noise=0.1, random_state=0).observed
@@ -64,6 +65,52 @@ def test_strengths_that_make_up_for_missing_components_are_not_chosen() -> None:
     assert not choose_noise(tensor, target, numbers=(3, 12)).strong
 
 
+def naive_unevenness(X: np.ndarray, factors: Factors) -> float:
+    """Sum up Pearson's chi-squared group by group, from the cells themselves; NaN is missing."""
+    holds = np.einsum("al,bl,cl->abcl", *factors.bits())
+    outside, groups = ~holds.any(axis=-1), []
+    for mode, size in enumerate(X.shape):
+        groups.append([np.take(np.where(outside, X, np.nan), n, axis=mode) for n in range(size)])
+    alone = holds & (holds.sum(axis=-1, keepdims=True) == 1)
+    groups.append([X[alone[..., l]] for l in range(factors.n_components)])
+    excess = freedom = 0.0
+    for group in groups:
+        seen = [cells[~np.isnan(cells)] for cells in group]
+        seen = [cells for cells in seen if len(cells)]
+        rate = (sum(cells.sum() for cells in seen) + 0.5) / (sum(map(len, seen)) + 1)
+        terms = [(cells.sum() - rate * len(cells)) ** 2 / (len(cells) * rate * (1 - rate)) for cells in seen]
+        excess, freedom = excess + sum(terms) - (len(seen) - 1), freedom + len(seen) - 1
+    return excess / np.sqrt(2 * freedom)
+
+
+def test_unevenness_is_what_it_says() -> None:
+    rng = np.random.default_rng(3)
+    X = np.where(rng.random((9, 7, 5)) < 0.2, np.nan, rng.random((9, 7, 5)) < 0.4)
+    factors = Factors.from_bits([rng.random((size, 4)) < 0.5 for size in X.shape])
+    assert unevenness(DenseTensor(X), factors) == pytest.approx(naive_unevenness(X, factors))
+
+
+def test_unevenness_of_two_rates_is_chance_and_of_strengths_is_not() -> None:
+    found = []
+    for seed in range(60):
+        sim = simulate((20,) * 3, 5, 0.3, 0.2, random_state=seed)
+        found.append(unevenness(DenseTensor(sim.observed), Factors.from_bits(sim.factors)))
+    assert abs(np.mean(found)) < 4 / np.sqrt(60)
+    assert 0.7 < np.std(found) < 1.4
+    whole = np.repeat(np.eye(2, dtype=bool), 6, axis=0)
+    assert unevenness(DenseTensor(STRONG), Factors.from_bits([whole] * 3)) > 2 * EVEN_Z
+    busy = np.random.default_rng(0).random((20, 20, 20)) < np.linspace(0.05, 0.25, 20)
+    assert unevenness(DenseTensor(busy), Factors.empty((20, 20, 20), 2)) > 2 * EVEN_Z
+
+
+def test_even_rates_need_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing.NoiseTrial, "predict", None)
+    tensor = DenseTensor(simulate((20,) * 3, rank=2, density=0.3, noise=0.1, random_state=0).observed)
+    strong, reason = choose(tensor)
+    assert not strong
+    assert reason.startswith("Two rates are enough: neither components nor indices differ")
+
+
 @pytest.mark.parametrize("largest", [2**18, 1000])
 def test_storage_changes_nothing(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "TRIAL_SIZE", choosing.TRIAL_SIZE._replace(whole=largest, part=largest))
@@ -76,7 +123,7 @@ def test_where_strengths_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     ranks = RelationalTensor(np.random.default_rng(0).random((6, 5)))
     strong = make_plan(TensOrMachine(2), DenseTensor(PLAIN)).target
     few = DenseTensor(np.ma.array(np.eye(5), mask=~np.eye(5, dtype=bool)))
-    monkeypatch.setattr(choosing, "_try_both", lambda *given: pytest.fail("strengths were tried"))
+    monkeypatch.setattr(choosing.NoiseTrial, "search", lambda *given: pytest.fail("strengths were tried"))
     monkeypatch.setattr(choosing, "MOST_ONES", 10)
     for choice, why in (
         (choose(few), "too few cells to hide any"),
@@ -93,13 +140,13 @@ def test_where_strengths_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_of_a_large_tensor_a_part_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with a prior for each entry, of which the part has its own."""
     tried: list[tuple[int, ...]] = []
-    real = choosing._try_both
+    real = choosing.NoiseTrial.search
 
-    def watch(split: Any, target: Any, *given: Any) -> Any:
+    def watch(trial: Any, split: Any, target: Any) -> Any:
         tried.append(split.train.shape)
-        return real(split, target, *given)
+        return real(trial, split, target)
 
-    monkeypatch.setattr(choosing, "_try_both", watch)
+    monkeypatch.setattr(choosing.NoiseTrial, "search", watch)
     monkeypatch.setattr(choosing, "TRIAL_SIZE", choosing.TRIAL_SIZE._replace(whole=1000, part=1000))
     prior = [np.full((size, 2), 0.3) for size in STRONG.shape]
     assert choose(DenseTensor(STRONG), factor_prior=prior).strong
@@ -142,7 +189,7 @@ def test_a_run_goes_on_with_what_was_chosen(tmp_path: Path, monkeypatch: pytest.
         with pytest.raises(KeyboardInterrupt):
             TensOrMachine(2, noise="auto", **SHORT).fit(STRONG, run_dir=tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(choosing, "_try_both", lambda *given: pytest.fail("chosen again"))
+        patch.setattr(choosing, "_try_splits", lambda *given: pytest.fail("chosen again"))
         model = tensorm.resume(tmp_path, progress=False)
     assert model.noise_choice_ == whole.noise_choice_
     assert_same(model.posterior_.chains[0], whole.posterior_.chains[0])
@@ -237,7 +284,7 @@ def test_a_stopped_selection_keeps_the_noise_that_it_chose(
         CtrlC(patch, lambda step: step.done > 0).watch_in("tensorm.estimator.select")
         with pytest.raises(KeyboardInterrupt):
             select_components(STRONG, run_dir=tmp_path)
-    monkeypatch.setattr(choosing, "_try_both", lambda *given: pytest.fail("chosen again"))
+    monkeypatch.setattr(choosing, "_try_splits", lambda *given: pytest.fail("chosen again"))
     assert select_components(STRONG, run_dir=tmp_path, progress=False).to_json() == whole.to_json()
     with pytest.raises(FileError, match="a different noise; give another run_dir"):
         select_components(

@@ -1,10 +1,11 @@
 """Which noise model: strengths where they predict hidden cells clearly better than two rates do.
 
 A fifth of the cells is hidden, of a large tensor those of a part. One chain searches the rest for components
-with two rates, without heating, and is then sampled on with either model, so that only the noise differs.
-Strengths are chosen if they make the hidden cells at least 1,000 times as probable, and the gain is worth
-having or certain. Where the noise is that of two rates they hardly ever do; with real data they nearly always
-do (docs/decisions/0021-noise-by-hidden-cells.md). How to add a noise model: sampler/noise_model.py.
+with two rates, without heating. If ones are then spread evenly, as two rates say, these are chosen, unless
+cells are too few to tell. Otherwise the chain is sampled on with either model, so that only the noise
+differs. Strengths are chosen if they make the hidden cells at least 1,000 times as probable, and the gain is
+worth having or certain. Where the noise is that of two rates they hardly ever do; with real data they nearly
+always do (docs/decisions/0021-noise-by-hidden-cells.md). How to add a noise model: sampler/noise_model.py.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorm.data.arrays import Floats
+from tensorm.data.arrays import Counts, Floats
 from tensorm.errors import InputError, printable
 from tensorm.posterior.align import NEGLIGIBLE_LOG_ODDS
 from tensorm.sampler.chains import Bookmark, ChainPool
+from tensorm.sampler.noise_model import count_alone
 from tensorm.sampler.sample import Plan, Snapshot, Step, Stop, sample
 from tensorm.sampler.search.region import SearchSize
 from tensorm.sampler.state import State
@@ -33,6 +35,7 @@ from tensorm.selection.validation import (
     read_chances,
     split_cells,
 )
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 SHARE_TO_HIDE = 0.2  # share of the cells
@@ -41,6 +44,7 @@ TRIAL_SIZE = SearchSize(2**18, 2**18, 2048)  # of a larger tensor
 N_SWEEPS = 50  # to search, to settle with either model, and as draws that predict; all splits share them
 MOST_ONES = 2**22  # beyond, strengths would take long: their time goes with the ones
 WORTH_HAVING, CERTAIN_Z = 0.002, 2.0  # gain per cell, and in standard errors where it is less
+EVEN_Z = 3.0  # below, what two rates leave unexplained may be chance
 # Where the number of components is yet to be chosen. With too few, strengths make up for those that are
 # missing, so that they have to be ahead with many as well.
 TRIAL_NUMBERS = 10, 40
@@ -133,12 +137,17 @@ def _try_splits(tensor: Tensor, target: Target, pool: ChainPool, stop: Stop) -> 
             split = split_cells(tensor, SHARE_TO_HIDE, None, rng)
         except InputError:
             return NoiseChoice(False, NOT_TRIED.format("there are too few cells to hide any"))
-        tried = _try_both(
-            split, target, NoiseTrial(f"noise-{target.n_components}-{number}", n_sweeps, pool, stop)
-        )
-        if tried is None:
+        trial = NoiseTrial(f"noise-{target.n_components}-{number}", n_sweeps, pool, stop)
+        found = trial.search(split, two_rates(target))
+        if found is None:
             return None
-        gains = np.append(gains, tried)
+        if n_splits == 1 and (z := unevenness(split.train, found.factors)) < EVEN_Z:
+            told = "neither components nor indices differ in their rates of ones by more than chance"
+            return NoiseChoice(False, f"Two rates are enough: {told} (z = {z:.1f}).")
+        strong, plain = (trial.predict(split, one, found) for one in (target, two_rates(target)))
+        if strong is None or plain is None:
+            return None
+        gains = np.append(gains, strong - plain)
     gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
     if gains.sum() > NEGLIGIBLE_LOG_ODDS and (gain > WORTH_HAVING or gain > CERTAIN_Z * error):
         told = f"they raise the mean log probability of hidden cells by {gain:.4f} ± {error:.4f}"
@@ -148,13 +157,28 @@ def _try_splits(tensor: Tensor, target: Target, pool: ChainPool, stop: Stop) -> 
     return NoiseChoice(False, f"Two rates are enough: {told} ({change}).")
 
 
-def _try_both(split: Split, target: Target, trial: NoiseTrial) -> Floats | None:
-    """Return by how much the log probability of each hidden cell rises with strengths; None if stopped."""
-    found = trial.search(split, two_rates(target))
-    if found is None:
-        return None
-    strong, plain = (trial.predict(split, one, found) for one in (target, two_rates(target)))
-    return None if strong is None or plain is None else strong - plain
+def unevenness(tensor: Tensor, factors: Factors) -> float:
+    """Return how far rates of ones differ, between components and outside them between indices.
+
+    A sum of Pearson's chi-squared over each mode's indices and over components, standardised: two rates give
+    about 0, with a spread of 1 or little more. Components that were searched for add to it, so that it errs
+    on the side of a trial.
+    """
+    bits, last = factors.bits(), factors.n_components
+    whole = Factors.from_bits([np.pad(each, ((0, 0), (0, 1)), constant_values=True) for each in bits])
+    outside = [tensor.counts(mode, whole, [last]) for mode in range(len(factors))]
+    hits, misses = count_alone(tensor, factors, bits[0])
+    found = [_chi_squared(*counts) for counts in (*outside, (hits, hits + misses))]
+    excess, freedom = (float(sum(column)) for column in zip(*found, strict=True))
+    return excess / np.sqrt(2 * max(freedom, 1))
+
+
+def _chi_squared(ones: Counts, cells: Counts) -> tuple[float, int]:
+    """Return by how much Pearson's statistic of equal rates exceeds its mean, and that mean."""
+    ones, cells = ones[cells > 0], cells[cells > 0]
+    rate = (ones.sum() + 0.5) / (cells.sum() + 1)
+    freedom = max(len(cells) - 1, 0)
+    return float(((ones - cells * rate) ** 2 / (cells * rate * (1 - rate))).sum()) - freedom, freedom
 
 
 @dataclass(frozen=True)
