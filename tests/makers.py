@@ -55,32 +55,27 @@ def listed(problem: Problem) -> Tensor:
     return SparseTensor(np.argwhere(seen)[order], seen.shape, values, unlisted="missing")
 
 
+def divide(problem: Problem, n_parts: int) -> list[Problem]:
+    """The cells in slices of mode 0, without factors."""
+    parts = cut(len(problem.ones), n_parts)
+    cells = zip(pieces(problem.ones, parts), pieces(problem.observed, parts), strict=True)
+    return [Problem(*some, []) for some in cells]
+
+
 def sharded(problem: Problem) -> Tensor:
     """Shards of several kinds, side by side."""
-    parts = cut(len(problem.ones), 3)
-    cells = zip(pieces(problem.ones, parts), pieces(problem.observed, parts), strict=True)
     kinds = itertools.cycle([dense, sparse, listed])
-    return shard([kind(Problem(*some, [])) for kind, some in zip(kinds, cells, strict=False)])
+    return shard([kind(some) for kind, some in zip(kinds, divide(problem, 3), strict=False)])
 
 
-def symmetric(problem: Problem) -> Tensor:
-    assert problem.pair is not None
-    return SymmetricTensor(dense(problem), problem.pair)
+def symmetric(inside: Callable[[Problem], Tensor]) -> Callable[[Problem], Tensor]:
+    """Two modes of a tensor of another kind share a factor."""
 
+    def make(problem: Problem) -> Tensor:
+        assert problem.pair is not None
+        return SymmetricTensor(inside(problem), problem.pair)
 
-def symmetric_sparse(problem: Problem) -> Tensor:
-    assert problem.pair is not None
-    return SymmetricTensor(sparse(problem), problem.pair)
-
-
-def symmetric_listed(problem: Problem) -> Tensor:
-    assert problem.pair is not None
-    return SymmetricTensor(listed(problem), problem.pair)
-
-
-def symmetric_cached(problem: Problem) -> Tensor:
-    assert problem.pair is not None
-    return SymmetricTensor(cached(problem), problem.pair)
+    return make
 
 
 def compared(problem: Problem) -> Tensor:
@@ -93,9 +88,7 @@ def cached_relational(problem: Problem) -> Tensor:
 
 def sharded_relational(problem: Problem) -> Tensor:
     """Comparisons of each object are on one shard."""
-    parts = cut(len(problem.ones), 3)
-    cells = zip(pieces(problem.ones, parts), pieces(problem.observed, parts), strict=True)
-    return shard([relational(Problem(*some, [])) for some in cells])
+    return shard([relational(some) for some in divide(problem, 3)])
 
 
 def cached_sharded(problem: Problem) -> Tensor:
@@ -148,9 +141,7 @@ def cluster() -> Any:
 
 
 def dask(problem: Problem) -> Tensor:
-    parts = cut(len(problem.ones), 2)
-    cells = zip(pieces(problem.ones, parts), pieces(problem.observed, parts), strict=True)
-    return DaskTensor([dense(Problem(*some, [])) for some in cells], cluster())
+    return DaskTensor([dense(some) for some in divide(problem, 2)], cluster())
 
 
 KINDS = {
@@ -159,12 +150,12 @@ KINDS = {
     "sparse": Kind(sparse),
     "listed": Kind(listed),
     "sharded": Kind(sharded),
-    "symmetric": Kind(symmetric, mirror),
+    "symmetric": Kind(symmetric(dense), mirror),
     "relational": Kind(relational, compare, mirror_images),
     "compared": Kind(compared, compare_once, mirror_images),
-    "symmetric over sparse": Kind(symmetric_sparse, mirror),
-    "symmetric over listed": Kind(symmetric_listed, mirror),
-    "symmetric over cached": Kind(symmetric_cached, mirror),
+    "symmetric over sparse": Kind(symmetric(sparse), mirror),
+    "symmetric over listed": Kind(symmetric(listed), mirror),
+    "symmetric over cached": Kind(symmetric(cached), mirror),
     "cached over relational": Kind(cached_relational, compare, mirror_images),
     "cached over sharded": Kind(cached_sharded),
     "sharded over relational": Kind(sharded_relational, compare, mirror_images),

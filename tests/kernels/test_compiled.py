@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import os
 import shutil
@@ -91,3 +92,30 @@ def test_garbage_is_collected_again_after_compiling() -> None:
     with pytest.raises(TypingError):
         count_ones.compile((types.unicode_type,))
     assert gc.isenabled()
+
+
+NUMBAS = {"typing", "context", "builder", "sig", "args"}  # arguments that numba gives to intrinsics
+
+
+def find_faults(source: str, most: int = 6) -> list[str]:
+    """Functions with too many arguments, or with a branch on what kind of array an argument is."""
+    faults = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            if len({a.arg for a in node.args.args} - NUMBAS) > most:
+                faults.append(node.name)
+            compiled = any("intrinsic" not in ast.unparse(d) for d in node.decorator_list)
+            tests = (
+                n.test for n in ast.walk(node) if compiled and isinstance(n, (ast.If, ast.IfExp, ast.While))
+            )
+            asked = {n.attr for test in tests for n in ast.walk(test) if isinstance(n, ast.Attribute)}
+            faults += [node.name] * bool(asked & {"dtype", "ndim"})
+    return faults
+
+
+def test_kernels_take_few_arguments_and_do_not_ask_what_they_are() -> None:
+    folder = Path(tensorm.kernels.__file__).parent
+    assert [fault for path in folder.glob("*.py") for fault in find_faults(path.read_text())] == []
+    assert find_faults("@kernel\ndef many(a, b, c, d, e, f, g): pass") == ["many"]
+    assert find_faults("@part\ndef picky(a):\n    return 1 if a.ndim > 1 else 2") == ["picky"]
+    assert find_faults("@intrinsic\ndef made(typing, a, b, c, d, e, f): pass") == []

@@ -11,10 +11,8 @@ from scipy.special import expit, logit
 
 import definitions
 from tensorm.model import Confusion, Noise
-from tensorm.sampler.comparisons import Comparisons, ComparisonsPlugIn
 from tensorm.sampler.models import MODELS
 from tensorm.sampler.noise_model import NoiseModel
-from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 from tensorm.sampler.two_rates import (
     CONTRAST,
     PAPERS_RATES,
@@ -178,18 +176,9 @@ def test_plug_ins_stop_at_the_least_contrast() -> None:
     assert logit(hit) - logit(false_alarm) == pytest.approx(CONTRAST)
 
 
-def test_models_by_name() -> None:
-    assert {
-        ("symmetric", "sample"): Symmetric,
-        ("symmetric", "map"): SymmetricPlugIn,
-        ("asymmetric", "sample"): Asymmetric,
-        ("asymmetric", "map"): AsymmetricPlugIn,
-        ("strengths", "sample", "activity"): ActivityModel,
-        ("strengths", "sample", "constant"): ConstantModel,
-        ("comparisons", "sample"): Comparisons,
-        ("comparisons", "map"): ComparisonsPlugIn,
-    } == MODELS
-    assert all(make() == make(1.0, 1.0) for make in MODELS.values())
+@pytest.mark.parametrize("kind", MODELS.values())
+def test_priors_are_flat_unless_told_otherwise(kind: type[NoiseModel]) -> None:
+    assert kind() == kind(1.0, 1.0)
 
 
 def test_parameters_answer_for_the_cells() -> None:

@@ -19,7 +19,7 @@ from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.storage.checkpoints import Checkpoints
-from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, Stream, Weights, cached, slices
+from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, Stream, Tensor, Weights, cached, slices
 from tensorm.tensors.cached import CachedCounts, memory_for_counts
 from tensorm.tensors.factors import Factors
 
@@ -71,6 +71,17 @@ def disturb(factors: Factors, L: int, rng: np.random.Generator, rows: int) -> Fa
     return Factors(tuple(new), L)
 
 
+def sweep_both(keeping: Tensor, plain: Tensor, state: State, model: Target) -> State:
+    """Compare a sweep of both tensors, and return the state after it."""
+    (found, counts), (expected, expected_counts) = (
+        sweep(tensor, state, model, 0) for tensor in (keeping, plain)
+    )
+    for a, b in zip(found.factors, expected.factors, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert (found[1:], counts) == (expected[1:], expected_counts)
+    return expected
+
+
 CASES = [
     ((70, 9), 3, 0.0, METROPOLIS),
     ((14, 12, 13), 3, 0.2, GIBBS),
@@ -99,12 +110,7 @@ def test_the_same_draws(
     keeping = CachedCounts(spy, most)
     state = State(factors, Rates(0.9, 0.1), (0.4,) * len(shape), 0)
     for i in range(40):
-        expected, expected_counts = sweep(plain, state, model, 0)
-        found, counts = sweep(keeping, state, model, 0)
-        for a, b in zip(found.factors, expected.factors, strict=True):
-            np.testing.assert_array_equal(a, b)
-        assert (found[1:], counts) == (expected[1:], expected_counts)
-        state = expected
+        state = sweep_both(keeping, plain, state, model)
         if i % 4 == 3:
             state = state._replace(factors=disturb(state.factors, L, rng, 1 if i % 8 == 3 else 30))
     if most == ALWAYS:
@@ -134,11 +140,7 @@ def test_relational_tensors_make_the_same_draws(most: float, monkeypatch: pytest
     factors = Factors.from_bits([rng.random((N, L)) < 0.5 for N in plain.shape])
     state = State(factors, Rates(0.9, 0.1), (0.4,) * 3, 0)
     for i in range(24):
-        found, counts = sweep(keeping, state, model, 0)
-        state, expected_counts = sweep(plain, state, model, 0)
-        for a, b in zip(found.factors, state.factors, strict=True):
-            np.testing.assert_array_equal(a, b)
-        assert (found[1:], counts) == (state[1:], expected_counts)
+        state = sweep_both(keeping, plain, state, model)
         if i % 4 == 3:
             state = state._replace(factors=disturb(state.factors, L, rng, 1 if i % 8 == 3 else 20))
 
