@@ -7,6 +7,7 @@ import importlib.metadata
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,18 @@ def test_using_it_brings_no_heavy_packages() -> None:
 def test_nothing_is_loaded_before_it_is_used(code: str) -> None:
     """As `tensorm --version` does; numpy alone takes a tenth of a second, scikit-learn more than one."""
     assert not loaded_by(code) & {"numpy", "scipy", "numba", "sklearn", "narwhals"}
+
+
+def test_reading_a_table_loads_neither_scipy_nor_a_kernel(tmp_path: Path) -> None:
+    """Both are for fits; numba loads scipy with the first kernel, and that takes as long as many a table."""
+    file = tmp_path / "met.csv"
+    file.write_text("hour,person,met\n9,ann,bob\n10,bob,cleo\n")
+    told = "print({'scipy.special', 'scipy.linalg'} & {*sys.modules})"
+    code = f"import sys, tensorm; X = tensorm.read({str(file)!r}); {told}; X.nbytes; {told}"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    before, after = done.stdout.splitlines()
+    assert before == "set()"
+    assert "scipy.linalg" in after
 
 
 def test_public_names() -> None:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import xlog1py, xlogy
 
 
 class Noise(NamedTuple):
@@ -60,6 +59,8 @@ class Noise(NamedTuple):
 
     def log_likelihood(self, confusion: Confusion) -> Any:
         """Return the log-likelihood of observed cells (eq. 3); rates and counts may be arrays of draws."""
+        from scipy.special import xlog1py, xlogy  # takes a tenth of a second, and not all need it
+
         tp, fp, fn, tn = confusion
         inside = xlogy(tp, self.hit) + xlog1py(fp, -self.hit)
         return inside + xlogy(fn, self.false_alarm) + xlog1py(tn, -self.false_alarm)
@@ -119,9 +120,13 @@ def confusion(
 
 def expected_density(factor_density: float, rank: int, K: int) -> float:
     """Return E(X) = 1 - (1 - E(F)^K)^L, the share of ones in the product of i.i.d. factors."""
+    from scipy.special import xlog1py
+
     return float(-np.expm1(xlog1py(rank, -(factor_density**K))))
 
 
 def factor_density(density: float, rank: int, K: int) -> float:
     """Return the E(F) for which ``expected_density(E(F), rank, K)`` is ``density``."""
+    from scipy.special import xlog1py
+
     return float((-np.expm1(xlog1py(1.0 / rank, -density))) ** (1.0 / K))

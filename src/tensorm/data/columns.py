@@ -66,8 +66,11 @@ class CodedColumn(NamedTuple):
             raise InputError(f"column {self.name!r} is empty in {self.place(row)}; {wanted}.")
 
 
-def factorise(name: str, array: Array, place: RowLocator, **more: Any) -> CodedColumn:
-    """Return a column from its rows; texts lose the blanks around them."""
+def factorise(name: str, array: Array, place: RowLocator, plain: bool = False, **more: Any) -> CodedColumn:
+    """Return a column from its rows; texts lose the blanks around them.
+
+    ``plain`` says that the texts have no NUL, and together no more than LONG_TEXTS characters.
+    """
     import pandas as pd
 
     if array.dtype.kind in "UT":  # each text of such an array takes the room of the longest
@@ -78,7 +81,7 @@ def factorise(name: str, array: Array, place: RowLocator, **more: Any) -> CodedC
         present[offsets] = True
         codes = np.cumsum(present, dtype=np.int32)[offsets] - 1
         return CodedColumn(name, codes, np.flatnonzero(present) + array.min(), place, **more)
-    if array.dtype.kind == "O":
+    if array.dtype.kind == "O" and not plain:
         only_texts = pd.api.types.infer_dtype(array, skipna=False) == "string"
         texts = array.tolist() if only_texts else [item for item in array if isinstance(item, str)]
         if sum(map(len, texts)) > LONG_TEXTS:

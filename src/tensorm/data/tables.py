@@ -320,12 +320,15 @@ def _repeats_cells(table: Table, name: str) -> bool:
 def _read_row_labels(table: Table, name: str) -> Array:
     column = table.column(name)
     column.refuse_empty("give a label")
-    values = column.values  # as an array of text, each would take the room of the longest
+    values = column.values
+    if values.dtype.kind == "i" and len(values) == len(column.codes):
+        return values.astype(np.int64)[column.codes]  # as a number is written; texts would take long
+    # As an array of text, each would take the room of the longest.
     texts = [str(value) for value in values] if values.dtype == object else values.astype(str).tolist()
     check_labels(f"column {name!r}", texts)
     labels = [texts[code] for code in column.codes.tolist()]
-    places = {text: row for row, text in reversed([*enumerate(labels)])}  # where each is first
-    if len(places) < len(labels):
+    if len({*labels}) < len(labels):
+        places = {text: row for row, text in reversed([*enumerate(labels)])}  # where each is first
         row = next(row for row, text in enumerate(labels) if places[text] < row)
         raise InputError(f"{table.place(row)} repeats the label {labels[row]!r}; give each label once.")
     return as_written(labels)

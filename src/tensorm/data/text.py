@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorm.data.columns import NUMBER_PATTERN, CodedColumn, factorise, parse_numbers
+from tensorm.data.columns import LONG_TEXTS, NUMBER_PATTERN, CodedColumn, factorise, parse_numbers
 from tensorm.data.memory import available_memory, check_room
 from tensorm.data.opening import MAX_EXPANSION
 from tensorm.errors import FileError, InputError
@@ -121,7 +121,8 @@ class TextTable:
         as_texts = exact and k in self._texts
         if (k, as_texts) not in self._coded:
             rows = self._texts[k] if as_texts else self._frame[k]
-            column = factorise(name, rows.to_numpy(), self.place, decimal=self.decimal)
+            plain = len(self._text) <= LONG_TEXTS  # a file with a NUL was refused
+            column = factorise(name, rows.to_numpy(), self.place, plain, decimal=self.decimal)
             self._coded[k, as_texts] = column
         column = self._coded[k, as_texts]
         return column if exact else column._replace(values=parse_numbers(column.values, self.decimal))
@@ -278,19 +279,22 @@ class TextTable:
         """Columns in which a field may begin as an integer not in its shortest form: 007, +7 or -0."""
         data = np.frombuffer(f"\n{self._text[self._start :]}\n\n".encode(), np.uint8)
         marks = self._separator if self._separator in SPREADSHEET_SEPARATORS else " \t"
-        after, blank, digit = (np.zeros(256, np.bool_) for _ in range(3))
-        after[[ord(mark) for mark in f'{marks}\n"' + "\r" * self._has_bare_returns]] = True
+        after = data[:-2] == ord("\n")
+        for mark in f'{marks}"' + "\r" * self._has_bare_returns:
+            after |= data[:-2] == ord(mark)
+        starts = np.flatnonzero(after) + 1
+        blank = np.zeros(256, np.bool_)
         blank[[ord(mark) for mark in " \t\v\f" if mark not in marks]] = True
-        digit[ord("0") : ord("9") + 1] = True
-        starts = np.flatnonzero(after[data[:-2]]) + 1
         while (inside := blank[data[starts]]).any():
             starts = starts + inside
-        first, second = data[starts], data[starts + 1]
-        padded = ((first == ord("0")) & digit[second]) | (first == ord("+"))
-        padded |= (first == ord("-")) & (second == ord("0"))
+        first = data[starts]
+        suspects = np.flatnonzero((first == ord("0")) | (first == ord("+")) | (first == ord("-")))
+        first, second = first[suspects], data[starts[suspects] + 1]
+        digit = (second >= ord("0")) & (second <= ord("9"))
+        padded = suspects[(first == ord("+")) | (digit & ((first == ord("0")) | (second == ord("0"))))]
         if len(starts) == self._width * len(self._frame):  # each is one field
-            return set((np.flatnonzero(padded) % self._width).tolist())
-        return set(range(self._width)) if padded.any() else set()
+            return set((padded % self._width).tolist())
+        return set(range(self._width)) if len(padded) else set()
 
 
 def read_text(path: Path) -> str:

@@ -116,10 +116,23 @@ class SparseTensor(ReadTensor):
         need = 16 * sum(shape) + 4 * len(shape) * (len(shape) - 1) * (len(ones) + len(others))
         check_fits("The lists of cells take", need, "give smaller modes, or labels instead of indices")
         self._edges = np.concatenate([[0], np.cumsum(shape)])
-        self._lists = [[self._arrange(keys, mode) for keys in (ones, others)] for mode in range(len(shape))]
+        self._cells_or_lists: CellKeys | list[list[Listed]] = CellKeys.of(self.unlisted, ones, others)
         self.n_ones, self.n_observed = len(ones), math.prod(shape) - len(others)
         if not self._implied:
             self.n_observed = len(ones) + len(others)
+
+    @property
+    def _lists(self) -> list[list[Listed]]:
+        """For each mode the ones and the other listed cells by its slices.
+
+        They are made when first needed: to load numba and the kernel takes as long as to read a small table.
+        """
+        held = self._cells_or_lists
+        if isinstance(held, CellKeys):
+            kinds = held.ones, held.missing if self._implied else held.zeros
+            held = [[self._arrange(keys, mode) for keys in kinds] for mode in range(len(self.shape))]
+            self._cells_or_lists = held
+        return held
 
     def _arrange(self, keys: Keys, mode: int) -> Listed:
         firsts = np.zeros(self.shape[mode] + 1, np.int64)
