@@ -250,6 +250,15 @@ def number_labels(labels: Iterable[Any]) -> dict[str, int]:
     return found
 
 
+def find_order(labels: Array, others: Array) -> Indices | None:
+    """Return where each of the others is among labels, or None if they are not the same labels."""
+    if np.array_equal(labels, others):  # some may be there twice
+        return np.arange(len(labels))
+    places = number_labels(labels)
+    found = np.array([places.get(str(label), -1) for label in others], np.intp)
+    return found if np.array_equal(np.sort(found), np.arange(len(labels))) else None
+
+
 def check_generator(random_state: Any) -> np.random.Generator:
     """Return a generator from a seed, a generator or None."""
     try:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 
 from tensorm.data.arrays import Array
@@ -73,6 +72,8 @@ def read_cells(source: Any, options: Options) -> Contents:
             return Contents(_read_frame(how.load(file), options, str(file)))
         cells = how.load(file, options.value)
         return _read_array(cells, options._replace(value=None) if how.named else options, str(file))
+    import narwhals as nw  # not needed for files of text
+
     if nw.dependencies.is_polars_lazyframe(source):
         raise InputError("X is a polars LazyFrame; collect it first.")
     if nw.dependencies.is_into_dataframe(source):

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 
 from tensorm.data.arrays import Array
@@ -41,6 +40,8 @@ class FrameTable:
     coordinates = False
 
     def __init__(self, frame: Any, title: str = "The table") -> None:
+        import narwhals as nw  # here and below, since files of text do without it
+
         self.title = title
         try:
             self._frame = nw.from_native(frame, eager_only=True)
@@ -55,7 +56,7 @@ class FrameTable:
         """Return a column; its values have the types that they have in the table."""
         series = self._frame.get_column(self._natives[name])
         categories = _ordered_categories(series)
-        if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
+        if getattr(series.dtype, "time_zone", None) is not None:
             series = series.dt.replace_time_zone(None)  # as the clock showed
         try:
             rows = series.to_numpy()
@@ -75,11 +76,15 @@ class FrameTable:
 
     def is_numeric(self) -> bool:
         """Whether all columns are numbers or Booleans."""
+        import narwhals as nw
+
         return all(dtype.is_numeric() or dtype == nw.Boolean for dtype in self._frame.schema.values())
 
 
 def _ordered_categories(series: Any) -> list[Any] | None:
     """Return the categories of an ordered categorical column, or None."""
+    import narwhals as nw
+
     if isinstance(series.dtype, nw.Enum):
         return list(series.dtype.categories)
     native = series.to_native()

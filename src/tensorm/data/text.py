@@ -102,8 +102,8 @@ class TextTable:
         self._frame = self._parse_mixed(self._find_texts(labels))
         self._texts: dict[int, Any] = {}  # columns that were parsed again
         self._coded: dict[tuple[int, bool], CodedColumn] = {}  # columns asked for before, as texts or not
-        if not any(self._frame[k].notna().all() for k in self._frame):
-            self._frame = self._frame.dropna(how="all")
+        if not any(self._is_full(k, names[k]) for k in self._frame):
+            self._frame, self._coded = self._frame.dropna(how="all"), {}
         if not len(self._frame):
             raise no_data(self.path)
         kept = [k for k, name in enumerate(names) if name or not self._frame[k].isna().all()]
@@ -119,13 +119,23 @@ class TextTable:
         if exact:
             self.keep_texts([name])
         as_texts = exact and k in self._texts
+        column = self._code(k, name, as_texts)
+        return column if exact else column._replace(values=parse_numbers(column.values, self.decimal))
+
+    def _code(self, k: int, name: str, as_texts: bool) -> CodedColumn:
         if (k, as_texts) not in self._coded:
             rows = self._texts[k] if as_texts else self._frame[k]
             plain = len(self._text) <= LONG_TEXTS  # a file with a NUL was refused
             column = factorise(name, rows.to_numpy(), self.place, plain, decimal=self.decimal)
             self._coded[k, as_texts] = column
-        column = self._coded[k, as_texts]
-        return column if exact else column._replace(values=parse_numbers(column.values, self.decimal))
+        return self._coded[k, as_texts]
+
+    def _is_full(self, k: int, name: str) -> bool:
+        """Whether a column has no empty field; texts are coded, which most tables need anyway."""
+        rows = self._frame[k]
+        if rows.dtype != object:
+            return bool(rows.notna().all())
+        return bool((self._code(k, name, False).codes >= 0).all())
 
     def keep_texts(self, names: Sequence[str]) -> None:
         """Parse those columns again, all at once, whose numbers may be written in more than one way."""

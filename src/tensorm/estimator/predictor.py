@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tensorm.data.arrays import Floats
-from tensorm.data.checks import check_choice
+from tensorm.data.checks import check_choice, find_order
 from tensorm.errors import InputError
 from tensorm.estimator.plan import check_observed, make_tensor
 from tensorm.posterior.draws import PREDICTION_METHODS, Posterior
@@ -81,18 +81,18 @@ class Predictor(TransformerMixin, BaseEstimator):
             Cells of the fitted shape; or new slices along mode 0, as ``transform`` takes them, so that
             ``GridSearchCV`` works. Half of the cells of new slices are hidden, and predicted by the
             memberships that the other half suggests. X is taken as new slices if it has another number of
-            them, or other labels.
+            them, or other labels. Labels in another order than those of the fit are matched.
         y : None
             Ignored; part of the scikit-learn interface.
         """
         posterior, tensor = self._fitted, read(X)
         if self._has_new_slices(tensor):
             mask, ones = tensor.choose_mask(SHARE_TO_PREDICT, np.random.default_rng(0))
-            shown = self._prepare_slices(tensor.hide(mask))
+            shown, posterior = self._prepare_slices(tensor.hide(mask))
             p = predict_slices(shown, posterior, self._target, np.nonzero(mask))
             return float(np.mean((p > 0.5) == ones[mask]))
-        check_observed(posterior.check_tensor(tensor))
-        pairs = tensor.predict_observed(posterior)
+        check_observed(posterior.check_shape(tensor))
+        pairs = tensor.predict_observed(posterior.match(tensor.labels))
         return sum(int(np.count_nonzero((p > 0.5) == ones)) for ones, p in pairs) / tensor.n_observed
 
     def scores(self, X: Any, mask: npt.ArrayLike | None = None) -> ScoredCells:
@@ -113,7 +113,8 @@ class Predictor(TransformerMixin, BaseEstimator):
             ``RelationalTensor`` with more than eight million observed cells, a random sample of objects is
             scored, with about four million cells.
         """
-        return score_tensor(self._fitted, self._fitted.check_tensor(X), mask)
+        tensor = self._fitted.check_shape(X)
+        return score_tensor(self._fitted.match(tensor.labels), tensor, mask)
 
     def top_cells(
         self,
@@ -162,7 +163,7 @@ class Predictor(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or tensor
-            Any size along mode 0; the fitted sizes along all others.
+            Any size along mode 0; the fitted sizes along all others, and their labels in any order.
         kind : "membership" or "share", default "membership"
             The probability that the slice is in the component, or the share of ones among the slice's
             observed cells between the component's members along the other modes. The share ignores other
@@ -172,15 +173,17 @@ class Predictor(TransformerMixin, BaseEstimator):
         -------
         ndarray (N, L)
         """
-        posterior = self._fitted
         check_choice("kind", kind, ("membership", "share"))
-        tensor = self._prepare_slices(X, stored=kind == "membership")
+        tensor, posterior = self._prepare_slices(X, stored=kind == "membership")
         if kind == "share":
             return share_shown(tensor, posterior)
         return transform_slices(tensor, posterior, self._target)
 
-    def _prepare_slices(self, X: Any, stored: bool = True) -> Tensor:
-        """Return new slices along mode 0, in the storage that the noise model needs if ``stored``."""
+    def _prepare_slices(self, X: Any, stored: bool = True) -> tuple[Tensor, Posterior]:
+        """Return new slices along mode 0, and the posterior with its other labels in their order.
+
+        If ``stored``, the slices are in the storage that the noise model needs.
+        """
         if self._target.tied and self._target.tied[0] == 0:
             raise InputError("Mode 0 shares its factor with another mode; transform needs one with its own.")
         tensor, shape = make_tensor(X, self.symmetric), self._fitted.shape
@@ -188,15 +191,17 @@ class Predictor(TransformerMixin, BaseEstimator):
             wanted = f"(any, {', '.join(map(str, shape[1:]))})"
             raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
         held = self._target.noise.hold(tensor) if stored else tensor
-        return held.with_threads(count_threads(self.n_jobs))
+        posterior = self._fitted.match([None, *tensor.labels[1:]])
+        return held.with_threads(count_threads(self.n_jobs)), posterior
 
     def _has_new_slices(self, tensor: Tensor) -> bool:
         """Whether a tensor has other slices along mode 0 than the fit: another number, or other labels."""
         shape, mine, theirs = self._fitted.shape, self._fitted.labels[0], tensor.names.labels[0]
         if tensor.shape[1:] != shape[1:] or (self._target.tied and self._target.tied[0] == 0):
             return False
-        renamed = mine is not None and theirs is not None and not np.array_equal(mine, theirs)
-        return tensor.shape[0] != shape[0] or renamed
+        if mine is not None and theirs is not None:
+            return find_order(mine, theirs) is None
+        return tensor.shape[0] != shape[0]
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return names for the columns of ``transform``: "component0", "component1" and so on.

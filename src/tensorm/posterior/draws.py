@@ -22,6 +22,7 @@ from tensorm.data.checks import (
     check_mode,
     check_number,
     check_parts,
+    find_order,
 )
 from tensorm.data.inputs import Named, Names
 from tensorm.data.memory import check_fits
@@ -220,11 +221,42 @@ class Posterior(Named):
         return self.parameters.certain() or NO_NOISE
 
     def check_tensor(self, X: Any, name: str = "X") -> Tensor:
+        """Return X as a tensor, or raise unless it has the shape of the fit, and its labels if it has any."""
+        tensor = self.check_shape(X, name)
+        for k, order in enumerate(self._find_orders(tensor.labels, name)):
+            if not np.array_equal(order, np.arange(len(order))):
+                problem = f"the labels of {self.modes[k]!r} in another order than the fit"
+                raise InputError(f"{name} has {problem}; put them in the order of labels_[{k}].")
+        return tensor
+
+    def check_shape(self, X: Any, name: str = "X") -> Tensor:
         """Return X as a tensor, or raise unless it has the shape of the fit."""
         tensor = read(X)
         if tensor.shape != self.shape:
             raise InputError(f"{name} has shape {tensor.shape}; give {self.shape}, as in fit.")
         return tensor
+
+    def match(self, labels: Sequence[Any]) -> Posterior:
+        """Return the posterior with its indices in the order of these labels; None stands for the fit's."""
+        orders = self._find_orders(labels, "X")
+        same = all(np.array_equal(order, np.arange(len(order))) for order in orders)
+        return self if same else self.take(orders)
+
+    def _find_orders(self, labels: Sequence[Any], name: str) -> list[Indices]:
+        """Return for each mode where these labels are among those of the fit, or raise if they are others."""
+        orders = []
+        for mode, size, mine, theirs in zip(self.modes, self.shape, self.labels, labels, strict=True):
+            if mine is None or theirs is None:
+                orders.append(np.arange(size))
+                continue
+            order = find_order(mine, theirs)
+            if order is None:
+                raise InputError(
+                    f"{name} has other labels in mode {mode!r} than the fit; give its {size} labels, "
+                    f"which look like {str(mine[0])!r}."
+                )
+            orders.append(order)
+        return orders
 
     def take(self, indices: Sequence[Indices]) -> Posterior:
         """Return the posterior of the cells with these indices along each mode; components keep their order.

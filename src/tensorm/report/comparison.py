@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from tensorm.data.checks import short
+from tensorm.data.checks import find_order, short
 from tensorm.errors import InputError
 from tensorm.posterior.align import MIN_SIMILARITY, active, similarity
 from tensorm.posterior.diagnostics import number_components
@@ -64,7 +64,7 @@ def compare_fits(first: Any, second: Any) -> Comparison:
     Parameters
     ----------
     first, second : TensOrMachine or Posterior
-        Two fits with the same shape.
+        Two fits with the same shape. Labels may be in another order, as in a long and a wide table.
 
     Returns
     -------
@@ -74,12 +74,15 @@ def compare_fits(first: Any, second: Any) -> Comparison:
     a, b = _posterior("first", first), _posterior("second", second)
     if a.shape != b.shape:
         raise InputError(f"The fits have shapes {a.shape} and {b.shape}; give two fits of the same things.")
-    for mode, mine, other in zip(a.modes, a.labels, b.labels, strict=True):
-        if mine is not None and other is not None and not np.array_equal(mine, other):
+    factors = []  # of the second fit, in the order of the labels of the first
+    for mode, mine, other, factor in zip(a.modes, a.labels, b.labels, b.factors, strict=True):
+        order = np.arange(len(factor)) if mine is None or other is None else find_order(other, mine)
+        if order is None:
             raise InputError(
                 f"The fits have different labels in mode {mode!r}; give two fits of the same things."
             )
-    alike = similarity(a.factors, b.factors)
+        factors.append(factor[order])
+    alike = similarity(a.factors, factors)
     pairs = {int(i): int(j) for i, j in zip(*linear_sum_assignment(alike, maximize=True), strict=True)}
     used, used_too = (set(np.flatnonzero(active(fit.factors)).tolist()) for fit in (a, b))
     same = {i: j for i, j in pairs.items() if i in used and j in used_too and alike[i, j] > MIN_SIMILARITY}

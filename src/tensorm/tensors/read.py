@@ -83,7 +83,7 @@ def read(
         Whether the table has one mode in its rows and the other in its columns. The labels of the rows are in
         the first column, or in the index of a pandas table. Without this, a table is wide if all its columns
         contain 0, 1, yes, no or nothing, or all but the first, which then has the labels. Rows and columns
-        keep their order.
+        keep their order, as those of an array do, so that rows of ``factors_`` are rows of the table.
     relational : bool, default False
         Whether to compare the numbers of a wide table or matrix: which of two columns is higher in each row.
         The result is a ``RelationalTensor``, which also explains ``normalise`` and ``floor``.
