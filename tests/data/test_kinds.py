@@ -67,6 +67,15 @@ def test_in_memory(kind) -> None:
         assert [labels.tolist() for labels in tensor.labels] == [["p", "q"], ["a", "b", "c"]]
 
 
+@pytest.mark.parametrize("kind", ["scipy", "COO"])
+def test_sparse_matrices_mean_what_arrays_do(kind) -> None:
+    source = IN_MEMORY[kind][0]
+    hidden = tensorm.read(source, missing=0)  # cells that are not stored are zeros
+    assert hidden.n_observed == hidden.n_ones == X.sum()
+    compared, wanted = (tensorm.read(given, relational=True) for given in (source, X))
+    assert compared.digest() == wanted.digest()
+
+
 FILES = {
     "a.csv": (lambda path: LONG.to_csv(path, index=False), HOW),
     "a.tsv": (lambda path: LONG.to_csv(path, index=False, sep="\t"), HOW),

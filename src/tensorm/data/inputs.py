@@ -346,11 +346,12 @@ def _open(name: str, X: Any, defaults: Iterable[str], column: str, remedy: str) 
         names = name_wide(X.index.name, X.columns.name, name == "matrix")
         labels = (X.index.to_numpy(), X.columns.to_numpy())
         X = _unpack_table(name, X, column)
-    elif is_a(X, "scipy.sparse", "sparray") or is_a(X, "scipy.sparse", "spmatrix"):
+    elif is_sparse(X):
         if (cells := math.prod(X.shape)) > LARGEST_UNPACKED:
             problem = f"{cells:,} cells, and only up to {LARGEST_UNPACKED:,} are unpacked"
             raise InputError(f"{name} is a sparse matrix of {problem}; give a part of it, or a dense array.")
-        X = as_coo(name, X).toarray()
+        matrix = as_coo(name, X)
+        X = matrix.todense() if is_a(X, "sparse", "SparseArray") else matrix.toarray()
     elif isinstance(X, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(X) if np.ma.is_masked(X) else None
         X = np.ma.getdata(X)

@@ -194,13 +194,14 @@ def _cut(given: Observations, options: Options) -> Observations:
 def _list_sparse(X: Any, options: Options) -> ListedCells:
     """List the stored cells of a sparse matrix or array; all others have its fill value."""
     fill, threshold = getattr(X, "fill_value", 0), options.threshold
-    unlisted = options.unlisted if fill == 0 else "missing"
+    hidden = numbers_in(options.missing)
+    unlisted = options.unlisted if fill == 0 and 0 not in hidden else "missing"
     if fill != 0 and not np.isnan(fill):
         raise InputError(f"X has fill value {fill}; give 0, or NaN if unlisted cells are missing.")
     matrix = as_coo("X", X)
     columns = tuple(matrix.coords)
     values = np.asarray(matrix.data, np.float64)
-    values = np.where(np.isin(values, numbers_in(options.missing)), np.nan, values)
+    values = np.where(np.isin(values, hidden), np.nan, values)
     if threshold is not None and unlisted == "zero" and threshold <= 0:
         raise InputError(f"threshold is {threshold}, so all unlisted cells would be 1; give one above 0.")
     values, n = cut_numbers(values, threshold)
