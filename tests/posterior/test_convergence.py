@@ -95,7 +95,7 @@ def test_noise_and_log_likelihood_are_assessed() -> None:
     rates = 0.5 + 0.4 * np.random.default_rng(0).random((3, 40, 2)) * [1, -1]
     for trace, noise in zip(traces, rates, strict=True):
         trace.noise[:] = noise
-    hit, false_alarm, fit = assess(traces)
+    hit, false_alarm, fit = assess(traces, str)
     assert [row.name for row in (hit, false_alarm, fit)] == [
         "rate of ones inside",
         "rate of ones outside",
@@ -144,7 +144,7 @@ def test_chains_are_cut_to_the_shortest() -> None:
     assert assess_entries(cut).constant == 1 + 6
     assert assess_entries(cut) == assess_entries([trace_of(chain[:40], 3) for chain in bits])
     assert assess_entries(cut) != assess_entries([trace_of(chain, 3) for chain in bits])
-    assert len(assess(cut)) == 3
+    assert len(assess(cut, str)) == 3
 
 
 def test_many_entries_are_sampled_evenly(monkeypatch) -> None:

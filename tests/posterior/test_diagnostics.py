@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray
 
 from posteriors import bits, make_posterior, set_noise
 from tensorm import Posterior, TensOrMachine, datasets
 from tensorm.posterior.align import factor_means, group_chains
 from tensorm.posterior.convergence import EntryMixing, Mixing
-from tensorm.posterior.diagnostics import _judge_mixing, _tell_shared, diagnose, number_components
+from tensorm.posterior.diagnostics import _judge_mixing, _tell_shared, diagnose, name_owner, number_components
 from tensorm.report.describe import describe_components
 
 BLOCK = [bits(6, [0, 1, 2], [4, 5]), bits(5, [0, 1], [2, 3])]
@@ -70,14 +71,33 @@ def test_long_names_of_quantities_widen_the_table() -> None:
     assert len({len(line) for line in lines[5:9]}) == 1
 
 
-def test_numbered_quantities_have_no_article() -> None:
+def test_parameters_are_named_by_what_they_belong_to() -> None:
     none = EntryMixing(22, 22, 0, 0, None, 0, None)
-    worst = Mixing("strength 1", "moving", 1.5, 9.0, 9.0)
+    worst = Mixing("strength of component 1", "moving", 1.5, 9.0, 9.0)
     assert next(_judge_mixing([worst], none, 200)) == (
-        "The chains have not mixed: the R-hat of strength 1 is 1.50; use more draws and a longer burn-in."
+        "The chains have not mixed: the R-hat of the strength of component 1 is 1.50; use more draws and a "
+        "longer burn-in."
     )
-    told = next(_judge_mixing([Mixing("strength 1", "stuck")], none, 200))
-    assert told.startswith("Strength 1 never changes within a chain ")
+    told = next(_judge_mixing([Mixing("strength of component 1", "stuck")], none, 200))
+    assert told.startswith("The strength of component 1 never changes within a chain ")
+
+
+def test_activities_are_named_by_mode_and_label() -> None:
+    cells = np.random.default_rng(0).random((5, 4, 3)) < 0.4
+    labels = {"person": [*"abcd"], "met": [*"xyz"]}
+    tensor = xarray.DataArray(cells.astype(int), labels, ["hour", "person", "met"])
+    fit = TensOrMachine(
+        1, noise="strengths", n_chains=2, n_draws=20, burn_in=5, progress=False, random_state=0
+    )
+    posterior = fit.fit(tensor).posterior_
+    names = {quantity.name for quantity in diagnose(posterior).quantities}
+    known = {f"activity of {owner}" for owner in (*(f"hour {n}" for n in range(5)), "person a", "person b",
+        "person c", "person d", "met x", "met y", "met z")}  # fmt: skip
+    assert len(names & known) == 1
+    assert "strength of component 0" in names
+    assert [name_owner(posterior, "index", n) for n in (0, 4, 5, 8, 9, 11)] == [
+        "hour 0", "hour 4", "person a", "person d", "met x", "met z",
+    ]  # fmt: skip
 
 
 def with_explanations() -> Posterior:

@@ -6,12 +6,13 @@ state instead: see ``Mixing.state``. Chains of different lengths are cut to the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from tensorm.data.arrays import Bits, Floats, Indices
+from tensorm.sampler.noise_model import ONCE
 from tensorm.sampler.state import Trace
 
 MIN_DRAWS = 4  # draws needed for R-hat and ESS
@@ -99,24 +100,28 @@ class EntrySummary(NamedTuple):
     ess: Floats
 
 
-def assess(traces: Sequence[Trace]) -> tuple[Mixing, ...]:
-    """Return how well the chains have mixed in the noise parameters and in the log-likelihood."""
+def assess(traces: Sequence[Trace], owner: Callable[[str, int], str]) -> tuple[Mixing, ...]:
+    """Return how well the chains have mixed in the noise parameters and in the log-likelihood.
+
+    ``owner`` says what a number along an axis of parameters belongs to, such as "component 1".
+    """
     length = min(len(trace) for trace in traces)
     parameters, found = traces[0].parameters, []
-    for name in parameters.AXES:
+    for name, axis in parameters.AXES.items():
         draws = np.stack([trace.noise_fields[name][:length] for trace in traces])
-        worst = _measure_worst(parameters.TITLES[name], draws.reshape(*draws.shape[:2], -1))
-        found.append(worst._replace(judged=name not in parameters.UNJUDGED))
+        title, n, worst = parameters.TITLES[name], *_measure_worst(draws.reshape(*draws.shape[:2], -1))
+        title = title if axis == ONCE else f"{title} of {owner(axis, n)}"
+        found.append(worst._replace(name=title, judged=name not in parameters.UNJUDGED))
     log_likelihood = np.stack([trace.log_likelihood[:length] for trace in traces])
     return (*found, measure("log-likelihood", log_likelihood))
 
 
-def _measure_worst(name: str, draws: Floats) -> Mixing:
-    """Return how well chains have mixed in that of some quantities (chains, draws, n) that mixes worst."""
+def _measure_worst(draws: Floats) -> tuple[int, Mixing]:
+    """Return which of some quantities (chains, draws, n) mixes worst, and how well."""
     n = draws.shape[2]
     spread = np.linspace(0, n - 1, min(n, MAX_ENTRIES)).astype(np.intp).tolist()
-    each = [measure(name if n == 1 else f"{name} {i}", draws[:, :, i]) for i in spread]
-    return max(each, key=lambda one: (one.state == "stuck", one.rhat or 0.0))
+    each = [(i, measure("", draws[:, :, i])) for i in spread]
+    return max(each, key=lambda one: (one[1].state == "stuck", one[1].rhat or 0.0))
 
 
 def measure(name: str, draws: Floats) -> Mixing:

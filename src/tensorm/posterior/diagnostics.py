@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,7 @@ from tensorm.posterior.align import MIN_SIMILARITY, active, count_finders, facto
 from tensorm.posterior.convergence import MAX_RHAT, EntryMixing, Mixing, assess, assess_entries
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.tables import tabulate, to_html
+from tensorm.sampler.noise_model import COMPONENT, MODE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +135,8 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     """Compare the chains of a fit."""
     chains = [factor_means(trace) for trace in posterior.chains]
     rows = _summarise(posterior, chains)
-    quantities, entries = assess(posterior.traces), assess_entries(posterior.traces)
+    quantities = assess(posterior.traces, partial(name_owner, posterior))
+    entries = assess_entries(posterior.traces)
     length = min(len(trace) for trace in posterior.traces)
     finders = count_finders(posterior.factors, chains)
     judged = [quantity for quantity in quantities if quantity.judged]
@@ -141,6 +144,18 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     conclusion = next(problems, f"All {len(rows)} chains agree.")
     told = tuple(tell_differences(posterior))
     return Diagnostics(conclusion, tuple(rows), quantities, entries, tuple(finders), told)
+
+
+def name_owner(posterior: Posterior, axis: str, n: int) -> str:
+    """Return what number n along an axis of noise parameters belongs to: "component 1", "person ann"."""
+    if axis == COMPONENT:
+        return f"component {n}"
+    if axis == MODE:
+        return posterior.modes[n]
+    edges = np.cumsum([0, *posterior.shape])
+    mode = int(np.searchsorted(edges, n, side="right")) - 1
+    labels, index = posterior.labels[mode], n - int(edges[mode])
+    return f"{posterior.modes[mode]} {index if labels is None else labels[index]}"
 
 
 def _summarise(posterior: Posterior, chains: Sequence[Sequence[Floats]]) -> list[ChainSummary]:
@@ -230,12 +245,11 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
         yield f"Each chain has only {draws}, too few to compare chains; use at least 100."
     for row in quantities:
         if row.state == "stuck":
-            name = _with_article(row.name)
             found = "never changes within a chain but differs between chains"
-            yield f"{name[0].upper()}{name[1:]} {found}; run more chains."
+            yield f"The {row.name} {found}; run more chains."
     worst = max(quantities, key=lambda row: row.rhat or 0)
     if (worst.rhat or 0) > largest_rhat(length):
-        found = f"the R-hat of {_with_article(worst.name)} is {_rhat(worst.rhat)}"
+        found = f"the R-hat of the {worst.name} is {_rhat(worst.rhat)}"
         yield f"The chains have not mixed: {found}; use more draws and a longer burn-in."
     least = min(math.inf if row.ess is None else row.ess for row in quantities)
     if least < MIN_ESS:
@@ -251,11 +265,6 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
             f"The chains fit equally well but disagree on {disputed:,} of {entries.total:,} entries; "
             "use more draws, or trust predictions more than single memberships."
         )
-
-
-def _with_article(name: str) -> str:
-    """Return "the rate of ones outside", but "strength 1"."""
-    return name if name[-1].isdigit() else f"the {name}"
 
 
 def _rhat(value: float | None) -> str:
