@@ -145,8 +145,8 @@ class Format(NamedTuple):
         Whether they may be folders, and plain files.
     named : bool
         Whether they may hold several arrays.
-    parts : str
-        The method of ``DaskTensor`` by which the workers of a cluster read them in parts, if there is one.
+    parts : bool
+        Whether the workers of a cluster can read them in parts (``DaskTensor``).
     """
 
     table: bool
@@ -156,7 +156,7 @@ class Format(NamedTuple):
     folder: bool = False
     plain: bool = True
     named: bool = False
-    parts: str = ""
+    parts: bool = False
 
     def load(self, file: Path, *value: str | None) -> Any:
         """Return what ``read`` returns, or raise one sentence, whatever it raises about a damaged file."""
@@ -169,7 +169,7 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys(SEPARATORS, Format(True)),
     ".parquet": Format(
         True, _read_parquet, ("Parquet", "pandas or polars"), ("pyarrow", "Parquet files", "pyarrow"),
-        folder=True, parts="from_table",
+        folder=True, parts=True,
     ),
     ".xlsx": Format(
         True, read_excel, ("an Excel file", "a spreadsheet, or save the sheet as CSV"),
@@ -180,7 +180,7 @@ FORMATS: dict[str, Format] = {
     ".nc": Format(False, read_netcdf, ("netCDF", "xarray's to_netcdf"), NETCDF, named=True),
     ".zarr": Format(
         False, read_zarr, ("a zarr array", "zarr.save_array or xarray"), ZARR,
-        folder=True, plain=False, named=True, parts="from_zarr",
+        folder=True, plain=False, named=True, parts=True,
     ),
     ".h5ad": Format(
         False, read_h5ad, ("AnnData", "write_h5ad"), ("anndata", "h5ad files", "'tensorm[bio]'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ from tensorm.data.checks import (
     short,
 )
 from tensorm.data.coordinates import MAX_MODES
-from tensorm.data.options import Options
 from tensorm.errors import InputError
 from tensorm.posterior.draws import check_draws_fit
 from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, find_model, find_suitable, list_choices
@@ -45,7 +45,7 @@ LARGEST_LAMBDA = 30.0  # where the share of errors is still a number
 
 def make_tensor(X: Any, symmetric: Any, options: Mapping[str, Any] = MappingProxyType({})) -> Tensor:
     """Return the cells as a tensor, mirrored if two modes share a factor; options are those of ``read``."""
-    known = [*Options._fields, "client"]
+    _, *known = signature(read).parameters  # but the source
     for name in options:
         if name not in known:
             raise InputError(f"{name} is not an option of tensorm.read; choose from {', '.join(known)}.")

@@ -189,12 +189,12 @@ def is_distributed(source: Any) -> bool:
 def _read_distributed(source: Any, options: Options, client: Any) -> DaskTensor:
     """Let the workers of a cluster read the cells, each its own part."""
     table, title = is_a(source, "dask.dataframe", "DataFrame"), "X"
-    make = "from_array" if is_distributed(source) else ""
-    if isinstance(source, (str, os.PathLike)):
+    stored, parted = isinstance(source, (str, os.PathLike)), is_distributed(source)
+    if stored:
         how = FORMATS.get(ending_of(Path(source)), Format(False))
-        table, title, make = how.table, str(source), how.parts
+        table, title, parted = how.table, str(source), how.parts
     known = {name: getattr(options, name) for name in ON_CLUSTERS}
-    if not make or options != Options(**known).check() or table != options.indices:
+    if not parted or options != Options(**known).check() or table != options.indices:
         wanted = "give an array, or a table with a column of indices for each mode and indices=True"
         raise InputError(f"{title} cannot be read in parts; on a cluster {wanted}.")
     if table:
@@ -204,5 +204,5 @@ def _read_distributed(source: Any, options: Options, client: Any) -> DaskTensor:
         )
     options.refuse(title, "an array", "unlisted")
     named: dict[str, Any] = {} if options.modes is None else {"modes": options.modes}
-    tensor: DaskTensor = getattr(DaskTensor, make)(source, client, **named)
-    return tensor
+    make = DaskTensor.from_zarr if stored else DaskTensor.from_array
+    return make(source, client, **named)
