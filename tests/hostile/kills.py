@@ -19,29 +19,40 @@ import numpy as np
 import killable
 import tensorm
 from forking import SERVER
+from hostile import races
 
 MOMENTS = ("replace", "fsync", "chmod")  # of the functions of os that write a file
 ENDS = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: 143}
 
 
 def run(folder: Path, aim: tuple[str, int, bool] | None, end: int) -> None:
-    """Begin or go on with the run; send oneself a signal at the nth call of a function, before or after."""
+    """Begin or go on with the run, and die at a moment."""
     if aim is not None:
-        moment, left, before = aim
-        really = getattr(os, moment)
-
-        def shoot(*given: Any, **named: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left == 0 and before:
-                os.kill(os.getpid(), end)
-            result = really(*given, **named)
-            if left == 0 and not before:
-                os.kill(os.getpid(), end)
-            return result
-
-        setattr(os, moment, shoot)
+        take_aim(*aim, end)
     killable.run(folder)
+
+
+def command(words: list[str], aim: tuple[str, int, bool], said: Path) -> None:
+    """Give a command that is told to leave at a moment, and write down what it says."""
+    take_aim(*aim, signal.SIGTERM)
+    races.act(words, 0.0, said)
+
+
+def take_aim(moment: str, left: int, before: bool, end: int) -> None:
+    """Send oneself a signal at the nth call of a function of os, before or after it."""
+    really = getattr(os, moment)
+
+    def shoot(*given: Any, **named: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left == 0 and before:
+            os.kill(os.getpid(), end)
+        result = really(*given, **named)
+        if left == 0 and not before:
+            os.kill(os.getpid(), end)
+        return result
+
+    setattr(os, moment, shoot)
 
 
 def kill_until_it_ends(folder: Path, rng: random.Random) -> Counter[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import killable
 import tensorm
@@ -40,3 +42,52 @@ def test_a_command_that_is_told_to_leave_says_how_to_go_on(tmp_path: Path) -> No
     assert sorted(path.name for path in run.glob("*.json")) == ["command.json"]
     assert list(run.glob("chain-*.tensorm"))
     assert json.loads((run / "command.json").read_text())["command"][1:] == words
+
+
+def tell_to_leave(words: list[str], aim: tuple[str, int, bool], folder: Path) -> str:
+    """Send SIGTERM to a command at a moment of writing; return what it says."""
+    said = folder / "said"
+    child = races.SERVER.Process(target=kills.command, args=(words, aim, said))
+    child.start()
+    child.join()
+    assert child.exitcode == 143
+    return said.read_text()
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished fit in a file, and the folder of its run beside it."""
+    folder = tmp_path_factory.mktemp("saved")
+    model = tensorm.TensOrMachine(**killable.SETTINGS | {"n_draws": 5, "burn_in": 5})
+    model.fit(killable.X, run_dir=folder / "run").save(folder / "fit.tensorm")
+    np.save(folder / "cells.npy", races.make_cells(0))
+    return folder
+
+
+@pytest.mark.parametrize("moment", kills.MOMENTS)
+@pytest.mark.parametrize("words", [["run"], ["run", "--out", "page.html"], ["fit.tensorm"]], ids=" ".join)
+def test_a_report_that_is_told_to_leave_writes_no_half_page(
+    saved: Path, tmp_path: Path, words: list[str], moment: str
+) -> None:
+    shutil.copytree(saved, tmp_path / "here")
+    before = sorted(path.name for path in (tmp_path / "here").rglob("*"))
+    words = ["report", *(str(tmp_path / "here" / word) if word[0] != "-" else word for word in words)]
+    assert tell_to_leave(words, (moment, 1, True), tmp_path) == "Stopped by SIGTERM.\n"
+    assert sorted(path.name for path in (tmp_path / "here").rglob("*")) in (
+        before,
+        sorted([*before, ".lock"]),
+    )
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_choice_that_is_told_to_leave_goes_on_when_the_command_is_repeated(
+    saved: Path, tmp_path: Path, number: int
+) -> None:
+    words = ["select", str(saved / "cells.npy"), "--candidates", "1-3", "--json", "--quiet"]
+    chosen, whole = tmp_path / "chosen", tmp_path / "whole"
+    said = tell_to_leave([*words, "--run-dir", str(chosen)], ("replace", number, False), tmp_path)
+    assert said == "Stopped by SIGTERM.\n"
+    assert not list(chosen.rglob("*.part"))
+    races.command([*words, "--run-dir", str(chosen)], tmp_path / "again")
+    races.command([*words, "--run-dir", str(whole)], tmp_path / "at once")
+    assert json.loads((tmp_path / "again").read_text()) == json.loads((tmp_path / "at once").read_text())

@@ -108,6 +108,21 @@ def test_sigterm_ends_the_block_as_ctrl_c_does_and_then_the_process(tmp_path: Pa
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+def test_an_error_on_the_way_out_is_not_lost(tmp_path: Path) -> None:
+    def work() -> None:
+        with owning(tmp_path):
+            try:
+                terminate()
+                time.sleep(10)
+            except KeyboardInterrupt:
+                raise FileError("The last checkpoint cannot be written.") from None
+
+    with pytest.raises(FileError, match=r"^The last checkpoint cannot be written\.$"):
+        work()
+    assert name_stop() == "Ctrl-C"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
 def test_other_handlers_of_sigterm_stay(tmp_path: Path) -> None:
     heard = []
     before = signal.signal(signal.SIGTERM, lambda *_: heard.append(1))

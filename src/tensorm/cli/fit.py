@@ -13,7 +13,7 @@ import click
 
 from tensorm.cli import options
 from tensorm.cli.folders import load_metadata, starting
-from tensorm.cli.groups import main, quietly, say
+from tensorm.cli.groups import TOLD, main, quietly, say
 from tensorm.data.checks import short
 from tensorm.data.files import ENDINGS, FORMATS
 from tensorm.data.text import ending_of
@@ -211,6 +211,7 @@ def _saying_how_to_go_on(folder: Path) -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit):
         if find_file(folder, RUN) is not None:
             LOG.info(f"Stopped. To continue:  tensorm resume {folder}")
+            click.get_current_context().meta[TOLD] = True
         raise
 
 

@@ -25,7 +25,7 @@ from tensorm.errors import ClusterError, FileError, InputError, PackageError, pr
 
 F = TypeVar("F", bound=Callable[..., Any])
 MODULES = "data", "fit", "results", "select"
-QUIET, CURRENT = "tensorm.quiet", "tensorm.current"
+QUIET, CURRENT, TOLD = "tensorm.quiet", "tensorm.current", "tensorm.told"
 VALUE = r"""\.\.\.|'[^']*'|"[^"]*"|\[[^\]]*\]|\w+"""
 EXIT_AFTER_STOP = 130  # exit code after Ctrl-C, as shells have it
 
@@ -71,12 +71,18 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
+        from tensorm.storage.files import leaving_on_sigterm  # as late as commands are
+
         try:
-            with _showing_notes(ctx):
+            with leaving_on_sigterm(), _showing_notes(ctx):
                 return super().invoke(ctx)
+        except SystemExit:
+            _tell_stopped(ctx, "SIGTERM")
+            raise
         except (InputError, FileError, ClusterError, PackageError) as error:
             raise Refusal(name_options(str(error), ctx)) from error
-        except KeyboardInterrupt as error:  # what to do next has been said
+        except KeyboardInterrupt as error:
+            _tell_stopped(ctx, "Ctrl-C")
             raise click.exceptions.Exit(EXIT_AFTER_STOP) from error
         except MemoryError as error:
             raise Refusal("Not enough memory; use smaller data or fewer components.") from error
@@ -87,6 +93,12 @@ class Commands(click.Group):
             if error.strerror:
                 told = f"Cannot use {file}: {error.strerror.lower()}; give another path."
             raise Refusal(printable(told)) from error
+
+
+def _tell_stopped(ctx: click.Context, by: str) -> None:
+    """Say what stopped a command, unless it has said how to continue."""
+    if not ctx.meta.get(TOLD):
+        click.echo(f"Stopped by {by}.", err=True)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})

@@ -77,10 +77,10 @@ def select_command(file: Path, as_json: bool, quiet: bool, **given: Any) -> None
         random_state=given["random_state"],
         progress=not quiet,
     )
-    if plot is not None:
-        figure: Any = found.plot().figure
-        figure.savefig(plot, dpi=110)
     if as_json:
         click.echo(found.to_json())
     else:
         say(str(found.best) if quiet else str(found))
+    if plot is not None:  # last: it may not be possible to write it
+        figure: Any = found.plot().figure
+        figure.savefig(plot, dpi=110)

@@ -335,7 +335,7 @@ def warn_if_stopped(selection: Selection, stacklevel: int) -> None:
     """Warn if Ctrl-C cut a choice short."""
     if not selection.complete:
         number = f"{selection.best} component{'s' * (selection.best != 1)}"
-        told = f"Stopped by Ctrl-C: the choice of {number} is based on what had been found by then."
+        told = f"Stopped by {name_stop()}: the choice of {number} is based on what had been found by then."
         warnings.warn(told, RuntimeWarning, stacklevel=stacklevel)
 
 

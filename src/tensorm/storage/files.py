@@ -165,7 +165,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 LOCK = ".lock"
-ENDING = threading.Event()  # set once SIGTERM has come to the owner of a folder
+ENDING = threading.Event()  # set once SIGTERM has come to the owner of a folder, or to a command
 TERMINATED = 128 + signal.SIGTERM  # what a process says that SIGTERM ended
 
 
@@ -180,8 +180,9 @@ def owning(folder: Path) -> Iterator[Path]:
         told = f"{folder} is in use by another run; wait until it ends, or give another run_dir."
         raise FileError(told) from error
     except (OSError, ValueError, NotImplementedError) as error:
-        raise FileError(f"{path} cannot be locked: {explain(error)}.") from error
-    with lock, _leaving_on_sigterm():
+        told = f"{folder} cannot be locked: {explain(error)}; use a folder in which you may write files."
+        raise FileError(told) from error
+    with lock, leaving_on_sigterm():
         yield folder
 
 
@@ -191,23 +192,32 @@ def name_stop() -> str:
 
 
 @contextmanager
-def _leaving_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the block as Ctrl-C does, and then the process; somebody else's handler stays."""
+def leaving_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, and then the process; somebody else's handler stays.
 
-    def stop(*_: Any) -> None:
-        if not ENDING.is_set():  # once: what follows writes the last checkpoints
-            ENDING.set()
-            raise KeyboardInterrupt
-
+    An error on the way out is raised: the last checkpoint may not have been written.
+    """
+    before = signal.getsignal(signal.SIGTERM)
     main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    if not main or before not in (signal.SIG_DFL, _stop):
         yield
         return
-    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGTERM, _stop)
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        try:
+            yield
+        except KeyboardInterrupt:
+            if not ENDING.is_set():
+                raise
         if ENDING.is_set():
-            ENDING.clear()
             raise SystemExit(TERMINATED)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if before is not _stop:
+            ENDING.clear()
+
+
+def _stop(*_: Any) -> None:
+    if not ENDING.is_set():  # once: what follows writes the last checkpoints
+        ENDING.set()
+        raise KeyboardInterrupt
