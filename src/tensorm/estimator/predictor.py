@@ -184,15 +184,15 @@ class Predictor(TransformerMixin, BaseEstimator):
 
         If ``stored``, the slices are in the storage that the noise model needs.
         """
+        posterior = self._fitted
         if self._target.tied and self._target.tied[0] == 0:
             raise InputError("Mode 0 shares its factor with another mode; transform needs one with its own.")
-        tensor, shape = make_tensor(X, self.symmetric), self._fitted.shape
+        tensor, shape = make_tensor(X, self.symmetric), posterior.shape
         if len(tensor.shape) != len(shape) or tensor.shape[1:] != shape[1:]:
             wanted = f"(any, {', '.join(map(str, shape[1:]))})"
             raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
         held = self._target.noise.hold(tensor) if stored else tensor
-        posterior = self._fitted.match([None, *tensor.labels[1:]])
-        return held.with_threads(count_threads(self.n_jobs)), posterior
+        return held.with_threads(count_threads(self.n_jobs)), posterior.match([None, *tensor.labels[1:]])
 
     def _has_new_slices(self, tensor: Tensor) -> bool:
         """Whether a tensor has other slices along mode 0 than the fit: another number, or other labels."""
