@@ -1,6 +1,7 @@
-"""Many cases by hand, in tests/: ``python -m hostile runs 5000``; or ``tables``, ``races`` and ``kills``.
+"""Many cases by hand, in tests/: ``python -m hostile all SEED``, or ``python -m hostile runs 5000``.
 
-A second number is the first seed.
+The first number is that of the cases, the second the first seed; ``inputs`` takes that of the first case too,
+and ``api``, whose cases have no seed, a first case and a step. Each ends with one line that counts the cases.
 """
 
 from __future__ import annotations
@@ -9,4 +10,7 @@ import importlib
 import sys
 
 if __name__ == "__main__":
-    importlib.import_module(f"hostile.{sys.argv[1]}").main(*map(int, sys.argv[2:]))
+    name, numbers = sys.argv[1], map(int, sys.argv[2:])
+    cases, bad = importlib.import_module(f"hostile.{name}").main(*numbers)
+    print(f"{name}: {cases} cases, {bad} not accepted")
+    sys.exit(bool(bad))

@@ -47,7 +47,7 @@ from hostile.good import (
     strong,
 )
 from tensorm import baselines
-from tensorm.cli import main
+from tensorm.cli import main as tensorm_command
 
 matplotlib.pyplot.switch_backend("Agg")  # its first import looks for fonts, with another program
 platform.processor()  # a cluster asks for this and that, which starts a program and opens a socket at first
@@ -190,7 +190,7 @@ def _with_signature(like: Callable[..., Any], call: partial[Any]) -> Callable[..
 
 def _commands() -> Iterator[Case]:
     """Yield a bad text for every option and argument of every command."""
-    for words, command in _walk((), main):
+    for words, command in _walk((), tensorm_command):
         for part in command.params:
             for bad, text in TEXTS.items() if not getattr(part, "is_flag", False) else ():
                 name = f"tensorm {' '.join(words)}"
@@ -223,7 +223,7 @@ def _invoke(words: Sequence[str], command: click.Command, bad: click.Parameter, 
             line += [text] * part.nargs if part is bad else [str(_good_word(part.name))]
     if words == ("predict",) and bad.name not in ("of", "cells"):  # one of them is required
         line += ["--of", "i", "0"]
-    found = CliRunner().invoke(main, line)
+    found = CliRunner().invoke(tensorm_command, line)
     if found.exception is not None and not isinstance(found.exception, SystemExit):
         raise found.exception
     if found.exit_code == 2 and "Error: " in found.output:
@@ -268,9 +268,14 @@ def try_cases(numbers: list[int], outside: Path) -> Iterator[tuple[Case, child.O
     yield from zip((_numbered()[number] for number in numbers), outcomes, strict=True)
 
 
-def report(wanted: str = "") -> int:
-    """Make all calls whose text matches a pattern, print those that end badly, and count them."""
-    numbers = [number for number, case in enumerate(_numbered()) if re.search(wanted, str(case))]
+def main(first: int = 0, step: int = 1) -> tuple[int, int]:
+    """Make every so many-th call; return how many there were, and how many ended badly."""
+    numbers = list(range(first, len(_numbered()), step))
+    return len(numbers), report(numbers)
+
+
+def report(numbers: list[int]) -> int:
+    """Make some calls, print those that end badly, and count them."""
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as outside:
         for case, outcome in try_cases(numbers, Path(outside)):
@@ -282,4 +287,5 @@ def report(wanted: str = "") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(bool(report(*sys.argv[1:])))
+    pattern = "".join(sys.argv[1:])
+    sys.exit(bool(report([n for n, case in enumerate(_numbered()) if re.search(pattern, str(case))])))

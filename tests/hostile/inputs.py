@@ -1,6 +1,6 @@
 """Hostile inputs: forgeries of every format, and honest files with damage; run many by hand.
 
-PYTHONPATH=src python tests/hostile/inputs.py --cases 10000 --seed 0
+PYTHONPATH=../src:. python -m hostile inputs 10000 0
 
 prints how many ended how, and the first cases that were not accepted. Every mutant is decided by the seed and
 its number, and its file is kept if it was not accepted.
@@ -8,7 +8,6 @@ its number, and its file is kept if it was not accepted.
 
 from __future__ import annotations
 
-import argparse
 import random
 import shutil
 import sys
@@ -126,29 +125,25 @@ def check(paths: list[Path], outside: Path) -> Iterator[tuple[Path, child.Outcom
         yield path, outcome
 
 
-def main() -> None:
-    """Try all forgeries and many mutants, and print a table."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--cases", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--first", type=int, default=0, help="number of the first mutant; forgeries come with 0"
-    )
-    parser.add_argument("--folder", type=Path, help="where to put the files")
-    given = parser.parse_args()
-    folder = given.folder or Path(tempfile.mkdtemp(prefix="hostile-"))
+def main(cases: int = 1000, seed: int = 0, first: int = 0) -> tuple[int, int]:
+    """Try many mutants from a number on, with 0 also all forgeries; keep what is not accepted.
+
+    Returns the number of files, and of those not accepted.
+    """
+    folder, tried, bad = Path(tempfile.mkdtemp(prefix="hostile-")), 0, 0
     outside = folder / "outside"
     samples.write_secrets(outside)
-    forged = [] if given.first else samples.forge_all(folder / "forged", outside)
-    damaged = list(mutants(folder / "mutants", given.cases, given.seed, given.first))
+    forged = [] if first else samples.forge_all(folder / "forged", outside)
+    damaged = list(mutants(folder / "mutants", cases, seed, first))
     for name, paths in (("forgeries", forged), ("mutants", damaged)):
         counts: Counter[str] = Counter()
         for path, outcome in check(paths, outside):
             counts[outcome.kind] += 1
             if not outcome.accepted:
-                print(f"{outcome.kind:10} {path.name}: {outcome.message}", flush=True)
-        print(name, sum(counts.values()), dict(counts), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+                bad += 1
+                print(f"{outcome.kind:10} {path}: {outcome.message}", flush=True)
+        tried += counts.total()
+        print(name, counts.total(), dict(counts), flush=True)
+    if not bad:
+        shutil.rmtree(folder)
+    return tried, bad

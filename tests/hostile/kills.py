@@ -88,8 +88,8 @@ def check(folder: Path, whole: tensorm.TensOrMachine) -> None:
     assert not list(folder.glob(".*.part"))
 
 
-def main(count: int, first: int = 0) -> None:
-    """Kill at least so often, with seeds from the first on, and print how."""
+def main(count: int, first: int = 0) -> tuple[int, int]:
+    """Kill at least so often, with seeds from the first on, and print how; raises if a run ends otherwise."""
     whole = tensorm.TensOrMachine(**killable.SETTINGS).fit(killable.X)
     kills, runs = Counter[str](), 0
     while kills.total() < count:
@@ -99,3 +99,4 @@ def main(count: int, first: int = 0) -> None:
         shutil.rmtree(folder)
         runs += 1
         print(f"{runs} runs, {kills.total()} kills: {dict(kills)}", flush=True)
+    return kills.total(), 0

@@ -378,8 +378,9 @@ def make_cases(folder: Path, samples: list[Path], seeds: range) -> tuple[list[st
     return made, told
 
 
-def main(count: int, first: int = 0) -> None:
-    """Try so many cases, and print those that no user may meet."""
+def main(count: int, first: int = 0) -> tuple[int, int]:
+    """Try so many cases, print those that no user may meet, and return how many there were of both."""
+    bad = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         samples, kinds = make_samples(folder / "samples"), Counter[str]()
@@ -391,6 +392,8 @@ def main(count: int, first: int = 0) -> None:
             ):
                 kinds[outcome.kind] += 1
                 if not outcome.accepted:
+                    bad += 1
                     print(Path(case).name, what, outcome.kind, outcome.message, flush=True)
             shutil.rmtree(folder / f"cases-{start}")
             print(start + 200, dict(kinds), flush=True)
+    return kinds.total(), bad

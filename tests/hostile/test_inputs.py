@@ -7,6 +7,8 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import anndata
+import h5py
 import numcodecs
 import numcodecs.abc
 import numpy as np
@@ -146,3 +148,19 @@ def test_names_of_modes_that_cannot_be_kept(name) -> None:
     ):
         with pytest.raises(InputError, match=r"X has a mode .*, which has a NUL .*; rename it\.$"):
             read()
+
+
+def test_layers_of_an_anndata_are_not_read(tmp_path: Path) -> None:
+    data = anndata.AnnData(
+        scipy.sparse.csr_matrix(np.eye(3)), layers={"counts": scipy.sparse.csr_matrix(np.eye(3))}
+    )
+    expected = tensorm.read(data).digest()
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    with h5py.File(tmp_path / "cells.h5ad", "r+") as file:
+        file["layers/counts/indices"][1] = 10**6
+    data.layers["counts"].indices[1] = 10**6
+    assert tensorm.read(tmp_path / "cells.h5ad").digest() == expected
+    assert tensorm.read(data).digest() == expected
+    data.X.indices[1] = 10**6
+    with pytest.raises(tensorm.InputError, match="indices do not fit its shape"):
+        tensorm.read(data)
