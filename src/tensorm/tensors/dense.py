@@ -23,7 +23,7 @@ from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
 from tensorm.tensors.protocol import Tensor, every
 from tensorm.tensors.slices import SlicedTensor, View
 
-MOST_UNPACKED = 2**20  # cells that are also kept as bytes, once somebody reads them
+MOST_BYTES = 2**20  # cells that are also kept as bytes, once somebody reads them
 
 
 class DenseTensor(SlicedTensor):
@@ -126,7 +126,7 @@ class DenseTensor(SlicedTensor):
         return RankedSlices(self)
 
     def read_cells(self, indices: Sequence[Indices]) -> npt.NDArray[np.int8]:
-        if math.prod(self.shape) > MOST_UNPACKED:
+        if math.prod(self.shape) > MOST_BYTES:
             return super().read_cells(indices)
         return self._unpacked[np.ix_(*check_parts(indices, self.shape))]
 
