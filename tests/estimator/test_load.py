@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -188,7 +190,10 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
         TensOrMachine(2, noise="asymmetric", progress=False).fit(X, run_dir=tmp_path / "file" / "run")
 
 
-def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize(("n_chains", "times"), [(1, 100), (2, 1)], ids=["for long", "for one of two chains"])
+def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(
+    tmp_path: Path, monkeypatch, n_chains: int, times: int
+) -> None:
     """The disk is full after a few checkpoints; once there is room, the run goes on to the same end."""
     from tensorm.storage import files
 
@@ -196,7 +201,7 @@ def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(tmp_path: Path,
     settings = {
         "noise": "asymmetric",
         "n_components": 2,
-        "n_chains": 1,
+        "n_chains": n_chains,
         "n_draws": 20,
         "random_state": 3,
         "progress": False,
@@ -206,8 +211,9 @@ def test_a_full_disk_ends_the_run_and_leaves_the_last_checkpoint(tmp_path: Path,
     written, real = [], files.os.fsync
 
     def full(descriptor: int) -> None:
-        written.append(descriptor)
-        if len(written) > 6:
+        written.extend([descriptor] * stat.S_ISREG(os.fstat(descriptor).st_mode))  # folders are synced, too
+        if 4 <= len(written) < 4 + times:
+            written.append(descriptor)
             raise OSError(28, "No space left on device")
         real(descriptor)
 
