@@ -258,7 +258,7 @@ MUTANTS = [
     Mutant("storage/files.py", "    check_links(folder)\n", "", "storage/test_run.py"),
     Mutant(
         "storage/files.py",
-        "    signal.signal(signal.SIGTERM, stop)\n",
+        "    signal.signal(signal.SIGTERM, _stop)\n",
         "",
         "storage/test_owner.py",
     ),
@@ -314,6 +314,36 @@ MUTANTS = [
         "    check_tied(file, tuple(factors), target)\n",
         "",
         "storage/test_checkpoints.py -k equal_states",
+    ),
+    Mutant(
+        "cli/groups.py",
+        "with leaving_on_sigterm(), _showing_notes(ctx):",
+        "with _showing_notes(ctx):",
+        "hostile/test_kills.py -k report",
+    ),
+    Mutant(
+        "storage/files.py",
+        "            if not ENDING.is_set():\n                raise\n",
+        "            pass\n",
+        "storage/test_owner.py estimator/test_interrupted.py",
+    ),
+    Mutant(
+        "sampler/chains.py",
+        "        except PlainError:\n            raise\n",
+        "",
+        "estimator/test_load.py -k full_disk",
+    ),
+    Mutant(
+        "storage/files.py",
+        "                os.unlink(temporary)",
+        "                pass",
+        "storage/test_files.py",
+    ),
+    Mutant(
+        "data/hdf5.py",
+        "        if h5py.check_string_dtype(item.dtype) is None:",
+        "        if item[()] is None:",
+        "hostile/test_inputs.py -k forgeries",
     ),
 ]
 
