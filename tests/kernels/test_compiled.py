@@ -38,11 +38,11 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, **environment: str) -> str:
+def run(folder: Path, script: str = SCRIPT, **environment: str) -> str:
     """Count the set bits of 7, 0 and 1; also tell whether compiled code came from the cache."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
+        [sys.executable, "-c", script],
         env=kept | {"PYTHONPATH": str(folder)} | environment,
         check=True,
         capture_output=True,
@@ -64,6 +64,13 @@ def test_a_caller_does_not_outlive_an_edit_of_what_it_calls(copied: Path) -> Non
     assert run(copied) == "40 0"
     assert run(copied) == "40 1"
     assert {file.name for file in copied.rglob("*.nbc")} == before  # old code was overwritten
+
+
+def test_kernels_compile_without_the_insides_of_numba(copied: Path) -> None:
+    """As `count_ones` does, which calls parts; a numba without one of the names that linked.py imports."""
+    script = "import numba.core.codegen; del numba.core.codegen.JITCodeLibrary" + SCRIPT
+    script += "from tensorm.kernels.compiled import MAKER, OPTIONS\nprint(MAKER is OPTIONS)"
+    assert run(copied, script) == "4 0\nTrue"
 
 
 def test_the_cache_goes_where_numba_is_told(copied: Path, tmp_path: Path) -> None:
