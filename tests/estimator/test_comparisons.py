@@ -119,7 +119,7 @@ def test_the_old_models_are_still_there(held: tuple[RelationalTensor, Relational
 
 
 def test_other_tensors_keep_theirs() -> None:
-    X = simulate((6, 5, 4), rank=1, density=0.3, noise=0.1, random_state=0).observed
+    X = simulate((18, 17, 17), rank=1, density=0.3, noise=0.1, random_state=0).observed
     assert "hit" in TensOrMachine(**SETTINGS).fit(X).noise_
     with pytest.raises(InputError, match="noise='comparisons' needs cells that compare attributes"):
         TensOrMachine(noise="comparisons", **SETTINGS).fit(X)

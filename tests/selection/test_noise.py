@@ -25,7 +25,7 @@ from tensorm.tensors import Tensor
 from tensorm.tensors.factors import Factors
 
 SHORT: dict[str, Any] = {"n_chains": 2, "n_draws": 12, "random_state": 0, "progress": False, "effort": 0}
-PLAIN = simulate((12, 11, 10), rank=2, density=0.3, noise=0.1, random_state=0).observed
+PLAIN = simulate((18, 17, 17), rank=2, density=0.3, noise=0.1, random_state=0).observed
 
 
 def plant() -> np.ndarray:
@@ -51,10 +51,41 @@ def assert_same(a: Trace, b: Trace) -> None:
 def test_cells_choose() -> None:
     strong, reason = choose(DenseTensor(STRONG))
     assert strong
-    assert reason.startswith("Strengths were chosen: they raise the mean log probability of hidden cells by ")
+    assert reason.startswith(
+        "Strengths were chosen: they predict hidden cells better (change in mean log probability: +"
+    )
     strong, reason = choose(DenseTensor(PLAIN))
     assert not strong
+    assert reason.startswith("Two rates are enough: neither components nor indices differ")
+    few = simulate((12, 11, 10), rank=2, density=0.3, noise=0.1, random_state=0).observed
+    strong, reason = choose(DenseTensor(few))
+    assert strong
+    assert "so few cells cannot tell" in reason
+    target = make_plan(TensOrMachine(2, **SHORT), DenseTensor(few)).target
+    strong, reason = choose_noise(DenseTensor(few), target, numbers=[2])
+    assert not strong
     assert reason.startswith("Two rates are enough: strengths predict hidden cells ")
+
+
+@pytest.mark.parametrize(
+    ("gain", "few", "strong"),
+    [
+        (0.01, False, True),
+        (0.005, False, False),  # too little in all
+        (0.005, True, True),
+        (-0.005, True, True),
+        (-0.01, True, False),
+        (-0.01, False, False),
+    ],
+)
+def test_what_gains_decide(gain: float, few: bool, strong: bool) -> None:
+    assert choosing._judge(np.full(1000, gain), few).strong is strong
+
+
+def test_a_small_gain_has_to_be_certain() -> None:
+    gains = np.full(10_000, 0.001)
+    assert choosing._judge(gains, False).strong
+    assert not choosing._judge(gains + np.tile([0.06, -0.06], 5000), False).strong
 
 
 def test_strengths_that_make_up_for_missing_components_are_not_chosen() -> None:
