@@ -49,7 +49,9 @@ def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
 def test_a_pipe_or_device_is_not_replaced(tmp_path: Path) -> None:
     """Root may replace anything, even /dev/null."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(FileError, match=r"pipe cannot be written: it is not a plain file\.$"):
+    with pytest.raises(
+        FileError, match=r"pipe cannot be written: it is not a plain file; choose another path\.$"
+    ):
         write(tmp_path / "pipe")
     assert (tmp_path / "pipe").is_fifo()
 
@@ -69,7 +71,9 @@ def test_a_full_disk_leaves_the_old_file(path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # writing more fails like a full disk does
     try:
-        with pytest.raises(FileError, match=r"file\.tensorm cannot be written: file too large\.$"):
+        with pytest.raises(
+            FileError, match=r"file\.tensorm cannot be written: file too large; choose another path\.$"
+        ):
             write(path, number=8)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -85,7 +89,10 @@ def test_a_disk_that_fails_at_the_last_moment(path: Path, monkeypatch: pytest.Mo
     for step in ("fsync", "chmod", "replace"):
         with monkeypatch.context() as patch:
             patch.setattr(os, step, fail)
-            with pytest.raises(FileError, match=r"cannot be written: no space left on device\.$"):
+            with pytest.raises(
+                FileError,
+                match=r"no space left on device; free some space, or choose another folder\.$",
+            ):
                 write(path, number=8)
         assert path.read_bytes() == before
         assert os.listdir(path.parent) == ["file.tensorm"]
@@ -96,7 +103,8 @@ def test_folders_that_are_not_there(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     with pytest.raises(
-        FileError, match=r"missing/file\.tensorm cannot be written: no such file or directory\.$"
+        FileError,
+        match=r"missing/file\.tensorm cannot be written: no such file or directory; choose another path\.$",
     ):
         write(tmp_path / "missing" / "file.tensorm")
     with pytest.raises(FileError, match="cannot be written: not a directory"):
@@ -117,7 +125,10 @@ def test_a_folder_that_is_closed_to_us(path: Path) -> None:
     if me == 0:
         os.seteuid(65534)  # nothing is closed to root
     try:
-        with pytest.raises(FileError, match=r"new\.tensorm cannot be written: permission denied\.$"):
+        with pytest.raises(
+            FileError,
+            match=r"permission denied; choose another folder, or change its permissions\.$",
+        ):
             write(path.with_name("new.tensorm"))
     finally:
         os.seteuid(me)

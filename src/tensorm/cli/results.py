@@ -96,10 +96,11 @@ def predict_command(
         raise click.UsageError("Give either --cells FILE or --of MODE LABEL.")
     model = load(fit)
     if of is not None:
-        mode = check_mode(of[0], model.modes_, "of")
+        named = of[0] in model.modes_ or not of[0].isdecimal()
+        mode = check_mode(of[0] if named else int(of[0]), model.modes_, "of")
         (index,) = find_labels(model.posterior_, mode, of[1:])
         _, p, names, _ = model.top_cells(
-            of[0], index, top, folders.read_cells_of_run(fit) if fit.is_dir() else None
+            mode, index, top, folders.read_cells_of_run(fit) if fit.is_dir() else None
         )
     elif cells is not None:
         indices, texts = look_up(model.posterior_, open_table(cells))

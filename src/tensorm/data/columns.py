@@ -247,7 +247,7 @@ def _distinct_numbers(column: CodedColumn, options: Options, words: dict[str, fl
         text = word.replace(column.decimal, ".")
         if word not in known and not NUMBER_PATTERN.fullmatch(text):
             shown = f"{column.name!r} contains {short(value)} in {column.where(n)}"
-            raise InputError(f"column {shown}; give {wanted}.")
+            raise InputError(f"column {shown}; give {wanted}, or set missing=[{short(value)}].")
         numbers[n] = known[word] if word in known else float(text)
     return numbers
 

@@ -96,9 +96,10 @@ class Description(NamedTuple):
 
     def how_much(self) -> str:
         """Return a sentence on how many cells the component covers."""
+        number = round(self.cells)
         if self.said is not None:
-            return f"It predicts {self.cells:,.0f} comparisons ({percent(self.share)})."
-        text = f"It covers {self.cells:,.0f} cells ({percent(self.share)})"
+            return f"It predicts {number:,} {plural('comparison', number)} ({percent(self.share)})."
+        text = f"It covers {number:,} {plural('cell', number)} ({percent(self.share)})"
         return text + ("." if self.strength is None else f" and makes {percent(self.strength)} of them 1.")
 
     def how_sure(self) -> str:

@@ -32,6 +32,10 @@ from tensorm.errors import FileError
 FilePath = str | os.PathLike[str]
 CHECKPOINT_SECONDS = 10.0  # seconds between two checkpoints of a chain
 OURS = re.compile(r".*\.(tensorm|json)|(run|fit)\.nc|choice|report\.html")  # names in the folder of a run
+REMEDIES: dict[int | None, str] = {
+    errno.ENOSPC: "free some space, or choose another folder",
+    errno.EACCES: "choose another folder, or change its permissions",
+}
 JSON_EXPANSION = 32  # times that a JSON text may grow when it is parsed
 
 
@@ -53,7 +57,8 @@ def replace_file(path: Path, content: Any) -> None:
         temporary = None
         _sync_folder(target.parent)
     except (OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be written: {explain(error)}.") from error
+        remedy = REMEDIES.get(getattr(error, "errno", None), "choose another path")
+        raise FileError(f"{path} cannot be written: {explain(error)}; {remedy}.") from error
     finally:
         if temporary is not None:
             with suppress(OSError):

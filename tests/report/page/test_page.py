@@ -182,7 +182,9 @@ def test_the_same_fit_gives_the_same_page(tmp_path) -> None:
 
 
 def test_what_cannot_be_written_is_one_sentence(tmp_path) -> None:
-    with pytest.raises(FileError, match=r"report.html cannot be written: no such file or directory\."):
+    with pytest.raises(
+        FileError, match=r"report.html cannot be written: no such file or directory; choose another path\."
+    ):
         write_page(ward_posterior(), tmp_path / "nowhere" / "report.html")
     with pytest.raises(FileError, match="give the name of a file"):
         write_page(ward_posterior(), None)
