@@ -169,6 +169,7 @@ GOOD: dict[str, Callable[[], Any]] = {  # of required parameters
     "index": lambda: 0,
     "component": lambda: 0,
     "indices": lambda: [[0, 0, 0]],
+    "labels": lambda: [None] * 3,
     "mask": lambda: np.zeros(cells().shape, bool),
     "metadata": lambda: {0: list("aabbc")},
     "path": lambda: folder() / "new.out",

@@ -221,7 +221,7 @@ def test_who_is_active() -> None:
     assert "; outside them, a cell of typically active indices is 1 with probability " in told
     tree = model.to_datatree()
     assert tree["posterior/evenness"].dims == ("chain", "draw", "mode")
-    other = TensOrMachine(L, n_chains=1, n_draws=5, progress=False).fit(SIM.observed)
+    other = TensOrMachine(L, noise="asymmetric", n_chains=1, n_draws=5, progress=False).fit(SIM.observed)
     with pytest.raises(AttributeError, match="This fit has no strength; fit with noise="):
         _ = other.strengths_
 

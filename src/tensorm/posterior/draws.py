@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tensorm.data.arrays import Bits, Floats, Indices
 from tensorm.data.checks import (
+    as_array,
     check_choice,
     check_count,
     check_index,
@@ -23,6 +24,8 @@ from tensorm.data.checks import (
     check_number,
     check_parts,
     find_order,
+    is_list,
+    short,
 )
 from tensorm.data.inputs import Named, Names
 from tensorm.data.memory import check_fits
@@ -244,12 +247,16 @@ class Posterior(Named):
 
     def _find_orders(self, labels: Sequence[Any], name: str) -> list[Indices]:
         """Return for each mode where these labels are among those of the fit, or raise if they are others."""
+        if not is_list(labels) or len(labels) != len(self.shape):
+            wanted = f"{len(self.shape)} lists of labels, one for each mode, or None in place of one"
+            raise InputError(f"labels is {short(labels)}; give {wanted}.")
         orders = []
         for mode, size, mine, theirs in zip(self.modes, self.shape, self.labels, labels, strict=True):
             if mine is None or theirs is None:
                 orders.append(np.arange(size))
                 continue
-            order = find_order(mine, theirs)
+            others = as_array("labels", theirs)
+            order = find_order(mine, others) if others.shape == mine.shape else None
             if order is None:
                 raise InputError(
                     f"{name} has other labels in mode {mode!r} than the fit; give its {size} labels, "
