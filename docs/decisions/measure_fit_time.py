@@ -27,7 +27,7 @@ import json, sys, time
 from tensorm import TensOrMachine, datasets
 size, rank, density, noise = json.loads(sys.argv[1])
 sim = datasets.simulate((size,) * 3, rank, density, noise, random_state=1)
-settings = {"n_components": rank, "noise": "asymmetric", "n_jobs": 1, "progress": False}
+settings = {"n_components": rank, "n_jobs": 1, "progress": False}
 TensOrMachine(**settings, n_chains=1).fit(sim.observed)
 started = time.process_time()
 model = TensOrMachine(**settings, random_state=0).fit(sim.observed)
