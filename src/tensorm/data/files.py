@@ -1,7 +1,9 @@
 """File formats: FORMATS has an entry for each ending, and a new format is an entry and its reader.
 
 Here are the readers of arrays and tables in binary files, as other libraries read them; text.py reads text.
-A file may be forged: sizes are checked before memory is allocated.
+A file may be forged: a reader asks ``check_room`` (memory.py) for the memory of what a file claims to hold
+before it reads on, and calls libraries that believe any size within ``at_most``. ``_weigh_value`` counts
+texts as Parquet holds them, by codes. The docstring of ``tensorm.read`` lists the endings.
 """
 
 from __future__ import annotations
@@ -146,7 +148,7 @@ class Format(NamedTuple):
     named : bool
         Whether they may hold several arrays.
     parts : bool
-        Whether the workers of a cluster can read them in parts (``DaskTensor``).
+        Whether the workers of a cluster can read them in parts; distributed.py needs a reader for each.
     """
 
     table: bool

@@ -306,5 +306,5 @@ def _check_options(kind: str, draw: Callable[..., Any], options: Mapping[str, An
         check_choice(f"An option of plot({kind!r})", name, [one.name for one in known])
     lacking = [one.name for one in known if one.default is one.empty and one.name not in options]
     if lacking:
-        wanted = " and ".join(f"{name}={WANTED[name]}" for name in lacking)
+        wanted = " and ".join(f"{name}={WANTED.get(name, 'VALUE')}" for name in lacking)
         raise InputError(f"plot({kind!r}) needs {wanted}.")

@@ -5,10 +5,12 @@ Its *parameters* (``Parameters``) are what a chain carries from draw to draw, an
 Nobody outside the two classes knows which model it is. To add one:
 
 1. write both classes in a file of their own, as two_rates.py has ``Rates`` and ``TwoRates``;
-2. give the model its place in ``MODELS`` (models.py), where the estimator, the command line and files look;
-3. only if (pos, tot) with ``Weights`` do not decide an entry: write a NamedTuple like ``RateWeights``
-   (kernels/decisions.py), and a class like ``Weights`` (tensors/weights.py) that ``weights`` returns, and
-   new counts of tensors if it needs them.
+2. give the model its place in ``MODELS`` (models.py), where the estimator, the command line and files look:
+   each class once, with an entry for "sample"; its first two fields are the numbers of ``noise_prior``;
+3. only if (pos, tot) with ``Weights`` do not decide an entry, for example because it matters how many
+   components cover a cell: do as strengths do, with weights of their own (ranked.py in tensors/ and
+   kernels/), a class of counts for each storage (tensors/*_ranked.py) and ``Tensor.ranked`` to return it;
+4. name it in the docstring of ``TensOrMachine``.
 
 tests/sampler/test_noise_model.py takes such a model through fit, report, plots, files, resume and selection.
 

@@ -12,13 +12,15 @@ A new kind of storage is a subclass of ``Tensor`` that
 
 Everything else has a default that is built on these. All kinds make the same draws, to the bit. If the slices
 of a mode can be read as rows of 64-bit words, start from ``SlicedTensor`` (slices.py), which implements most
-of them. ``ranked`` refuses by default; a kind whose components can have strengths returns an object with the
-verbs of ``RankedCells`` (ranked.py), best a subclass of ``StoredCells`` (stored_ranked.py). Likewise
-``_read_tied`` refuses; a kind of which two modes can share a factor names its kernel there. Override
-another default where the storage allows something quicker (``listed_keys``, ``known_keys``, ``split``), or
-where the cells can be saved in another form than bits: ``arrays``, with ``ESSENTIAL`` and ``from_arrays``,
-and their names in pick.py. ``_hold`` of read.py picks the kind for what ``tensorm.read`` has read. Add the
-kind to tests/makers.py: the contract tests run on it.
+of them; if cells are read from elsewhere, from ``ReadTensor`` (dense.py), which asks for ``_read``.
+``ranked`` refuses by default; a kind whose components can have strengths returns an object with the verbs of
+``RankedCells`` (ranked.py), best a subclass of ``StoredCells`` (stored_ranked.py). Likewise ``_read_tied``
+refuses; a kind of which two modes can share a factor names its kernel there. Override another default where
+the storage allows something quicker (``listed_keys``, ``known_keys``, ``split``), or where the cells can be
+saved in another form than bits: ``arrays``, with ``ESSENTIAL`` and ``from_arrays``, and their names in
+pick.py (``KINDS``, ``ARRAY_NAMES``). ``_make_tensor`` of read.py picks the kind for what ``tensorm.read`` has
+read; __init__.py of this folder and of the package list it. Add the kind to tests/makers.py: the contract
+tests run on it.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Contents 
         return _read_distributed(source, options, client), None
     try:
         found = read_cells(source, options)
-        tensor = _hold(found.cells, options)
+        tensor = _make_tensor(found.cells, options)
         if options.pair is not None:
             _pair_up(tensor, options)
         return tensor, found
@@ -158,7 +158,7 @@ def _read(source: Any, options: Options, client: Any) -> tuple[Tensor, Contents 
         raise InputError(f"{title} does not fit in memory; give a part of it.") from error
 
 
-def _hold(cells: ListedCells | Observations, options: Options) -> Tensor:
+def _make_tensor(cells: ListedCells | Observations, options: Options) -> Tensor:
     if isinstance(cells, ListedCells):
         return SparseTensor.from_listed(cells)
     if not isinstance(cells, Matrix):

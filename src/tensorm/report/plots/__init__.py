@@ -6,7 +6,8 @@ calibration curves (``sklearn.calibration.CalibrationDisplay``). report/page dra
 page.
 
 A new plot is a function ``plot_<kind>(posterior, ...)`` that is listed in ``__all__``; ``TensOrMachine.plot``
-then finds it. Add the kind to the docstring of that method.
+then finds it. ``@of_posterior`` lets it take a fitted model, too; style.py has axes, colours and names. Add
+the kind to the docstring of that method.
 """
 
 from tensorm.report.plots.components import (

@@ -12,6 +12,7 @@ from tensorm.posterior.align import MEMBER
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, find_component, of_posterior
 from tensorm.report.associations import associate
+from tensorm.report.export import summarise_parameter
 from tensorm.report.metadata import Metadata
 from tensorm.report.plots.style import (
     COLOURS,
@@ -25,22 +26,12 @@ from tensorm.report.plots.style import (
     pyplot,
     shade,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-
-from typing import TYPE_CHECKING
-
-from tensorm.report.export import summarise_parameter
 from tensorm.sampler.noise_model import ACTIVITY, STRENGTH
 from tensorm.tensors.ranked import by_mode
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
 
 LONGEST_LIST = 40  # members or indices shown before a list is cut short
 DIRECTION_MARKS = {0: "o", 1: "^", -1: "v"}  # by direction
