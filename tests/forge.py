@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import random
+import warnings
 import zipfile
 from functools import cache
 from hashlib import blake2b
@@ -78,6 +80,71 @@ def make_zip(members: Any, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
 def seal(content: bytes) -> bytes:
     """The bytes of an archive with their own checksum in its place."""
     return content[:-64] + blake2b(content[:-64], digest_size=32).hexdigest().encode()
+
+
+def deep(depth: int, form: str = "[%s]") -> Any:
+    """Lists, or other forms, inside one another."""
+    text = "1"
+    for _ in range(depth):
+        text = form % text
+    return json.loads(text)
+
+
+ODD = [None, True, 0, 1, -1, 0.5, float("nan"), 2**31, 2**63, 10**400, "", "x", "<f8", [], [1, 2], {}, [[]]]
+ODD += [float("inf"), -1e308, "\udc80", "\x1b[31m\n$x^$", "<b>", deep(400), 10**4000]
+
+
+def say_something_odd(form: Any, rng: random.Random) -> str:
+    """Replace one entry of what JSON holds."""
+    places: list[tuple[Any, Any]] = []
+
+    def visit(node: Any) -> None:
+        for key, value in list(node.items() if isinstance(node, dict) else enumerate(node)):
+            places.append((node, key))
+            if isinstance(value, (dict, list)):
+                visit(value)
+
+    visit(form)
+    node, key = rng.choice(places)
+    value = rng.choice(ODD)
+    if isinstance(node, dict) and rng.random() < 0.15:
+        del node[key]
+        return f"no {key} "
+    if isinstance(node[key], int) and rng.random() < 0.5:
+        value = node[key] + rng.choice([-1, 1, 2, 64, 1000, 10**7])
+    node[key] = value
+    return f"{key}={value!r:.40} "
+
+
+def strange_labels(size: int) -> dict[str, tuple[str, np.ndarray]]:
+    """Labels of a mode that no fit has, each with the kind that the file says they are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy's, of times without a unit
+        times = ("M8", "m8", "M8[25s]", "m8[7D]")
+        arrays = {kind: np.arange(5, 5 + size, dtype="i8").view(kind) for kind in times}
+    arrays["long text"] = np.array([str(n) + "x" * 10_000 for n in range(size)])
+    arrays["long bytes"] = arrays["long text"].astype("S")
+    items = {
+        "deep": deep(9, '{"tuple": [%s]}'),
+        "very deep": deep(300, '{"tuple": [%s]}'),
+        "65 bits": 2**64,
+        "negative": -(2**63) - 1,
+        "digits": 10**4000,
+        "digits inside": {"tuple": [10**4000]},
+        "long": "x" * 10_001,
+        "long tuple": {"tuple": ["x" * 5_000] * 2},
+    }
+    forms = {name: json.dumps([*range(1, size), item]).encode() for name, item in items.items()}
+    return {
+        **{name: ("array", array) for name, array in arrays.items()},
+        **{name: ("json", np.frombuffer(form, np.uint8)) for name, form in forms.items()},
+    }
+
+
+def relabel(parts: Parts, k: int, kind: str, array: np.ndarray) -> None:
+    """Give a mode other labels."""
+    parts.about["modes"][k]["labels"] = kind
+    parts.write(f"mode_{k}", array)
 
 
 @cache

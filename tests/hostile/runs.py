@@ -81,8 +81,6 @@ PLACES = (
     ),
     *("fit.tensorm", "run.nc", "fit.nc", "report.html", "selection.json", "metadata.json", "command.json"),
 )
-ODD = [None, True, 0, 1, -1, 0.5, float("nan"), 2**31, 2**63, 10**400, "", "x", "<f8", [], [1, 2], {}, [[]]]
-ODD += [float("inf"), -1e308, "\udc80", "\x1b[31m\n$x^$", "<b>"]
 
 
 def make_samples(folder: Path) -> list[Path]:
@@ -296,7 +294,7 @@ def _forge(path: Path, samples: list[Path], rng: random.Random) -> str:
     """Change what a file says, with every checksum put right."""
     if path.suffix != ".tensorm":
         form = json.loads(path.read_bytes())
-        said = _say_something_odd(form, rng)
+        said = forge.say_something_odd(form, rng)
         path.write_text(json.dumps(form))
         return said
     parts = forge.Parts(path.read_bytes())
@@ -304,8 +302,14 @@ def _forge(path: Path, samples: list[Path], rng: random.Random) -> str:
     for _ in range(rng.choice([1, 1, 2])):
         way = rng.random()
         name = rng.choice(sorted(parts.members)).removesuffix(".npy")
+        if name.startswith("mode_") and way < 0.8:
+            labels = forge.strange_labels(parts.about["shape"][int(name[5:])])
+            label = rng.choice(sorted(labels))
+            forge.relabel(parts, int(name[5:]), *labels[label])
+            said += f"{name} {label} "
+            break
         if way < 0.4:
-            said += _say_something_odd(parts.about, rng)
+            said += forge.say_something_odd(parts.about, rng)
         elif way < 0.75:
             said += f"{name} {_change_numbers(parts, name, rng)} "
         elif way < 0.9:
@@ -323,25 +327,6 @@ def _forge(path: Path, samples: list[Path], rng: random.Random) -> str:
             break
     path.write_bytes(parts.join())
     return said
-
-
-def _say_something_odd(form: Any, rng: random.Random) -> str:
-    """Replace one entry of what JSON holds."""
-    places: list[tuple[Any, Any]] = []
-
-    def visit(node: Any) -> None:
-        for key, value in list(node.items() if isinstance(node, dict) else enumerate(node)):
-            places.append((node, key))
-            if isinstance(value, (dict, list)):
-                visit(value)
-
-    visit(form)
-    node, key = rng.choice(places)
-    value = rng.choice(ODD)
-    if isinstance(node[key], int) and rng.random() < 0.5:
-        value = node[key] + rng.choice([-1, 1, 2, 64, 1000, 10**7])
-    node[key] = value
-    return f"{key}={value!r:.40} "
 
 
 def _change_numbers(parts: forge.Parts, name: str, rng: random.Random) -> str:

@@ -275,6 +275,9 @@ FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
     "labels of objects": (header("mode_1", descr="|O"), "is of type '|O'"),
     "setting unknown": (setting("__class__", "os.system"), "'__class__' is not a setting"),
     "setting of a class": (setting("init", {"py/object": "os.system"}), "the settings are damaged"),
+    "deep setting": (setting("init", forge.deep(10)), "the settings are damaged"),
+    "very deep setting": (setting("init", forge.deep(400)), "the settings are damaged"),
+    "deep tuple": (setting("init", forge.deep(10, '{"tuple": [%s]}')), "the settings are damaged"),
     "setting of a pickle": (said("settings", str(pickle.dumps(print))), "'settings' is not a tree"),
     "10^9 threads": (setting("n_jobs", 10**9), "n_jobs is 1000000000, more than 4096"),
     "seed of 65 bits": (said("seed", 2**64, "model"), "seed is"),
@@ -300,6 +303,15 @@ def test_forged_files(name: str, good: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file.tensorm"
     path.write_bytes(parts.join())
     assert why in refuse(path)
+
+
+@pytest.mark.parametrize("name", forge.strange_labels(1))
+@pytest.mark.parametrize("k", [0, 1])
+def test_forged_labels(name: str, k: int, good: bytes, tmp_path: Path) -> None:
+    parts = forge.Parts(good)
+    forge.relabel(parts, k, *forge.strange_labels((4, 5)[k])[name])
+    (tmp_path / "file.tensorm").write_bytes(parts.join())
+    assert f"the labels mode_{k}" in refuse(tmp_path / "file.tensorm")
 
 
 def test_a_good_file_is_taken(good: bytes, tmp_path: Path) -> None:

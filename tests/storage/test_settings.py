@@ -108,8 +108,5 @@ def test_settings_nested_deeper_than_any(tmp_path: Path) -> None:
     parts = forge.Parts(path.read_bytes())
     parts.about = b'{"parameters": {"a": ' + b"[" * 900 + b"]" * 900 + b"}}"
     path.write_bytes(parts.join())
-    with open_archive(path) as file:
-        try:
-            read_settings(file, ["a"])
-        except FileError as error:
-            assert "settings are damaged" in str(error)  # noqa: PT017
+    with open_archive(path) as file, pytest.raises(FileError, match="settings are damaged"):
+        read_settings(file, ["a"])

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.arrays import Array, Floats
-from tensorm.data.checks import LARGEST_BETA, LAST_CHARACTER, MAX_COMPONENTS, is_broken
+from tensorm.data.checks import LARGEST_BETA, LAST_CHARACTER, LONGEST_LABEL, MAX_COMPONENTS, is_broken
 from tensorm.data.memory import available_memory
 from tensorm.errors import InputError, printable
 from tensorm.sampler.models import BACKGROUNDS, MODELS, find_model, list_choices
@@ -186,6 +186,7 @@ def _check_draws(tree: Stored, trace: Trace, target: Target) -> None:
 INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 NUMBER_DTYPES = ("bool", "float16", "float32", "float64", *INTEGERS)
 ARRAY_LABELS, JSON_LABELS = "array", "json"  # kinds of labels: as they are, or the bytes of a JSON list
+MAX_DEPTH = 8  # of lists inside lists: what shows them does it by recursion
 
 
 def pack_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -208,10 +209,7 @@ def read_settings(tree: Stored, known: Sequence[str]) -> dict[str, Any]:
         raise tree.refuse("the settings are damaged")
     for strange in sorted(forms.keys() - set(known)):
         raise tree.refuse(f"{quote(strange)} is not a setting")
-    try:
-        return {name: _read_setting(form, tree) for name, form in forms.items()}
-    except RecursionError as error:
-        raise tree.refuse("the settings are damaged") from error
+    return {name: _read_setting(form, tree) for name, form in forms.items()}
 
 
 def _pack_setting(name: str, value: Any, arrays: list[Array]) -> Any:
@@ -232,14 +230,16 @@ def _pack_setting(name: str, value: Any, arrays: list[Array]) -> Any:
     return {"array": len(arrays) - 1}
 
 
-def _read_setting(form: Any, tree: Stored) -> Any:
+def _read_setting(form: Any, tree: Stored, depth: int = 0) -> Any:
     """Undo ``_pack_setting``."""
+    if depth > MAX_DEPTH:
+        raise tree.refuse("the settings are damaged")
     if isinstance(form, list):
-        return [_read_setting(part, tree) for part in form]
+        return [_read_setting(part, tree, depth + 1) for part in form]
     if not isinstance(form, dict):
         return form
     if form.keys() == {"tuple"} and isinstance(form["tuple"], list):
-        return tuple(_read_setting(part, tree) for part in form["tuple"])
+        return tuple(_read_setting(part, tree, depth + 1) for part in form["tuple"])
     if form.keys() == {"generator"}:
         return None
     if form.keys() == {"array"} and type(form["array"]) is int:
@@ -251,13 +251,13 @@ def _read_setting(form: Any, tree: Stored) -> Any:
 
 def pack_labels(mode: str, labels: Array) -> tuple[str, Array]:
     """Return the kind of some labels, and an array without objects that stands for them."""
-    if labels.dtype.name in NUMBER_DTYPES or labels.dtype.kind in "MmSU":
+    if _is_plain(labels.dtype):
         return ARRAY_LABELS, labels
     items = labels.tolist()
     forms = [_pack_label(item) for item in items]
     strange = [n for n, form in enumerate(forms) if form == {}]
     for n in strange:
-        text = str(items[n])
+        text = str(items[n])[:LONGEST_LABEL]
         forms[n] = printable(text) if is_broken(text) else text
     if strange:
         example = forms[strange[0]][:40]
@@ -272,12 +272,23 @@ def read_labels(file: Stored, name: str, kind: str | None, size: int) -> Array |
     if kind == JSON_LABELS:
         return _as_objects(file, name, size)
     labels = file.array(name, None, (size,))
-    texts = labels.dtype.kind == "U"
-    if kind != ARRAY_LABELS or (texts and labels.view(np.uint32).max() > LAST_CHARACTER):
+    texts, plain = labels.dtype.kind == "U", _is_plain(labels.dtype)
+    if kind != ARRAY_LABELS or not plain or (texts and labels.view(np.uint32).max() > LAST_CHARACTER):
         raise file.refuse(f"the labels {name} are damaged or of an unknown kind")
-    if texts and any(map(is_broken, labels.tolist())):
-        raise file.refuse(f"the labels {name} contain a NUL or an incomplete character")
+    for text in labels.tolist() if texts else ():
+        if is_broken(text) or len(text) > LONGEST_LABEL:
+            told = f"a NUL, an incomplete character or more than {LONGEST_LABEL:,} characters"
+            raise file.refuse(f"the labels {name} contain {told}")
     return labels
+
+
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether labels of a type are kept as they are; pandas knows no times without a unit, or of 25 s."""
+    if dtype.kind in "Mm":
+        unit, count = np.datetime_data(dtype)
+        return count == 1 and unit != "generic"
+    short = dtype.kind == "S" and dtype.itemsize <= LONGEST_LABEL
+    return dtype.name in NUMBER_DTYPES or dtype.kind == "U" or short
 
 
 def _as_objects(file: Stored, name: str, size: int) -> npt.NDArray[np.object_]:
@@ -290,34 +301,40 @@ def _as_objects(file: Stored, name: str, size: int) -> npt.NDArray[np.object_]:
             raise ValueError("no list")
         for n, item in enumerate(items):
             array[n] = _read_label(item)
-            if is_broken(str(array[n])):
+            if is_broken(shown := str(array[n])) or len(shown) > LONGEST_LABEL:
                 raise ValueError("no text")
         return array
     except (ValueError, RecursionError) as error:
         raise file.refuse(f"the labels {name} are damaged") from error
 
 
-def _pack_label(item: Any) -> Any:
-    """Return what JSON holds of a label, or {} where it could not be told from another."""
+def _pack_label(item: Any, depth: int = 0) -> Any:
+    """Return what JSON holds of a label, or {} where it could not be told from another, or not be read."""
     item = item.item() if isinstance(item, np.generic) else item
     if isinstance(item, tuple):
-        parts = [_pack_label(part) for part in item]
+        deep = depth == MAX_DEPTH or (not depth and len(str(item)) > LONGEST_LABEL)
+        parts = [{}] if deep else [_pack_label(part, depth + 1) for part in item]
         return {} if {} in parts else {"tuple": parts}
     if isinstance(item, datetime.datetime):
         return {} if getattr(item, "nanosecond", 0) else {"datetime": item.isoformat()}
     if isinstance(item, datetime.date):
         return {"date": item.isoformat()}
-    return item if item is None or type(item) in (str, int, float, bool) else {}
+    return item if item is None or type(item) in (str, float, bool) or _is_integer(item) else {}
 
 
-def _read_label(form: Any) -> Any:
+def _is_integer(item: Any) -> bool:
+    """Whether this is an integer of 64 bits, with or without a sign."""
+    return type(item) is int and -(2**63) <= item < 2**64
+
+
+def _read_label(form: Any, depth: int = 0) -> Any:
     """Undo ``_pack_label``, or raise ValueError."""
-    if not isinstance(form, (dict, list)):
+    if not isinstance(form, (dict, list)) and (type(form) is not int or _is_integer(form)):
         return form
     if isinstance(form, dict) and len(form) == 1:
         (kind, value), *_ = form.items()
-        if kind == "tuple" and isinstance(value, list):
-            return tuple(_read_label(part) for part in value)
+        if kind == "tuple" and isinstance(value, list) and depth < MAX_DEPTH:
+            return tuple(_read_label(part, depth + 1) for part in value)
         if kind == "datetime" and isinstance(value, str):
             return datetime.datetime.fromisoformat(value)
         if kind == "date" and isinstance(value, str):
