@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from interrupting import CtrlC
-from tensorm import InputError, datasets, select_components
+from tensorm import FileError, InputError, datasets, select_components
 from tensorm.sampler.comparisons import WeighedComparisons
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sweep import Target
@@ -86,6 +86,57 @@ def test_what_no_chain_can_have_left_is_refused(
         path.write_text(json.dumps(form))
     with pytest.raises(InputError, match=r"in run_dir is damaged; delete its file to run it again\.$"):
         select_components(X, "occam", [2, 4], n_repeats=2, n_jobs=2, run_dir=tmp_path, progress=False)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("method", "measures"),
+    [
+        ("cv", {"cells": 0.0}),
+        ("cv", {"cells": None}),
+        ("cv", {"log_likelihood": NAN}),
+        ("cv", {"log_likelihood": 0.5}),
+        ("cv", {"accuracy": 1e308}),
+        ("cv", {"accuracy": "1"}),
+        ("cv", {"more": 0.5}),
+        ("mdl", {"bits": float("-inf")}),
+        ("mdl", {"bits for factors": NAN}),
+        ("mdl", {"cells": 5.0}),
+        ("cv", [1]),
+        ("cv-published", NAN),
+        ("cv-published", 1.5),
+        ("cv-published", True),
+        ("cv-published", "0.5"),
+    ],
+    ids=str,
+)
+def test_a_result_that_no_trial_has_is_refused(method: str, measures: Any, tmp_path: Path) -> None:
+    few: Any = {"n_repeats": 1, "n_jobs": 1, "run_dir": tmp_path, "progress": False}
+    select_components(X[:4, :4, :4], method, [1], **few)
+    (path,) = tmp_path.glob("*-1-0.json")
+    form = json.loads(path.read_text())
+    if method == "cv-published":
+        form["result"] = measures
+    else:
+        known = form["result"]["measures"]
+        form["result"]["measures"] = known | measures if isinstance(measures, dict) else measures
+    path.write_text(json.dumps(form))
+    with pytest.raises(InputError, match=r"in run_dir is damaged; delete its file to run it again\.$"):
+        select_components(X[:4, :4, :4], method, [1], **few)
+
+
+@pytest.mark.parametrize("name", ["result", "trial", "selection"])
+def test_a_trial_that_lacks_something_is_refused(name: str, tmp_path: Path) -> None:
+    few: Any = {"n_repeats": 1, "n_jobs": 1, "run_dir": tmp_path, "progress": False}
+    select_components(X[:4, :4, :4], "mdl", [1], **few)
+    (path,) = tmp_path.glob("*-1-0.json")
+    form = json.loads(path.read_text())
+    del form[name]
+    path.write_text(json.dumps(form))
+    with pytest.raises(FileError, match="is damaged or belongs to another selection or trial; delete it"):
+        select_components(X[:4, :4, :4], "mdl", [1], **few)
 
 
 def test_a_burn_in_that_is_over_at_once_still_ends_in_a_choice(

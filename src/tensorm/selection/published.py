@@ -125,7 +125,7 @@ def choose_by_accuracy(
                         p, n = p + step.state.noise.predict(step.state.factors, split.cells), n + 1
                 return score_held_out(split.ones, p / n)["accuracy"] if n else None
 
-            accuracy = pool.remember(f"accuracy-{L}-{repeat}", fit, stop, decode=float)
+            accuracy = pool.remember(f"accuracy-{L}-{repeat}", fit, stop, decode=_read_accuracy)
             if accuracy is None or stop():
                 break
             found.append(accuracy)
@@ -153,3 +153,9 @@ def _read_rounds(form: Any) -> list[tuple[int, float]]:
     if not rounds or not all(type(n) is int and n >= 0 and math.isfinite(value) for n, value in rounds):
         raise ValueError("no rounds")
     return rounds
+
+
+def _read_accuracy(form: Any) -> float:
+    if type(form) is not float or not 0 <= form <= 1:
+        raise ValueError("no accuracy")
+    return form

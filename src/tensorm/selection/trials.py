@@ -40,6 +40,10 @@ DESCRIBED = 10  # sweeps after burn-in, of which the shortest description counts
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # numbers that are tried where none are given
 IN_VAIN = 2  # of them in a row that predict no better, after which a repeat ends
 SCORE_NAMES = {"log_likelihood": "log-likelihood per held-out cell", "accuracy": "accuracy on held-out cells"}
+RANGES = {  # what trials of each method leave, and between which numbers that is
+    "cv": {"log_likelihood": (-30.0, 0.0), "accuracy": (0.0, 1.0), "cells": (1.0, 2.0**63)},
+    "mdl": dict.fromkeys(("bits", "bits for factors", "bits for errors"), (0.0, 2.0**63)),
+}
 Measures = dict[str, float]
 Measure = Callable[[State, Target, int, Watch, Stop], Measures]  # (state after burn-in, target, repeat, ...)
 
@@ -155,7 +159,7 @@ def _try_all(
         members = None
         for L in candidates:
             make = partial(fit, repeat, L, members, stop)
-            check = partial(_check_trial, shape=tensor_of(repeat).shape, most=L)
+            check = partial(_check_trial, ranges=RANGES[method], shape=tensor_of(repeat).shape, most=L)
             form = pool.remember(f"{method}-{L}-{repeat}", make, stop, decode=check)
             if form is None or stop():
                 break
@@ -181,11 +185,12 @@ def _try_all(
     return [row[:n] for row in rows], not interrupted
 
 
-def _check_trial(form: Any, shape: Sequence[int], most: int) -> Any:
+def _check_trial(form: Any, ranges: dict[str, tuple[float, float]], shape: Sequence[int], most: int) -> Any:
     """Return what a trial left; raises ValueError or such if no trial leaves that."""
-    numbers = all(type(x) in (int, float) for x in form["measures"].values())
+    measures = form["measures"]
     to_factors(form["members"], shape, most)
-    if not numbers:
+    right = all(type(measures[name]) is float and a <= measures[name] <= b for name, (a, b) in ranges.items())
+    if not right or len(measures) > len(ranges):
         raise ValueError("no trial")
     return form
 

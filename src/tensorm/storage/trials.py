@@ -49,8 +49,8 @@ class Store:
         path = self.folder / f"{name}.json"
         if not (known := read_json(path, AGAIN)):
             return None
-        if {**known, "result": 0} != {"selection": self._digest, "trial": name, "result": 0}:
-            raise FileError(f"{path} belongs to another selection or trial; {AGAIN}.")
+        if known != {"selection": self._digest, "trial": name, "result": known.get("result")}:
+            raise FileError(f"{path} is damaged or belongs to another selection or trial; {AGAIN}.")
         return known["result"]
 
     def write(self, name: str, form: Any) -> None:
