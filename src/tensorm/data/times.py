@@ -13,9 +13,11 @@ from tensorm.data.arrays import Array, Floats, Ints
 from tensorm.errors import InputError
 
 MAX_BINS = 100_000
+SHORTEST_BIN, LONGEST_BIN = 1e-6, 1e12  # seconds: dates know microseconds, and 10,000 years
 TIME_UNITS = "(ms|millisecond)|(s|sec|second)|(min|minute)|(h|hr|hour)|(d|day)|(w|week)"
 UNIT_SECONDS = (1e-3, 1, 60, 3600, 86400, 604800)  # in each of these
 ONE_SECOND = np.timedelta64(1, "s")
+PRESENT = ("now", "today")  # words that pandas takes for the time at which it reads them
 LAST_DAY = np.datetime64("9999-12-31")
 DATES = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y")
 CLOCKS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
@@ -49,7 +51,7 @@ def cut_times(times: Any, bins: str, origin: str | None, place: Callable[[int], 
         hours = (seconds // 3600 % 24).astype(np.int64)
         return hours, np.array([f"{hour:02d}-{(hour + 1) % 24:02d}" for hour in range(24)])
     start = seconds.min()
-    if bins.isdecimal() and int(bins) > 0:
+    if bins.isdecimal() and 0 < float(bins) <= LONGEST_BIN:
         n = float(bins)
         length = max(seconds.max() - start, n * 1e-6) / n
         numbers = np.minimum((seconds - start) // length, n - 1)
@@ -87,7 +89,7 @@ def _count(seconds: Floats, origin: str | None, place: Callable[[int], str]) -> 
     import pandas as pd
 
     start = pd.to_datetime(origin, errors="coerce")
-    if start is pd.NaT:
+    if start is pd.NaT or origin in PRESENT:
         raise InputError(f"origin is {origin!r}; give a date and time such as '2010-12-06 13:00'.")
     first = start.tz_localize(None).to_datetime64().astype("datetime64[us]")
     late = seconds > (LAST_DAY - first) / ONE_SECOND
@@ -106,6 +108,7 @@ def _parse_texts(series: Any, place: Callable[[int], str]) -> Any:
     texts = series
     if any(text[-1:] == "Z" or "+" in text[-6:-4] or "-" in text[-6:-4] for text in series):
         texts = series.str.replace(zone, r"\1", regex=True)
+    texts = texts.mask(texts.isin(PRESENT), "")
     tried = [pd.to_datetime(texts, errors="coerce", format="ISO8601")]
     if tried[0].isna().any():
         first = texts.iloc[:1]
@@ -126,8 +129,8 @@ def _length(bins: str) -> float:
     """Return the length of a bin in seconds."""
     found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*(?:{TIME_UNITS})s?", bins.strip().lower())
     length = float(found[1]) * UNIT_SECONDS[(found.lastindex or 0) - 2] if found else 0.0
-    if not length > 0:
-        raise InputError(f"bins is {bins!r}; give clock, a number, or a length such as 1h, 30min or 1d.")
+    if not SHORTEST_BIN <= length <= LONGEST_BIN:
+        raise InputError(f"bins is {bins[:40]!r}; give clock, a number, or a length such as 1h, 30min or 1d.")
     return length
 
 
