@@ -172,6 +172,7 @@ def test_patients_are_drawn_by_type_and_labels_do_not_overlap(monkeypatch: pytes
     plt.close(drawn[0])
 
 
+@pytest.mark.slow
 def test_a_run_on_made_up_tumours(
     made_up: xarray.DataArray, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -295,7 +295,9 @@ def test_a_choice_from_a_stranger(tmp_path: Path) -> None:
         tensorm.resume(tmp_path, progress=False)
 
 
-@pytest.mark.parametrize("cells", [PLAIN, STRONG], ids=["plain", "strong"])
+@pytest.mark.parametrize(
+    "cells", [PLAIN, pytest.param(STRONG, marks=pytest.mark.slow)], ids=["plain", "strong"]
+)
 def test_the_number_is_chosen_alike_with_and_without_a_fit(cells: np.ndarray) -> None:
     """Both choose the noise first, and then the number with that noise."""
     model = TensOrMachine("auto", **SHORT).fit(cells)
