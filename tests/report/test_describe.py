@@ -10,7 +10,7 @@ import xarray
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, set_noise, ward_posterior
 from tensorm import TensOrMachine
-from tensorm.report.describe import describe, describe_components, describe_noise, plural
+from tensorm.report.describe import Description, describe, describe_components, describe_noise, plural
 
 BY_ROLE = {"person": ROLES, "met": ROLES}
 
@@ -38,6 +38,12 @@ def test_components_by_group() -> None:
         "Inside the components 59% of the cells are 1, outside 1.2%. The components predict 96% of the "
         "observed cells correctly."
     )
+
+
+def test_number_and_share_of_cells_agree() -> None:
+    found = Description(0, (), cells=6.84, share=6.84 / 9, chains=1, n_chains=1)
+    assert found.how_much() == "It covers 7 cells (78%)."  # the mean is 76% of 9
+    assert found._replace(said="x").how_much() == "It predicts 7 comparisons (78%)."
 
 
 def test_components_by_name() -> None:
@@ -182,7 +188,6 @@ def test_what_other_explanations_see_differently_is_told() -> None:
 def test_nothing_is_said_about_the_inside_of_empty_components() -> None:
     nothing = [bits(4, [], []), bits(4, [], [])]
     assert describe(make_posterior([[nothing]] * 2, noise=(0.49, 0.03), accuracy=0.03)) == [
-        "Components 0 and 1 are empty.",
         "No component has members in every mode; 3.0% of the observed cells are 1.",
     ]
     found = [bits(4, [0], [1]), bits(4, [0], [1])]

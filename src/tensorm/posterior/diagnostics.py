@@ -214,7 +214,7 @@ def largest_rhat(length: int) -> float:
 def _judge_chains(rows: Sequence[ChainSummary], finders: Sequence[int]) -> Iterator[str]:
     """Report that nothing was found, a single chain, an unfinished burn-in, or different explanations."""
     if not any(finders):
-        yield "All components are empty: no pattern was found beyond a constant rate of ones."
+        yield "No pattern was found beyond a constant rate of ones."
     if len(rows) == 1:
         yield "A single chain cannot be checked against others; run at least 2 chains."
     if not all(row.settled for row in rows):

@@ -97,9 +97,10 @@ class Description(NamedTuple):
     def how_much(self) -> str:
         """Return a sentence on how many cells the component covers."""
         number = round(self.cells)
+        share = percent(self.share * number / (self.cells or 1))  # of the number that is told
         if self.said is not None:
-            return f"It predicts {number:,} {plural('comparison', number)} ({percent(self.share)})."
-        text = f"It covers {number:,} {plural('cell', number)} ({percent(self.share)})"
+            return f"It predicts {number:,} {plural('comparison', number)} ({share})."
+        text = f"It covers {number:,} {plural('cell', number)} ({share})"
         return text + ("." if self.strength is None else f" and makes {percent(self.strength)} of them 1.")
 
     def how_sure(self) -> str:
@@ -150,7 +151,7 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     if rare:
         them = "it" if len(rare) == 1 else "them"
         texts.append(f"Too few chains found {number_components(rare)} to describe {them}.")
-    if none:
+    if none and len(none) < len(components):  # otherwise describe_noise says so
         are = "is" if len(none) == 1 else "are"
         texts.append(f"{number_components(none).capitalize()} {are} empty.")
     return Sentences([*texts, *tell_differences(posterior), describe_noise(posterior)])
