@@ -1,4 +1,7 @@
-"""Example data: simulated and public."""
+"""Example data: simulated and public.
+
+simulate.py plants components, ward.py is the example of the documentation; a new set is a function here.
+"""
 
 from tensorm.datasets.cancer import cancer, kegg
 from tensorm.datasets.public import hospital, nations, students
