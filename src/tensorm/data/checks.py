@@ -250,6 +250,27 @@ def number_labels(labels: Iterable[Any]) -> dict[str, int]:
     return found
 
 
+def find_orders(
+    name: str, labels: Any, shape: Sequence[int], modes: Sequence[str], known: Sequence[Array | None]
+) -> list[Indices]:
+    """Return for each mode where labels are among known ones, or raise if they are others; None is alike."""
+    if not is_list(labels) or len(labels) != len(shape):
+        wanted = f"{len(shape)} lists of labels, one for each mode, or None in place of one"
+        raise InputError(f"labels is {short(labels)}; give {wanted}.")
+    orders = []
+    for mode, size, mine, theirs in zip(modes, shape, known, labels, strict=True):
+        if mine is None or theirs is None:
+            orders.append(np.arange(size))
+            continue
+        others = as_array("labels", theirs)
+        order = find_order(mine, others) if others.shape == mine.shape else None
+        if order is None:
+            wanted = f"give its {size} labels, which look like {str(mine[0])!r}"
+            raise InputError(f"{name} has other labels in mode {mode!r} than the fit; {wanted}.")
+        orders.append(order)
+    return orders
+
+
 def find_order(labels: Array, others: Array) -> Indices | None:
     """Return where each of the others is among labels, or None if they are not the same labels."""
     if np.array_equal(labels, others):  # some may be there twice

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from tensorm.data.arrays import Bits, Floats, Indices
 from tensorm.data.checks import (
-    as_array,
     check_choice,
     check_count,
     check_index,
@@ -23,9 +22,7 @@ from tensorm.data.checks import (
     check_mode,
     check_number,
     check_parts,
-    find_order,
-    is_list,
-    short,
+    find_orders,
 )
 from tensorm.data.inputs import Named, Names
 from tensorm.data.memory import check_fits
@@ -226,7 +223,7 @@ class Posterior(Named):
     def check_tensor(self, X: Any, name: str = "X") -> Tensor:
         """Return X as a tensor, or raise unless it has the shape of the fit, and its labels if it has any."""
         tensor = self.check_shape(X, name)
-        for k, order in enumerate(self._find_orders(tensor.labels, name)):
+        for k, order in enumerate(find_orders(name, tensor.labels, self.shape, self.modes, self.labels)):
             if not np.array_equal(order, np.arange(len(order))):
                 problem = f"the labels of {self.modes[k]!r} in another order than the fit"
                 raise InputError(f"{name} has {problem}; put them in the order of labels_[{k}].")
@@ -241,29 +238,9 @@ class Posterior(Named):
 
     def match(self, labels: Sequence[Any]) -> Posterior:
         """Return the posterior with its indices in the order of these labels; None stands for the fit's."""
-        orders = self._find_orders(labels, "X")
+        orders = find_orders("X", labels, self.shape, self.modes, self.labels)
         same = all(np.array_equal(order, np.arange(len(order))) for order in orders)
         return self if same else self.take(orders)
-
-    def _find_orders(self, labels: Sequence[Any], name: str) -> list[Indices]:
-        """Return for each mode where these labels are among those of the fit, or raise if they are others."""
-        if not is_list(labels) or len(labels) != len(self.shape):
-            wanted = f"{len(self.shape)} lists of labels, one for each mode, or None in place of one"
-            raise InputError(f"labels is {short(labels)}; give {wanted}.")
-        orders = []
-        for mode, size, mine, theirs in zip(self.modes, self.shape, self.labels, labels, strict=True):
-            if mine is None or theirs is None:
-                orders.append(np.arange(size))
-                continue
-            others = as_array("labels", theirs)
-            order = find_order(mine, others) if others.shape == mine.shape else None
-            if order is None:
-                raise InputError(
-                    f"{name} has other labels in mode {mode!r} than the fit; give its {size} labels, "
-                    f"which look like {str(mine[0])!r}."
-                )
-            orders.append(order)
-        return orders
 
     def take(self, indices: Sequence[Indices]) -> Posterior:
         """Return the posterior of the cells with these indices along each mode; components keep their order.
