@@ -109,9 +109,12 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     )
     model.fit(X, run_dir=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(FileError, match="already contains a run"):
+    with pytest.raises(FileError, match=r"already contains a finished fit; give another run_dir\.$"):
         model.fit(X, run_dir=tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    (tmp_path / "fit.tensorm").unlink()
+    with pytest.raises(FileError, match=r"already contains a run; continue it with tensorm\.resume, or give"):
+        model.fit(X, run_dir=tmp_path)
 
 
 def stopped_run(folder: Path, **changes) -> TensOrMachine:

@@ -661,7 +661,9 @@ def test_options_of_the_reader_may_be_given_to_fit_and_to_select_components() ->
     settings: dict[str, Any] = {"candidates": [1, 2], "method": "occam", "progress": False}
     mine, other = select_components(table, **settings, **options), select_components(tensor, **settings)
     assert (mine.best, mine.table) == (other.best, other.table)
-    with pytest.raises(
-        InputError, match=r"^mode is not an option of tensorm.read; choose from modes, value, "
-    ):
+    with pytest.raises(InputError, match=r"^mode is not an option of tensorm.read; did you mean 'modes'\?$"):
         quick.fit(table, mode=["who"])
+    with pytest.raises(
+        InputError, match=r"^colour is not an option of tensorm.read; choose from modes, value, "
+    ):
+        quick.fit(table, colour=1)

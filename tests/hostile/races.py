@@ -27,6 +27,7 @@ WORDS += ["--draws", "20", "--jobs", "1", "--quiet"]
 REFUSED = (
     "is in use by another run",
     "already contains a run",
+    "already contains a finished fit",
     "contains no finished fit",
     "contains no run",
     "No such file",

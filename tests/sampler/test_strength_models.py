@@ -317,6 +317,12 @@ def test_what_cannot_have_strengths_is_refused() -> None:
     ranks = RelationalTensor(np.random.default_rng(0).random((6, 5)))
     with pytest.raises(InputError, match="noise='strengths' does not work: components of comparisons cannot"):
         TensOrMachine(L, **make_settings("activity")).fit(ranks)
+
+    class Bare(DenseTensor):
+        ranked = Tensor.ranked
+
+    with pytest.raises(InputError, match="does not work: components of a Bare cannot have strengths; choose"):
+        TensOrMachine(L, **make_settings("activity")).fit(Bare(SIM.observed))
     with pytest.raises(InputError, match="background is 'loud'; choose 'activity' or 'constant'"):
         TensOrMachine(L, **make_settings("loud")).fit(SIM.observed)
     with pytest.raises(

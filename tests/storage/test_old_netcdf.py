@@ -87,7 +87,7 @@ def test_saved_again_it_is_an_archive(path: Path, tmp_path: Path) -> None:
 def test_a_folder_of_the_first_edition(folder: Path) -> None:
     model = tensorm.load(folder)
     assert tensorm.resume(folder).predict_proba().tobytes() == model.predict_proba().tobytes()
-    with pytest.raises(FileError, match="already contains a run"):
+    with pytest.raises(FileError, match="already contains a finished fit"):
         TensOrMachine(2).fit(np.eye(4), run_dir=folder)
     (folder / "fit.nc").unlink()
     with pytest.raises(FileError, match=r"contains no finished fit; finish it with tensorm\.resume"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -126,7 +127,11 @@ def test_bad_input_is_named() -> None:
     X = small_ward().values.copy()
     X[0, 3, 3] = 0
     model = TensOrMachine(2, symmetric=(1, 2), noise="asymmetric", progress=False)
-    with pytest.raises(InputError, match=r"observed cells where mode 1 and mode 2 are the same; make these"):
+    told = (
+        "X has observed cells where mode 1 and mode 2 are the same; make these missing (NaN), or read a "
+        "table with pair=['mode 1', 'mode 2'], undirected=True."
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
         model.fit(X)
     X[0, 3, 3], X[0, 3, 4] = np.nan, 1 - X[0, 4, 3]
     with pytest.raises(

@@ -99,7 +99,7 @@ class Options(NamedTuple):
                 raise InputError(f"{name} needs time=COLUMN, the column of times.")
         for name in ("normalise", "floor"):
             if getattr(self, name) != self._field_defaults[name] and not self.relational:
-                raise InputError(f"{name} needs relational=True, that is, numbers to compare.")
+                raise InputError(f"{name} needs relational=True.")
         if self.threshold is not None and self.relational:
             raise InputError(
                 "relational compares numbers as they are, so threshold=... cannot be used; leave it out."
@@ -123,7 +123,7 @@ class Options(NamedTuple):
         """Raise if every row of a table is a 1, and an option says what values mean."""
         for name in ("threshold", "missing"):
             if value is None and getattr(self, name) not in (None, frozenset()):
-                raise InputError(f"{name} needs value=COLUMN, the column of values that it is about.")
+                raise InputError(f"{name} needs value=COLUMN, the column it applies to.")
 
     def refuse_only_ones(self, value: str | None) -> None:
         """Raise if every row of a table is a 1 and all other cells are missing."""

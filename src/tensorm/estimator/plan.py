@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from inspect import signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -48,7 +49,9 @@ def make_tensor(X: Any, symmetric: Any, options: Mapping[str, Any] = MappingProx
     _, *known = signature(read).parameters  # but the source
     for name in options:
         if name not in known:
-            raise InputError(f"{name} is not an option of tensorm.read; choose from {', '.join(known)}.")
+            close = get_close_matches(name, known, 1)
+            remedy = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}."
+            raise InputError(f"{name} is not an option of tensorm.read; {remedy}")
     tensor = read(X, **options)
     return tensor.tied(check_symmetric(symmetric, tensor.modes, tensor.shape))
 

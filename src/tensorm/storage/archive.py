@@ -95,7 +95,8 @@ def open_archive(path: FilePath) -> Iterator[Stored]:
 
                 content = pack_archive(place, read_tree(place, memoryview(content)))
             if content[: len(ZIP)] != ZIP:
-                raise refusal(place, "it is not a tensorm file")
+                remedy = "" if place.suffix == ".tensorm" else "; to read data, use tensorm.read"
+                raise refusal(place, f"it is not a tensorm file{remedy}")
             archive = _Archive(place, content)
         yield Stored(archive, archive.about, "")
 

@@ -52,6 +52,8 @@ def check_folder(folder: FilePath) -> Path:
     """Make a folder for a new run, or raise if that fails or it already contains a run."""
     folder = as_path(folder, "run_dir")
     if find_file(folder, RUN) is not None:
+        if find_file(folder, FIT) is not None:
+            raise FileError(f"{folder} already contains a finished fit; give another run_dir.")
         raise FileError(
             f"{folder} already contains a run; continue it with tensorm.resume, or give another run_dir."
         )

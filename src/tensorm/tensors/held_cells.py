@@ -95,7 +95,8 @@ def refuse_unmirrored(tensor: Tensor, pair: tuple[int, int]) -> None:
     for _, ones, observed in tensor.blocks() if pair[0] else tensor.blocks(cells):
         if np.diagonal(observed, axis1=pair[0], axis2=pair[1]).any():
             raise InputError(
-                f"X has observed cells where {both} are the same; make these cells missing (NaN)."
+                f"X has observed cells where {both} are the same; make these missing (NaN), or read a table "
+                f"with pair={[tensor.modes[k] for k in pair]}, undirected=True."
             )
         if not all(np.array_equal(plane, plane.swapaxes(*pair)) for plane in (ones, observed)):
             raise InputError(

@@ -381,7 +381,7 @@ class Tensor(Named, ABC):
 
     def ranked(self) -> RankedCells:
         """Return what models with strengths ask instead of the tensor (ranked.py), or raise saying why."""
-        raise InputError("components of comparisons cannot have strengths")
+        raise InputError(f"components of a {type(self).__name__} cannot have strengths")
 
     def check_mirrored(self, pair: Pair) -> None:
         """Raise unless two modes can share a factor: cells are mirrored, and the diagonal is missing."""

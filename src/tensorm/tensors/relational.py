@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -239,9 +239,7 @@ class RelationalTensor(SlicedTensor):
         """
         share = check_share(test_size)
         if self._part is not None:
-            raise InputError(
-                "Some cells of this tensor are held out already; use the tensor before the split."
-            )
+            raise InputError("Some cells are held out already; use the tensor before the split.")
         rng, sides = check_generator(random_state), (self._left.numbers, self._right.numbers)
         objects = rng.integers(2**16, size=(self.shape[0], 2), dtype=np.uint16) | np.array([1, 0], np.uint16)
         keys = rng.integers(2**15, size=1 + np.max(np.hstack(sides)), dtype=np.uint16) << np.uint16(1)
@@ -261,6 +259,9 @@ class RelationalTensor(SlicedTensor):
         from tensorm.tensors.compared import ComparedTensor  # which has a relational tensor inside
 
         return ComparedTensor(self)
+
+    def ranked(self) -> NoReturn:
+        raise InputError("components of comparisons cannot have strengths")
 
     def hide(self, mask: Bits) -> DenseTensor:
         raise InputError("X is a RelationalTensor, which stores no cells to hide; use its hold_out instead.")
