@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from tensorm import InputError, RelationalTensor, TensOrMachine, datasets, load
+from tensorm import FileError, InputError, RelationalTensor, TensOrMachine, datasets, load
 from tensorm.cli import main
 from tensorm.storage.run import open_run
 
@@ -114,7 +114,23 @@ def test_what_was_found_is_said_again(folder, monkeypatch) -> None:
         assert run("predict", "saved.tensorm", *words).stdout.startswith("hour,person,met,probability")
     assert "was already finished" in run("resume", "runs/again").stderr
     wrong = run("predict", "runs/again", "--of", "zed", "ann").stderr
-    assert wrong.startswith("Error: --of is 'zed'; choose one of 'hour', 'person', 'met'")
+    assert wrong.startswith("Error: Unknown mode 'zed'; the modes are 'hour', 'person', 'met'.")
+
+
+def test_columns_that_are_not_used_are_told(folder, tmp_path) -> None:
+    quick = ["--components", 1, "--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric"]
+    for modes, told in (("hour,person", 1), ("hour,person,met", 0)):
+        outcome = run("fit", folder / "contacts.csv", "--modes", modes, *quick, "--out", tmp_path / modes)
+        assert outcome.stderr.splitlines().count("Columns that are not used: met.") == told
+    again = run("fit", folder / "contacts.csv", "--modes", modes, *quick, "--out", tmp_path / modes).stderr
+    assert again.endswith(" already contains a finished fit; give another --out.\n")
+
+
+def test_data_are_no_fit(folder) -> None:
+    told = run("show", folder / "contacts.csv").stderr
+    assert told.endswith("cannot be read: it is not a tensorm file; to read data, use tensorm fit.\n")
+    with pytest.raises(FileError, match=r"not a tensorm file; to read data, use tensorm\.read\.$"):
+        load(folder / "contacts.csv")
 
 
 def test_a_prior_that_is_no_number_is_named(folder, tmp_path) -> None:
@@ -302,12 +318,18 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit contacts.csv --indices --out x", "contains '.*' instead of an index"),
         ("fit expression.csv --wide --out x", "column 'u' contains .* or set --threshold NUMBER"),
         ("fit levels.npy --out x", "levels.npy contains 5 at .*, unless you use --threshold NUMBER"),
-        ("fit contacts.csv --pair a,b --undirected --out x", "but the modes are hour, person, met"),
+        (
+            "fit contacts.csv --pair a,b --undirected --out x",
+            "Unknown mode 'a' in pair; the modes are 'hour', 'person', 'met'",
+        ),
         (
             "fit contacts.csv --metadata person --out x",
             "'person' is not of the form mode=file; write person=roles.csv",
         ),
-        ("fit contacts.csv --metadata nurse=roles.csv --out x", "'nurse'; choose one of"),
+        (
+            "fit contacts.csv --metadata nurse=roles.csv --out x",
+            "Unknown mode 'nurse' in metadata; the modes are",
+        ),
         (
             "fit contacts.csv --metadata met=patients.csv --out x",
             "has the unknown label 'p0' in line 2 of patients.csv",
@@ -386,7 +408,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "Error: --noise comparisons needs cells that compare attributes; read them with --relational, or",
         ),
         ("fit genes.csv --wide --time x --out x", "wide table, so --time cannot be used; leave it out"),
-        ("fit genes.csv --floor 1 --out x", "Error: --floor needs --relational, that is,"),
+        ("fit genes.csv --floor 1 --out x", r"Error: --floor needs --relational\.$"),
         ("simulate --density 2 --out x.npy", "Error: --density is 2.0; give a"),
         ("simulate --missing 2 --out x.npy", "Error: --missing is 2.0; give a prob"),
         (

@@ -139,7 +139,11 @@ def test_values_are_understood(read, words) -> None:
             "a.csv has no column 'place'; choose from 'who', 'tool'",
         ),
         (f"who,tool\n{'x' * 200_000},b\n", {}, "is too long"),
-        ("who,tool\na,b\n", {"pair": ("who", "met")}, "pair names 'met', but the modes are who, tool"),
+        (
+            "who,tool\na,b\n",
+            {"pair": ("who", "met")},
+            "Unknown mode 'met' in pair; the modes are 'who', 'tool'",
+        ),
     ],
 )
 def test_the_line_or_column_is_named(read, text, wanted, message) -> None:

@@ -29,9 +29,11 @@ def test_modes_are_found_by_name_or_number() -> None:
     for mode in ("met", 2, np.int64(2)):
         groups = [part.groups for part in list_modes(posterior, {mode: ["a"] * 8})]
         assert [part is None for part in groups] == [True, True, False]
-    with pytest.raises(InputError, match=r"groups is 'ward'; choose one of 'hour', 'person', 'met'"):
+    with pytest.raises(
+        InputError, match=r"Unknown mode 'ward' in groups; the modes are 'hour', 'person', 'met'"
+    ):
         list_modes(posterior, {"ward": []})
-    with pytest.raises(InputError, match=r"groups is 3; .* a number from 0 to 2"):
+    with pytest.raises(InputError, match="Unknown mode 3 in groups"):
         list_modes(posterior, {3: []})
 
 
@@ -60,5 +62,5 @@ def test_the_strongest_component_of_each_index() -> None:
 def test_groups_must_fit_their_mode() -> None:
     with pytest.raises(InputError, match=r"groups for 'person' has shape \(3,\); give \(8,\)"):
         list_modes(ward_posterior(), {"person": ["a", "b", "c"]})
-    with pytest.raises(InputError, match="groups is 'role'"):
+    with pytest.raises(InputError, match="Unknown mode 'role' in groups"):
         list_modes(ward_posterior(), {"role": ROLES})

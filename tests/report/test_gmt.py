@@ -44,5 +44,5 @@ def test_labels_that_a_gmt_file_cannot_hold(label: str, tmp_path: Path) -> None:
 def test_a_gmt_file_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="cannot be written: no such file or directory"):
         write_gmt(ward_posterior(), tmp_path / "missing" / "sets.gmt", "met")
-    with pytest.raises(InputError, match="choose one of 'hour', 'person', 'met'"):
+    with pytest.raises(InputError, match="the modes are 'hour', 'person', 'met'"):
         write_gmt(ward_posterior(), tmp_path / "sets.gmt", "nobody")

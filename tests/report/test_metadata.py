@@ -124,7 +124,7 @@ def test_wrong_tables_are_refused(table, sentence) -> None:
 
 
 def test_unknown_modes_are_refused() -> None:
-    with pytest.raises(InputError, match="metadata is 'role'"):
+    with pytest.raises(InputError, match="Unknown mode 'role' in metadata"):
         read(FRAME, "role")
 
 

@@ -208,7 +208,10 @@ def test_cells_of_a_tensor_can_be_hidden() -> None:
         (lambda: train_test_mask(X, symmetric="met"), "symmetric is 'met'; give a pair of modes, as in ("),
         (lambda: train_test_mask(X, symmetric=(0, 1)), "symmetric is (0, 1), of sizes 5 and 4; give two"),
         (lambda: train_test_mask(X, symmetric=(1, 1)), "symmetric is (1, 1), of sizes 4 and 4; give two"),
-        (lambda: train_test_mask(X, symmetric=(1, 9)), "symmetric is 9; choose one of 'mode 0', 'mode 1'"),
+        (
+            lambda: train_test_mask(X, symmetric=(1, 9)),
+            "Unknown mode 9 in symmetric; the modes are 'mode 0', 'mode 1'",
+        ),
         (lambda: hold_out(X, zeros="a"), "zeros is 'a'; give a number of zeros per one from 0 to 1,000,000."),
         (
             lambda: hold_out(RelationalTensor(X[0])),

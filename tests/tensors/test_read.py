@@ -109,7 +109,7 @@ def test_an_order_can_be_given() -> None:
     assert ones(tensor) == {("Tue", 1), ("Mon", 2), ("Tue", 3)}
     with pytest.raises(InputError, match=r"^order leaves out 'Tue', a label of 'day'; list all labels\.$"):
         tensorm.read(table, modes=["day", "who"], order={"day": ["Mon"]})
-    with pytest.raises(InputError, match=r"^order names 'days', but the modes are day, who\.$"):
+    with pytest.raises(InputError, match=r"^Unknown mode 'days' in order; the modes are 'day', 'who'\.$"):
         tensorm.read(table, modes=["day", "who"], order={"days": ["Mon"]})
 
 
@@ -480,7 +480,7 @@ def test_the_two_modes_of_a_pair_differ():
 @pytest.mark.parametrize("options", [{"threshold": 99}, {"missing": "p 1"}])
 def test_options_about_values_need_values(options):
     table = pd.DataFrame({"hour": [1, 2], "person": ["p 1", "p 2"], "met": ["p 3", "p 4"]})
-    with pytest.raises(InputError, match=r"needs value=COLUMN, the column of values that it is about\.$"):
+    with pytest.raises(InputError, match=r"needs value=COLUMN, the column it applies to\.$"):
         tensorm.read(table, modes=["hour", "person", "met"], **options)
 
 

@@ -137,7 +137,8 @@ def name_options(text: str, ctx: click.Context) -> str:
         given = re.sub(r"^\.\.\.$|^True$|['\"\[\]]|(?<=,) ", "", found[2])
         return f"{options[found[1]]} {shlex.quote(given)}" if given else options[found[1]]
 
-    text = re.sub(r"tensorm\.read\(X, (.*?)\)", r"\1", text.replace("tensorm.resume", "tensorm resume"))
+    text = text.replace("tensorm.resume", "tensorm resume").replace("use tensorm.read.", "use tensorm fit.")
+    text = re.sub(r"tensorm\.read\(X, (.*?)\)", r"\1", text)
     quoted = r"""'[^']*'|"[^"]*\""""  # the user's own words
     text = re.sub(rf"\b({names})=({VALUE})|{quoted}", write, text)
     text = re.sub(

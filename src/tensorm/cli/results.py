@@ -97,7 +97,7 @@ def predict_command(
     model = load(fit)
     if of is not None:
         named = of[0] in model.modes_ or not of[0].isdecimal()
-        mode = check_mode(of[0] if named else int(of[0]), model.modes_, "of")
+        mode = check_mode(of[0] if named else int(of[0]), model.modes_)
         (index,) = find_labels(model.posterior_, mode, of[1:])
         _, p, names, _ = model.top_cells(
             mode, index, top, folders.read_cells_of_run(fit) if fit.is_dir() else None

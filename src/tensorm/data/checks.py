@@ -215,16 +215,19 @@ def check_range(name: str, numbers: Any, size: int) -> Indices:
     return array.astype(np.intp, copy=False)
 
 
-def check_mode(mode: Any, modes: Sequence[str], name: str = "mode") -> int:
-    """Return the number of a mode given by its name or number."""
+def check_mode(mode: Any, modes: Sequence[str], name: str = "") -> int:
+    """Return the number of a mode given by its name or number; ``name`` is the parameter that has it."""
     if isinstance(mode, str) and mode in modes:
         return modes.index(mode)
     if isinstance(mode, (int, np.integer)) and not isinstance(mode, bool) and 0 <= mode < len(modes):
         return int(mode)
-    known = ", ".join(map(repr, modes))
-    raise InputError(
-        f"{name} is {short(mode)}; choose one of {known} or a number from 0 to {len(modes) - 1}."
-    )
+    raise unknown_mode(mode, modes, name)
+
+
+def unknown_mode(mode: Any, modes: Sequence[str], name: str) -> InputError:
+    """Return the error about a mode that is none of these."""
+    where, known = f" in {name}" if name else "", ", ".join(map(repr, modes))
+    return InputError(f"Unknown mode {short(mode)}{where}; the modes are {known}.")
 
 
 def check_index(index: Any, mode: str, size: int, labels: Array | None) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.data.arrays import Array
-from tensorm.data.checks import check_labels
+from tensorm.data.checks import check_labels, unknown_mode
 from tensorm.data.columns import (
     CodedColumn,
     as_written,
@@ -25,7 +25,7 @@ from tensorm.data.coordinates import MAX_MODES, ListedCells
 from tensorm.data.inputs import Matrix, Observations, is_a, name_wide
 from tensorm.data.memory import check_room
 from tensorm.data.options import Options
-from tensorm.data.text import TextTable
+from tensorm.data.text import TextTable, log
 from tensorm.data.times import cut_times
 from tensorm.errors import InputError
 
@@ -126,6 +126,7 @@ def read_table(table: Table, options: Options) -> ListedCells | Observations:
             return read_wide(table, options, names)
         _check_guess(table)
     modes, value = choose_columns(table, options)
+    _tell_unused(table, [*modes, value, options.time])
     options.refuse_only_ones(value)
     options.refuse_without_values(value)
     columns, labels = _read_modes(table, modes, options)
@@ -206,6 +207,14 @@ def _check_cells(table: Table) -> None:
         )
 
 
+def _tell_unused(table: Table, used: Sequence[str | None]) -> None:
+    """Log which columns are left out; the command line shows it."""
+    unused = [name for name in table.names if name and name not in used]
+    if unused:
+        told = ", ".join(name[:40] for name in unused[:10])
+        log.info("Columns that are not used: %s.", told + ", ..." * (len(unused) > 10))
+
+
 class Header(NamedTuple):
     """What a table is called and what its columns are called, if that is all that is known of it."""
 
@@ -240,9 +249,9 @@ def choose_columns(table: Table | Header, options: Options) -> tuple[list[str], 
         given = f"one column for modes, {modes[0]!r}" if modes else "no column for modes"
         raise InputError(f"{title} has {given}; give two or more.")
     for what, named in (("pair", options.pair), ("order", options.order)):
-        stray = next((name for name in named or () if name not in modes), None)
-        if stray is not None:
-            raise InputError(f"{what} names {stray!r}, but the modes are {', '.join(modes)}.")
+        for name in named or ():
+            if name not in modes:
+                raise unknown_mode(name, modes, what)
     return modes, value
 
 

@@ -122,7 +122,7 @@ def test_any_number_of_modes_and_components() -> None:
 
 
 def test_wrong_arguments_are_refused() -> None:
-    with pytest.raises(InputError, match="mode is 'role'"):
+    with pytest.raises(InputError, match="Unknown mode 'role'; the modes are"):
         plot_factor(ward_posterior(), "role")
     with pytest.raises(InputError, match=r"groups for 'hour' has shape \(8,\)"):
         plot_factor(ward_posterior(), "hour", groups=ROLES)
