@@ -22,7 +22,7 @@ CONTACT_SECONDS = 20  # a contact recorded at t was active in the seconds before
 ROLE_NAMES = {"MED": "doctor", "NUR": "nurse", "PAT": "patient", "ADM": "administrator"}
 NATIONS_PARTS = ("train", "valid", "test")
 FIRST_WEEK = 1364184000  # midnight before Monday 25 March 2013; the students' clock is four hours ahead
-WEEK, RANGES, SEATS = 7 * 86400, 6, 14  # seconds, ranges of seats, seats of each
+WEEK, SEAT_RANGES, SEATS = 7 * 86400, 6, 14  # seconds, ranges of seats, seats of each
 
 
 def hospital(hours: Sequence[int] = tuple(range(8, 20))) -> xarray.DataArray:
@@ -138,10 +138,10 @@ def students() -> xarray.DataArray:
     inside = week >= 0
     names, student = np.unique([name for name, *_ in scans], return_inverse=True)
     region = np.array([_region(code) for _, code, _ in scans])
-    X = np.zeros((week.max() + 1, RANGES + 1, len(names)), np.float32)
+    X = np.zeros((week.max() + 1, SEAT_RANGES + 1, len(names)), np.float32)
     X[week[inside], region[inside], student[inside]] = 1
     seen = X.any(axis=(0, 1))
-    ranges = [f"seats {SEATS * i + 1}-{SEATS * (i + 1)}" for i in range(RANGES)]
+    ranges = [f"seats {SEATS * i + 1}-{SEATS * (i + 1)}" for i in range(SEAT_RANGES)]
     weeks = [f"week {i + 1}" for i in range(len(X))]
     coords = {"week": weeks, "region": [*ranges, "?"], "student": names[seen]}
     return xarray.DataArray(X[:, :, seen], coords, ("week", "region", "student"), "seat", attrs)
@@ -164,4 +164,6 @@ def _split_lines(text: str) -> np.ndarray:
 
 
 def _region(code: str) -> int:
-    return (int(code) - 1) // SEATS if code.isdigit() and 1 <= int(code) <= RANGES * SEATS else RANGES
+    return (
+        (int(code) - 1) // SEATS if code.isdigit() and 1 <= int(code) <= SEAT_RANGES * SEATS else SEAT_RANGES
+    )
