@@ -7,6 +7,8 @@ import os
 import random
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -42,6 +44,23 @@ def test_a_command_that_is_told_to_leave_says_how_to_go_on(tmp_path: Path) -> No
     assert sorted(path.name for path in run.glob("*.json")) == ["command.json"]
     assert list(run.glob("chain-*.tensorm"))
     assert json.loads((run / "command.json").read_text())["command"][1:] == words
+
+
+def test_a_command_that_is_told_to_leave_again_and_again_ends_as_if_told_once(tmp_path: Path) -> None:
+    np.save(tmp_path / "cells.npy", races.make_cells(0))
+    run = tmp_path / "run"
+    words = [sys.executable, "-m", "tensorm", "fit", str(tmp_path / "cells.npy"), "--out", str(run)]
+    words += ["--components", "2", "--noise", "asymmetric", "--draws", "1000000"]
+    child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    while child.poll() is None and not (run / "run.tensorm").exists():
+        time.sleep(0.05)
+    time.sleep(1.0)
+    while child.poll() is None:
+        child.send_signal(signal.SIGTERM)
+        time.sleep(0.002)
+    _, said = child.communicate()
+    assert child.returncode == 143
+    assert said.endswith(f"Stopped. To continue:  tensorm resume {run}\n")
 
 
 def tell_to_leave(words: list[str], aim: tuple[str, int, bool], folder: Path) -> str:

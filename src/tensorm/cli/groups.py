@@ -74,7 +74,7 @@ class Commands(click.Group):
         from tensorm.storage.files import leaving_on_sigterm  # as late as commands are
 
         try:
-            with leaving_on_sigterm(), _showing_notes(ctx):
+            with leaving_on_sigterm(for_good=True), _showing_notes(ctx):
                 return super().invoke(ctx)
         except SystemExit:
             _tell_stopped(ctx, "SIGTERM")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from tensorm.data.ending import ENDING
 from tensorm.errors import InputError, PlainError
 from tensorm.model import Confusion
 from tensorm.sampler.prior import LearnedPrior
@@ -93,18 +94,23 @@ class ChainPool(NamedTuple):
         Returns what they return, without None, and whether Ctrl-C cut them short.
         """
         stopped, interrupted = threading.Event(), False
+
+        def stop() -> bool:  # the KeyboardInterrupt of SIGTERM may be lost, in a callback of some library
+            return stopped.is_set() or ENDING.is_set()
+
         futures: list[Future[T | None]] = []
         with ThreadPoolExecutor(
             min(self.n_chains, self.n_threads), thread_name_prefix="tensorm-chain"
         ) as pool:
             try:
                 for chain in range(self.n_chains):
-                    futures.append(pool.submit(work, chain, stopped.is_set))
+                    futures.append(pool.submit(work, chain, stop))
                 wait(futures, return_when=FIRST_EXCEPTION)
             except KeyboardInterrupt:
                 interrupted = True
             finally:
                 stopped.set()
+        interrupted |= ENDING.is_set()
         return [made for future in futures if (made := future.result()) is not None], interrupted
 
     def remember(

@@ -26,6 +26,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from tensorm.data.checks import short
+from tensorm.data.ending import ENDING
 from tensorm.data.memory import available_memory
 from tensorm.errors import FileError
 
@@ -170,7 +171,6 @@ def _sync_folder(folder: Path) -> None:
 
 
 LOCK = ".lock"
-ENDING = threading.Event()  # set once SIGTERM has come to the owner of a folder, or to a command
 TERMINATED = 128 + signal.SIGTERM  # what a process says that SIGTERM ended
 
 
@@ -197,10 +197,11 @@ def name_stop() -> str:
 
 
 @contextmanager
-def leaving_on_sigterm() -> Iterator[None]:
+def leaving_on_sigterm(for_good: bool = False) -> Iterator[None]:
     """Let SIGTERM end the block as Ctrl-C does, and then the process; somebody else's handler stays.
 
-    An error on the way out is raised: the last checkpoint may not have been written.
+    An error on the way out is raised: the last checkpoint may not have been written. If the process leaves
+    ``for_good``, nobody catching SystemExit, it ignores further signals while Python shuts down.
     """
     before = signal.getsignal(signal.SIGTERM)
     main = threading.current_thread() is threading.main_thread()
@@ -217,7 +218,7 @@ def leaving_on_sigterm() -> Iterator[None]:
         if ENDING.is_set():
             raise SystemExit(TERMINATED)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if for_good and ENDING.is_set() else before)
         if before is not _stop:
             ENDING.clear()
 
