@@ -311,3 +311,21 @@ def test_nothing_is_checked_before_fit() -> None:
     model = TensOrMachine(n_components="many", noise=None)  # type: ignore[arg-type]
     assert model.get_params()["n_components"] == "many"
     assert tensorm.TensOrMachine(**model.get_params()).noise is None
+
+
+class NoArray:
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError
+
+
+class Endless:
+    def __len__(self) -> int:
+        return 2**62
+
+    def __getitem__(self, _: int) -> float:
+        return 0.5
+
+
+def test_priors_of_strange_classes() -> None:
+    check_fit_refuses(X, "factor_prior is of type NoArray, which cannot be read", factor_prior=NoArray())
+    check_fit_refuses(X, "factor_prior needs more memory than is available", factor_prior=Endless())

@@ -15,6 +15,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tensorm
 from tensorm.data import inputs
 from tensorm.data.checks import (
     check_amount,
@@ -167,6 +168,27 @@ def test_wide_table_with_nullable_missing() -> None:
     ones, observed = read(table)
     np.testing.assert_array_equal(ones, [[1, 0], [0, 1]])
     np.testing.assert_array_equal(observed, [[1, 1], [0, 1]])
+
+
+@pytest.mark.parametrize("kind", ["coo_matrix", "coo_array", "csr_array", "csc_matrix"])
+def test_cells_that_are_stored_twice_are_summed_as_scipy_does(kind: str) -> None:
+    def make(values: list[Any], dtype: type) -> Any:
+        cells = np.array([0, 0, 1]), np.array([1, 1, 0])
+        if kind.startswith("coo"):
+            return getattr(scipy.sparse, kind)((np.array(values, dtype), cells), shape=(2, 2))
+        first, second = cells if kind.startswith("csr") else cells[::-1]
+        order = np.argsort(first, kind="stable")
+        starts = np.searchsorted(first[order], [0, 1, 2])
+        parts = np.array(values, dtype)[order], second[order], starts
+        return getattr(scipy.sparse, kind)(parts, shape=(2, 2))
+
+    with pytest.raises(InputError, match=r"^X contains 2\.0 at \(0, 1\)"):
+        tensorm.read(make([1, 1, 1], int))
+    X = make([2, -1, 1], int)
+    assert tensorm.read(X).n_ones == 2
+    assert X.nnz == 3  # the caller's matrix stays as it was
+    assert tensorm.read(make([1, -1, 1], int)).n_ones == 1
+    assert tensorm.read(make([True, True, True], bool)).n_ones == 2
 
 
 def test_sparse_matrices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,6 +98,15 @@ def test_a_report_that_is_told_to_leave_writes_no_half_page(
     )
 
 
+def test_the_next_report_deletes_what_a_killed_one_left(saved: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(saved / "run", tmp_path / "run")
+    for name in (".report.html.x1.part", ".other.html.x1.part"):
+        (run / name).write_text("half a page")
+    races.command(["report", str(run)], tmp_path / "said")
+    assert [path.name for path in run.glob(".*.part")] == [".other.html.x1.part"]
+    assert (run / "report.html").exists()
+
+
 @pytest.mark.parametrize("number", [1, 3])
 def test_a_choice_that_is_told_to_leave_goes_on_when_the_command_is_repeated(
     saved: Path, tmp_path: Path, number: int

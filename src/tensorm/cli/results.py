@@ -21,7 +21,7 @@ from tensorm.estimator.load import load
 from tensorm.posterior.lookup import find_labels, look_up
 from tensorm.report.metadata import share_metadata
 from tensorm.report.selection import Selection
-from tensorm.storage.files import owning, replace_file
+from tensorm.storage.files import delete_parts, owning, replace_file
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a cell of a spreadsheet begins to compute
 NUMERIC_TEXT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -52,7 +52,10 @@ def report_command(
     """
     model, run = load(fit), fit.is_dir()
     page = (fit if run else fit.parent) / "report.html" if out is None else out
-    with owning(fit) if run and out is None else nullcontext():
+    ours = run and out is None
+    with owning(fit) if ours else nullcontext():
+        if ours:
+            delete_parts(fit, page.name)
         cells = folders.read_cells_of_run(fit) if run else None
         about = model.posterior_ if cells is None else cells
         model.report(

@@ -330,12 +330,12 @@ def as_array(name: str, value: Any) -> Array:
     """Return an array, without a copy unless one is needed."""
     try:
         array = np.asarray(value)
-    except (TypeError, ValueError) as error:
+    except MemoryError as error:
+        raise InputError(f"{name} needs more memory than is available; give less data.") from error
+    except Exception as error:  # TypeError, ValueError, or whatever a stranger's class raises
         if isinstance(value, (list, tuple)):
             raise InputError(f"{name} has lists of different lengths; make them equally long.") from error
         array = np.empty((), object)
-    except MemoryError as error:
-        raise InputError(f"{name} needs more memory than is available; give less data.") from error
     return array
 
 

@@ -180,6 +180,9 @@ def as_coo(name: str, X: Any) -> Any:
         raise InputError(
             f"{name} is a sparse matrix with different numbers of cells and values; create it again."
         )
+    if not getattr(X, "has_canonical_format", True):  # a cell may be stored twice: SciPy means the sum
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
     return matrix
 
 

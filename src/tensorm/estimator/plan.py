@@ -13,6 +13,7 @@ import numpy as np
 from tensorm.data.checks import (
     MAX_COMPONENTS,
     MAX_REPEATS,
+    as_array,
     check_amount,
     check_beta,
     check_bits,
@@ -144,7 +145,7 @@ def _factor_prior(given: Any, shape: Sequence[int], L: int) -> FactorPrior:
     if isinstance(given, str):
         check_choice("factor_prior", given, ("learned",))
         return LearnedPrior()
-    if isinstance(given, Sequence) or np.ndim(given):
+    if isinstance(given, Sequence) or as_array("factor_prior", given).ndim:
         return FixedPrior.from_probabilities(check_tables("factor_prior", given, shape, L, check_probability))
     return FixedPrior.from_probabilities([check_probability("factor_prior", given)] * len(shape))
 

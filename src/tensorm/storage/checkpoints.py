@@ -8,7 +8,6 @@ and its chain, and a file of another run or chain is refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ from tensorm.storage.chain import (
     read_members,
     read_trace,
 )
-from tensorm.storage.files import CHECKPOINT_SECONDS, Due
+from tensorm.storage.files import CHECKPOINT_SECONDS, Due, delete_parts
 from tensorm.storage.fit import check_format, describe_file
 from tensorm.tensors.bits import words_for
 from tensorm.tensors.factors import Factors
@@ -71,9 +70,7 @@ class Checkpoints:
         self.folder, self.run, self.due = folder, run, Due(every)
         self.tensor, self.plan = tensor, plan
         for name in ("chain-*", "run", "fit"):  # all that a run writes
-            for cut_short in folder.glob(f".{name}.tensorm.*.part"):  # killed while it wrote
-                with suppress(OSError):
-                    cut_short.unlink()
+            delete_parts(folder, f"{name}.tensorm")
 
     def write(self, number: int, snapshot: Snapshot) -> None:
         """Save a chain, in place of an older snapshot."""

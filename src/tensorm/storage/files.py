@@ -66,6 +66,13 @@ def replace_file(path: Path, content: Any) -> None:
                 os.unlink(temporary)
 
 
+def delete_parts(folder: Path, name: str) -> None:
+    """Delete what processes left that were killed while they wrote such files; needs the folder's lock."""
+    for cut_short in folder.glob(f".{name}.*.part"):
+        with suppress(OSError):
+            cut_short.unlink()
+
+
 def open_file(path: Path) -> BufferedReader:
     """Open a file for reading, but nothing else: opening a pipe or a device may do something."""
     try:
@@ -185,8 +192,10 @@ def owning(folder: Path) -> Iterator[Path]:
         told = f"{folder} is in use by another run; wait until it ends, or give another run_dir."
         raise FileError(told) from error
     except (OSError, ValueError, NotImplementedError) as error:
-        told = f"{folder} cannot be locked: {explain(error)}; use a folder in which you may write files."
-        raise FileError(told) from error
+        remedy = "use a folder in which you may write files"
+        if os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path)):
+            remedy = f"delete {LOCK} in it, which is not a plain file"
+        raise FileError(f"{folder} cannot be locked: {explain(error)}; {remedy}.") from error
     with lock, leaving_on_sigterm():
         yield folder
 
