@@ -46,8 +46,8 @@ MUTANTS = [
     ),
     Mutant(
         "kernels/rows.py",
-        "v.store(workspace, place + SINGLE * width, v.without(single, v.without(bits, free)))",
-        "v.store(workspace, place + SINGLE * width, v.without(single, bits))",
+        "v.store_words(workspace, place + SINGLE * width, v.without(single, v.without(bits, free)))",
+        "v.store_words(workspace, place + SINGLE * width, v.without(single, bits))",
         "contract/test_update.py -k dense",
     ),
     Mutant(
@@ -317,7 +317,7 @@ MUTANTS = [
     ),
     Mutant(
         "cli/groups.py",
-        "with leaving_on_sigterm(), _showing_notes(ctx):",
+        "with leaving_on_sigterm(for_good=True), _showing_notes(ctx):",
         "with _showing_notes(ctx):",
         "hostile/test_kills.py -k report",
     ),
