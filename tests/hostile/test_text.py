@@ -148,6 +148,7 @@ def test_code_that_repeats_a_fit_holds_no_code_of_strangers() -> None:
 
 FORMS = [
     ("candidates", {"score": math.inf}),
+    ("candidates", {"score": None}),
     ("candidates", {"error": math.inf}),
     ("candidates", {"error": -1.0}),
     ("table", {"score": -math.inf}),

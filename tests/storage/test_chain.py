@@ -110,6 +110,14 @@ IMPOSSIBLE = {
     "cells that come and go": (spoiled("confusion", (0, 0), 11), "confusion"),
     "ones that come and go": (spoiled("confusion", 0, [4, 6, 5, 3]), "confusion"),
     "no cells": (spoiled("confusion", slice(None), 0), "confusion"),
+    "huge log-likelihood": (
+        spoiled("log_likelihood", 0, 1e308),
+        "log_likelihood contains numbers that no draw has",
+    ),
+    "huge log posterior": (
+        spoiled("log_posterior", 0, -1e308),
+        "log_posterior contains numbers that no draw has",
+    ),
     "ghost": (ghost(), "factor_1 has members of a component beyond the last"),
     "negative burn-in": (dataclasses.replace(make_trace(), burn_in=-1), "burn_in"),
     "no components": (dataclasses.replace(make_trace(), n_components=0), "n_components"),

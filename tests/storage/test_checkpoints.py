@@ -200,6 +200,7 @@ FORGED = {
     "settled 2": (said("settled", 2), "settled is 2"),
     "long history": (replaced("history", np.zeros(51)), "history does not contain log-likelihoods"),
     "history nan": (changed("history", 0, np.nan), "history does not contain log-likelihoods"),
+    "history huge": (changed("history", 0, -1e308), "history does not contain log-likelihoods"),
     "more history than sweeps": (said("sweeps_since", 1), "history does not contain log-likelihoods"),
     "repairs of text": (said("repairs", "1"), "repairs is '1'"),
     "more repairs than sweeps allow": (said("repairs", 2), "repairs is 2"),

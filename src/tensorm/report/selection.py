@@ -138,7 +138,9 @@ class Selection:
         scores += [part for row in candidates for part in row[1:]]
         good = all(type(n) is int and 0 <= n <= MAX_INTEGER for n in counts) and type(found.complete) is bool
         good &= all(x is None or (type(x) in (int, float) and not abs(x) > MAX_SCORE) for x in scores)
-        if not (good and found.best and table and candidates) or any(row.error < 0 for row in candidates):
+        if not (good and found.best and table and candidates) or any(
+            row.error < 0 or row.score != row.score for row in candidates
+        ):
             raise ValueError("no selection")
         return cast(Selection, found)
 

@@ -23,7 +23,7 @@ from tensorm.sampler.sample import (
     Memory,
     Snapshot,
 )
-from tensorm.sampler.state import State
+from tensorm.sampler.state import LARGEST_LOG, State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
@@ -129,7 +129,7 @@ def _read_memory(form: Any, sweep: int) -> Memory:
     history, sweeps = np.array(past, np.float64), read_count(sweeps, sweep)
     repairs = read_count(repairs, min(MOST_REPAIRS, sweep // CHECK_EVERY))
     most = min(sweeps, 2 * TREND_SWEEPS)
-    if history.ndim != 1 or len(history) > most or not np.isfinite(history).all():
+    if history.ndim != 1 or len(history) > most or not (np.abs(history) < LARGEST_LOG).all():
         raise ValueError("no log-likelihoods")
     return Memory(
         tuple(history.tolist()), sweeps, repairs, read_count(in_vain, min(REPAIRS_IN_VAIN, repairs))

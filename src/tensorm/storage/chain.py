@@ -24,7 +24,7 @@ from tensorm.errors import InputError, printable
 from tensorm.sampler.models import BACKGROUNDS, MODELS, find_model, list_choices
 from tensorm.sampler.noise_model import NoiseModel
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
-from tensorm.sampler.state import MAX_SWEEPS, Trace
+from tensorm.sampler.state import LARGEST_LOG, MAX_SWEEPS, Trace
 from tensorm.sampler.sweep import FLIPS, Target
 from tensorm.storage.archive import Stored
 from tensorm.storage.files import JSON_EXPANSION, quote
@@ -172,8 +172,8 @@ def _check_draws(tree: Stored, trace: Trace, target: Target) -> None:
     check_noise(tree, trace.noise, target.noise, trace.shape, trace.n_components)
     check_density(tree, trace.density, target.prior)
     for name in ("log_likelihood", "log_posterior"):
-        if not np.isfinite(getattr(trace, name)).all():
-            raise tree.refuse(f"{name} contains numbers that are not finite")
+        if not (np.abs(getattr(trace, name)) < LARGEST_LOG).all():
+            raise tree.refuse(f"{name} contains numbers that no draw has")
     cells = math.prod(draws.shape[1] for draws in trace.factors)
     if trace.confusion.min() < 0 or trace.confusion.max() > min(cells, 2**60):
         raise tree.refuse("confusion contains counts below 0 or above the number of cells")

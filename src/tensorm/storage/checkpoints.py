@@ -26,7 +26,7 @@ from tensorm.sampler.sample import (
     Snapshot,
 )
 from tensorm.sampler.search.heating import MAX_ROUNDS, ROUND, Heat
-from tensorm.sampler.state import State, Trace
+from tensorm.sampler.state import LARGEST_LOG, State, Trace
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, open_archive, write_archive
 from tensorm.storage.chain import (
@@ -192,7 +192,7 @@ def _read_heat(file: Stored, shape: Sequence[int], target: Target, sweep: int) -
     rounds, worth = file.integer("heat_rounds", 0, sweep // ROUND), file.integer("heat_worth", 0, MAX_ROUNDS)
     sweeps, scores = file.integer("heat_sweeps", 0, ROUND - 1), file.array("heat_scores", "f8", (3,))
     begun = bool(rounds or sweeps)
-    if bool(worth) != begun or not (np.isfinite(scores) == begun).all():
+    if bool(worth) != begun or not ((np.abs(scores) < LARGEST_LOG) == begun).all():
         raise file.refuse("heat_scores does not contain log posteriors")
     base, hot = (
         _read_factors(file, name, shape, target) if file.has(f"{name}_0") else None
@@ -206,7 +206,7 @@ def _read_heat(file: Stored, shape: Sequence[int], target: Target, sweep: int) -
 
 def _read_memory(file: Stored, shape: Sequence[int], target: Target, sweep: int) -> Memory:
     history, sweeps = file.array("history", "f8", (None,)), file.integer("sweeps_since", 0, sweep)
-    if len(history) > min(sweeps, 2 * TREND_SWEEPS) or not np.isfinite(history).all():
+    if len(history) > min(sweeps, 2 * TREND_SWEEPS) or not (np.abs(history) < LARGEST_LOG).all():
         raise file.refuse("history does not contain log-likelihoods")
     repairs = file.integer("repairs", 0, min(MOST_REPAIRS, sweep // CHECK_EVERY))
     in_vain = file.integer("in_vain", 0, min(REPAIRS_IN_VAIN, repairs))
