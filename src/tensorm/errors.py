@@ -7,6 +7,7 @@ the command line can put its options in their place (cli/groups.py).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -28,6 +29,14 @@ class PlainError(Exception):
 
 class InputError(PlainError, ValueError):
     """An argument is wrong; the message names it, shows its value and says what to give instead."""
+
+
+class BadValuesError(InputError):
+    """Some values of a column cannot be read; ``values`` are their numbers, -1 for empty fields."""
+
+    def __init__(self, message: str, values: Sequence[int]) -> None:
+        super().__init__(message)
+        self.values = values
 
 
 class FileError(InputError):

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from tensorm import FileError, InputError, RelationalTensor, TensOrMachine, datasets, load
 from tensorm.cli import main
+from tensorm.cli.folders import load_metadata
 from tensorm.storage.run import open_run
 
 main.list_commands(click.Context(main))  # imports the commands, which fills main.commands
@@ -123,7 +124,62 @@ def test_columns_that_are_not_used_are_told(folder, tmp_path) -> None:
         outcome = run("fit", folder / "contacts.csv", "--modes", modes, *quick, "--out", tmp_path / modes)
         assert outcome.stderr.splitlines().count("Columns that are not used: met.") == told
     again = run("fit", folder / "contacts.csv", "--modes", modes, *quick, "--out", tmp_path / modes).stderr
-    assert again.endswith(" already contains a finished fit; give another --out.\n")
+    assert again.endswith(" contains a finished fit; give another --out, or replace it with --force.\n")
+
+
+def test_a_run_is_replaced_by_force(folder, tmp_path) -> None:
+    quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--out", tmp_path / "run"]
+    assert run("fit", folder / "contacts.csv", *quick, "--components", 2, "--force").exit_code == 0
+    run("report", tmp_path / "run")
+    (tmp_path / "run" / "notes.json").write_text("mine")
+    again = run("fit", folder / "genes.csv", *quick, "--components", 1, "--force")
+    assert again.exit_code == 0, again.stderr
+    assert load(tmp_path / "run").posterior_.shape == (12, 15)
+    left = {path.name for path in (tmp_path / "run").iterdir()}
+    assert left == {".lock", "chain-0.tensorm", "command.json", "fit.tensorm", "notes.json", "run.tensorm"}
+
+
+def test_a_report_is_opened(folder, tmp_path, monkeypatch) -> None:
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
+    run("fit", folder / "genes.csv", *quick, "--out", tmp_path / "run")
+    assert "Open it" in run("report", tmp_path / "run").stdout
+    assert not opened
+    assert "Open it" not in run("report", tmp_path / "run", "--open").stdout
+    assert opened == [(tmp_path / "run" / "report.html").as_uri()]
+
+
+def test_a_survey_becomes_a_fit_with_metadata(tmp_path) -> None:
+    answers = np.array(["yes", "no", "Don't know"], object)[np.arange(240).reshape(60, 4) % 7 % 3]
+    survey = pd.DataFrame(answers, columns=["Q1 tea, coffee", "Q2 beer", "Q3 wine", "Q4 milk"])
+    survey.insert(0, "who", [f"person {n}" for n in range(60)])
+    survey.insert(1, "region", ["north", "south"] * 30)
+    survey.to_csv(tmp_path / "survey.csv", index=False)
+    told = run("fit", tmp_path / "survey.csv", "--out", tmp_path / "run")
+    assert told.exit_code == 2
+    wanted = shlex.split(told.stderr.strip().removesuffix(".").partition("as in ")[2])  # what it advises
+    assert wanted == ["--columns", "Q*", "--missing", "Don't know"]
+    quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
+    told = run("fit", tmp_path / "survey.csv", *wanted, *quick, "--out", tmp_path / "run")
+    assert told.exit_code == 0, told.stderr
+    assert 'Cells: 60 who (person 0, person 1, person 2, ...) × 4 column ("Q1 tea, coffee", Q2' in told.stderr
+    assert load_metadata(tmp_path / "run")["who"]["region"][:2] == ["north", "south"]
+
+
+@pytest.mark.filterwarnings("default:.*left out 2 bad rows")
+def test_bad_rows_are_left_out_on_request(folder, tmp_path) -> None:
+    lines = (folder / "contacts.csv").read_text().splitlines()
+    lines[5], lines[9] = "noon,,ann", "noon,ann,bob,cat"
+    (tmp_path / "contacts.csv").write_text("\n".join(lines))
+    quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
+    told = run("fit", tmp_path / "contacts.csv", *quick, "--out", tmp_path / "run").stderr
+    assert told.endswith(
+        "2 bad rows: line 6 ('person' is empty), line 10 (4 fields); correct them, or set --skip-bad-rows to "
+        "leave them out.\n"
+    )
+    told = run("fit", tmp_path / "contacts.csv", *quick, "--skip-bad-rows", "--out", tmp_path / "run").stderr
+    assert "contacts.csv: left out 2 bad rows: line 6 ('person' is empty), line 10 (4 fields).\n" in told
 
 
 def test_data_are_no_fit(folder) -> None:

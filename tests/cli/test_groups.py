@@ -77,7 +77,20 @@ def test_options_are_named_as_the_parameters_that_they_set() -> None:
     for function in (select_components, datasets.simulate, TensOrMachine.report, connect):
         known |= {*inspect.signature(function).parameters}
     names = {param.name for command in commands() for param in command.params}
-    plain = {"file", "fit", "out", "as_json", "quiet", "as_published", "plot", "cells", "of", "top", "name"}
+    plain = {
+        "file",
+        "fit",
+        "out",
+        "as_json",
+        "quiet",
+        "as_published",
+        "plot",
+        "cells",
+        "of",
+        "top",
+        "name",
+        "force",
+    }
     assert names - known == plain, "an error about one of these would not name its option"
 
 

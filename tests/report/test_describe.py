@@ -35,8 +35,8 @@ def test_components_by_group() -> None:
         "Possible further members: nurse 04 (0.12)."
     )
     assert noise == (
-        "Inside the components 59% of the cells are 1, outside 1.2%. The components predict 96% of the "
-        "observed cells correctly."
+        "Inside the components 59% of the cells are 1, outside 1.2%. The components contain 100% of the "
+        "ones and 100% of all observed cells."
     )
 
 
@@ -199,10 +199,18 @@ def test_nothing_is_said_about_the_inside_of_empty_components() -> None:
 
 def test_noise_in_words() -> None:
     posterior = make_posterior([[[bits(1, [0]), bits(1, [0])]]], noise=(1.0, 0.0002), accuracy=0.9996)
+    posterior.chains[0].confusion[:] = [30, 10, 20, 940]  # 96% would be right without any component, too
     assert describe_noise(posterior) == (
-        "Inside the components 100% of the cells are 1, outside <0.1%. The components predict >99.9% of the "
-        "observed cells correctly."
+        "Inside the components 100% of the cells are 1, outside <0.1%. The components contain 60% of the "
+        "ones and 4.0% of all observed cells."
     )
+
+
+def test_labels_with_commas_are_quoted() -> None:
+    draw = [bits(3, [0, 1]), bits(4, [0, 1, 3])]
+    labels = np.array(["Bo, Jr.", "Ann", "Cy"]), np.array(["saw", "axe", "nail", "bolt; screw"])
+    told = describe(make_posterior([[draw]], ("who", "what"), labels))[0]
+    assert 'who: "Bo, Jr.", Ann (2 of 3); what: saw, axe, "bolt; screw" (3 of 4)' in told
 
 
 def test_rates_have_intervals() -> None:

@@ -22,7 +22,7 @@ from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import AUTO, INITS
 from tensorm.estimator.progress import LOG
 from tensorm.posterior.modes import list_modes
-from tensorm.report.describe import MAX_DESCRIBED
+from tensorm.report.describe import MAX_DESCRIBED, quote_label
 from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.report.page.finding import name_sizes
 from tensorm.report.selection import Selection
@@ -31,6 +31,7 @@ from tensorm.storage.run import FIT, RUN, find_file
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
 
+MAX_PREVIEWED = 3  # labels of each mode
 COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 SETTINGS = (
     "n_chains", "n_draws", "burn_in", "init", "effort", "noise", "background", "noise_update", "factor_prior"
@@ -121,6 +122,7 @@ def prior(value: str) -> float | str:
 @options.jobs
 @click.option("--workers", type=options.COUNT, help="Distribute the cells over this many local processes.")
 @click.option("--scheduler", help="Use a running Dask cluster, such as tcp://10.0.0.1:8786.")
+@click.option("--force", is_flag=True, help="Replace a run that the folder already contains.")
 @options.as_json
 @quietly("Print nothing but errors.")
 def fit_command(file: Path, run_dir: Path, as_json: bool, quiet: bool, **given: Any) -> None:
@@ -134,6 +136,7 @@ def fit_command(file: Path, run_dir: Path, as_json: bool, quiet: bool, **given: 
       tensorm fit badges.tsv --time t --modes i,j --pair i,j --undirected --out runs/badges
       tensorm fit contacts.parquet --indices --components 7 --workers 2 --out runs/spread
       tensorm fit genes.csv --wide --modes patient,gene --components 8 --out runs/genes
+      tensorm fit genes.csv --columns "g1,g1*" --components 2 --out runs/genes --force
       tensorm fit expression.csv --relational --modes patient,gene --components 4 --out runs/expression
       tensorm fit contacts.csv --modes hour,person,met --metadata person=roles.csv --out runs/roles
     """
@@ -149,6 +152,7 @@ def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bo
     tensor, metadata = options.read_named(file, given, client)
     if not (given["pair"] or given["wide"] or given["relational"] or not FORMATS[ending_of(file)].table):
         _hint(tensor)
+    LOG.info(_preview(tensor))
     metadata = share_metadata(tensor, metadata | options.read_metadata_files(given["metadata"], tensor))
     make = TensOrMachine.as_published if given["as_published"] else TensOrMachine
     model = make(
@@ -160,7 +164,7 @@ def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bo
         progress=progress,
     )
     words = click.get_current_context().find_root().obj
-    with _saying_how_to_go_on(out), starting(out, words, metadata):
+    with _saying_how_to_go_on(out), starting(out, words, metadata, given["force"]):
         return model.fit(tensor, run_dir=out)
 
 
@@ -229,6 +233,16 @@ def _hint(tensor: Tensor) -> None:
                 f"add --pair {i},{j}; if their pairs have no direction, also add --undirected."
             )
             return
+
+
+def _preview(tensor: Tensor) -> str:
+    """Return the size and the first labels of each mode: what the fit will be about."""
+    parts = []
+    for mode, size, labels in zip(tensor.modes, tensor.shape, tensor.labels, strict=True):
+        names = map(str, range(min(size, MAX_PREVIEWED)) if labels is None else labels[:MAX_PREVIEWED])
+        shown = ", ".join(quote_label(name[:40]) for name in names) + ", ..." * (size > MAX_PREVIEWED)
+        parts.append(f"{size:,} {mode} ({shown})")
+    return f"Cells: {' × '.join(parts)}."
 
 
 def _tell(model: TensOrMachine, fit: Path, as_json: bool, quiet: bool) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 from tensorm.errors import FileError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.report.metadata import is_missing
-from tensorm.storage.files import LOCK, owning, read_json, replace_file
-from tensorm.storage.run import RUN, check_folder, find_file, open_run
+from tensorm.storage.files import LOCK, make_folder, owning, read_json, replace_file
+from tensorm.storage.run import RUN, check_folder, delete_run, find_file, open_run
 from tensorm.tensors import Tensor
 
 METADATA, COMMAND = "metadata.json", "command.json"
@@ -23,11 +23,13 @@ REMEDY = "delete it to continue without it"
 
 
 @contextmanager
-def starting(folder: Path, words: Sequence[str], metadata: dict[str, Any]) -> Iterator[None]:
+def starting(folder: Path, words: Sequence[str], metadata: dict[str, Any], force: bool) -> Iterator[None]:
     """Own a folder, and write the command and the metadata; leave nothing if no sampling follows."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
-    with owning(check_folder(folder)):
-        check_folder(folder)  # again, since another run may have ended meanwhile
+    with owning(make_folder(folder) if force else _check_new(folder)):
+        if force:
+            delete_run(folder)
+        _check_new(folder)  # again, since another run may have ended meanwhile
         try:
             replace_file(folder / COMMAND, json.dumps({"command": list(words)}, indent=1).encode())
             if metadata:
@@ -45,6 +47,16 @@ def starting(folder: Path, words: Sequence[str], metadata: dict[str, Any]) -> It
                     for path in made:
                         path.rmdir()
             raise
+
+
+def _check_new(folder: Path) -> Path:
+    """Make a folder for a new run, or raise and name the option that replaces an old one."""
+    try:
+        return check_folder(folder)
+    except FileError as error:
+        if find_file(folder, RUN) is None:
+            raise
+        raise FileError(f"{str(error)[:-1]}, or replace it with --force.") from error
 
 
 def read_cells_of_run(folder: Path) -> Tensor:

@@ -6,7 +6,10 @@ standard error. Errors that a user can fix end in one sentence and exit code 2, 
 
 from __future__ import annotations
 
+import ast
+import csv
 import errno
+import io
 import logging
 import re
 import shlex
@@ -26,7 +29,7 @@ from tensorm.errors import ClusterError, FileError, InputError, PackageError, pr
 F = TypeVar("F", bound=Callable[..., Any])
 MODULES = "data", "fit", "results", "select"
 QUIET, CURRENT, TOLD = "tensorm.quiet", "tensorm.current", "tensorm.told"
-VALUE = r"""\.\.\.|'[^']*'|"[^"]*"|\[[^\]]*\]|\w+"""
+VALUE = r"""\.\.\.|'[^']*'|"[^"]*"|\[(?:'[^']*'|"[^"]*"|[^\]'"])*\]|\w+"""
 EXIT_AFTER_STOP = 130  # exit code after Ctrl-C, as shells have it
 
 
@@ -134,11 +137,12 @@ def name_options(text: str, ctx: click.Context) -> str:
     def write(found: re.Match[str]) -> str:
         if found[1] is None:
             return found[0]
-        given = re.sub(r"^\.\.\.$|^True$|['\"\[\]]|(?<=,) ", "", found[2])
-        return f"{options[found[1]]} {shlex.quote(given)}" if given else options[found[1]]
+        given = _as_typed(found[2])
+        return f"{options[found[1]]} {_quote(given)}" if given else options[found[1]]
 
     text = text.replace("tensorm.resume", "tensorm resume").replace("use tensorm.read.", "use tensorm fit.")
-    text = re.sub(r"tensorm\.read\(X, (.*?)\)", r"\1", text)
+    call = r"tensorm\.read\(X, (.*?)\)"
+    text = re.sub(call, lambda found: re.sub(r", (?=\w+=)", " ", found[1]), text)
     quoted = r"""'[^']*'|"[^"]*\""""  # the user's own words
     text = re.sub(rf"\b({names})=({VALUE})|{quoted}", write, text)
     text = re.sub(
@@ -147,6 +151,26 @@ def name_options(text: str, ctx: click.Context) -> str:
         text,
     )
     return printable(text)
+
+
+def _as_typed(value: str) -> str:
+    """Return a value in a Python call as it is typed on the command line."""
+    try:
+        given = ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return re.sub(r"['\"\[\]]|(?<=,) ", "", value)
+    if given is True or given is ...:
+        return ""
+    if not isinstance(given, list):
+        return str(given)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow("..." if name is ... else name for name in given)
+    return text.getvalue()
+
+
+def _quote(text: str) -> str:
+    """Return a text in quotes if a shell needs them, double ones around an apostrophe."""
+    return f'"{text}"' if "'" in text and not re.search(r'["$`\\!]', text) else shlex.quote(text)
 
 
 def printable_lines(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import re
 from collections.abc import Callable
@@ -26,13 +27,19 @@ FOLDER_PATH = click.Path(path_type=Path, file_okay=False)
 
 
 def names(value: str) -> tuple[str, ...]:
-    """Read names with commas in between."""
-    found = tuple(name.strip() for name in value.split(","))
+    """Read names with commas in between; one that has a comma itself is in double quotes."""
+    found = split_names(value)
     if not all(found) or len(set(found)) != len(found):
         raise click.BadParameter(
             f"{short(value)} must be a comma-separated list without repeats; write a,b,c."
         )
     return found
+
+
+def split_names(value: str) -> tuple[str, ...]:
+    """Return the fields of a line of CSV."""
+    fields = next(csv.reader([value], skipinitialspace=True), [""])
+    return tuple(name.strip() for name in fields)
 
 
 def assigned(form: str, example: str) -> Callable[[str], tuple[str, str]]:
@@ -65,6 +72,7 @@ metadata = click.option(
 
 DETAILS: dict[str, dict[str, Any]] = {  # what the command line needs to know beside the name and the default
     "modes": {"type": names},
+    "columns": {"type": names},
     "unlisted": {"type": click.Choice(["zero", "missing"])},
     "pair": {"type": names},
     "normalise": {"type": click.Choice(["zscore", "rank", "none"])},
@@ -90,7 +98,8 @@ def about_cells(command: F) -> F:
         if isinstance(default, bool):
             said = how["help"].removeprefix("Whether ").removeprefix("to ")
             how |= {"is_flag": True, "help": said[0].upper() + said[1:]}
-        command = click.option(*SWITCHES.get(name, (f"--{name}",)), name, **how)(command)
+        switches = SWITCHES.get(name, (f"--{name.replace('_', '-')}",))
+        command = click.option(*switches, name, **how)(command)
     shared = "The two modes of an undirected pair share one factor."
     return click.option("--shared", "symmetric", is_flag=True, help=shared)(command)
 
@@ -106,7 +115,7 @@ def read_named(file: Path, given: dict[str, Any], client: Any = None) -> tuple[T
     """Read a file as the options of ``about_cells`` say: its cells, and what it knows of their labels."""
     if given["symmetric"] and not given["undirected"]:
         raise InputError("--shared needs an undirected pair; add --pair I,J --undirected.")
-    order = {mode: [label.strip() for label in labels.split(",")] for mode, labels in given["order"]}
+    order = {mode: list(split_names(labels)) for mode, labels in given["order"]}
     options = {name: given[name] for name in Options._fields}
     options |= {"order": order, "missing": given["missing"] or ()}
     return read_with_metadata(file, Options(**options), client)

@@ -36,9 +36,15 @@ NUMERIC_TEXT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 )
 @options.metadata
 @click.option("--title", help="Heading of the page; by default the name of the data file.")
+@click.option("--open", is_flag=True, help="Open the page in the default browser.")
 @quietly("Print nothing but errors.")
 def report_command(
-    fit: Path, out: Path | None, metadata: tuple[tuple[str, str], ...], title: str | None, quiet: bool
+    fit: Path,
+    out: Path | None,
+    metadata: tuple[tuple[str, str], ...],
+    title: str | None,
+    open: bool,
+    quiet: bool,
 ) -> None:
     """Write a fit as a single web page.
 
@@ -48,6 +54,7 @@ def report_command(
     Examples:
       tensorm report runs/ward
       tensorm report ward.tensorm --out ward.html
+      tensorm report runs/ward --open
       tensorm report runs/ward --metadata person=roles.csv --title "Who met whom"
     """
     model, run = load(fit), fit.is_dir()
@@ -66,9 +73,11 @@ def report_command(
             selection=Selection.read(fit),
             title=title or folders.read_title(fit),
             command=folders.read_command(fit),
+            open=open,
         )
     if not quiet:
-        say(f"Wrote {page} ({page.stat().st_size / 1000:,.0f} kB). Open it in a browser.")
+        how = "" if open else " Open it in a browser."
+        say(f"Wrote {page} ({page.stat().st_size / 1000:,.0f} kB).{how}")
 
 
 @main.command("predict")

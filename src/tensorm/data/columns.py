@@ -16,7 +16,7 @@ from tensorm.data.arrays import Array, Floats, Indices, Ints
 from tensorm.data.checks import check_labels, short
 from tensorm.data.inputs import RowLocator
 from tensorm.data.options import Options
-from tensorm.errors import InputError
+from tensorm.errors import BadValuesError, InputError
 
 Codes = Indices
 
@@ -63,7 +63,7 @@ class CodedColumn(NamedTuple):
         """Raise if a row has nothing in this column."""
         if len(self.codes) and self.codes.min() < 0:
             row = int(self.codes.argmin())
-            raise InputError(f"column {self.name!r} is empty in {self.place(row)}; {wanted}.")
+            raise BadValuesError(f"column {self.name!r} is empty in {self.place(row)}; {wanted}.", [-1])
 
 
 def factorise(name: str, array: Array, place: RowLocator, plain: bool = False, **more: Any) -> CodedColumn:
@@ -200,21 +200,24 @@ def parse_numbers(values: Array, decimal: str) -> Array:
         return values
 
 
-def cut_numbers(numbers: Array, threshold: float | None) -> tuple[Array, int | None]:
-    """Return 0, 1 or NaN for each number, and which is the first that is something else."""
+def cut_numbers(numbers: Array, threshold: float | None) -> tuple[Array, list[int]]:
+    """Return 0, 1 or NaN for each number, and which are something else."""
     if threshold is not None:
         numbers = np.where(np.isnan(numbers), np.nan, numbers >= threshold)
     odd = ~(np.isin(numbers, [0, 1]) | np.isnan(numbers))
-    return numbers, int(odd.argmax()) if odd.any() else None
+    return numbers, np.flatnonzero(odd).tolist()
 
 
 def read_values(column: CodedColumn, options: Options) -> Floats:
     """Return 0, 1 or NaN for each row; yes, no, true, false and NA are understood."""
     numbers = _distinct_numbers(column, options, YES_NO, "0, 1, or nothing where it is not known")
-    numbers, n = cut_numbers(numbers, options.threshold)
-    if n is not None:
+    numbers, odd = cut_numbers(numbers, options.threshold)
+    if odd:
         wanted = "use 0, 1 or an empty field, or set threshold=NUMBER"
-        raise InputError(f"column {column.name!r} contains {numbers[n]:.10g} in {column.where(n)}; {wanted}.")
+        if options.wide:
+            wanted += ", or name the columns of cells, as in columns=['q1', 'q2']"
+        shown = f"{numbers[odd[0]]:.10g} in {column.where(odd[0])}"
+        raise BadValuesError(f"column {column.name!r} contains {shown}; {wanted}.", odd)
     return np.append(numbers, np.nan)[column.codes]
 
 
@@ -241,14 +244,18 @@ def _distinct_numbers(column: CodedColumn, options: Options, words: dict[str, fl
         numbers[np.isin(numbers, numbers_in(options.missing))] = np.nan
         return numbers
     known = dict.fromkeys((*MISSING_WORDS, *options.missing), np.nan) | words
-    numbers = np.empty(len(column.values))
+    numbers, odd = np.empty(len(column.values)), []
     for n, value in enumerate(column.values.tolist()):
         word = str(value).lower()
         text = word.replace(column.decimal, ".")
         if word not in known and not NUMBER_PATTERN.fullmatch(text):
-            shown = f"{column.name!r} contains {short(value)} in {column.where(n)}"
-            raise InputError(f"column {shown}; give {wanted}, or set missing=[{short(value)}].")
+            odd.append(n)
+            continue
         numbers[n] = known[word] if word in known else float(text)
+    if odd:
+        value = short(column.values.tolist()[odd[0]])
+        shown = f"{column.name!r} contains {value} in {column.where(odd[0])}"
+        raise BadValuesError(f"column {shown}; give {wanted}, or set missing=[{value}].", odd)
     return numbers
 
 
@@ -260,16 +267,16 @@ def numbers_in(words: Collection[str]) -> list[float]:
 def read_indices(column: CodedColumn, first: int) -> Ints:
     """Return indices counted from 0, of a column in which they are counted from ``first``."""
     column.refuse_empty("give an index")
-    for n, value in enumerate(column.values.tolist() if column.values.dtype.kind not in "iuf" else ()):
-        if not NUMBER_PATTERN.fullmatch(str(value)):
-            raise InputError(
-                f"{column.where(n)} contains {short(value)} instead of an index; give an integer."
-            )
+    values = column.values.tolist() if column.values.dtype.kind not in "iuf" else []
+    odd = [n for n, value in enumerate(values) if not NUMBER_PATTERN.fullmatch(str(value))]
+    if odd:
+        shown = f"{column.where(odd[0])} contains {short(values[odd[0]])}"
+        raise BadValuesError(f"{shown} instead of an index; give an integer.", odd)
     numbers = column.values.astype(np.float64)
     wrong = (numbers != np.floor(numbers)) | (numbers < first) | (numbers > LARGEST_INDEX)
     if wrong.any():
         n = int(wrong.argmax())
         shown = f"{numbers[n]:.15g}" if column.values.dtype.kind == "f" else f"{column.values[n]!s:.40}"
-        wanted = f"give integers counted from {first}"
-        raise InputError(f"{column.where(n)} contains {shown} in {column.name!r}; {wanted}.")
+        told = f"{column.where(n)} contains {shown} in {column.name!r}"
+        raise BadValuesError(f"{told}; give integers counted from {first}.", np.flatnonzero(wrong).tolist())
     return numbers.astype(np.int64)[column.codes] - first

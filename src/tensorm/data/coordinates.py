@@ -56,7 +56,8 @@ class ListedCells(NamedTuple):
     undirected : (int, int) or None
         Two modes whose pairs have no direction; every cell is listed with its mirror image.
     repeatable : bool
-        Whether cells may be listed more than once: two meetings in an hour are no reason for a warning.
+        Whether cells may be listed more than once, such as two meetings in an hour: a cell is 1 if one of its
+        rows says so.
     """
 
     coords: Any
@@ -81,6 +82,10 @@ class ListedCells(NamedTuple):
             ones, unknown = self._read_values(len(keys))
             parts = [keys[ones], keys[~ones & ~unknown], np.concatenate([keys[unknown], hidden])]
         distinct = [_sort(part) for part in parts]
+        if self.repeatable:  # one of its rows makes a cell 1, whatever the others say
+            distinct[1] = np.setdiff1d(distinct[1], distinct[0], assume_unique=True)
+            unknown_only = np.setdiff1d(distinct[2], np.concatenate(distinct[:2]), assume_unique=True)
+            distinct[2] = _sort(np.concatenate([unknown_only, hidden]))
         repeated = sum(map(len, parts)) - sum(map(len, distinct))
         if repeated and not self.repeatable:
             warnings.warn(

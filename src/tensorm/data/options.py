@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ class Options(NamedTuple):
     pair: Sequence[str] | None = None
     undirected: bool = False
     wide: bool = False
+    columns: Sequence[str] | None = None
     relational: bool = False
     normalise: str | None = "zscore"
     floor: float | None = None
@@ -40,6 +42,7 @@ class Options(NamedTuple):
     order: Mapping[str, Sequence[Any]] | None = None
     indices: bool = False
     header: bool | None = None
+    skip_bad_rows: bool = False
 
     def check(self) -> Options:
         """Return the options with their defaults filled in, or raise if one needs another."""
@@ -53,6 +56,7 @@ class Options(NamedTuple):
             order=self.order or None,
             bins="clock" if self.bins is None else str(self.bins),
             modes=modes,
+            wide=self.wide or (self.columns is not None and not self.relational),
         )
 
     @property
@@ -64,7 +68,7 @@ class Options(NamedTuple):
     def _check_types(self) -> None:
         """Raise if an option is of another type, or out of range."""
         check_choice("unlisted", self.unlisted, ("zero", "missing"))
-        for name in ("modes", "pair"):
+        for name in ("modes", "pair", "columns"):
             given = getattr(self, name)
             if given is not None and not is_list(given):
                 raise InputError(f"{name} is {short(given)}; give a list of columns.")
@@ -72,7 +76,7 @@ class Options(NamedTuple):
                 raise InputError(f"{name} has {len(given)} entries; give a list of columns.")
         for name in ("value", "time", "origin"):
             check_text(name, getattr(self, name))
-        for name in ("undirected", "wide", "relational", "indices"):
+        for name in ("undirected", "wide", "relational", "indices", "skip_bad_rows"):
             check_flag(name, getattr(self, name))
         if self.header is not None:
             check_flag("header", self.header)
@@ -112,6 +116,20 @@ class Options(NamedTuple):
         return named or any(
             getattr(self, name) for name in ("value", "time", "pair", "order", "wide", "indices")
         )
+
+    def pick(self, title: str, names: Sequence[str]) -> list[str] | None:
+        """Return those names that ``columns`` asks for, in which * stands for anything; None for all."""
+        if self.columns is None:
+            return None
+        found: dict[str, None] = {}
+        for wanted in map(str, self.columns):
+            pattern = re.compile(re.escape(wanted).replace(r"\*", ".*"), re.DOTALL)
+            some = [wanted] if wanted in names else [*filter(pattern.fullmatch, names)]
+            if not some:
+                known = ", ".join(repr(name[:40]) for name in names[:10]) + ", ..." * (len(names) > 10)
+                raise InputError(f"{title} has no column {wanted[:40]!r}; choose from {known}.")
+            found |= dict.fromkeys(some)
+        return [*found]
 
     def refuse(self, title: str, what: str, *names: str) -> None:
         """Raise if one of these options is given, which make no sense for this kind of source."""

@@ -6,18 +6,19 @@ To add a file format, add a reader and an entry to ``files.py``; to add an optio
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tensorm.data.arrays import Array
 from tensorm.data.checks import check_label_array, check_labels
 from tensorm.data.columns import as_written, cut_numbers, numbers_in
+from tensorm.data.contents import Cells, Contents
 from tensorm.data.coordinates import ListedCells
 from tensorm.data.files import find_format
+from tensorm.data.frames import FrameTable, Table, has_labels, with_index
 from tensorm.data.inputs import (
     OTHER_VALUE,
     Observations,
@@ -30,35 +31,12 @@ from tensorm.data.inputs import (
 )  # fmt: skip
 from tensorm.data.opening import pick_variable
 from tensorm.data.options import Options
-from tensorm.data.tables import FrameTable, Table, has_labels, read_table, read_wide, with_index
+from tensorm.data.tables import read_table
 from tensorm.data.text import COORDINATES, TextTable, ending_of
+from tensorm.data.wide import read_wide
 from tensorm.errors import InputError
 
-Cells = Observations | ListedCells
-
-FOR_TABLES = ("value", "time", "order", "wide", "indices")
-
-
-class Contents(NamedTuple):
-    """What was read: the cells, and for each mode what else is known of its indices."""
-
-    cells: Cells
-    columns: Sequence[Mapping[str, list[Any]]] = ()
-
-    def metadata(self) -> dict[str, dict[str, list[Any]]]:
-        """Return what is known as a table for each mode, its labels first."""
-        tables = {}
-        for k, columns in enumerate(self.columns):
-            if not columns:
-                continue
-            mode, labels = (self.cells.modes or ())[k], (self.cells.labels or {k: None})[k]
-            names = [str(name) for name in (range(self.cells.shape[k]) if labels is None else labels)]
-            twice = next((name for name, times in Counter(names).items() if times > 1), None)
-            if twice is not None:
-                raise InputError(f"{mode!r} has the label {twice!r} twice; give each index its own label.")
-            others = {f"{mode} {name}" if name == mode else name: values for name, values in columns.items()}
-            tables[mode] = {mode: names, **others}
-        return tables
+FOR_TABLES = ("value", "time", "order", "wide", "columns", "indices", "skip_bad_rows")
 
 
 def read_cells(source: Any, options: Options) -> Contents:
@@ -67,9 +45,9 @@ def read_cells(source: Any, options: Options) -> Contents:
         file = Path(source)
         how = find_format(file)
         if how.read is None:
-            return Contents(read_table(_open_text(file, options), options))
+            return read_table(_open_text(file, options, lenient=True), options)
         if how.table:
-            return Contents(_read_frame(how.load(file), options, str(file)))
+            return _read_frame(how.load(file), options, str(file))
         cells = how.load(file, options.value)
         return _read_array(cells, options._replace(value=None) if how.named else options, str(file))
     import narwhals as nw  # not needed for files of text
@@ -77,7 +55,7 @@ def read_cells(source: Any, options: Options) -> Contents:
     if nw.dependencies.is_polars_lazyframe(source):
         raise InputError("X is a polars LazyFrame; collect it first.")
     if nw.dependencies.is_into_dataframe(source):
-        return Contents(_read_frame(source, options))
+        return _read_frame(source, options)
     if is_a(source, "xarray", "Dataset"):
         cells = pick_variable("X", source, options.value)
         return _read_array(cells, options._replace(value=None), "X")
@@ -93,14 +71,15 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     return FrameTable(with_index(how.load(file), False), str(file))
 
 
-def _open_text(file: Path, options: Options) -> Table:
+def _open_text(file: Path, options: Options, lenient: bool = False) -> Table:
     """Return the table in a text file, of which some columns are read as the options say."""
     wide, coordinates = options.wide or options.relational, ending_of(file) in COORDINATES
     header = True if wide and options.header is None else options.header
     named = list(options.modes or ())
     last = "value" if coordinates else options.value
     numeric = None if wide or options.indices or coordinates else (options.value, options.time)
-    return TextTable(file, header, [*named, last] if named and last is not None else named, numeric)
+    wanted = [*named, last] if named and last is not None else named
+    return TextTable(file, header, wanted, numeric, lenient)
 
 
 def read_columns(path: str | os.PathLike[str], keys: Sequence[str]) -> tuple[dict[str, list[Any]], Table]:
@@ -120,13 +99,13 @@ def read_columns(path: str | os.PathLike[str], keys: Sequence[str]) -> tuple[dic
     return columns, table
 
 
-def _read_frame(frame: Any, options: Options, file: str | None = None) -> Cells:
+def _read_frame(frame: Any, options: Options, file: str | None = None) -> Contents:
     """Return the cells of a pandas, polars or similar table, which may come from a file."""
     if has_labels(frame) and not options.names_columns and _is_numeric(frame):
-        return _read_array(frame, options, file or "X").cells
+        return _read_array(frame, options, file or "X")
     if options.relational and not (options.wide or has_labels(frame)) and _is_numeric(frame):
         table = FrameTable(frame, file or "The table")
-        return read_wide(table, options, table.names)
+        return read_wide(table, options, options.pick(table.title, table.names) or table.names)
     options.refuse(file or "X", "a table with names", "header")
     table = FrameTable(with_index(frame, options.wide or options.relational), file or "The table")
     return read_table(table, options)
@@ -204,8 +183,9 @@ def _list_sparse(X: Any, options: Options) -> ListedCells:
     values = np.where(np.isin(values, hidden), np.nan, values)
     if threshold is not None and unlisted == "zero" and threshold <= 0:
         raise InputError(f"threshold is {threshold}, so all unlisted cells would be 1; give one above 0.")
-    values, n = cut_numbers(values, threshold)
-    if n is not None:
+    values, odd = cut_numbers(values, threshold)
+    if odd:
+        n = odd[0]
         cell = tuple(int(column[n]) for column in columns)
         raise InputError(f"X contains {values[n]} at {cell}; {OTHER_VALUE}.")
     return ListedCells(columns, tuple(X.shape), values, unlisted)

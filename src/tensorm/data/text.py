@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorm.data.arrays import Indices
 from tensorm.data.columns import LONG_TEXTS, NUMBER_PATTERN, CodedColumn, factorise, parse_numbers
 from tensorm.data.memory import available_memory, check_room
 from tensorm.data.opening import MAX_EXPANSION
@@ -64,6 +65,8 @@ class TextTable:
         Columns that are asked for; without a header, the names of all columns.
     numeric : collection of str, optional
         Columns of which only the values count, not how they are written; by default all.
+    lenient : bool, default False
+        Whether a few rows may have too many fields: these are empty then, and listed in ``uneven``.
 
     Attributes
     ----------
@@ -81,7 +84,10 @@ class TextTable:
         header: bool | None = None,
         wanted: Sequence[str] = (),
         numeric: Collection[str | None] | None = None,
+        lenient: bool = False,
     ) -> None:
+        self.uneven: dict[int, int] = {}  # rows that have too many fields, and how many
+        self._lenient, self._long = lenient, dict[int, int]()  # the same by the number of the record
         self.path, self.title, self.coordinates = path, str(path), ending_of(path) in COORDINATES
         self._text = read_text(path).rstrip("\r\n")
         self._begin, self._n_skipped, line, separator = self._skip_preamble()
@@ -103,7 +109,9 @@ class TextTable:
         self._texts: dict[int, Any] = {}  # columns that were parsed again
         self._coded: dict[tuple[int, bool], CodedColumn] = {}  # columns asked for before, as texts or not
         if not any(self._is_full(k, names[k]) for k in self._frame):
-            self._frame, self._coded = self._frame.dropna(how="all"), {}
+            used = self._frame.notna().any(axis=1) | self._frame.index.isin(list(self._long))
+            self._frame, self._coded = self._frame[used], {}
+        self._number_uneven()
         if not len(self._frame):
             raise no_data(self.path)
         kept = [k for k, name in enumerate(names) if name or not self._frame[k].isna().all()]
@@ -136,6 +144,20 @@ class TextTable:
         if rows.dtype != object:
             return bool(rows.notna().all())
         return bool((self._code(k, name, False).codes >= 0).all())
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def drop(self, rows: Indices) -> None:
+        """Leave rows out from now on."""
+        self._frame = self._frame.drop(index=self._frame.index[rows])
+        self._texts = {k: texts[self._frame.index] for k, texts in self._texts.items()}
+        self._coded = {}
+        self._number_uneven()
+
+    def _number_uneven(self) -> None:
+        rows = np.flatnonzero(self._frame.index.isin(list(self._long))).tolist()
+        self.uneven = {row: self._long[int(self._frame.index[row])] for row in rows}
 
     def keep_texts(self, names: Sequence[str]) -> None:
         """Parse those columns again, all at once, whose numbers may be written in more than one way."""
@@ -248,24 +270,38 @@ class TextTable:
                 *_, (line, _) = self._split(self._begin)
                 problem = f"a quote is opened in line {line} and never closed; close it"
                 raise FileError(f"{self.path} cannot be read: {problem}.") from error
-            raise self._uneven() from error
+            if self._may_be_emptied():
+                return self._parse(**how)
+            raise self.refuse_uneven() from error
         except (ValueError, OverflowError) as error:
             raise unreadable(self.path, error) from error
         if not isinstance(frame.index, pd.RangeIndex):
-            raise self._uneven()
+            if self._may_be_emptied():
+                return self._parse(**how)
+            raise self.refuse_uneven()
         return frame
+
+    def _may_be_emptied(self) -> bool:
+        """Note which records are too long, and whether they are few enough to be read as empty."""
+        if not self._lenient or self._long:
+            return False
+        lengths = [len(fields) for _, fields in self._split(self._start)]
+        self._long = {row: n for row, n in enumerate(lengths) if n > self._width}
+        return 2 * len(self._long) <= len(lengths)
 
     def _body(self) -> io.BytesIO:
         """Return the records as bytes, without bare carriage returns: pandas trips over some of them."""
-        if not self._has_bare_returns:
+        if not (self._has_bare_returns or self._long):
             return io.BytesIO(self._text[self._start :].encode())
         body = io.StringIO(newline="")
         mark = self._separator if self._separator in SPREADSHEET_SEPARATORS else " "
         writer = csv.writer(body, delimiter=mark, quoting=csv.QUOTE_ALL, lineterminator="\n")
-        writer.writerows(fields for _, fields in self._split(self._start))
+        empty = [""] * self._width
+        records = enumerate(self._split(self._start))
+        writer.writerows(empty if row in self._long else fields for row, (_, fields) in records)
         return io.BytesIO(body.getvalue().encode())
 
-    def _uneven(self) -> FileError:
+    def refuse_uneven(self) -> FileError:
         """Return the error for a record with more fields than there are columns."""
         n = self._width
         records = self._split(self._begin)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.arrays import Array, Floats, Ints
-from tensorm.errors import InputError
+from tensorm.errors import BadValuesError, InputError
 
 MAX_BINS = 100_000
 SHORTEST_BIN, LONGEST_BIN = 1e-6, 1e12  # seconds: dates know microseconds, and 10,000 years
@@ -116,9 +116,10 @@ def _parse_texts(series: Any, place: Callable[[int], str]) -> Any:
         tried += [pd.to_datetime(texts, errors="coerce", format=form) for form in fits]
     whole = [times for times in tried if times.notna().all()]
     if not whole:
-        row = max(int(times.isna().to_numpy().argmax()) for times in tried)
+        bad = max((np.flatnonzero(times.isna()).tolist() for times in tried), key=lambda rows: rows[0])
         wanted = "give dates and times such as 2010-12-06 13:00, all in one format, or seconds"
-        raise InputError(f"{place(row)} has the time {series.iloc[row]!r}; {wanted}.")
+        shown = f"{place(bad[0])} has the time {series.iloc[bad[0]]!r}"
+        raise BadValuesError(f"{shown}; {wanted}.", bad)
     if any(not whole[0].equals(times) for times in whole[1:]):
         problem = f"{series.iloc[0]!r}, which may begin with the day or the month"
         raise InputError(f"{place(0)} has the time {problem}; write dates as 2010-12-06.")

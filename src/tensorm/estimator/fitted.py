@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import os
+import webbrowser
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import estimator_html_repr
 
-from tensorm.data.checks import check_choice
+from tensorm.data.checks import check_choice, check_flag
 from tensorm.errors import InputError
 from tensorm.estimator.predictor import Predictor
 from tensorm.posterior.align import MEMBER
@@ -147,6 +149,7 @@ class FittedModel(Predictor):
         selection: Any = None,
         title: str | None = None,
         command: str | None = None,
+        open: bool = False,
     ) -> None:
         """Write the fit as a single HTML page, to open in a browser, mail or print; it loads nothing else.
 
@@ -171,6 +174,8 @@ class FittedModel(Predictor):
             The heading; by default the names of the modes.
         command : str, optional
             The shell commands that made the fit, shown instead of the Python code.
+        open : bool, default False
+            Whether to open the page in the default browser.
 
         Raises
         ------
@@ -191,6 +196,8 @@ class FittedModel(Predictor):
             settings={name: getattr(self, name) for name in parameters},
             defaults={name: parameter.default for name, parameter in parameters.items()},
         )
+        if check_flag("open", open):
+            webbrowser.open(Path(path).resolve().as_uri())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fit to a file, for ``tensorm.load``.

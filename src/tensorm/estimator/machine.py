@@ -27,7 +27,7 @@ from tensorm.selection.noise import TRIAL_NUMBERS, choose_noise, choose_untried,
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.storage.files import name_stop, owning
 from tensorm.storage.fit import Fit, write_fit
-from tensorm.storage.run import FIT, Run, check_folder, digest_run, start_run
+from tensorm.storage.run import CHOICE, FIT, Run, check_folder, digest_run, start_run
 from tensorm.storage.trials import Store
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.pick import note_storage
@@ -45,7 +45,6 @@ PUBLISHED: dict[str, Any] = {
     "flips": "gibbs",
     "order": "fixed",
 }  # the settings of the paper
-CHOICE = "choice"  # folder inside that of a run: what chains found that chose the noise or the number
 
 
 @dataclass(eq=False, repr=False)

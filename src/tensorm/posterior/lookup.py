@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorm.data.arrays import Indices
 from tensorm.data.checks import as_array, check_indices, number_labels
-from tensorm.data.tables import FrameTable, Table
+from tensorm.data.frames import FrameTable, Table
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 

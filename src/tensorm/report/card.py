@@ -14,7 +14,7 @@ from tensorm.data.arrays import Floats
 from tensorm.posterior.diagnostics import diagnose
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, list_modes
-from tensorm.report.describe import Description, describe_components, percent
+from tensorm.report.describe import Description, describe_components, percent, quote_label
 from tensorm.report.page.cells import pairs_of, slice_cells
 from tensorm.report.page.finding import tell_finding
 from tensorm.report.page.members import find_homes
@@ -58,7 +58,9 @@ def _row(told: Description, modes: Sequence[FittedMode]) -> list[str]:
     for mode in modes:
         members = mode.members(told.component)
         more = f" and {len(members) - MAX_CARD_MEMBERS:,} more" if len(members) > MAX_CARD_MEMBERS else ""
-        fields.append(", ".join(map(mode.label, members[:MAX_CARD_MEMBERS].tolist())) + more)
+        fields.append(
+            ", ".join(quote_label(mode.label(n)) for n in members[:MAX_CARD_MEMBERS].tolist()) + more
+        )
     if told.strength is not None:
         fields.append(percent(told.strength))
     return [*fields, f"{told.chains} of {told.n_chains}"]

@@ -204,13 +204,14 @@ def describe_components(posterior: Posterior, groups: GroupsByMode | None = None
 
 
 def describe_noise(posterior: Posterior) -> str:
-    """Return sentences on the noise, on the accuracy, and on why the noise model was chosen."""
+    """Return sentences on the noise, on what is explained, and on why the noise model was chosen."""
     why = f" {posterior.noise_choice}" if posterior.noise_choice else ""
     if not active(posterior.factors).any():
         ones = percent(posterior.base_rate)
         return f"No component has members in every mode; {ones} of the observed cells are 1.{why}"
     noise, explained = posterior.noise, percent(posterior.noise["explained"])
-    right = f"The components predict {explained} of the observed cells correctly."
+    ones, cells = map(percent, share_explained(posterior))
+    right = f"The components contain {ones} of the ones and {cells} of all observed cells."
     if posterior.compared is not None:
         right = (
             f"Counting the remaining comparisons as half correct, {explained} of all comparisons are "
@@ -218,6 +219,12 @@ def describe_noise(posterior: Posterior) -> str:
         )
     told = posterior.parameters.describe(noise, percent, partial(_interval, posterior))
     return f"{told} {right}{_name_busiest(posterior)}{why}"
+
+
+def share_explained(posterior: Posterior) -> tuple[float, float]:
+    """Return the shares of ones and of observed cells in components, means over draws."""
+    tp, fp, fn, tn = np.concatenate([trace.confusion for trace in posterior.traces]).mean(axis=0)
+    return float(tp / max(tp + fn, 1)), float((tp + fp) / max(tp + fp + fn + tn, 1))
 
 
 def _interval(posterior: Posterior, name: str) -> str:
@@ -233,7 +240,7 @@ def _name_busiest(posterior: Posterior) -> str:
         return ""
     found: dict[str, list[str]] = {}
     for mode, activity in zip(list_modes(posterior), posterior.activities, strict=True):
-        found.setdefault(mode.label(int(activity.argmax())), []).append(mode.name)
+        found.setdefault(quote_label(mode.label(int(activity.argmax()))), []).append(mode.name)
     names = [f"{label} ({listed(modes)})" for label, modes in found.items()]
     return f" Most active outside the components: {listed(names)}."
 
@@ -253,7 +260,7 @@ def _members(modes: Sequence[FittedMode], l: int) -> Iterator[ModeMembers]:
             modes=tuple(mode.name for mode in same),
             names=tuple(mode.label(n) for n in members),
             sure=int(np.count_nonzero(means > SURE)),
-            doubtful=tuple((mode.label(n), float(means[n])) for n in doubtful),
+            doubtful=tuple((quote_label(mode.label(n)), float(means[n])) for n in doubtful),
             text=_name_members(mode, members)
             if mode.groups is None
             else _count_members(mode.groups, members),
@@ -308,7 +315,7 @@ def _name_members(mode: FittedMode, members: list[int]) -> str:
     pieces = [text for run in _runs(mode, members) for text in _name_run(mode, run)]
     if len(pieces) > MAX_LISTED + 1 and mode.labels is not None and mode.labels.dtype.kind not in ORDERED:
         rarest = sorted(members, key=lambda n: mode.means[n].sum())[:MAX_LISTED]
-        pieces = [mode.label(n) for n in members if n in rarest] + pieces[MAX_LISTED:]
+        pieces = [quote_label(mode.label(n)) for n in members if n in rarest] + pieces[MAX_LISTED:]
     return f"{_cut(pieces)} ({len(members)} of {len(mode.means)})"
 
 
@@ -347,7 +354,7 @@ def _name_run(mode: FittedMode, run: Sequence[int]) -> list[str]:
     if len(run) > 1 and _touch(*names[:2]) and a and b:
         return [f"{a[1]}-{b[2]}"]
     if len(run) < 3:
-        return names
+        return [quote_label(name) for name in names]
     number = (
         None if mode.labels is None or mode.labels.dtype.kind in ORDERED else NUMBERED.fullmatch(names[-1])
     )
@@ -365,6 +372,11 @@ def plural(name: str, count: int) -> str:
     if re.search(r"[^aeiou]y$", name):
         return name[:-1] + "ies"
     return name + ("es" if name.endswith(("x", "ch", "sh")) else "s")
+
+
+def quote_label(label: str) -> str:
+    """Return a label as it stands in a list: in quotes if it has a comma or a semicolon itself."""
+    return f'"{label}"' if "," in label or ";" in label else label
 
 
 def _cut(texts: Iterable[str]) -> str:

@@ -8,7 +8,9 @@ whether cells given later are the same.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 from tensorm.errors import FileError, InputError
 from tensorm.storage.archive import Stored, open_archive, write_archive
 from tensorm.storage.chain import pack_settings, read_settings
-from tensorm.storage.files import FilePath, as_path, make_folder, open_file
+from tensorm.storage.files import FilePath, as_path, check_links, make_folder, open_file
 from tensorm.storage.fit import check_format, describe_file, pack_modes, read_modes
 from tensorm.tensors.pick import ARRAY_NAMES, from_arrays
 from tensorm.tensors.protocol import Tensor
@@ -24,6 +26,8 @@ from tensorm.tensors.protocol import Tensor
 RUN_FORMAT = "tensorm run"
 RUN, FIT = "run.tensorm", "fit.tensorm"
 OLD_NAMES = {RUN: "run.nc", FIT: "fit.nc"}  # names in version 0.1
+CHOICE = "choice"  # the folder for trials of the noise model and of the number of components
+RUN_FILES = re.compile(r"(run|fit|chain-\d+)\.(tensorm|nc)|(command|metadata|selection)\.json|report\.html")
 CELLS_DIGEST = "digest"  # of cells that are elsewhere
 
 
@@ -58,6 +62,19 @@ def check_folder(folder: FilePath) -> Path:
             f"{folder} already contains a run; continue it with tensorm.resume, or give another run_dir."
         )
     return make_folder(folder)
+
+
+def delete_run(folder: Path) -> None:
+    """Delete the run in a folder, if there is one, with its fit and report; other files stay."""
+    if find_file(folder, RUN) is None:
+        return
+    check_links(folder)
+    trials = [*(folder / CHOICE).iterdir()] if (folder / CHOICE).is_dir() else []
+    for path in [*folder.iterdir(), *trials]:
+        if path.is_file() and (path.parent.name == CHOICE or RUN_FILES.fullmatch(path.name)):
+            path.unlink()
+    with suppress(OSError):  # somebody else may have put something there
+        (folder / CHOICE).rmdir()
 
 
 def find_file(folder: FilePath, name: str) -> Path | None:

@@ -38,6 +38,7 @@ def read(
     pair: Sequence[str] | None = None,
     undirected: bool = False,
     wide: bool = False,
+    columns: Sequence[str] | None = None,
     relational: bool = False,
     normalise: str | None = "zscore",
     floor: float | None = None,
@@ -46,6 +47,7 @@ def read(
     order: Mapping[str, Sequence[Any]] | None = None,
     indices: bool = False,
     header: bool | None = None,
+    skip_bad_rows: bool = False,
     client: Any = None,
 ) -> Tensor:
     """Read cells of 0, 1 and missing from a file, a table or an array.
@@ -84,6 +86,10 @@ def read(
         the first column, or in the index of a pandas table. Without this, a table is wide if all its columns
         contain 0, 1, yes, no or nothing, or all but the first, which then has the labels. Rows and columns
         keep their order, as those of an array do, so that rows of ``factors_`` are rows of the table.
+    columns : sequence of str, optional
+        Columns of a wide table that contain cells, such as ``["q1", "q2"]``, or patterns such as ``["q*"]``;
+        by default all but the first. The other columns describe the rows: the command line uses them as
+        metadata.
     relational : bool, default False
         Whether to compare the numbers of a wide table or matrix: which of two columns is higher in each row.
         The result is a ``RelationalTensor``, which also explains ``normalise`` and ``floor``.
@@ -94,7 +100,8 @@ def read(
     missing : str, number or sequence of them, optional
         Values that stand for missing cells, in addition to empty fields, NaN, "NA" and "null".
     threshold : float, optional
-        Numbers at or above this are 1, all others 0.
+        Numbers at or above this are 1, all others 0. A cell in several rows of a table is 1 if one of their
+        numbers is.
     order : mapping, optional
         All labels of a mode in their order, including labels that no row mentions.
     indices : bool, default False
@@ -103,6 +110,9 @@ def read(
     header : bool, optional
         Whether the first line of a text file has names; by default it does if it contains no number. Without
         a header, ``modes``, then ``value``, name the columns in their order.
+    skip_bad_rows : bool, default False
+        Whether to leave out rows that cannot be used: with too many fields, without a label, or with a time
+        or a value that cannot be read. A warning counts them and names the first.
     client : distributed.Client, optional
         A Dask cluster whose workers read the cells (zarr, or Parquet with ``indices=True``), each its part.
 
@@ -124,8 +134,8 @@ def read(
     (2, 3, 3)
     """
     options = Options(
-        modes, value, unlisted, time, bins, origin, pair, undirected, wide, relational, normalise, floor,
-        missing, threshold, order, indices, header,
+        modes, value, unlisted, time, bins, origin, pair, undirected, wide, columns, relational, normalise,
+        floor, missing, threshold, order, indices, header, skip_bad_rows,
     )  # fmt: skip
     return _read(source, options.check(), client)[0]
 

@@ -12,7 +12,7 @@ from tensorm.posterior.align import active
 from tensorm.posterior.diagnostics import Diagnostics
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, list_modes
-from tensorm.report.describe import percent
+from tensorm.report.describe import percent, share_explained
 
 SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
 
@@ -48,7 +48,7 @@ def tell_finding(posterior: Posterior, diagnostics: Diagnostics) -> Finding:
             f"{components} predict{s} {told} of the comparisons in {where}, and {right} of these correctly."
         )
         return Finding(noise * alone + found, "By chance, half of them would be correct.", alone)
-    ones, cells = map(percent, _explained(posterior))
+    ones, cells = map(percent, share_explained(posterior))
     found = f"{components} explain{s} {ones} of the ones in {where} and cover{s} {cells} of the cells."
     sure = f"The same number of random cells would contain {cells} of the ones."
     alone |= _gain(posterior) < SMALLEST_GAIN
@@ -61,12 +61,6 @@ def name_sizes(modes: Sequence[FittedMode]) -> str:
     if all(mode.name == f"mode {k}" for k, mode in enumerate(modes)):  # nobody named them
         return text
     return f"{text} ({' × '.join(mode.name for mode in modes)})"
-
-
-def _explained(posterior: Posterior) -> tuple[float, float]:
-    """Return the shares of ones and of observed cells in components, means over draws."""
-    tp, fp, fn, tn = np.concatenate([trace.confusion for trace in posterior.traces]).mean(axis=0)
-    return float(tp / max(tp + fn, 1)), float((tp + fp) / (tp + fp + fn + tn))
 
 
 def _said(posterior: Posterior) -> tuple[float, float]:

@@ -13,6 +13,7 @@ const plural = (name, count) => {
   if (/[^aeiou]y$/.test(name)) return name.slice(0, -1) + "ies";
   return name + (/(x|ch|sh)$/.test(name) ? "es" : "s");
 };
+const quote = label => (/[,;]/.test(label) ? '"' + label + '"' : label);
 const touch = (before, now) => {
   const a = before.match(INTERVAL),
     b = now.match(INTERVAL);
@@ -24,7 +25,7 @@ const nameRun = (mode, run) => {
     a = names[0].match(INTERVAL),
     b = names.at(-1).match(INTERVAL);
   if (run.length > 1 && touch(names[0], names[1]) && a && b) return [a[1] + "-" + b[2]];
-  if (run.length < 3) return names;
+  if (run.length < 3) return names.map(quote);
   const number = mode.ordered ? null : names.at(-1).match(NUMBERED);
   return [names[0] + " to " + (number ? number[2] : names.at(-1))];
 };
@@ -40,7 +41,7 @@ const nameMembers = (k, found) => {
     // those that are in the fewest other components
     const often = n => memberships[k][n];
     const rarest = new Set([...found].sort((a, b) => often(a) - often(b) || a - b).slice(0, LONGEST));
-    pieces = [...found.filter(n => rarest.has(n)).map(n => mode.labels[n]), ...pieces.slice(LONGEST)];
+    pieces = [...found.filter(n => rarest.has(n)).map(n => quote(mode.labels[n])), ...pieces.slice(LONGEST)];
   }
   return cut(pieces) + " (" + found.length + " of " + sizes[k] + ")";
 };

@@ -1,0 +1,129 @@
+"""Tables without options: what they seem to be, columns that are no modes, labels that are spelt alike."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tensorm
+from tensorm import InputError
+from tensorm.data.options import Options
+from tensorm.tensors.read import read_with_metadata
+
+N = 120
+
+
+def make_orders() -> pd.DataFrame:
+    n = np.arange(N)
+    return pd.DataFrame({
+        "order_id": 1000 + n,
+        "customer": [f"c{k}" for k in n % 7],
+        "product": [f"p{k}" for k in n % 5],
+        "qty": n % 4,
+        "price": n / 7,
+        "note": [f"please ring the bell twice, thanks {k}" for k in n],
+        "when": [f"2024-03-{k % 28 + 1:02d} {k % 24:02d}:10" for k in n],
+    })  # fmt: skip
+
+
+def make_survey() -> pd.DataFrame:
+    answers = np.array(["Yes", "No", "Don't know", ""], object)[(np.arange(N)[:, None] + np.arange(4)) % 4]
+    survey = pd.DataFrame(answers, columns=["Q1 tea", "Q2 coffee, black", "Q3 beer", "Q4 wine"])
+    survey.insert(0, "id", [f"r{n}" for n in range(N)])
+    survey.insert(1, "age", 20 + np.arange(N) % 60)
+    return survey
+
+
+def test_columns_that_are_no_modes_are_named_with_the_options_that_help() -> None:
+    told = (
+        "The table has columns that are probably no modes: 'order_id' differs in every row, 'qty' looks like "
+        "counts, 'price' has numbers with fractions, 'note' looks like free text, 'when' looks like time "
+        "stamps; name the modes, as in tensorm.read(X, time='when', modes=['customer', 'product'])."
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+        tensorm.read(make_orders())
+    found = tensorm.read(make_orders(), time="when", modes=["customer", "product"])
+    assert found.shape == (24, 7, 5)
+
+
+def test_time_stamps_that_are_named_as_a_mode_are_noticed(caplog) -> None:
+    with caplog.at_level(logging.INFO, "tensorm"):
+        tensorm.read(make_orders(), modes=["customer", "when"])
+    assert "'when' has 120 labels that look like time stamps; time='when' turns them" in caplog.text
+
+
+def test_a_column_that_is_often_empty_is_no_mode() -> None:
+    orders = make_orders()[["customer", "product"]]
+    with pytest.raises(InputError, match=r"'coupon' is often empty; name the modes"):
+        tensorm.read(orders.assign(coupon=["spring", None, None] * 40))
+
+
+def test_a_survey_is_recognised() -> None:
+    wanted = (
+        "The table has answers such as yes and no in 4 columns, and other things in 'id', 'age'; say how to "
+        """read it, as in tensorm.read(X, columns=['Q*'], missing=["Don't know"])."""
+    )
+    with pytest.raises(InputError, match=f"^{re.escape(wanted)}$"):
+        tensorm.read(make_survey())
+
+
+@pytest.mark.parametrize("columns", [["Q*"], ["Q1 tea", "Q2 coffee, black", "Q3 beer", "Q4 wine"]])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame", "index", "index.parquet"])
+def test_columns_of_a_wide_table(tmp_path, columns, kind) -> None:
+    survey = make_survey()
+    survey.to_csv(tmp_path / "a.csv", index=False)
+    survey.to_parquet(tmp_path / "a.parquet", index=False)
+    survey.set_index("id").to_parquet(tmp_path / "a.index.parquet")
+    frames = {"frame": survey, "index": survey.set_index("id")}
+    source = frames[kind] if kind in frames else tmp_path / f"a.{kind}"
+    found, known = read_with_metadata(source, Options(columns=columns, missing="Don't know"))
+    assert (found.modes, found.shape) == (("id", "column"), (N, 4))
+    assert found.labels[0].tolist() == survey["id"].tolist()
+    assert (found.n_ones, found.n_observed) == (N, 2 * N)
+    assert known == {"id": {"id": survey["id"].tolist(), "age": survey["age"].tolist()}}
+
+
+def test_rows_without_labels_are_numbered() -> None:
+    found, known = read_with_metadata(
+        make_survey().drop(columns="id"),
+        Options(columns=["Q*"], missing="Don't know", modes=["who", "answer"]),
+    )
+    assert (found.labels[0], found.modes) == (None, ("who", "answer"))
+    assert known["who"]["age"][:2] == [20, 21]
+
+
+def test_columns_that_a_table_does_not_have() -> None:
+    with pytest.raises(
+        InputError, match=r"^The table has no column 'R\*'; choose from 'id', 'age', 'Q1 tea'"
+    ):
+        tensorm.read(make_survey(), columns=["R*"])
+    with pytest.raises(InputError, match=r"^columns is 'Q\*'; give a list of columns\.$"):
+        tensorm.read(make_survey(), columns="Q*")
+    with pytest.raises(InputError, match=r"or name the columns of cells, as in columns=\['q1', 'q2'\]"):
+        tensorm.read(make_survey(), wide=True)
+
+
+def test_columns_are_picked_for_comparisons_too() -> None:
+    table = pd.DataFrame({"gene a": [1.0, 2.0], "gene b": [2.0, 1.0], "gene c": [0.0, 3.0], "age": [40, 50]})
+    assert tensorm.read(table, relational=True, columns=["gene *"]).shape == (2, 3, 3)
+
+
+@pytest.mark.parametrize("other", ["BLDG B", "Bldg. B", "bldg-b", "Bldg  B", "Ｂldg B"])
+def test_labels_that_are_spelt_almost_alike_are_pointed_out(other) -> None:
+    table = pd.DataFrame({"who": ["ann", "bob", "cat"], "where": ["Bldg A", "Bldg B", other]})
+    with pytest.warns(
+        UserWarning, match=r"^Column 'where' has labels that are spelt almost alike: '.* and '"
+    ):
+        found = tensorm.read(table)
+    assert found.shape == (3, 3)
+
+
+def test_labels_that_differ_are_not_pointed_out(recwarn) -> None:
+    tensorm.read(
+        pd.DataFrame({"who": ["1-1", "11", "1", "01", "-1"], "where": ["A1", "A 1", "A2", "B", "Ö"]})
+    )
+    assert not recwarn
