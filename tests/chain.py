@@ -9,10 +9,12 @@ import numpy as np
 
 from tensorm.model import Confusion
 from tensorm.sampler.sample import Plan, Snapshot, sample
-from tensorm.sampler.sweep import Target, random_factors, start
+from tensorm.sampler.state import State
+from tensorm.sampler.sweep import Target, random_factors, start, sweep
 from tensorm.sampler.two_rates import PAPERS_RATES, Rates, TwoRates
 from tensorm.tensors import Tensor
 from tensorm.tensors.bits import unpack
+from tensorm.tensors.factors import Factors
 
 BURN_IN = 200
 
@@ -65,3 +67,24 @@ def z_scores(values: np.ndarray, expected: Any, error: Any = 0.0) -> np.ndarray:
     """How far means of correlated draws lie from what is expected (known within ``error``)."""
     mean, own_error = batch_means(values)
     return (mean - expected) / np.hypot(own_error, error)
+
+
+def disturb(factors: Factors, L: int, rng: np.random.Generator, rows: int) -> Factors:
+    """Factors with an entry flipped in some rows of some modes, as burn-in may do it."""
+    new = [masks.copy() for masks in factors]
+    for k in rng.permutation(len(new))[: rng.integers(1, len(new) + 1)]:
+        for n in rng.integers(len(new[k]), size=rows):
+            l = int(rng.integers(L))
+            new[k][n, l // 64] ^= np.uint64(1) << np.uint64(l % 64)
+    return Factors(tuple(new), L)
+
+
+def sweep_both(keeping: Tensor, plain: Tensor, state: State, model: Target) -> State:
+    """Compare a sweep of both tensors, and return the state after it."""
+    (found, counts), (expected, expected_counts) = (
+        sweep(tensor, state, model, 0) for tensor in (keeping, plain)
+    )
+    for a, b in zip(found.factors, expected.factors, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert (found[1:], counts) == (expected[1:], expected_counts)
+    return expected

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chain import disturb, sweep_both
 from tensorm import RelationalTensor, datasets
 from tensorm.sampler.chains import run_chain
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
@@ -19,7 +20,7 @@ from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.storage.checkpoints import Checkpoints
-from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, Stream, Tensor, Weights, cached, slices
+from tensorm.tensors import GIBBS, METROPOLIS, DenseTensor, Rule, Stream, Weights, cached, slices
 from tensorm.tensors.cached import CachedCounts, memory_for_counts
 from tensorm.tensors.factors import Factors
 
@@ -59,27 +60,6 @@ def planted(shape: tuple[int, ...], L: int, missing: float, noise: float = 0.1) 
     factors = [np.hstack([factor, rng.random((len(factor), 2)) < 0.5]) for factor in sim.factors]
     factors[0][:, -2:] = False
     return X, Factors.from_bits(factors)
-
-
-def disturb(factors: Factors, L: int, rng: np.random.Generator, rows: int) -> Factors:
-    """Factors with an entry flipped in some rows of some modes, as burn-in may do it."""
-    new = [masks.copy() for masks in factors]
-    for k in rng.permutation(len(new))[: rng.integers(1, len(new) + 1)]:
-        for n in rng.integers(len(new[k]), size=rows):
-            l = int(rng.integers(L))
-            new[k][n, l // 64] ^= np.uint64(1) << np.uint64(l % 64)
-    return Factors(tuple(new), L)
-
-
-def sweep_both(keeping: Tensor, plain: Tensor, state: State, model: Target) -> State:
-    """Compare a sweep of both tensors, and return the state after it."""
-    (found, counts), (expected, expected_counts) = (
-        sweep(tensor, state, model, 0) for tensor in (keeping, plain)
-    )
-    for a, b in zip(found.factors, expected.factors, strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert (found[1:], counts) == (expected[1:], expected_counts)
-    return expected
 
 
 CASES = [

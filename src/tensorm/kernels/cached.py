@@ -35,13 +35,14 @@ class CachedRow(NamedTuple):
 def find_flips(rows, factor, counts, inert, rule, stream):
     """Write the rows in which an entry would flip, judged by cached counts (2, N, L); return their number.
 
-    These rows are left as they are; the caller updates them. Entries of inert components are set at once.
+    The first row to look at is rows[0], and no more are found than there is room for. They are left as they
+    are; the caller updates them. Entries of inert components are set at once.
     """
     factor, counts, inert, found = lend(factor), lend(counts), lend(inert), 0
     pos, tot = counts[0], counts[1]
     rule = read_rule(lend(rule))
     against, numbers = new(pos.shape[1], np.float64), new(pos.shape[1], np.float64)
-    for n in range(factor.shape[0]):
+    for n in range(rows[0], factor.shape[0]):
         weigh_row(against, factor[n], n, pos[n], tot[n], rule)
         if np.min(against) > CERTAIN:
             continue
@@ -51,6 +52,8 @@ def find_flips(rows, factor, counts, inert, rule, stream):
         stop = decide_row(factor[n], n, 0, CachedRow(pos[n], tot[n], inert), rule, stream)
         rows[found] = n
         found += stop < rule.order.shape[0]
+        if found == rows.shape[0]:
+            break
     return found
 
 

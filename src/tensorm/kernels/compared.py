@@ -15,54 +15,69 @@ import numpy as np
 from numba import uint64
 
 from tensorm.kernels import vectors as v
-from tensorm.kernels.arrays import copy_to, count_up, new
+from tensorm.kernels.arrays import copy_to, count_up, new, new_zeros
 from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
 from tensorm.kernels.decisions import ONE, bit_of, count_rows, decide_rows, read_rule
+from tensorm.kernels.relational import lay_values, values_at
 from tensorm.kernels.rows import (
     CELLS,
     FREE,
     SINGLE,
     Masks,
     cover_by,
+    find_members,
     holders,
     list_holders,
     make_table,
     transpose_masks,
 )
-from tensorm.kernels.slices import Slice, lay_rows, lay_slice, make_claims, make_slice, turn_rows
+from tensorm.kernels.slices import Slice, lay_slice, make_slice, places_of, seen_at, turn_rows
 
 
-class Mirror(NamedTuple):
-    """What components say about the mirror images of a slice's cells."""
+class Side(NamedTuple):
+    """What components say one way round: for each row, that it is above a column, or below."""
 
-    masks: Any  # (R, M) the components that the mirror image of each row holds
-    positions: Any  # as in Table
+    masks: Any  # (R, M) the components that each row holds
+    positions: Any  # as in MemberTable
     firsts: Any
     columns: Any
-    every: Any  # positions of all rows
-    planes: Any  # (R, 2, width) FREE: mirror images that no active component covers; SINGLE: at most one
-    slices: Any  # (N, M) the components that the mirror image of each slice holds
-    places: Any  # of an attribute's mirror image among the columns, or -1
-    old: Any  # the row as it was
+    planes: Any  # (R, 2, width) FREE: observed cells that no active component covers; SINGLE: at most one
 
 
 class Objects(NamedTuple):
-    """The slice of an object."""
+    """The slice of an object: each row has its comparisons with all columns, both ways round."""
 
-    cells: Slice
-    mirror: Mirror
+    here: Any  # its number
+    source: Any
+    places: Any
+    cells: Any  # (R, width) whether the row is above the column
+    up: Side
+    down: Side
+    shorter: Any  # (L,) 1 where fewer rows are below than above, so that these are counted
+    span: Any
 
     def lay(self, row, rows, i):
-        lay_both(self, row, rows, i)
+        self.here[0] = rows[i]
+        lay_values(self.source, self.cells, rows[i], self.places)
+        cover_sides(self, row)
 
     def count(self, entry):
-        return count_once(self, entry, True)
+        return count_pairs_once(self, entry)
 
     def flip(self, row, entry, stop):
-        turn_rows(self.cells, row, entry)
-        first, last = self.mirror.firsts[entry.component], self.mirror.firsts[entry.component + 1]
-        lay_mirror(self.mirror, self.mirror.positions[first:last], row, self.cells.span)
+        cover_side(self, self.up, entry.component, row)
+        cover_side(self, self.down, entry.component, row)
         return stop
+
+
+class Mirror(NamedTuple):
+    """What components say about the mirror images of an attribute's cells."""
+
+    columns: Any
+    planes: Any  # (R, width) mirror images that no active component covers
+    slices: Any  # (N, M) the components that the mirror image of each slice holds
+    places: Any  # of an attribute's mirror image among the columns, or -1
+    old: Any  # the row as it was
 
 
 class Attributes(NamedTuple):
@@ -73,10 +88,11 @@ class Attributes(NamedTuple):
 
     def lay(self, row, rows, i):
         copy_to(self.mirror.old, row)
-        lay_both(self, row, rows, i)
+        lay_slice(self.cells, row, rows, i)
+        lay_mirror(self.mirror, self.cells, self.mirror.slices[rows[i]])
 
     def count(self, entry):
-        return count_once(self, entry, False)
+        return count_once(self, entry)
 
     def flip(self, row, entry, stop):
         turn_rows(self.cells, row, entry)
@@ -87,62 +103,146 @@ class Attributes(NamedTuple):
 
 
 @inlined
-def count_once(both, entry, doubles):
-    """(pos, tot) of an entry; it may `double`: decide on the mirror images of its own cells, too."""
-    inner, mirror, component = both.cells, both.mirror, entry.component
-    workspace, planes, span, (word, bit) = inner.workspace, mirror.planes, inner.span, bit_of(component)
-    column, own = inner.table.columns[component], mirror.columns[component]
+def count_pairs_once(both, entry):
+    """(pos, tot) of an object's entry, counted along the shorter side of its component.
+
+    The entry also decides on the mirror images of its own cells, of which `doubled` are otherwise free.
+    """
+    component, span, (word, bit) = entry.component, both.span, bit_of(entry.component)
+    turned = both.shorter[component] != 0
+    mine, other = (both.down, both.up) if turned else (both.up, both.down)
+    column, own = mine.columns[component], other.columns[component]
     width = column.shape[0]
     side = SINGLE * width if entry.active else FREE * width
-    pos, tot, clear, doubled = v.zeros(span), v.zeros(span), v.zeros(span), v.zeros(span)
+    above, tot, clear, doubled = v.zeros(span), v.zeros(span), v.zeros(span), v.zeros(span)
     for at in range(0, width, v.LANES * len(span)):
-        bits, mine = v.load_words(column, at, span), v.load_words(own, at, span)
-        for position in holders(inner.table, component):
-            place, down = position * 3 * width + at, position * 2 * width + at
-            relevant = v.both(bits, v.load_words(workspace, place + side, span))
-            pos = v.add(
-                pos, v.popcount(v.both(relevant, v.load_words(workspace, place + CELLS * width, span)))
-            )
-            tot = v.add(tot, v.popcount(relevant))
-            free = v.load_words(planes, down + FREE * width, span)
-            if doubles and mirror.masks[position, word] & bit:
+        bits, back = v.load_words(column, at, span), v.load_words(own, at, span)
+        for k in range(mine.firsts[component], mine.firsts[component + 1]):
+            position = mine.positions[k]
+            place = position * 2 * width + at
+            relevant = v.both(bits, v.load_words(mine.planes, place + side, span))
+            free = v.load_words(other.planes, place + FREE * width, span)
+            if other.masks[position, word] & bit:
                 if entry.active:  # the component's own mirror image does not count against it
-                    single = v.load_words(planes, down + SINGLE * width, span)
-                    free = v.add(v.without(free, mine), v.both(single, mine))
-                doubled = v.add(doubled, v.popcount(v.both(v.both(relevant, mine), free)))
+                    single = v.load_words(other.planes, place + SINGLE * width, span)
+                    free = v.add(v.without(free, back), v.both(single, back))
+                doubled = v.add(doubled, v.popcount(v.both(v.both(relevant, back), free)))
+            cells = v.load_words(both.cells, position * width + at, span)
+            above = v.add(above, v.popcount(v.both(relevant, cells)))
+            tot = v.add(tot, v.popcount(relevant))
             clear = v.add(clear, v.popcount(v.both(relevant, free)))
-    contested = v.total(tot) - v.total(clear) + v.total(doubled) // 2
+    ones, seen = v.total(above), v.total(tot)
+    contested = seen - v.total(clear) + v.total(doubled) // 2
+    return (seen - ones if turned else ones) - contested, seen - 2 * contested
+
+
+@inlined
+def count_once(both, entry):
+    """(pos, tot) of an attribute's entry."""
+    inner, component = both.cells, entry.component
+    workspace, planes, span = inner.workspace, both.mirror.planes, inner.span
+    column = inner.table.columns[component]
+    width = column.shape[0]
+    side = SINGLE * width if entry.active else FREE * width
+    pos, tot, clear = v.zeros(span), v.zeros(span), v.zeros(span)
+    for at in range(0, width, v.LANES * len(span)):
+        bits = v.load_words(column, at, span)
+        for position in holders(inner.table, component):
+            place = position * 3 * width + at
+            relevant = v.both(bits, v.load_words(workspace, place + side, span))
+            cells = v.load_words(workspace, place + CELLS * width, span)
+            free = v.load_words(planes, position * width + at, span)
+            pos = v.add(pos, v.popcount(v.both(relevant, cells)))
+            tot = v.add(tot, v.popcount(relevant))
+            clear = v.add(clear, v.popcount(v.both(relevant, free)))
+    contested = v.total(tot) - v.total(clear)
     return v.total(pos) - contested, v.total(tot) - 2 * contested
 
 
 @maker
-def make_mirror(table, mirrored):
-    """Room for the mirror images of one slice after the other."""
+def make_side(rows, columns, n_components, lanes):
+    """Room for what is said one way round, given the components of rows and columns."""
+    bits = transpose_masks(columns, n_components, lanes)
+    planes = new((rows.shape[0], 2, bits.shape[1]), np.uint64)
+    return Side(rows, *list_holders(rows, n_components), bits, planes)
+
+
+@maker
+def make_objects(source, masks, mirrored, order):
+    """Room for one object after the other; `places` is not empty if rows and columns are the same."""
+    given, _, places = mirrored
+    mirror, lanes = Masks(*given), v.LANES * len(masks.span)
+    members = find_members(join_masks(masks.rows, mirror.rows), order, False)
+    up = make_side(masks.rows[members], masks.columns, masks.n_components, lanes)
+    down = make_side(mirror.rows[members], mirror.columns, masks.n_components, lanes)
+    shorter = new_zeros(masks.n_components, np.uint8)
+    for l in range(masks.n_components):
+        fewer = down.firsts[l + 1] - down.firsts[l] < up.firsts[l + 1] - up.firsts[l]
+        shorter[l] = places.shape[0] > 0 and fewer
+    cells, here = new((members.shape[0], up.columns.shape[1]), np.uint64), new_zeros(1, np.int64)
+    return Objects(here, source, places_of(source, members), cells, up, down, shorter, masks.span)
+
+
+@maker
+def join_masks(first, second):
+    """The components of either of two tables of masks."""
+    both = new(first.shape, np.uint64)
+    for r in range(first.shape[0]):
+        for m in range(first.shape[1]):
+            both[r, m] = first[r, m] | second[r, m]
+    return both
+
+
+@part
+def cover_sides(both, row):
+    """Work out what is free in all rows of an object, both ways round, given the components that are on."""
+    span, up, down, width = both.span, both.up, both.down, both.cells.shape[1]
+    for position in range(both.cells.shape[0]):
+        for at in range(0, width, v.LANES * len(span)):
+            seen, to = (
+                seen_at(both.source, both.here[0], both.places[position], at, span),
+                2 * position * width + at,
+            )
+            free, single = cover_by(seen, row, up.masks[position], up.columns, at, span)
+            v.store_words(up.planes, to + FREE * width, free)
+            v.store_words(up.planes, to + SINGLE * width, single)
+            free, single = cover_by(seen, row, down.masks[position], down.columns, at, span)
+            v.store_words(down.planes, to + FREE * width, free)
+            v.store_words(down.planes, to + SINGLE * width, single)
+
+
+@part
+def cover_side(both, side, component, row):
+    """An entry has changed: work out again what is free one way round in the rows of its component."""
+    width, span = both.cells.shape[1], both.span
+    for k in range(side.firsts[component], side.firsts[component + 1]):
+        position = side.positions[k]
+        for at in range(0, width, v.LANES * len(span)):
+            seen = seen_at(both.source, both.here[0], both.places[position], at, span)
+            free, single = cover_by(seen, row, side.masks[position], side.columns, at, span)
+            to = 2 * position * width + at
+            v.store_words(side.planes, to + FREE * width, free)
+            v.store_words(side.planes, to + SINGLE * width, single)
+
+
+@maker
+def make_attributes(source, masks, mirrored, order):
+    """Room for one attribute after the other."""
     given, slices, places = mirrored
-    masks = Masks(*given)
-    own, width = masks.rows[table.members], table.columns.shape[1]
-    positions, firsts = list_holders(own, masks.n_components)
-    columns = transpose_masks(masks.columns, masks.n_components, v.LANES * len(masks.span))
-    planes, old = new((own.shape[0], 2, width), np.uint64), new(own.shape[1], np.uint64)
-    return Mirror(own, positions, firsts, columns, count_up(own.shape[0]), planes, slices, places, old)
+    mirror, table = Masks(*given), make_table(masks, order, False)
+    columns = transpose_masks(mirror.columns, mirror.n_components, v.LANES * len(mirror.span))
+    planes, old = new((table.members.shape[0], columns.shape[1]), np.uint64), new(slices.shape[1], np.uint64)
+    return Attributes(make_slice(source, table, masks.span, 1), Mirror(columns, planes, slices, places, old))
 
 
 @part
-def lay_mirror(mirror, positions, row, span):
-    """Work out which mirror images are free in some rows, given the components that are active."""
-    width = mirror.columns.shape[1]
+def lay_mirror(mirror, cells, row):
+    """Work out which mirror images of an attribute's cells are free."""
+    masks, span, width = cells.table.masks, cells.span, mirror.columns.shape[1]
     for at in range(0, width, v.LANES * len(span)):
-        for position in positions:
-            free, single = cover_by(v.ones(span), row, mirror.masks[position], mirror.columns, at, span)
-            v.store_words(mirror.planes, (2 * position + FREE) * width + at, free)
-            v.store_words(mirror.planes, (2 * position + SINGLE) * width + at, single)
-
-
-@part
-def lay_both(both, row, rows, i):
-    """Put slice rows[i] on its workspace, and its mirror image beside it."""
-    lay_slice(both.cells, row, rows, i)
-    lay_mirror(both.mirror, both.mirror.every, both.mirror.slices[rows[i]], both.cells.span)
+        for position in range(masks.shape[0]):
+            free, _ = cover_by(v.ones(span), row, masks[position], mirror.columns, at, span)
+            v.store_words(mirror.planes, position * width + at, free)
 
 
 @part
@@ -164,7 +264,7 @@ class Kernels(NamedTuple):
     count_entries: Any
 
 
-def make_kernels(Cells):
+def make_kernels(make_cells):
     """Compile the verbs for one kind of cells.
 
     `slices` has the source and the masks, `mirrored` the masks of mirror images, the components that the
@@ -176,61 +276,49 @@ def make_kernels(Cells):
     def update_once(factor, rows, slices, mirrored, rule, stream):
         source, masks = slices
         rule = read_rule(lend(rule))
-        table = make_table(Masks(*masks), rule.order, False)
-        own = Cells(make_slice(lend(source), table, masks[-1], 1), make_mirror(table, mirrored))
+        own = make_cells(lend(source), Masks(*masks), mirrored, rule.order)
         decide_rows(lend(factor), rows, lend(own), rule, stream)
         keep(own)
 
     @kernel
     def count_entries_once(counts, factor, rows, slices, mirrored, components):
         source, masks = slices
-        table = make_table(Masks(*masks), components, False)
-        own = Cells(make_slice(lend(source), table, masks[-1], 1), make_mirror(table, mirrored))
+        own = make_cells(lend(source), Masks(*masks), mirrored, components)
         count_rows(lend(counts), lend(factor), rows, lend(own), components)
         keep(own)
 
     return Kernels(update_once, count_entries_once)
 
 
-object_kernels, attribute_kernels = make_kernels(Objects), make_kernels(Attributes)
+object_kernels, attribute_kernels = make_kernels(make_objects), make_kernels(make_attributes)
 
 
 @kernel
 def count_said(factor, rows, slices, mirrored):
-    """(ones, all, contested) of the observed cells that components cover in some objects."""
+    """(right, all) of the comparisons that are said, and not the opposite, in some objects."""
     source, masks = slices
-    claims = make_claims(lend(source), Masks(*masks))
-    own = Objects(claims, make_mirror(claims.table, mirrored))
-    (inner, mirror), ones, seen, contested = lend(own), 0, 0, 0
+    own = make_objects(lend(source), Masks(*masks), mirrored, count_up(masks[2]))
+    both, right, said = lend(own), 0, 0
     for n in rows:
-        lay_rows(inner.source, inner.workspace, n, inner.places, 1, inner.span)
-        lay_mirror(mirror, mirror.every, factor[n], inner.span)
-        for m in range(factor.shape[1]):
-            left = factor[n, m]
-            while left:
-                pos, tot, clear = claim(inner, mirror, (m << 6) + v.lowest_bit(left))
-                left &= left - ONE
-                ones += pos
-                seen += tot
-                contested += tot - clear
+        ones, seen = say(both, n, factor[n])
+        right += ones
+        said += seen
     keep(own)
-    return ones, seen, contested
+    return right, said
 
 
 @part
-def claim(inner, mirror, component):
-    """(ones, all, those without a mirror image) of the cells that a component is the first to cover."""
-    workspace, column, span = inner.workspace, inner.table.columns[component], inner.span
-    width = column.shape[0]
-    pos, tot, clear = v.zeros(span), v.zeros(span), v.zeros(span)
-    for at in range(0, width, v.LANES * len(span)):
-        bits = v.load_words(column, at, span)
-        for position in holders(inner.table, component):
-            to = position * 2 * width + at
-            left = v.load_words(workspace, to, span)
-            v.store_words(workspace, to, v.without(left, bits))
-            claimed = v.both(left, bits)
-            pos = v.add(pos, v.popcount(v.both(claimed, v.load_words(workspace, to + width, span))))
-            tot = v.add(tot, v.popcount(claimed))
-            clear = v.add(clear, v.popcount(v.both(claimed, v.load_words(mirror.planes, to, span))))
-    return v.total(pos), v.total(tot), v.total(clear)
+def say(both, n, row):
+    """(right, all) of what is said and not contested in an object."""
+    span, up, down = both.span, both.up, both.down
+    right, said = v.zeros(span), v.zeros(span)
+    for position in range(both.cells.shape[0]):
+        for at in range(0, both.cells.shape[1], v.LANES * len(span)):
+            seen = seen_at(both.source, n, both.places[position], at, span)
+            free, _ = cover_by(seen, row, up.masks[position], up.columns, at, span)
+            clear, _ = cover_by(seen, row, down.masks[position], down.columns, at, span)
+            alone = v.without(clear, free)
+            cells = values_at(both.source, n, both.places[position], at, span)
+            right = v.add(right, v.popcount(v.both(alone, cells)))
+            said = v.add(said, v.popcount(alone))
+    return v.total(right), v.total(said)

@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 from tensorm.kernels import vectors as v
 from tensorm.kernels.arrays import new
-from tensorm.kernels.compiled import inlined, kernel
+from tensorm.kernels.compiled import inlined, kernel, part
 from tensorm.kernels.slices import seen_at
 
 MIXERS = 0xB5AD, 0x6C8F  # odd numbers that spread bits well in 16
@@ -104,6 +104,27 @@ def locate(source, n, row):
     return (n, row) if source.by_object else (row, n)
 
 
+@part
+def lay_values(source, cells, n, places):
+    """Write the cells of all rows of slice n to (R, width), observed or not."""
+    width = cells.shape[1]
+    for position in range(places.shape[0]):
+        o, a = locate(source, n, places[position])
+        rank, start = source.fixed[o * source.fixed_stride + a], o * source.running_stride
+        for at in range(source.running_stride >> 6):
+            v.store_exceeding(
+                cells, position * width + at, source.running, start + 64 * at, rank, source.turn
+            )
+
+
+@inlined
+def values_at(source, n, place, at, span):
+    """The vector of cells, observed or not, from word `at` of a row of slice n."""
+    o, a = locate(source, n, place)
+    rank, start = source.fixed[o * source.fixed_stride + a], o * source.running_stride + 64 * at
+    return v.turned(v.exceeds(source.running, start, rank, span), source.turn)
+
+
 @kernel
 def compare_slices(words, start, stop, source, span):
     """Write the ones and the observed cells of slices start:stop to words (2, slices, rows, width)."""
@@ -111,12 +132,9 @@ def compare_slices(words, start, stop, source, span):
     to = 0
     for n in range(start, stop):
         for row in range(n_rows):
-            o, a = locate(source, n, row)
-            rank, first = source.fixed[o * source.fixed_stride + a], o * source.running_stride
             for at in range(0, width, v.LANES * len(span)):
                 seen = seen_at(source, n, row, at, span)
-                greater = v.exceeds(source.running, first + 64 * at, rank, span)
-                v.store_words(words, to + at, v.both(seen, v.turned(greater, source.turn)))
+                v.store_words(words, to + at, v.both(seen, values_at(source, n, row, at, span)))
                 v.store_words(words, to + at + n_slices * n_rows * width, seen)
             to += width
 

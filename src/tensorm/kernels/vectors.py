@@ -195,6 +195,25 @@ def store_exceeding(typing, target, place, array, offset, value, turn):
 
 
 @intrinsic
+def count_each(typing, counters, offset, word):
+    """Add each bit of a word to one of the 64 numbers from an offset on."""
+
+    def codegen(context, builder, sig, args):
+        bits, numbers = (
+            ir.VectorType(ir.IntType(1), 64),
+            ir.VectorType(ir.IntType(counters.dtype.bitwidth), 64),
+        )
+        pointer = _pointer(context, builder, sig.args[0], args[0], args[1], numbers)
+        before = builder.load(pointer)
+        before.align = counters.dtype.bitwidth // 8
+        after = builder.add(before, builder.zext(builder.bitcast(args[2], bits), numbers))
+        builder.store(after, pointer).align = counters.dtype.bitwidth // 8
+        return context.get_dummy_value()
+
+    return types.void(counters, types.int64, types.uint64), codegen
+
+
+@intrinsic
 def drop_bit(typing, array, offset, bit):
     """Clear one bit, by its number, of the words from an offset on."""
 

@@ -45,6 +45,7 @@ class CachedCounts(Wrapped):
     def __init__(self, tensor: Tensor, most: float = MOST) -> None:
         super().__init__(tensor)
         self._most = most
+        self._row_cost = [ROW_COST] * len(self.shape)
         self._forget(0)
 
     def _forget(self, n_components: int) -> None:
@@ -69,16 +70,27 @@ class CachedCounts(Wrapped):
             now = factors.replace(mode, factor)
             flipped, _ = find_changes(factors[mode], now[mode], ~inert)
         else:
-            factor, flipped = factors[mode].copy(), np.empty(len(rows), np.intp)
-            flipped = flipped[: find_flips(flipped, factor, counts, inert, rule.arguments(), tuple(stream))]
-            if len(flipped):
-                new = self.tensor.update_factor(mode, factors, rule, stream, flipped)
-                factor[flipped] = new[flipped]
-                counts[:, flipped] = self.tensor.counts(mode, factors.replace(mode, factor), rows=flipped)
-            now, self._counts[mode] = factors.replace(mode, factor), counts
-        self._flipped[mode] = len(flipped) / len(factor)
+            self._counts[mode] = counts
+            now, flipped = self._decide(mode, factors, inert, rule, stream)
+        self._flipped[mode] = len(flipped) / self.shape[mode]
         self._factors[mode] = now
         return now[mode]
+
+    def _decide(
+        self, mode: int, factors: Factors, inert: Words, rule: Rule, stream: Stream
+    ) -> tuple[Factors, Rows]:
+        """Decide a mode's entries by their counts, which are kept right; return what flipped, too."""
+        factor, counts, flipped = (
+            factors[mode].copy(),
+            self._counts[mode],
+            np.zeros(self.shape[mode], np.intp),
+        )
+        flipped = flipped[: find_flips(flipped, factor, counts, inert, rule.arguments(), tuple(stream))]
+        if len(flipped):
+            new = self.tensor.update_factor(mode, factors, rule, stream, flipped)
+            factor[flipped] = new[flipped]
+            counts[:, flipped] = self.tensor.counts(mode, factors.replace(mode, factor), rows=flipped)
+        return factors.replace(mode, factor), flipped
 
     def _confusion(self, factors: Factors) -> Confusion:
         if factors.n_components != self._n_components:
@@ -88,9 +100,7 @@ class CachedCounts(Wrapped):
         if confusion is None or cost > self._most:
             confusion = self.tensor.confusion(factors)
         else:
-            for part, before, after in self._steps(old, factors, rows):
-                gone, come = (part.confusion(f) for f in (before, after))
-                confusion = Confusion(*(a - b + c for a, b, c in zip(confusion, gone, come, strict=True)))
+            confusion = self._correct_confusion(confusion, old, factors, rows)
         self._last_confusion = factors, confusion
         return confusion
 
@@ -100,21 +110,36 @@ class CachedCounts(Wrapped):
         rows, columns, cost = self._compare(old, factors, mode)
         own = np.flatnonzero((old[mode] != factors[mode]).any(axis=1))  # by another part of the sampler
         flipped = self._flipped[mode]
-        cost += ROW_COST * flipped + len(own) / len(old[mode]) + (self._step if flipped else 0)
+        cost += self._row_cost[mode] * flipped + len(own) / len(old[mode]) + (self._step if flipped else 0)
         self._cost[mode] = MEMORY * self._cost[mode] + (1 - MEMORY) * cost
         counts = self._counts.pop(mode, None)
         if counts is None or cost > self._most:
             if self._cost[mode] > self._most:
                 return None
             return np.array(self.tensor.counts(mode, factors))
-        for part, before, after in self._steps(old, factors, rows):
-            counts += np.array(part.counts(mode, after))
-            counts -= np.array(part.counts(mode, before))
+        self._correct_counts(counts, mode, old, factors, rows, own)
         if columns:
             counts[:, :, columns] = self.tensor.counts(mode, factors, columns)
         if len(own):
             counts[:, own] = self.tensor.counts(mode, factors, rows=own)
         return counts
+
+    def _correct_counts(
+        self, counts: Counts, mode: int, old: Factors, new: Factors, rows: dict[int, Rows], own: Rows
+    ) -> None:
+        """Bring counts up to date with the rows of other modes that changed; some of its own did, too."""
+        for part, before, after in self._steps(old, new, rows):
+            counts += np.array(part.counts(mode, after))
+            counts -= np.array(part.counts(mode, before))
+
+    def _correct_confusion(
+        self, confusion: Confusion, old: Factors, new: Factors, rows: dict[int, Rows]
+    ) -> Confusion:
+        """Return the confusion with the rows that changed."""
+        for part, before, after in self._steps(old, new, rows):
+            gone, come = (part.confusion(f) for f in (before, after))
+            confusion = Confusion(*(a - b + c for a, b, c in zip(confusion, gone, come, strict=True)))
+        return confusion
 
     def _compare(
         self, old: Factors, new: Factors, mode: int | None = None
@@ -166,14 +191,14 @@ class CachedCounts(Wrapped):
     split = pass_on("split")
 
     def with_threads(self, n_threads: int) -> CachedCounts:
-        return CachedCounts(self.tensor.with_threads(n_threads), self._most)  # nothing remembered
+        return type(self)(self.tensor.with_threads(n_threads), self._most)  # nothing remembered
 
     def miniature(self) -> CachedCounts:
         part = self.tensor.take([np.arange(min(size, 2)) for size in self.shape])
         compact, nothing = part.compact(), Factors.empty(part.shape, 1)  # what corrections are made from
         compact.counts(0, nothing)
         compact.confusion(nothing)
-        return CachedCounts(part, most=math.inf)
+        return type(self)(part, most=math.inf)
 
 
 def memory_for_counts(tensor: Tensor, n_components: int) -> int:

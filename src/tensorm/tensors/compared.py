@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from tensorm.data.arrays import Counts, Rows, Words
+from tensorm.kernels import beside
 from tensorm.kernels import compared as kernels
 from tensorm.model import Confusion
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import HeldOut, Pair, Rule, Stream, every
+from tensorm.tensors.protocol import HeldOut, Pair, Rule, Stream, Tensor, every
 from tensorm.tensors.slices import View, read_by
 from tensorm.tensors.wrapped import Wrapped
 
@@ -38,11 +39,19 @@ class ComparedTensor(Wrapped):
     def __init__(self, tensor: Any) -> None:
         super().__init__(tensor)
         self.caveat = ""  # no comparison counts as two facts
-        # Where each attribute above is among those below, and the other way round; objects have no place.
-        self._places = NO_PLACES, tensor._left.find(tensor._right), tensor._right.find(tensor._left)
+        # Where each attribute above is among those below, and the other way round; for objects, if all are.
+        above, below = tensor._left.find(tensor._right), tensor._right.find(tensor._left)
+        same = len(above) == len(below) and bool((above == every(len(above))).all())
+        self._places = above if same else NO_PLACES, above, below
 
     def compared(self) -> ComparedTensor:
         return self
+
+    def cached(self, n_components: int) -> Tensor:
+        from tensorm.tensors.cached_compared import CachedComparisons  # which has comparisons inside
+
+        large = self.tensor.cached(n_components) is not self.tensor
+        return CachedComparisons(self) if large and len(self._places[OBJECT]) else self
 
     def mirror(self, factors: Factors) -> Factors:
         """Return the factors whose product is the mirror image of that of other factors."""
@@ -75,8 +84,32 @@ class ComparedTensor(Wrapped):
             every(self.shape[0]),
             lambda _, some: kernels.count_said(factors[OBJECT], some, view, mirrored),
         )
-        ones, said, contested = (sum(part) for part in zip(*found, strict=True))
-        return self.tensor._confuse([(ones - contested // 2, said - contested)])
+        return self.tensor._confuse(found)
+
+    def count_beside(self, mode: int, attributes: Rows, factors: Factors) -> Counts:
+        """Return the counts of a mode's entries from pairs with some attributes; none of their own."""
+        rows, L = every(self.shape[OBJECT]), factors.n_components
+        given = *self._read(BELOW if mode == ABOVE else ABOVE, factors), attributes
+        if mode == OBJECT:
+            counts = np.empty((2, len(rows), L), np.int64)
+            count = beside.count_objects_beside
+            self.tensor._share(factors, rows, lambda at, some: count(tuple(counts[:, at]), some, *given))
+            return counts
+
+        def count_others(_: slice, some: Rows) -> Counts:
+            found = np.zeros((2, self.shape[mode], L), np.int64)
+            beside.count_others_beside(found, some, *given)
+            return found
+
+        return np.sum(self.tensor._share(factors, rows, count_others), axis=0)
+
+    def say_beside(self, attributes: Rows, factors: Factors) -> tuple[int, int]:
+        """Return (right, all) of what is said about pairs with some attributes."""
+        given, count = (*self._read(ABOVE, factors), attributes), beside.count_said_beside
+        rows = every(self.shape[OBJECT])
+        found = self.tensor._share(factors, rows, lambda _, some: count(some, *given))
+        right, said = (sum(part) for part in zip(*found, strict=True))
+        return right, said
 
     def _read(self, mode: int, factors: Factors) -> tuple[Any, ...]:
         """Return what kernels read the slices of a mode from, and their mirror images."""
