@@ -109,14 +109,14 @@ def add_way(pos, tot, beside, row, reverse):
             left &= left - ONE
             doubles = (other.attributes[i, m] & bit_of(component)[1]) != 0
             active = (beside.objects[o, m] & bit_of(component)[1]) != 0
-            ones, seen, clear, doubled = add_up(beside, mine, other, component, active, doubles, reverse)
+            ones, seen, clear, doubled = sum_cells(beside, mine, other, component, active, doubles, reverse)
             contested = 2 * (seen - clear) + doubled
             pos[component] += 2 * ones - contested
             tot[component] += 2 * seen - 2 * contested
 
 
 @inlined
-def add_up(beside, mine, other, component, active, doubles, reverse):
+def sum_cells(beside, mine, other, component, active, doubles, reverse):
     """(ones, all, those whose mirror images are free, those that double) of a component's cells in a row."""
     span, width = beside.span, beside.cells.shape[0]
     above, tot, clear, doubled = v.zeros(span), v.zeros(span), v.zeros(span), v.zeros(span)

@@ -300,7 +300,7 @@ def count_said(factor, rows, slices, mirrored):
     own = make_objects(lend(source), Masks(*masks), mirrored, count_up(masks[2]))
     both, right, said = lend(own), 0, 0
     for n in rows:
-        ones, seen = say(both, n, factor[n])
+        ones, seen = say_object(both, n, factor[n])
         right += ones
         said += seen
     keep(own)
@@ -308,7 +308,7 @@ def count_said(factor, rows, slices, mirrored):
 
 
 @part
-def say(both, n, row):
+def say_object(both, n, row):
     """(right, all) of what is said and not contested in an object."""
     span, up, down = both.span, both.up, both.down
     right, said = v.zeros(span), v.zeros(span)

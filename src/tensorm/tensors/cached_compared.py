@@ -44,8 +44,9 @@ class CachedComparisons(CachedCounts):
     ) -> tuple[Factors, Rows]:
         if mode == OBJECT:
             return super()._decide(mode, factors, inert, rule, stream)
-        now, factor, counts = factors, factors[mode].copy(), self._counts[mode]
-        flipped, following, N = [], np.zeros(1, np.intp), self.shape[mode]
+        factor, counts = factors[mode].copy(), self._counts[mode]
+        flipped: list[int] = []
+        following, N = np.zeros(1, np.intp), self.shape[mode]
         arguments = inert, rule.arguments(), tuple(stream)
         while following[0] < N and find_flips(following, factor, counts, *arguments):
             row = following.copy()
