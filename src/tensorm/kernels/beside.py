@@ -109,15 +109,17 @@ def add_way(pos, tot, beside, row, reverse):
             left &= left - ONE
             doubles = (other.attributes[i, m] & bit_of(component)[1]) != 0
             active = (beside.objects[o, m] & bit_of(component)[1]) != 0
-            ones, seen, clear, doubled = sum_cells(beside, mine, other, component, active, doubles, reverse)
+            held = component, active, doubles
+            ones, seen, clear, doubled = sum_cells(beside, mine, other, held, reverse)
             contested = 2 * (seen - clear) + doubled
             pos[component] += 2 * ones - contested
             tot[component] += 2 * seen - 2 * contested
 
 
 @inlined
-def sum_cells(beside, mine, other, component, active, doubles, reverse):
+def sum_cells(beside, mine, other, held, reverse):
     """(ones, all, those whose mirror images are free, those that double) of a component's cells in a row."""
+    component, active, doubles = held
     span, width = beside.span, beside.cells.shape[0]
     above, tot, clear, doubled = v.zeros(span), v.zeros(span), v.zeros(span), v.zeros(span)
     side = SINGLE * width if active else FREE * width
