@@ -318,6 +318,20 @@ def test_ctrl_c_while_chains_are_being_started(monkeypatch: pytest.MonkeyPatch) 
     assert [0 < len(trace) < FOREVER for trace in traces] == [True]
 
 
+def test_ctrl_c_in_the_moment_a_chain_is_handed_over_loses_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    submit, drawn = ThreadPoolExecutor.submit, threading.Event()
+
+    def interrupted_submit(pool: ThreadPoolExecutor, *args: Any) -> Any:
+        submit(pool, *args)
+        drawn.wait(60)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted_submit)
+    traces, interrupted = run_interrupted(Plan(MODEL, FOREVER, 0, PLAN.init), 4, lambda step: drawn.set())
+    assert interrupted
+    assert [0 < len(trace) < FOREVER for trace in traces] == [True]
+
+
 SCRIPT = """
 import contextlib, json, signal, sys, time, warnings
 import tensorm.estimator.machine

@@ -98,20 +98,28 @@ class ChainPool(NamedTuple):
         def stop() -> bool:  # the KeyboardInterrupt of SIGTERM may be lost, in a callback of some library
             return stopped.is_set() or ENDING.is_set()
 
-        futures: list[Future[T | None]] = []
+        made: dict[int, T] = {}  # by chain, since Ctrl-C while one is handed over would lose its future
+
+        def keep(chain: int) -> None:
+            if (found := work(chain, stop)) is not None:
+                made[chain] = found
+
+        futures: list[Future[None]] = []
         with ThreadPoolExecutor(
             min(self.n_chains, self.n_threads), thread_name_prefix="tensorm-chain"
         ) as pool:
             try:
                 for chain in range(self.n_chains):
-                    futures.append(pool.submit(work, chain, stop))
+                    futures.append(pool.submit(keep, chain))
                 wait(futures, return_when=FIRST_EXCEPTION)
             except KeyboardInterrupt:
                 interrupted = True
             finally:
                 stopped.set()
         interrupted |= ENDING.is_set()
-        return [made for future in futures if (made := future.result()) is not None], interrupted
+        for future in futures:
+            future.result()  # raises what ended it
+        return [made[chain] for chain in sorted(made)], interrupted
 
     def remember(
         self,
