@@ -75,8 +75,8 @@ def test_parameters_are_named_by_what_they_belong_to() -> None:
     none = EntryMixing(22, 22, 0, 0, None, 0, None)
     worst = Mixing("strength of component 1", "moving", 1.5, 9.0, 9.0)
     assert next(_judge_mixing([worst], none, 200)) == (
-        "The chains have not mixed: the R-hat of the strength of component 1 is 1.50; use more draws and a "
-        "longer burn-in."
+        "The chains have not mixed: the R-hat of the strength of component 1 is 1.50; use at least 2,400 "
+        "draws per chain."
     )
     told = next(_judge_mixing([Mixing("strength of component 1", "stuck")], none, 200))
     assert told.startswith("The strength of component 1 never changes within a chain ")
@@ -257,10 +257,13 @@ def test_chains_that_have_not_mixed() -> None:
     )
     found = diagnose(posterior(apart=1.0))
     worst = max(found.quantities, key=lambda row: row.rhat)
-    assert (
-        f"R-hat of the {worst.name} is {worst.rhat:.2f}; use more draws and a longer burn-in"
-        in found.conclusion
-    )
+    assert f"R-hat of the {worst.name} is {worst.rhat:.2f}; use at least " in found.conclusion
+
+
+def test_a_large_rhat_asks_for_as_many_more_draws() -> None:
+    none = EntryMixing(22, 22, 0, 0, None, 0, None)
+    worst = Mixing("rate of ones inside", "moving", 1.5, 90.0, 90.0)  # 10 times 0.05 above 1
+    assert next(_judge_mixing([worst], none, 200)).endswith("; use at least 2,000 draws per chain.")
 
 
 def test_few_effective_draws() -> None:

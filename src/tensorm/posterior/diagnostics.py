@@ -23,7 +23,7 @@ from tensorm.sampler.noise_model import COMPONENT, MODE
 if TYPE_CHECKING:
     import pandas as pd
 
-MIN_ESS = 100
+MIN_ESS, GOOD_RHAT = 100, 1.05
 DISPUTED = 0.05  # share of entries that chains may disagree on before the conclusion says so
 MAX_OTHERS = 2  # explanations that get a sentence, besides the one with most weight
 IN_WORDS = {
@@ -208,7 +208,7 @@ def largest_rhat(length: int) -> float:
     Short chains scatter: two chains of 20 draws have an R-hat of up to 1.24, of 50 up to 1.09, of 100 up to
     1.04.
     """
-    return max(1.05, 1 + 5 / length)
+    return max(GOOD_RHAT, 1 + 5 / length)
 
 
 def _judge_chains(rows: Sequence[ChainSummary], finders: Sequence[int]) -> Iterator[str]:
@@ -247,17 +247,14 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
         if row.state == "stuck":
             found = "never changes within a chain but differs between chains"
             yield f"The {row.name} {found}; run more chains."
-    worst = max(quantities, key=lambda row: row.rhat or 0)
+    worst, least = _worst_mixing(quantities)
+    excess = (min(worst.rhat or 1, MAX_RHAT) - 1) / (GOOD_RHAT - 1)  # falls as draws grow
+    wanted = f"use at least {length * math.ceil(max(MIN_ESS / max(least, 1), excess)):,} draws per chain"
     if (worst.rhat or 0) > largest_rhat(length):
-        found = f"the R-hat of the {worst.name} is {_rhat(worst.rhat)}"
-        yield f"The chains have not mixed: {found}; use more draws and a longer burn-in."
-    least = min(math.inf if row.ess is None else row.ess for row in quantities)
+        yield f"The chains have not mixed: the R-hat of the {worst.name} is {_rhat(worst.rhat)}; {wanted}."
     if least < MIN_ESS:
-        wanted = length * math.ceil(MIN_ESS / max(least, 1))
-        yield (
-            f"The effective sample size is only {least:.0f}; use at least {wanted:,} draws per chain "
-            "before you trust the second digit of a probability."
-        )
+        trust = "before you trust the second digit of a probability"
+        yield f"The effective sample size is only {least:.0f}; {wanted} {trust}."
     moving = entries.total - entries.constant - entries.stuck
     disputed = entries.stuck + round(moving * entries.poor / max(entries.examined, 1))
     if disputed > DISPUTED * entries.total:
@@ -265,6 +262,12 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
             f"The chains fit equally well but disagree on {disputed:,} of {entries.total:,} entries; "
             "use more draws, or trust predictions more than single memberships."
         )
+
+
+def _worst_mixing(quantities: Sequence[Mixing]) -> tuple[Mixing, float]:
+    """Return the quantity with the largest R-hat, and the smallest effective sample size of all."""
+    worst = max(quantities, key=lambda row: row.rhat or 0)
+    return worst, min(math.inf if row.ess is None else row.ess for row in quantities)
 
 
 def _rhat(value: float | None) -> str:
