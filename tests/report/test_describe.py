@@ -109,6 +109,16 @@ def test_of_many_names_those_in_few_components_are_told() -> None:
     assert third == "a, b, c, d, o, p (6 of 16)"
 
 
+def test_of_many_names_those_with_cells_of_their_own_are_told() -> None:
+    """The second component has other cells, the third one has those of i to n."""
+    names = np.array(list("abcdefghijklmnop"))
+    posterior = make_posterior(
+        [[[bits(16, range(14), range(8), range(8, 14)), bits(5, [0, 1], [2, 3, 4], [0, 1])]]],
+        labels=(names, None),
+    )
+    assert describe_components(posterior)[0].members[0].text == "a, b, c, d, e, f, g, h, ... (14 of 16)"
+
+
 def test_many_groups_are_cut_to_the_largest() -> None:
     groups = [f"T{i}" for i in range(12) for _ in range(i + 2)]
     chosen = [n for n, name in enumerate(groups) if name != "T11" or n % 2]

@@ -26,7 +26,6 @@ from tensorm.estimator.progress import watching
 from tensorm.report.selection import Selection
 from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Plan
-from tensorm.selection.by_sampling import COUNTING_CHAINS
 from tensorm.selection.choose import DEFAULT, SELECTION_METHODS, choose_number, find_method
 from tensorm.selection.noise import two_rates
 from tensorm.selection.trials import SCORE_NAMES
@@ -88,7 +87,7 @@ def select_components(
         if it is "auto", and fit strengths; the other methods use two rates instead.
     n_repeats : int, optional
         Splits of the cells for "cv" and "cv-published", 5 by default, 3 for "auto" with strengths; chains for
-        all others, 2 by default.
+        all others, 2 by default, 6 for comparisons.
     scoring : "log_likelihood" or "accuracy", default "log_likelihood"
         How "cv" scores predictions.
     test_size : float, default 0.2
@@ -176,7 +175,7 @@ class Request(NamedTuple):
             "test_size": self.holdout.test_size if method.hides else None,
             "symmetric": repr(self.holdout.symmetric) if method.hides else None,
             "chains": repr((plan.n_draws, plan.burn_in, *plan.start)) if method.published else None,
-            "n_repeats": (self.n_repeats or COUNTING_CHAINS) if shared else None,
+            "n_repeats": (self.n_repeats or find_method(self.method, target).n_repeats) if shared else None,
         }
 
 

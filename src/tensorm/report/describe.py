@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tensorm.data.arrays import Floats
 from tensorm.data.checks import check_count
 from tensorm.posterior.align import MEMBER, SURE, active, count_finders, factor_means
 from tensorm.posterior.diagnostics import listed, number_components, tell_differences
@@ -184,6 +185,7 @@ def count_rest(components: Sequence[Description]) -> str:
 def describe_components(posterior: Posterior, groups: GroupsByMode | None = None) -> list[Description]:
     """Return a description of each component, strongest first; parameters as for ``describe``."""
     modes = list_modes(posterior, groups)
+    shared = share_cells(modes)
     cells = _cells_covered(posterior)
     chains = count_finders(posterior.factors, [factor_means(trace) for trace in posterior.chains])
     volume, n_chains = math.prod(posterior.shape), len(posterior.chains)
@@ -191,13 +193,13 @@ def describe_components(posterior: Posterior, groups: GroupsByMode | None = None
     return [
         Description(
             l,
-            tuple(_members(modes, l)),
+            tuple(_members(modes, shared, l)),
             cells[l],
             cells[l] / volume,
             chains[l],
             n_chains,
             None if posterior.strengths is None else float(posterior.strengths[l]),
-            _say(modes, l) if posterior.compared else None,
+            _say(modes, shared, l) if posterior.compared else None,
         )
         for l in range(posterior.n_components)
     ]
@@ -245,9 +247,25 @@ def _name_busiest(posterior: Posterior) -> str:
     return f" Most active outside the components: {listed(names)}."
 
 
-def _members(modes: Sequence[FittedMode], l: int) -> Iterator[ModeMembers]:
+def share_cells(modes: Sequence[FittedMode]) -> list[Floats]:
+    """Return for each mode (N_k, L) how many other components an index's cells in a component are in.
+
+    An average over these cells, as if memberships in different modes were independent.
+    """
+    means = [mode.means for mode in modes]
+    overlaps = [p.T @ p / np.maximum(p.sum(axis=0), MEMBER) for p in means]  # share of l's members in others
+    found = []
+    for mode, p in enumerate(means):
+        others = np.prod([overlap for k, overlap in enumerate(overlaps) if k != mode], axis=0)
+        np.fill_diagonal(others, 0)
+        found.append(p @ others)
+    return found
+
+
+def _members(modes: Sequence[FittedMode], shared: Sequence[Floats], l: int) -> Iterator[ModeMembers]:
     """Yield the members of component l; modes with the same labels, groups and members are merged."""
     alike: dict[object, list[FittedMode]] = {}
+    crowds = {id(mode): crowd[:, l] for mode, crowd in zip(modes, shared, strict=True)}
     for mode in modes:
         names = None if mode.labels is None else tuple(map(str, mode.labels))
         key = (names or mode.name, (mode.means[:, l] > MEMBER).tobytes(), mode.groups is None)
@@ -261,13 +279,13 @@ def _members(modes: Sequence[FittedMode], l: int) -> Iterator[ModeMembers]:
             names=tuple(mode.label(n) for n in members),
             sure=int(np.count_nonzero(means > SURE)),
             doubtful=tuple((quote_label(mode.label(n)), float(means[n])) for n in doubtful),
-            text=_name_members(mode, members)
+            text=_name_members(mode, members, crowds[id(mode)])
             if mode.groups is None
             else _count_members(mode.groups, members),
         )
 
 
-def _say(modes: Sequence[FittedMode], l: int) -> str:
+def _say(modes: Sequence[FittedMode], shared: Sequence[Floats], l: int) -> str:
     """Return which attributes component l puts above which, and in which objects.
 
     Attributes on both sides are between the others: the component does not compare them with each other.
@@ -278,14 +296,15 @@ def _say(modes: Sequence[FittedMode], l: int) -> str:
     found = [some for some in levels if some] or [[]]
     first, last = found[0], found[-1] if len(found) > 1 else []
     members = np.flatnonzero(objects.means[:, l] > MEMBER).tolist()
-    names = _name_members(sides[0], first), _name_members(sides[1], last)
-    text = f"in {_whom(objects, members)}: {' above '.join(names)}"
+    crowd, *crowds = (some[:, l] for some in shared)
+    pairs = zip(sides, (first, last), crowds, strict=True)
+    text = f"in {_whom(objects, members, crowd)}: {' above '.join(_name_members(*pair) for pair in pairs)}"
     return f"{text}; {len(levels[1])} in between" if levels[1] not in ([], first, last) else text
 
 
-def _whom(mode: FittedMode, members: list[int]) -> str:
+def _whom(mode: FittedMode, members: list[int], crowd: Floats) -> str:
     """Return the members with their mode's name: "all 60 patients", "patient 03", "3 of 12 women"."""
-    who = _name_members(mode, members) if mode.groups is None else _count_members(mode.groups, members)
+    who = _name_members(mode, members, crowd) if mode.groups is None else _count_members(mode.groups, members)
     if len(members) == len(mode.means):
         return f"{who} {plural(mode.name, len(members))}"
     return who if mode.groups is not None or who.startswith(mode.name) else f"{mode.name} {who}"
@@ -305,16 +324,16 @@ def _count_members(groups: npt.NDArray[np.str_], members: list[int]) -> str:
     )
 
 
-def _name_members(mode: FittedMode, members: list[int]) -> str:
+def _name_members(mode: FittedMode, members: list[int], crowd: Floats) -> str:
     """Name members, as in "09-12, 17 (4 of 13)"; consecutive indices become ranges.
 
-    If there are too many names for a list, it shows those that are in the fewest other components.
+    If there are too many names for a list, it shows those whose cells are in the fewest other components.
     """
     if len(members) == len(mode.means):
         return f"all {len(members)}"
     pieces = [text for run in _runs(mode, members) for text in _name_run(mode, run)]
     if len(pieces) > MAX_LISTED + 1 and mode.labels is not None and mode.labels.dtype.kind not in ORDERED:
-        rarest = sorted(members, key=lambda n: mode.means[n].sum())[:MAX_LISTED]
+        rarest = sorted(members, key=lambda n: crowd[n])[:MAX_LISTED]
         pieces = [quote_label(mode.label(n)) for n in members if n in rarest] + pieces[MAX_LISTED:]
     return f"{_cut(pieces)} ({len(members)} of {len(mode.means)})"
 

@@ -30,6 +30,7 @@ from tensorm.tensors.protocol import Pair, Stream, Tensor, Weights
 # With less, a component that says nothing would alternate for ever.
 MIN_AGREEMENT = 1 / (1 + math.exp(-CONTRAST))
 SMALLEST_TAIL = 1e-300
+FACTS_OF_A_RANKING = 3.5  # for each attribute; note 22 says why not 3
 
 
 class _Agreement(NamedTuple):
@@ -127,6 +128,7 @@ class Comparisons(NoiseModel):
     b: float = 1.0
     parameters: ClassVar[type[Parameters]] = Agreement
     about: ClassVar[str] = "comparisons that count once"
+    counting_chains: ClassVar[int] = 6  # most end where one side of all components has every attribute
     counted: ClassVar[str] = (
         "Comparisons within an object are not independent, so each had less weight when the number of "
         "components was chosen."
@@ -183,7 +185,7 @@ class Comparisons(NoiseModel):
         says, with A attributes in two groups, has (A + 1) / 3 times the variance of as many independent
         facts (Mann and Whitney 1947). As such they would pay for components wherever values are noise.
         """
-        return WeighedComparisons(self.a, self.b, 3 / (1 + max(tensor.shape[1:])))
+        return WeighedComparisons(self.a, self.b, FACTS_OF_A_RANKING / (1 + max(tensor.shape[1:])))
 
     def _make(self, agreement: float) -> Agreement:
         return Agreement(agreement)

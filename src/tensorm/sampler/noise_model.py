@@ -193,6 +193,7 @@ class NoiseModel(ABC):
     parameters: ClassVar[type[Parameters]]
     about: ClassVar[str] = ""
     counted: ClassVar[str] = ""
+    counting_chains: ClassVar[int] = 2  # that look for the number of components
 
     def hold(self, tensor: Tensor) -> Tensor:
         """Return the cells as this model counts them, or raise if it cannot."""

@@ -28,7 +28,7 @@ from tensorm.selection.validation import Holdout
 from tensorm.tensors.protocol import Tensor
 
 FIRST_NUMBER, LARGEST_NUMBER, LEFT_OVER = 16, 128, 0.75
-COUNTING_CHAINS, COUNTING_DRAWS = 2, 200
+COUNTING_DRAWS = 200
 CUT_SHORT = " Ctrl-C stopped the choice, so it is based on what had been found by then."
 
 

@@ -12,7 +12,7 @@ from tensorm.report.selection import Selection
 from tensorm.sampler.chains import ChainPool
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.sweep import Target
-from tensorm.selection.by_sampling import COUNTING_CHAINS, choose_by_occam, choose_by_posterior
+from tensorm.selection.by_sampling import choose_by_occam, choose_by_posterior
 from tensorm.selection.noise import SHARE_TO_HIDE
 from tensorm.selection.published import choose_by_accuracy, choose_by_pruning
 from tensorm.selection.trials import choose_by_description, choose_by_validation
@@ -32,7 +32,8 @@ class Method(NamedTuple):
     choose : callable (tensor, plan, pool, candidates, holdout) -> Selection
         Makes the choice; candidates are None if it finds them itself.
     n_repeats : int
-        Chains, or splits of the cells, unless the caller asks for another number.
+        Splits of the cells, or chains, unless the caller asks for another number; 0: as many chains as the
+        noise model needs.
     hides : bool
         Whether it hides cells and predicts them, with the noise model that the estimator has. The others
         count components with the noise model's stand-in for counting.
@@ -43,7 +44,7 @@ class Method(NamedTuple):
     """
 
     choose: Callable[..., Selection]
-    n_repeats: int = COUNTING_CHAINS
+    n_repeats: int = 0
     hides: bool = False
     published: bool = False
     bounded: bool = False
@@ -70,7 +71,8 @@ SELECTION_METHODS = {
 
 def find_method(name: str, target: Target) -> Method:
     """Return a method; the default hides cells only for strengths, whose evidence has no closed form."""
-    return SELECTION_METHODS["posterior" if name == DEFAULT and not target.noise.has_stand_in else name]
+    method = SELECTION_METHODS["posterior" if name == DEFAULT and not target.noise.has_stand_in else name]
+    return method._replace(n_repeats=method.n_repeats or target.noise.counting_chains)
 
 
 def choose_number(
