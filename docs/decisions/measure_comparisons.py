@@ -1,16 +1,20 @@
 """Two rates and comparisons on the same pairs: the figures of note 22.
 
-    TENSORM_DATA=... python docs/decisions/measure_comparisons.py               # held-out pairs, 5 minutes
-    TENSORM_DATA=... python docs/decisions/measure_comparisons.py sweeps        # processor time of a sweep
-    python docs/decisions/measure_comparisons.py number                         # what "auto" finds
+    TENSORM_DATA=... python -m docs.decisions.measure_comparisons               # held-out pairs, a minute
+    TENSORM_DATA=... python -m docs.decisions.measure_comparisons by_number     # and the number of components
+    TENSORM_DATA=... python -m docs.decisions.measure_comparisons sweeps        # processor time of a sweep
+    TENSORM_DATA=... python -m docs.decisions.measure_comparisons fits 8        # of a fit, every 8th patient
+    python -m docs.decisions.measure_comparisons number                         # planted sets that are found
 
 Times are the processor's own.
 """
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
@@ -22,19 +26,61 @@ from tensorm.sampler.sweep import Target, sweep
 from tensorm.sampler.two_rates import Asymmetric
 
 
-def measure_held_out(patients: int = 1000, attributes: int = 200) -> None:
-    """Fit the same pairs with both models; a fifth of the pairs is hidden."""
+def read_sample(patients: int = 1000, attributes: int = 200) -> tuple[RelationalTensor, RelationalTensor]:
+    """Return random patients and the miRNAs that vary most; a fifth of the pairs is hidden."""
     M = datasets.cancer("mirna")
     rows = np.sort(np.random.default_rng(0).permutation(M.shape[0])[:patients])
     columns = np.sort(np.argsort(-M.values.std(axis=0), kind="stable")[:attributes])
-    train, test = RelationalTensor(M[rows][:, columns]).hold_out(0.2, 0)
+    return RelationalTensor(M[rows][:, columns]).hold_out(0.2, 0)
+
+
+def fit(train: RelationalTensor, noise: str, n_components: int = 25, **settings: Any) -> TensOrMachine:
+    chain = {"n_chains": 1, "n_draws": 50, "effort": 0, "n_jobs": 1, "random_state": 0, "progress": False}
+    return TensOrMachine(n_components, noise=noise, **chain | settings).fit(train)
+
+
+def measure_held_out() -> None:
+    """Fit the same pairs with both models."""
+    train, test = read_sample()
     for noise in ("asymmetric", "comparisons"):
+        fit(train, noise, n_draws=2, burn_in=2)  # compile
         started = time.process_time()
-        model = TensOrMachine(
-            25, n_chains=1, n_draws=50, noise=noise, effort=0, n_jobs=1, random_state=0, progress=False
-        ).fit(train)
+        model = fit(train, noise)
         seconds, scores = time.process_time() - started, model.scores(test).model
         print(f"{noise}: log-loss {scores.log_loss:.4f}, AUC {scores.auc:.3f}, {seconds:.0f} s", flush=True)
+
+
+def measure_by_number() -> None:
+    """What "auto" finds, and how the log-loss of hidden pairs moves with the number of components."""
+    train, test = read_sample()
+    for n_components in (5, 10, 25, 50, 100):
+        scores = fit(train, "comparisons", n_components).scores(test).model
+        print(f"{n_components} components: log-loss {scores.log_loss:.4f}", flush=True)
+    print(select_components(train, n_jobs=1, progress=False).reason, flush=True)
+
+
+def measure_fits(every: str = "1") -> None:
+    """Fit every patient, or every so many, with both models: time, memory, hidden pairs, types of cancer."""
+    from experiments.forests import forest_accuracy, strengths_of
+
+    M = datasets.cancer("mirna")[:: int(every)]
+    tensor = RelationalTensor(M)
+    train, test = tensor.hold_out(0.2, 0)
+    for noise in ("comparisons", "asymmetric"):
+        fit(train.take([np.arange(60), *map(np.arange, train.shape[1:])]), noise, n_draws=3, burn_in=3)
+        started = time.process_time()
+        model = fit(train, noise)
+        seconds, scores = time.process_time() - started, model.scores(test).model
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # of both, for the second one
+        print(
+            f"{noise}: {seconds:.0f} s, {most:.0f} MB, log-loss {scores.log_loss:.4f}, AUC {scores.auc:.3f}"
+        )
+        for name, features in (
+            ("memberships", model.factors_[0] > 0.5),
+            ("strengths", strengths_of(model, tensor)),
+        ):
+            accuracy = forest_accuracy(features, M.coords["cancer"].values)
+            print(f"    types of cancer from {name}: {accuracy:.3f}", flush=True)
 
 
 def measure_sweeps() -> None:
@@ -70,5 +116,13 @@ def measure_number() -> None:
         print(f"{n_sets} sets planted: {found.reason}", flush=True)
 
 
+MEASURES = {
+    "sweeps": measure_sweeps,
+    "number": measure_number,
+    "by_number": measure_by_number,
+    "fits": measure_fits,
+}
+
+
 if __name__ == "__main__":
-    {"sweeps": measure_sweeps, "number": measure_number}.get("".join(sys.argv[1:]), measure_held_out)()
+    MEASURES[sys.argv[1]](*sys.argv[2:]) if sys.argv[1:] else measure_held_out()

@@ -116,6 +116,9 @@ def test_the_old_models_are_still_there(held: tuple[RelationalTensor, Relational
     for noise in ("asymmetric", "symmetric"):
         old = TensOrMachine(noise=noise, **SETTINGS).fit(held[0])
         assert "hit" in old.noise_
+    published = TensOrMachine.as_published(2, random_state=0, progress=False).fit(held[0])
+    assert set(published.noise_) >= {"hit", "false_alarm"}
+    assert published.noise_["hit"] == pytest.approx(1 - published.noise_["false_alarm"])
 
 
 def test_other_tensors_keep_theirs() -> None:
