@@ -2,6 +2,7 @@
 
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons               # held-out pairs, a minute
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons by_number     # and the number of components
+    TENSORM_DATA=... python -m docs.decisions.measure_comparisons sides         # cut sides, own agreements
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons sweeps        # processor time of a sweep
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons fits 8        # of a fit, every 8th patient
     python -m docs.decisions.measure_comparisons number                         # planted sets that are found
@@ -14,6 +15,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +59,52 @@ def measure_by_number() -> None:
         scores = fit(train, "comparisons", n_components).scores(test).model
         print(f"{n_components} components: log-loss {scores.log_loss:.4f}", flush=True)
     print(select_components(train, n_jobs=1, progress=False).reason, flush=True)
+
+
+def read_pairs(tensor: RelationalTensor) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ones and the observed cells."""
+    ones, observed = zip(*((ones, observed) for _, ones, observed in tensor.blocks()), strict=True)
+    return np.concatenate(ones), np.concatenate(observed)
+
+
+def lose(factors: Sequence[np.ndarray], train: Any, test: Any, own: bool = False) -> float:
+    """Return the log-loss of hidden pairs, given sets; with agreements of their own, the highest decides."""
+    (ones, seen), (hidden, held), L = train, test, factors[0].shape[1]
+    order: Any = range(L)
+    for _ in range(3 if own else 1):
+        said = np.full(ones.shape, -1, np.int8)
+        for l in order:
+            said[np.ix_(*(factor[:, l] for factor in factors))] = l if own else 0
+        said[(said >= 0) & (said.swapaxes(1, 2) >= 0)] = -1
+        q = np.array([ones[(said == l) & seen].mean() if (said == l).any() else 0.5 for l in range(L)])
+        order = np.argsort(q)
+    told, pairs = (said >= 0) & held, held.sum() / 2
+    p = np.where(hidden[told], q[said[told]], 1 - q[said[told]])
+    return float((-np.log(p).sum() + (pairs - told.sum()) * np.log(2)) / pairs)
+
+
+def measure_sides() -> None:
+    """Cut sides to the attributes that agree most, and give each component an agreement of its own."""
+    train, test = read_sample()
+    trace, cells = fit(train, "comparisons").posterior_.chains[0], (read_pairs(train), read_pairs(test))
+    objects, *sides = (trace.bits(mode, slice(-1, None))[0] for mode in range(3))
+    one, own = (lose([objects, *sides], *cells, apart) for apart in (False, True))
+    print(f"one agreement: {one:.4f}, own: {own:.4f}")
+    ones, seen = cells[0]
+    for most in (120, 80, 60, 40, 20):
+        cut = [np.zeros_like(side) for side in sides]
+        for l, (above, below) in enumerate(zip(*(side.T for side in sides), strict=True)):
+            right, all_there = (some[objects[:, l]].sum(axis=0) for some in (ones & seen, seen))
+            agree = (
+                right[:, below].sum(axis=1) / np.maximum(all_there[:, below].sum(axis=1), 1),
+                right[above].sum(axis=0) / np.maximum(all_there[above].sum(axis=0), 1),
+            )
+            for new, side, share in zip(cut, (above, below), agree, strict=True):
+                members = np.flatnonzero(side)
+                new[members[np.argsort(-share[members])[:most]], l] = True
+        print(
+            f"at most {most} attributes on a side: log-loss {lose([objects, *cut], *cells):.4f}", flush=True
+        )
 
 
 def measure_fits(every: str = "1") -> None:
@@ -120,6 +168,7 @@ MEASURES = {
     "sweeps": measure_sweeps,
     "number": measure_number,
     "by_number": measure_by_number,
+    "sides": measure_sides,
     "fits": measure_fits,
 }
 
