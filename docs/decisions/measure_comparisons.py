@@ -83,10 +83,11 @@ def lose(factors: Sequence[np.ndarray], train: Any, test: Any, own: bool = False
     return float((-np.log(p).sum() + (pairs - told.sum()) * np.log(2)) / pairs)
 
 
-def measure_sides() -> None:
+def measure_sides(n_components: str = "25") -> None:
     """Cut sides to the attributes that agree most, and give each component an agreement of its own."""
     train, test = read_sample()
-    trace, cells = fit(train, "comparisons").posterior_.chains[0], (read_pairs(train), read_pairs(test))
+    trace = fit(train, "comparisons", int(n_components)).posterior_.chains[0]
+    cells = read_pairs(train), read_pairs(test)
     objects, *sides = (trace.bits(mode, slice(-1, None))[0] for mode in range(3))
     one, own = (lose([objects, *sides], *cells, apart) for apart in (False, True))
     print(f"one agreement: {one:.4f}, own: {own:.4f}")
