@@ -5,7 +5,8 @@
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons sides         # cut sides, own agreements
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons sweeps        # processor time of a sweep
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons fits 8        # of a fit, every 8th patient
-    python -m docs.decisions.measure_comparisons number                         # planted sets that are found
+    python -m docs.decisions.measure_comparisons planted                        # evidence of planted sets
+    python -m docs.decisions.measure_comparisons number                         # and how many are found
 
 Times are the processor's own.
 """
@@ -21,11 +22,14 @@ from typing import Any
 import numpy as np
 
 from tensorm import RelationalTensor, TensOrMachine, datasets, select_components
-from tensorm.sampler.comparisons import Comparisons
+from tensorm.sampler.comparisons import Comparisons, WeighedComparisons
 from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.sampler.two_rates import Asymmetric
+from tensorm.selection.occam import log_evidence, prune
+from tensorm.tensors.factors import Factors
 
 
 def read_sample(patients: int = 1000, attributes: int = 200) -> tuple[RelationalTensor, RelationalTensor]:
@@ -145,22 +149,39 @@ def measure_sweeps() -> None:
         print(f"{type(noise).__name__}: {np.median(times):.2f} s", flush=True)
 
 
-def plant_sets(n_sets: int, seed: int, shape: tuple[int, int] = (150, 40)) -> np.ndarray:
-    """Values in which sets of eight attributes are up, or down, in a quarter of the objects.
+def plant_sets(
+    n_sets: int, seed: int, shape: tuple[int, int] = (150, 40)
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Values in which sets of eight attributes are up, or down, in a quarter of the objects; and the sets.
 
     Of the comparisons of such an attribute with others 15% are wrong.
     """
     rng = np.random.default_rng(seed)
-    values = rng.normal(size=shape)
+    values, factors = rng.normal(size=shape), [np.zeros((n, n_sets), bool) for n in (*shape, shape[1])]
     for number in range(n_sets):
         objects, members = rng.random(shape[0]) < 0.25, rng.permutation(shape[1])[:8]
         values[np.ix_(objects, members)] += 1.466 * (-1) ** number
-    return values
+        up, down = (factors[1], factors[2])[:: (-1) ** number]
+        factors[0][objects, number] = up[members, number] = True
+        down[:, number] = ~up[:, number]
+    return values, factors
+
+
+def measure_planted() -> None:
+    """How many of the planted sets the evidence keeps, for some weights of a pair."""
+    for n_sets, seed in ((3, 0), (3, 1), (5, 0), (5, 1), (5, 2), (5, 3)):
+        values, factors = plant_sets(n_sets, seed)
+        tensor, kept = RelationalTensor(values, normalise=None).compared(), []
+        for share in (2 / 40, 3 / 41, 3.5 / 41, 4 / 41):
+            model = Target(n_sets, WeighedComparisons(1, 1, share), LearnedPrior(), np.uint64(0))
+            found = prune(Explanation(tensor, model, Factors.from_bits(factors)).polished(5))
+            kept.append(f"{found.target.n_components} ({log_evidence(found):.1f})")
+        print(f"{n_sets} sets, weights 2 / A, 3, 3.5 and 4 / (A + 1): {', '.join(kept)}", flush=True)
 
 
 def measure_number() -> None:
     for n_sets, seed in ((0, 0), (3, 0), (3, 1), (5, 0), (5, 1)):
-        tensor = RelationalTensor(plant_sets(n_sets, seed), normalise=None)
+        tensor = RelationalTensor(plant_sets(n_sets, seed)[0], normalise=None)
         found = select_components(tensor, n_jobs=1, progress=False)
         print(f"{n_sets} sets planted: {found.reason}", flush=True)
 
@@ -168,6 +189,7 @@ def measure_number() -> None:
 MEASURES = {
     "sweeps": measure_sweeps,
     "number": measure_number,
+    "planted": measure_planted,
     "by_number": measure_by_number,
     "sides": measure_sides,
     "fits": measure_fits,
