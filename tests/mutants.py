@@ -79,8 +79,8 @@ MUTANTS = [
     ),
     Mutant(
         "sampler/sweep.py",
-        "stream = target.stream(chain, state.sweep, mode)",
-        "stream = target.stream(chain, state.sweep // 2, mode)",
+        "return tensor.update_all(state.factors, rules, target.stream(chain, state.sweep, 0))",
+        "return tensor.update_all(state.factors, rules, target.stream(chain, state.sweep // 2, 0))",
         "sampler/test_exactness.py",
     ),
     Mutant(

@@ -26,7 +26,7 @@ from problems import (
     update_with,
 )
 from tensorm.sampler.two_rates import Rates
-from tensorm.tensors import Rule, Stream
+from tensorm.tensors import Rule, Stream, Tensor
 from tensorm.tensors.bits import unpack
 
 
@@ -38,6 +38,41 @@ def test_generated_cases(kind: Kind, rule: str, problem: Problem, seed: int) -> 
     for mode in range(problem.ones.ndim):
         turn = make_turn(problem, mode, rule, seed + mode)
         np.testing.assert_array_equal(fast_update(tensor, problem, turn), naive_update(problem, turn))
+
+
+@pytest.mark.parametrize("tables", [False, True])
+@settings(few, max_examples=75)
+@given(problem=problems(), seed=st.integers(0, 2**32 - 1))
+def test_all_modes_in_turn(kind: Kind, tables: bool, problem: Problem, seed: int) -> None:
+    check_all_modes(*kind.store(problem), list(RULES)[seed % 3], seed, tables)
+
+
+@pytest.mark.parametrize(("shape", "L", "density", "missing"), OTHERS)
+def test_all_modes_of_awkward_shapes(
+    kind: Kind, shape: tuple[int, ...], L: int, density: float, missing: float | None
+) -> None:
+    check_all_modes(*kind.store(make_problem(shape, L, 7, missing, density)), "metropolis", 3, tables=False)
+
+
+def check_all_modes(tensor: Tensor, problem: Problem, name: str, seed: int, tables: bool) -> None:
+    """Compare with one mode after the other; with one prior for all entries of a mode, or tables of them."""
+    turns = [make_turn(problem, mode, name, seed + mode) for mode in range(problem.ones.ndim)]
+    if not tables:
+        rng = np.random.default_rng(seed)
+        turns = [turn._replace(prior=rng.choice([0.3, 0.5, 0.6], (1, 1))) for turn in turns]
+    _, noise, _, order, _, stream = turns[0]
+    with np.errstate(divide="ignore"):
+        priors = [np.log(turn.prior) - np.log1p(-turn.prior) for turn in turns]
+    rules = [Rule(order, RULES[name], noise.weights, prior) for prior in priors]
+    new, confusion = tensor.update_all(problem.masks, rules, stream)
+    factors = list(problem.factors)
+    for mode, turn in enumerate(turns):
+        same = turn._replace(noise=noise, order=order, stream=stream._replace(purpose=mode))
+        factors[mode] = naive_update(problem._replace(factors=list(factors)), same)
+        np.testing.assert_array_equal(unpack(new[mode], problem.L), factors[mode])
+        assert not new[mode].flags.writeable
+    counted = problem._replace(factors=problem.tie(factors))
+    assert confusion is None or tuple(confusion) == tuple(counted.confusion())
 
 
 @pytest.mark.parametrize(("shape", "L", "density", "missing"), SOME)

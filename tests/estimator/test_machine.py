@@ -664,6 +664,6 @@ def test_options_of_the_reader_may_be_given_to_fit_and_to_select_components() ->
     with pytest.raises(InputError, match=r"^mode is not an option of tensorm.read; did you mean 'modes'\?$"):
         quick.fit(table, mode=["who"])
     with pytest.raises(
-        InputError, match=r"^colour is not an option of tensorm.read; choose from modes, value, "
+        InputError, match=r"^hue is not an option of tensorm.read; choose from modes, value, "
     ):
-        quick.fit(table, colour=1)
+        quick.fit(table, hue=1)

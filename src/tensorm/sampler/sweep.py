@@ -108,16 +108,17 @@ def random_factors(tensor: Tensor, target: Target, chain: int, density: float = 
     ]
 
 
-def update_factors(tensor: Tensor, state: State, target: Target, chain: int, beta: float = 1.0) -> Factors:
-    """Update every factor in turn, its log-odds times beta: a chain that is heated uses beta < 1."""
-    factors, order = state.factors, target.order(chain, state.sweep)
-    weights = state.noise.weights.tempered(beta)
-    for mode in range(len(factors)):
-        prior = beta * target.prior.log_odds(mode, state.density)
-        rule = Rule(order, target.flips, weights, prior)
-        stream = target.stream(chain, state.sweep, mode)
-        factors = factors.replace(mode, tensor.update_factor(mode, factors, rule, stream))
-    return factors
+def update_factors(
+    tensor: Tensor, state: State, target: Target, chain: int, beta: float = 1.0
+) -> tuple[Factors, Confusion | None]:
+    """Update every factor in turn, its log-odds times beta: a chain that is heated uses beta < 1.
+
+    Returns them, and perhaps their confusion (``Tensor.update_all``).
+    """
+    order, weights = target.order(chain, state.sweep), state.noise.weights.tempered(beta)
+    priors = [target.prior.log_odds(mode, state.density) for mode in range(len(state.factors))]
+    rules = [Rule(order, target.flips, weights, prior if beta == 1 else beta * prior) for prior in priors]
+    return tensor.update_all(state.factors, rules, target.stream(chain, state.sweep, 0))
 
 
 def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[State, Confusion]:
@@ -126,8 +127,8 @@ def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[Sta
     Returns the new state, and the observed cells counted by its product.
     """
     if target.n_components:
-        factors = update_factors(tensor, state, target, chain)
-        confusion = tensor.confusion(factors)
+        factors, counted = update_factors(tensor, state, target, chain)
+        confusion = counted or tensor.confusion(factors)
     else:  # kernels need a component
         factors = state.factors
         confusion = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)

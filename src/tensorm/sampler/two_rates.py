@@ -43,6 +43,9 @@ class Rates(Noise, Parameters):
     def weights(self) -> Weights:
         return Weights(*super().weights)
 
+    def row(self) -> Floats:
+        return np.array(self)
+
     def log_ratios(
         self, tensor: Tensor, factors: Factors, members: Bits, components: Sequence[int] | None = None
     ) -> Floats:

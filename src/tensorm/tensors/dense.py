@@ -17,11 +17,14 @@ from tensorm.data.inputs import Names, Observations, observe
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.kernels.dense import Packed
+from tensorm.kernels.sweeps import ModePlan, update_modes
+from tensorm.model import Confusion
 from tensorm.tensors.bits import pack, words_for
 from tensorm.tensors.dense_ranked import RankedSlices
+from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
-from tensorm.tensors.protocol import Tensor, every
-from tensorm.tensors.slices import SlicedTensor, View
+from tensorm.tensors.protocol import GREEDY, MISSING, Rule, Stream, Tensor, Weights, every
+from tensorm.tensors.slices import WORTH_THREADS, SlicedTensor, View
 
 MOST_BYTES = 2**20  # cells that are also kept as bytes, once somebody reads them
 
@@ -122,6 +125,36 @@ class DenseTensor(SlicedTensor):
         tensor._hold(turn)
         return tensor
 
+    def update_all(
+        self, factors: Factors, rules: Sequence[Rule], stream: Stream
+    ) -> tuple[Factors, Confusion | None]:
+        plan, rule = self._plan_for(factors), rules[0]
+        alike = isinstance(rule.weights, Weights) and all(rule.prior.size == 1 for rule in rules)
+        if plan is None or not alike:
+            return super().update_all(factors, rules, stream)
+        self._check(factors, 0)
+        priors, masks = np.concatenate([rule.prior for rule in rules]), np.concatenate(factors.masks)
+        common = factors.n_components, rule.order, rule.kind, *rule.weights, priors
+        confusion = self._confuse([update_modes(masks, plan, common, stream[:3], True)])
+        return factors.renewed(masks), confusion
+
+    def _confusion(self, factors: Factors) -> Confusion:
+        plan = self._plan_for(factors)
+        if plan is None:
+            return super()._confusion(factors)
+        nothing = factors.n_components, every(0), GREEDY, 0.0, 0.0, np.zeros((len(factors), 1))
+        masks = np.concatenate(factors.masks)
+        return self._confuse([update_modes(masks, plan, nothing, (np.uint64(0), 0, 0), False)])
+
+    def _plan_for(self, factors: Factors) -> tuple[Any, ...] | None:
+        """Return how all modes are read in one call, or None if this tensor is too large for that."""
+        small = math.prod(self.shape) * factors.n_components < WORTH_THREADS
+        return self._mode_plan if small else None
+
+    @cached_property
+    def _mode_plan(self) -> tuple[Any, ...] | None:
+        return plan_modes(self._views, self.shape)
+
     def ranked(self) -> RankedSlices:
         return RankedSlices(self)
 
@@ -133,7 +166,8 @@ class DenseTensor(SlicedTensor):
     @cached_property
     def _unpacked(self) -> npt.NDArray[np.int8]:
         """All cells, which searches read again and again."""
-        return super().read_cells([every(size) for size in self.shape])
+        ((_, ones, observed),) = self.blocks(math.prod(self.shape))
+        return np.where(observed, ones, MISSING).astype(np.int8)
 
     def _read_slices(self, start: int, stop: int) -> tuple[Bits, Bits]:
         layout = self._layouts[0]
@@ -165,6 +199,28 @@ def _view(mode: int, layout: Layout) -> View:
     stride, offsets = layout.view(mode)
     source = Packed(layout.words, layout.observed, not layout.observed.size, stride, offsets)
     return View(source, rows, layout.packed, layout.span)
+
+
+def plan_modes(views: Sequence[View], shape: Sequence[int]) -> tuple[Any, ...] | None:
+    """Return how the slices of all modes are read (kernels/sweeps.py), or None if rows differ in length."""
+    if len({view.span for view in views}) > 1:
+        return None
+    arrays = {id(view.source.words): view.source for view in views}  # modes share layouts
+    starts = dict(
+        zip(arrays, np.cumsum([0, *(len(source.words) for source in arrays.values())]), strict=False)
+    )
+    table, offsets, first = [], [], 0
+    for size, view in zip(shape, views, strict=True):
+        source, last = view.source, first + len(view.source.offsets)
+        sides = (sum(1 << k for k in side) for side in (view.rows, view.packed))
+        table.append([size, source.stride, first, last, *sides])
+        offsets.append(source.offsets + starts[id(source.words)])
+        first = last
+    words, observed = (
+        np.concatenate(parts) for parts in zip(*((x.words, x.observed) for x in arrays.values()), strict=True)
+    )
+    complete = not observed.size
+    return tuple(ModePlan(words, observed, complete, np.concatenate(offsets), np.array(table), views[0].span))
 
 
 def plan_layouts(shape: Sequence[int]) -> list[tuple[int, ...]]:

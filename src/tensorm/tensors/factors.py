@@ -69,6 +69,15 @@ class Factors:
         new = _freeze(masks, self.n_components)  # the others are checked already
         return self._with((*self.masks[:mode], new, *self.masks[mode + 1 :]))
 
+    def renewed(self, masks: Words) -> Factors:
+        """Return factors of the same sizes, whose rows follow each other in one array that nobody changes."""
+        masks.flags.writeable = False
+        parts, first = [], 0
+        for old in self.masks:
+            parts.append(masks[first : first + len(old)])
+            first += len(old)
+        return self._with(tuple(parts))
+
     def take(self, indices: Sequence[Indices]) -> Factors:
         """Return the rows with these indices along each mode."""
         pairs = zip(self.masks, indices, strict=True)

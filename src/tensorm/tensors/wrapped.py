@@ -9,7 +9,7 @@ from tensorm.tensors.protocol import Pair, Tensor, pass_on
 
 # What is built on other verbs of the same tensor, which the one around may have changed.
 OWN_VERBS = {
-    *("update_factor", "counts", "confusion", "ones_at", "take", "split", "choose_mask"),
+    *("update_factor", "update_all", "counts", "confusion", "ones_at", "take", "split", "choose_mask"),
     *("tied", "cached", "compact", "miniature"),
 }
 

@@ -147,7 +147,7 @@ def test_rounds_fill_the_range_of_heat() -> None:
 def test_beta_one_is_the_sampler_itself(doubtful, noise) -> None:
     target = replace(TARGET, noise=noise)
     state = burn_in(doubtful, 0.0, target=target)[-1].state
-    cold = update_factors(doubtful, state, target, 0, 1.0)
+    cold, _ = update_factors(doubtful, state, target, 0, 1.0)
     for a, b in zip(cold, sweep(doubtful, state, target, 0)[0].factors, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -155,7 +155,7 @@ def test_beta_one_is_the_sampler_itself(doubtful, noise) -> None:
 def test_without_any_heat_left_entries_are_coins(doubtful) -> None:
     """With beta next to 0 the data say nothing; Metropolised flips then change every entry."""
     state = burn_in(doubtful, 0.0)[-1].state
-    hot = update_factors(doubtful, state, replace(TARGET, flips=0), 0, 1e-9)
+    hot, _ = update_factors(doubtful, state, replace(TARGET, flips=0), 0, 1e-9)
     ones = np.concatenate([bits.ravel() for bits in hot.bits()])
     assert abs(ones.mean() - 0.5) < 0.1
 

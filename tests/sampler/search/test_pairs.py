@@ -8,10 +8,10 @@ import pytest
 from explanations import make_explanation
 from tensorm.datasets import simulate
 from tensorm.model import Noise, boolean_product
+from tensorm.sampler.search.explanation import cover
 from tensorm.sampler.search.pairs import (
     alternate,
     contract,
-    cover,
     draw_pairs,
     propose,
     score_slices,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorm.data.arrays import Bits, Floats, Indices, Words
+from tensorm.data.arrays import Array, Bits, Floats, Indices, Words
 from tensorm.model import Confusion
 from tensorm.sampler.noise_model import count_alone
 from tensorm.sampler.state import State
@@ -87,6 +87,17 @@ class Explanation:
             value = value + self.target.log_prior(mode, ones, len(masks) * self.used)
         return float(value)
 
+    @cached_property
+    def left(self) -> Array:
+        """All cells, of a small tensor: 0, 1 and -1 for those missing or explained already."""
+        return self.left_at([np.arange(size) for size in self.tensor.shape])
+
+    def left_at(self, indices: list[Indices]) -> Array:
+        """Return the same for the cells with these indices along each mode."""
+        cells = self.tensor.read_cells(indices)
+        cells[cover(self.factors.take(indices))] = -1
+        return cells
+
     def replaced(self, component: int, columns: Sequence[Bits]) -> Explanation:
         """Put other columns in place of a component, as far as the prior leaves its entries free."""
         factors = []
@@ -105,19 +116,24 @@ class Explanation:
 
     def polished(self, rounds: int = 1) -> Explanation:
         """Set every entry to its more probable value, given the others."""
-        L, factors = self.target.n_components, self.factors
-        weights = self.noise.weights
+        order, factors, weights = np.arange(self.target.n_components), self.factors, self.noise.weights
+        priors = [self.target.prior.log_odds(mode, self.density) for mode in range(len(factors))]
+        rules = [Rule(order, GREEDY, weights, prior) for prior in priors]
         for _ in range(rounds):
-            for mode in range(len(factors)):
-                prior = self.target.prior.log_odds(mode, self.density)
-                rule = Rule(np.arange(L), GREEDY, weights, prior)
-                new = self.tensor.update_factor(mode, factors, rule, self.target.stream(0, 0, mode))
-                factors = factors.replace(mode, new)
+            factors, _ = self.tensor.update_all(factors, rules, self.target.stream(0, 0, 0))
         return Explanation(self.tensor, self.target, factors)
 
     def state(self, sweep: int) -> State:
         """Return the state of a chain with these components."""
         return State(self.factors, self.noise, self.density, sweep)
+
+
+def cover(factors: Factors) -> Bits:
+    """Return the Boolean product of factors, as a whole."""
+    shared, *others = factors
+    for masks in others:
+        shared = shared[..., None, :] & masks
+    return np.asarray(shared.any(axis=-1))
 
 
 def losses(explanation: Explanation) -> Floats:

@@ -101,7 +101,7 @@ def heat_once(
         heat = heat if heat.worth else start_heat(base, rng)
         factors = regrow(base, rng, -heat.rounds % REPLACED).factors
     beta = lowest_beta(heat.rounds) ** (1 - (heat.sweeps + 1) / ROUND)
-    hot = update_factors(tensor, state._replace(factors=factors), target, chain, beta)
+    hot, _ = update_factors(tensor, state._replace(factors=factors), target, chain, beta)
     heat = heat._replace(sweeps=heat.sweeps + 1, factors=hot)
     if heat.sweeps < ROUND:
         return heat, None

@@ -19,7 +19,6 @@ import numpy as np
 from tensorm.data.arrays import Bits, Floats, Indices, ShortFloats
 from tensorm.model import Noise
 from tensorm.sampler.search.explanation import Explanation
-from tensorm.tensors.factors import Factors
 
 LARGE_SLICE = 2**14  # cells of a slice that are looked at
 SMALL_SLICE, FEW_PAIRS = 2**12, 1000  # and with fewer pairs than this, which lead to large components only
@@ -60,20 +59,15 @@ def score_slices(
     pairs = zip(explanation.tensor.shape, sizes, strict=True)
     indices = [np.sort(rng.choice(N, n, replace=False)) if n < N else np.arange(N) for N, n in pairs]
     indices[mode] = chosen
-    cells = explanation.tensor.read_cells(indices)
-    cells[cover(explanation.factors.take(indices))] = -1
+    whole = math.prod(sizes) * explanation.tensor.shape[mode] == math.prod(explanation.tensor.shape)
+    if whole and math.prod(explanation.tensor.shape) <= READ_CELLS:  # the other modes want the same cells
+        cells = explanation.left.take(chosen, axis=mode)
+    else:
+        cells = explanation.left_at(indices)
     one, zero = noise.hit / noise.false_alarm - 1, (1 - noise.hit) / (1 - noise.false_alarm) - 1
     scale = SCORES / max(one, -zero)
-    ratios = np.rint(np.array([zero * scale, one * scale, 0])).astype(np.float32)[cells]
-    return Slices(mode, indices, np.ascontiguousarray(np.moveaxis(ratios, mode, 0)), scale)
-
-
-def cover(factors: Factors) -> Bits:
-    """Return the Boolean product of factors, as a whole."""
-    shared, *others = factors
-    for masks in others:
-        shared = shared[..., None, :] & masks
-    return np.asarray(shared.any(axis=-1))
+    values = np.rint(np.array([zero * scale, one * scale, 0])).astype(np.float32)
+    return Slices(mode, indices, values.take(np.moveaxis(cells, mode, 0)), scale)
 
 
 def contract(scores: ShortFloats, vectors: list[ShortFloats], left: int) -> ShortFloats:
@@ -92,9 +86,9 @@ def alternate(scores: ShortFloats) -> tuple[list[ShortFloats], ShortFloats]:
     vectors = [np.ones((len(scores), size), np.float32) for size in scores.shape[1:]]
     for _ in range(TURNS):
         for mode in range(len(vectors)):
-            product = np.maximum(contract(scores, vectors, mode), 0)
-            top = np.maximum(product.max(axis=1, keepdims=True), 1)
-            vectors[mode] = np.rint(product * (LEVELS / top))
+            product = contract(scores, vectors, mode)
+            top = np.maximum.reduce(product, axis=1, keepdims=True, initial=1)
+            vectors[mode] = np.rint(np.maximum(product * (LEVELS / top), 0))
     norms = np.prod([np.maximum((vector**2).sum(axis=1), 1) for vector in vectors], axis=0)
     fit = (contract(scores, vectors, 0) * vectors[0]).sum(axis=1) / np.sqrt(norms)
     return vectors, fit
@@ -110,7 +104,7 @@ def split_rates(rates: Floats) -> Bits:
     head = np.cumsum(ranked, axis=0)
     gap = head[:-1] / size - (head[-1] - head[:-1]) / (n - size)
     cut = np.argmax(size * (n - size) * gap**2, axis=0)
-    return np.asarray(rates >= np.take_along_axis(ranked, cut[None], axis=0))
+    return np.asarray(rates >= ranked[cut, np.arange(len(cut))])
 
 
 def draw_pairs(rng: np.random.Generator, size: int, count: int, cells: int) -> Indices:
