@@ -20,6 +20,15 @@ def tests(session: nox.Session) -> None:
     session.run("pytest", *(session.posargs or ["-n", "2", "--dist", "worksteal"]), env=QUIET)
 
 
+@nox.session(python=["3.11", "3.13"])
+def ecosystem(session: nox.Session) -> None:
+    """Run the page on scanpy, ArviZ and xarray with the versions that pip installs today."""
+    session.install("-e", ".[plot,bio]", "scanpy", "arviz", "pytest", "distributed", "zarr")
+    ours = "ignore:", "default::UserWarning:tensorm"  # these packages warn of each other
+    filters = [option for text in ours for option in ("-W", text)]
+    session.run("pytest", *filters, "tests/test_pages.py", "-k", "scanpy", env=QUIET)
+
+
 @nox.session
 def checks(session: nox.Session) -> None:
     """Look at layout, types, import rules and workflows."""

@@ -1,6 +1,6 @@
-"""Run the code on all pages and update the output they show, after a change that alters draws.
+"""Run the code on all pages and in notebooks, and update the output shown, after a change that alters draws.
 
-    python docs/refresh.py
+    python -m docs.refresh
 
 A block of Python is followed by a block of text, its output. A block of ``console`` contains commands after a
 dollar sign, each followed by its output; they run in a temporary folder. Figures quoted in the prose do not
@@ -11,22 +11,43 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent
+NOTEBOOKS = sorted(DOCS.glob("notebooks/*.ipynb"))
 PAGES = [DOCS / "tutorial.md", *sorted(DOCS.glob("how-to/*.md"))]
 STEP = re.compile(
     r"^```python\n(?P<code>.*?)^```\n\n```text\n(?P<shown>.*?)^```$|^```console\n(?P<session>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 COMMAND = re.compile(r"^\$ (?P<command>(?:.*\\\n)*.*)\n(?P<shown>(?:(?!\$ ).*\n)*)", re.MULTILINE)
+
+
+def run_notebook(path: Path) -> Any:
+    """Return a notebook with the output that its code has now, without what differs from run to run."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(path, as_version=4)
+    inline = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # as in Jupyter
+    with tempfile.TemporaryDirectory() as folder:
+        NotebookClient(
+            notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
+        ).execute(env=os.environ | inline)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+    notebook.metadata.language_info = {"name": "python"}
+    notebook.metadata.shown_by = {name: version(name) for name in ("pandas", "anndata")}
+    return notebook
 
 
 class Page:
@@ -75,16 +96,17 @@ if __name__ == "__main__":
     import matplotlib
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot
-    from sklearn.calibration import CalibrationDisplay
+    from tensorm import hide
 
-    for path in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
+    for path in [Path(name).resolve() for name in sys.argv[1:]] or [*PAGES, *NOTEBOOKS]:
+        if path in NOTEBOOKS:
+            import nbformat
+
+            nbformat.write(run_notebook(path), path)
+            continue
         page = Page(path)
         path.write_text(page.run(), encoding="utf-8")
         if path.name == "tutorial.md":
             X, most, sparse = (page.names[name] for name in ("X", "most", "sparse"))
-            ax = pyplot.subplots(figsize=(3.6, 3.4), layout="constrained")[1]
-            p = sparse.predict_proba()[most]
-            CalibrationDisplay.from_predictions(X.values[most], p, n_bins=10, ax=ax, name="model")
-            ax.legend(loc="upper left")
+            ax = sparse.plot("calibration", X=hide(X, ~most))
             ax.figure.savefig(DOCS / "figures" / "calibration.png", dpi=110)

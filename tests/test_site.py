@@ -33,6 +33,13 @@ def test_every_page_is_in_the_navigation() -> None:
         assert f" {page.relative_to(ROOT / 'docs').as_posix()}\n" in SETTINGS
 
 
+def test_every_notebook_is_in_the_navigation() -> None:
+    notebooks = [*(ROOT / "docs" / "notebooks").glob("*.ipynb")]
+    assert len(notebooks) == 3
+    for path in notebooks:
+        assert f" notebooks/{path.stem}.md\n" in SETTINGS
+
+
 def test_nothing_is_loaded_from_the_network() -> None:
     assert "font: false" in SETTINGS
     assert "http" not in SETTINGS

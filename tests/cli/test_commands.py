@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import click
 import distributed
@@ -137,6 +138,26 @@ def test_a_run_is_replaced_by_force(folder, tmp_path) -> None:
     assert load(tmp_path / "run").posterior_.shape == (12, 15)
     left = {path.name for path in (tmp_path / "run").iterdir()}
     assert left == {".lock", "chain-0.tensorm", "command.json", "fit.tensorm", "notes.json", "run.tensorm"}
+
+
+def test_members_are_a_table_on_a_terminal(folder, tmp_path, monkeypatch) -> None:
+    quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
+    run("fit", folder / "genes.csv", *quick, "--out", tmp_path / "run")
+    as_csv = run("members", tmp_path / "run").stdout
+    assert as_csv.startswith("component,mode,label,probability\n0,")
+    monkeypatch.setattr("tensorm.cli.results.sys", SimpleNamespace(stdout=Terminal()))
+    shown = run("members", tmp_path / "run").stdout
+    assert shown.split()[:4] == ["component", "mode", "label", "probability"]
+    assert len(shown.splitlines()) == len(as_csv.splitlines())
+    assert "," not in shown
+    assert run("members", tmp_path / "run", "--csv").stdout == as_csv
+
+
+class Terminal:
+    """Says that it is one."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def test_a_report_is_opened(folder, tmp_path, monkeypatch) -> None:

@@ -90,6 +90,7 @@ def test_options_are_named_as_the_parameters_that_they_set() -> None:
         "top",
         "name",
         "force",
+        "as_csv",
     }
     assert names - known == plain, "an error about one of these would not name its option"
 

@@ -159,6 +159,9 @@ def test_only_what_precedes_the_table_is_skipped_and_that_is_said(tmp_path: Path
         (["a10b2", "a10b10", "a9"], ["a9", "a10b2", "a10b10"]),
         (["2010-12-06", "2010-02-06"], ["2010-02-06", "2010-12-06"]),
         ([" 7", "8 "], [7, 8]),
+        (["Feb", "jan", "Apr", "May"], ["jan", "Feb", "Apr", "May"]),
+        (["Tuesday", "Monday", "sun"], ["Monday", "Tuesday", "sun"]),
+        (["Mon", "Jan", "Feb"], ["Feb", "Jan", "Mon"]),  # neither months nor days alone
     ],
 )
 @pytest.mark.filterwarnings("ignore:Column .i. has labels that are spelt almost alike")

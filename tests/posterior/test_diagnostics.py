@@ -78,6 +78,13 @@ def test_parameters_are_named_by_what_they_belong_to() -> None:
         "The chains have not mixed: the R-hat of the strength of component 1 is 1.50; use at least 2,400 "
         "draws per chain."
     )
+    mild = Mixing("log-likelihood", "moving", 1.1, 99.0, 99.0)
+    assert next(_judge_mixing([mild], none, 200)) == (
+        "The chains agree on all memberships, but the R-hat of the log-likelihood is 1.10; use at least 400 "
+        "draws per chain if you rely on it."
+    )
+    for doubtful in (none._replace(stuck=1), none._replace(rhat=1.06)):  # memberships have not mixed either
+        assert next(_judge_mixing([mild], doubtful, 200)).startswith("The chains have not mixed")
     told = next(_judge_mixing([Mixing("strength of component 1", "stuck")], none, 200))
     assert told.startswith("The strength of component 1 never changes within a chain ")
 
@@ -133,6 +140,7 @@ SITUATIONS = (  # the gravest first
     lambda: posterior(n_draws=3),
     lambda: frozen(apart=0.01),
     lambda: posterior(apart=1.0),
+    lambda: posterior(apart=0.3),
     lambda: posterior(2, n_draws=1500, lag=0.95, seed=5),
     with_disputed_entries,
     posterior,
@@ -267,7 +275,7 @@ def test_a_large_rhat_asks_for_as_many_more_draws() -> None:
 
 
 def test_few_effective_draws() -> None:
-    slow = diagnose(SITUATIONS[7]())
+    slow = diagnose(SITUATIONS[8]())
     assert max(row.rhat for row in slow.quantities) < 1.05
     least = min(row.ess for row in slow.quantities)
     assert least < 100

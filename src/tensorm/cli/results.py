@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from tensorm.cli import folders, options
 from tensorm.cli.groups import main, printable_lines, quietly, say
 from tensorm.data.checks import check_mode
 from tensorm.data.read import open_table
+from tensorm.errors import printable
 from tensorm.estimator.load import load
 from tensorm.posterior.lookup import find_labels, look_up
 from tensorm.report.metadata import share_metadata
@@ -129,20 +133,36 @@ def predict_command(
     default=0.5,
     help="List members with a probability above this.",
 )
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV on a terminal, too.")
 @click.option("--out", type=options.FILE_PATH, help="CSV file to write; by default the table is printed.")
-def members_command(fit: Path, threshold: float, out: Path | None) -> None:
-    """Print who is in which component of a fit, as CSV.
+def members_command(fit: Path, threshold: float, as_csv: bool, out: Path | None) -> None:
+    """Print who is in which component of a fit: a table on a terminal, CSV elsewhere.
 
     FIT is the folder of a run, or a saved file.
 
     \b
     Examples:
       tensorm members runs/ward
+      tensorm members runs/ward --csv
       tensorm members runs/ward --threshold 0.9 --out members.csv
     """
     table = load(fit).members(threshold)
     rows = [[row.component, row.mode, str(row.label), f"{row.probability:.4f}"] for row in table.itertuples()]
-    _write_table(["component", "mode", "label", "probability"], rows, out)
+    names = ["component", "mode", "label", "probability"]
+    if out is None and not as_csv and sys.stdout.isatty():
+        _print_table(names, rows)
+    else:
+        _write_table(names, rows, out)
+
+
+def _print_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table for reading."""
+    table = Table(box=None, pad_edge=False)
+    for name in names:
+        table.add_column(name, justify="right" if name in ("component", "probability") else "left")
+    for row in rows:
+        table.add_row(*(Text(printable(str(field))) for field in row))
+    Console(highlight=False).print(table)
 
 
 def _write_table(names: Sequence[str], rows: Sequence[Sequence[Any]], out: Path | None) -> None:

@@ -20,6 +20,13 @@ from tensorm.errors import BadValuesError, InputError
 
 Codes = Indices
 
+
+def _number_names(names: str) -> dict[str, int]:
+    """Return the number of each name, which may be cut to three letters."""
+    words = names.casefold().split()
+    return {text: n for n, word in enumerate(words) for text in (word, word[:3])}
+
+
 CROWDED = 16  # times as many possible integers as rows, up to which a table of them is made
 LARGEST_INDEX = 2**53
 LONG_TEXTS = 2**26  # characters of a column, beyond which a text that many rows share is looked at once
@@ -27,6 +34,11 @@ NUMBER_PATTERN = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 FLOAT_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 DIGIT_RUN = re.compile(r"([0-9]+)")
 MISSING_WORDS = ("", "na", "n/a", "nan", "none", "null", "<na>")
+MONTHS = _number_names(
+    "January February March April May June July August September October November December"
+)
+WEEKDAYS = _number_names("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
+CALENDAR = MONTHS | WEEKDAYS
 YES_NO = {**dict.fromkeys(("true", "yes"), 1.0), **dict.fromkeys(("false", "no"), 0.0)}
 
 
@@ -118,8 +130,9 @@ def label(columns: Sequence[CodedColumn], order: Sequence[Any] | None = None) ->
     columns : sequence of CodedColumn
         One column, or two that stand for the same things.
     order : sequence, optional
-        All labels in their order. By default numbers are sorted as numbers, categories in their order, and
-        texts naturally: "bench 4" before "bench 10".
+        All labels in their order. By default numbers are sorted as numbers, categories in their order,
+        English months and days of the week as in the calendar, and texts naturally: "bench 4" before
+        "bench 10".
     """
     for column in columns:
         column.refuse_empty("give a label")
@@ -162,7 +175,14 @@ def _arrange(
         if len({*numbers.values()}) == len(texts):  # else 7 and 007 are two names of one number
             return sorted(texts, key=numbers.__getitem__)
         return sorted(texts, key=lambda text: (numbers[text], natural(text)))
+    if is_calendar(texts):
+        return sorted(texts, key=lambda text: (CALENDAR[text.casefold()], natural(text)))
     return sorted(texts, key=natural)
+
+
+def is_calendar(texts: Collection[str]) -> bool:
+    """Whether all texts are months, or all are days of the week."""
+    return any(all(text.casefold() in names for text in texts) for names in (MONTHS, WEEKDAYS))
 
 
 def natural(text: str) -> tuple[list[Any], str]:

@@ -141,7 +141,7 @@ class TextTable:
     def _is_full(self, k: int, name: str) -> bool:
         """Whether a column has no empty field; texts are coded, which most tables need anyway."""
         rows = self._frame[k]
-        if rows.dtype != object:
+        if rows.dtype.kind != "O":
             return bool(rows.notna().all())
         return bool((self._code(k, name, False).codes >= 0).all())
 
@@ -238,7 +238,7 @@ class TextTable:
         from pandas.api.types import infer_dtype
 
         frame = self._parse(dtype=dict.fromkeys(texts, object))
-        others = [k for k in frame if k not in texts and frame[k].dtype == object]
+        others = [k for k in frame if k not in texts and frame[k].dtype.kind == "O"]
         mixed = [k for k in others if infer_dtype(frame[k]) not in ("string", "empty")]
         mixed += [k for k in others if (frame[k] == "").any()]  # left where a number exceeds 2^63
         return self._parse(dtype=dict.fromkeys([*texts, *mixed], object)) if mixed else frame

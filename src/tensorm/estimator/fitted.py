@@ -126,7 +126,8 @@ class FittedModel(Predictor):
         kind : str, default "factors"
             "factors": the memberships of all modes; "factor": of one mode; "component": the members of one
             component; "members": the same in one mode; "contributions": what each component explains;
-            "slice": predicted or observed cells; "reconstruction": both; "associations": components and
+            "slice": predicted or observed cells; "reconstruction": both; "calibration": shares of ones by
+            predicted probability; "associations": components and
             metadata; "strengths" and "activity": how strong components are, and how active each index is
             without any, with ``noise="strengths"``.
         **options

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MIN_ESS, GOOD_RHAT = 100, 1.05
 DISPUTED = 0.05  # share of entries that chains may disagree on before the conclusion says so
+FAIR_RHAT = 1.2  # below which other quantities do not cast doubt on memberships that have mixed
 MAX_OTHERS = 2  # explanations that get a sentence, besides the one with most weight
 IN_WORDS = {
     "constant": "the same in all draws",
@@ -251,7 +252,11 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
     excess = (min(worst.rhat or 1, MAX_RHAT) - 1) / (GOOD_RHAT - 1)  # falls as draws grow
     wanted = f"use at least {length * math.ceil(max(MIN_ESS / max(least, 1), excess)):,} draws per chain"
     if (worst.rhat or 0) > largest_rhat(length):
-        yield f"The chains have not mixed: the R-hat of the {worst.name} is {_rhat(worst.rhat)}; {wanted}."
+        found, limit = f"the R-hat of the {worst.name} is {_rhat(worst.rhat)}", largest_rhat(length)
+        if (worst.rhat or 0) < FAIR_RHAT and not entries.stuck and (entries.rhat or 1.0) <= limit:
+            yield f"The chains agree on all memberships, but {found}; {wanted} if you rely on it."
+        else:
+            yield f"The chains have not mixed: {found}; {wanted}."
     if least < MIN_ESS:
         trust = "before you trust the second digit of a probability"
         yield f"The effective sample size is only {least:.0f}; {wanted} {trust}."

@@ -358,10 +358,10 @@ def follows(mode: FittedMode, n: int) -> bool:
         return True
     before, this = mode.label(n - 1), mode.label(n)
     a, b = NUMBERED.fullmatch(before), NUMBERED.fullmatch(this)
-    return _touch(before, this) or bool(a and b and a[1] == b[1] and int(a[2]) + 1 == int(b[2]))
+    return touches(before, this) or bool(a and b and a[1] == b[1] and int(a[2]) + 1 == int(b[2]))
 
 
-def _touch(before: str, this: str) -> bool:
+def touches(before: str, this: str) -> bool:
     """Whether an interval such as "08-09" ends where the other begins."""
     a, b = INTERVAL_LABEL.fullmatch(before), INTERVAL_LABEL.fullmatch(this)
     return bool(a and b and a[2] == b[1])
@@ -370,7 +370,7 @@ def _touch(before: str, this: str) -> bool:
 def _name_run(mode: FittedMode, run: Sequence[int]) -> list[str]:
     names = [mode.label(n) for n in run]
     a, b = INTERVAL_LABEL.fullmatch(names[0]), INTERVAL_LABEL.fullmatch(names[-1])
-    if len(run) > 1 and _touch(*names[:2]) and a and b:
+    if len(run) > 1 and touches(*names[:2]) and a and b:
         return [f"{a[1]}-{b[2]}"]
     if len(run) < 3:
         return [quote_label(name) for name in names]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SELECTION_FILE = "selection.json"  # in the folder of a run
 MAX_INTEGER = 2**53  # that every reader of JSON keeps exactly
 MAX_SCORE = 1e300
+PAIRED = "cv"  # the method whose errors are those of differences
 
 
 class Trial(NamedTuple):
@@ -56,7 +57,8 @@ class Candidate(NamedTuple):
     n_components : int
     score : float
     error : float
-        Standard error of the score; NaN where there is none.
+        Standard error of the score; with "cv" of its difference from the best score, by which the choice is
+        made. NaN where there is none.
     """
 
     n_components: int
@@ -180,12 +182,15 @@ class Selection:
         Returns
         -------
         matplotlib Axes
-            Dots are single repeats, bars one standard error.
+            Dots are single repeats, bars one standard error. With "cv" they are those of the difference from
+            the best score, the dashed line: the first number whose bar reaches it is chosen.
         """
         ax = new_axes(ax)
         n, scores, errors = (np.array(part, float) for part in zip(*self.candidates, strict=True))
         ax.axvline(self.best, color=GREY, linewidth=5)
         ax.plot(*zip(*(row[::2] for row in self.table), strict=True), ".", color=COLOURS[1], markersize=4)
+        if self.method == PAIRED:
+            ax.axhline(scores.max(), color=GREY, linewidth=1, linestyle="--")
         ax.errorbar(n, scores, np.nan_to_num(errors), color=COLOURS[2], marker="o", markersize=4, linewidth=1)
         ax.set_xlim(min(n) - 1.5, max(n) + 1.5)
         if self.method == "posterior":
@@ -195,9 +200,11 @@ class Selection:
         return ax
 
     def __str__(self) -> str:
-        rows = [f"components  {self.score_name}"]
+        paired = self.method == PAIRED and len(self.candidates) > 1
+        head = f"{self.score_name} (± error of the difference from the best)" if paired else self.score_name
+        rows = [f"components  {head}"]
         for n, score, error in self.candidates:
-            spread = "" if error != error else f" ± {_number(error)}"
+            spread = "" if error != error or (paired and not error) else f" ± {_number(error)}"
             chosen = "   chosen" if n == self.best else ""
             rows.append(f"{n:10d}  {_number(score)}{spread}{chosen}")
         return "\n".join([*rows, self.reason])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaln
 
-from tensorm.data.arrays import Bits
+from tensorm.data.arrays import Bits, Floats
 from tensorm.model import Confusion
 from tensorm.report.selection import Candidate, Selection, Trial
 from tensorm.sampler.chains import Bookmark, ChainPool
@@ -87,17 +87,18 @@ def _take_fewest(
 ) -> Selection:
     """Take the fewest components within one error of the best, and say why."""
     scores = np.array([[found[holdout.scoring] for found in row] for row in rows])
-    errors, means = standard_errors(scores, holdout.test_size), scores.mean(axis=0)
+    means = scores.mean(axis=0)
     cells = min(found["cells"] for row in rows for found in row)
     best, chosen = fewest_within_error(scores, holdout.test_size, cells, candidates)
     at, name = candidates.index(best), SCORE_NAMES[holdout.scoring]
-    top = f"{means[at]:.4f}" + (f" ± {errors[at]:.4f}" if len(rows) > 1 else "")
+    errors = standard_errors(scores[:, [at]] - scores, holdout.test_size)  # of differences, which decide
     if chosen == best:
         have = "component has" if best == 1 else "components have"
-        reason = f"{best} {have} the best {name}, {top}, and no smaller number is within one standard error."
+        rest = "no smaller number is within one standard error"
+        reason = f"{best} {have} the best {name}, {means[at]:.4f}, and {rest}."
     else:
-        reason = f"{chosen} is the smallest number within one standard error of the best {name}: "
-        reason += f"{top} with {best}."
+        reason = f"{chosen} is the smallest number within one standard error of the best {name}, "
+        reason += f"{means[at]:.4f} with {best}{_tell_behind(means, errors, at, candidates.index(chosen))}."
     if chosen == candidates[-1] and len(candidates) > 1:
         reason += more_may_be_needed(given)
     reason += CUT_SHORT * (not complete)
@@ -105,6 +106,12 @@ def _take_fewest(
     return Selection(
         "cv", chosen, reason, _list_trials(rows, candidates, holdout.scoring), together, name, complete
     )
+
+
+def _tell_behind(means: Floats, errors: Floats, best: int, chosen: int) -> str:
+    """Say how far the chosen number is behind the best, if there were several splits."""
+    error = errors[chosen]
+    return "" if np.isnan(error) else f": it is {means[best] - means[chosen]:.4f} ± {error:.4f} behind"
 
 
 def choose_by_description(

@@ -53,7 +53,8 @@ def read(
     """Read cells of 0, 1 and missing from a file, a table or an array.
 
     The values of a table's columns are labels, even if they are integers. Labels that are numbers are sorted
-    as numbers, ordered categoricals keep their order, and text is sorted naturally ("bench 4" before
+    as numbers, ordered categoricals keep their order, English names of months and of days of the week
+    (also Jan, Mon) are in the order of the calendar, and text is sorted naturally ("bench 4" before
     "bench 10").
 
     Parameters

@@ -81,7 +81,7 @@ def reports(tmp_path_factory, ward_fit):
     for name, draw in (("empty", []), ("single", [1])):
         found = make_posterior([[[bits(3, draw), bits(4, draw)]] * 3] * 2)
         write_page(found, folder / f"{name}.html", X=np.eye(3, 4))
-    benches = np.array(["bench 1", "bench 2", "bench 3", "bench 7", "chair", "desk"])
+    benches = np.array(["bench 1", "bench 2", "bench 3", "bench 7", "chair, red", "desk"])
     draws = [[bits(6, range(5)), bits(3, range(n))] for n in (3, 3, 2, 1)]  # 1, 0.75 and 0.5
     gaps = make_posterior([draws] * 2, ("seat", "room"), (benches, None))
     write_page(gaps, folder / "gaps.html")
@@ -645,6 +645,16 @@ def test_a_phone_needs_no_sideways_scrolling(visit, name) -> None:
     page.locator("#search").fill("1")
     page.keyboard.press("Enter")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_lists_are_shorter_on_a_phone(visit) -> None:
+    page = visit("ward", width=390)
+    page.keyboard.press("n")  # from the overview to the first component
+    assert hash_of(page) == {"view": "component", "c": "0"}
+    rows = table(page, "person and met of component 0").locator("tbody tr")
+    assert rows.count() == 5
+    table(page, "person and met of component 0").get_by_text("show all").click()
+    assert rows.count() == 24
 
 
 def test_a_label_on_a_phone_is_in_sight(visit) -> None:

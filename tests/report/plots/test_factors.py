@@ -142,6 +142,14 @@ def test_rows_are_ordered_by_values_within_groups() -> None:
     assert names(ax) == [f"doctor {n:02d}" for n in (2, 4, 3, 1)] + [f"nurse {n:02d}" for n in (1, 4, 3, 2)]
 
 
+def test_rows_of_modes_without_an_order_are_ordered_by_component() -> None:
+    figure = plot_factors(ward_posterior())
+    assert names(figure.axes[0]) == list(HOURS)  # most of them touch
+    assert names(figure.axes[1]) == names(plot_factor(ward_posterior(), "person", order="component"))
+    assert names(figure.axes[2]) == []  # in the same order
+    assert names(plot_factor(ward_posterior(), "person", order="given")) == list(PEOPLE)
+
+
 def test_rows_are_ordered_by_component() -> None:
     figure = plot_factors(ward_posterior(), order="component")
     hour, person, met, _ = figure.axes

@@ -9,6 +9,7 @@ import pytest
 
 from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
 from tensorm import InputError, TensOrMachine
+from tensorm.datasets import simulate
 from tensorm.posterior.contributions import Contribution
 from tensorm.report.associations import associate
 from tensorm.report.plots import (
@@ -19,6 +20,7 @@ from tensorm.report.plots import (
     plot_reconstruction,
     plot_slice,
 )
+from tensorm.report.plots.calibration import bin_cells
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
@@ -35,10 +37,73 @@ def names(axis) -> list[str]:
 
 def test_members_are_listed_with_their_probabilities() -> None:
     ax = plot_members(ward_posterior(), 1, "met", threshold=0.2)
-    assert names(ax.yaxis) == ["nurse 02", "nurse 03", "nurse 04"]
+    assert names(ax.yaxis) == ["nurse 02", "nurse 03", "nurse 04 (0.25)"]
     assert [bar.get_width() for bar in ax.patches] == [1, 1, 0.25]
     assert ax.get_title() == "met (3 of 8)"
     assert names(plot_members(ward_posterior(), 1, "met").yaxis) == ["nurse 02", "nurse 03"]
+
+
+def test_members_are_ordered_by_what_they_contribute() -> None:
+    both = [bits(4, [0, 1, 2], [3]), bits(5, [0, 1, 2, 3], [0, 4])]
+    X = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [1, 0, 0, 0, 0], [1, 0, 0, 0, 1]])
+    ax = plot_members(make_posterior([[both]]), 0, 0, X=X)
+    assert names(ax.yaxis) == ["1", "0", "2"]
+    assert [bar.get_width() for bar in ax.patches] == [1, 0.5, 0.25] * 2  # light, dark: all ones are its own
+    other = [bits(4, [0, 1, 2], [0]), bits(5, [0, 1, 2, 3], [0, 4])]  # index 0 has a cell in both
+    ax = plot_members(make_posterior([[other]]), 0, 0, X=X)
+    assert [bar.get_width() for bar in ax.patches] == [1, 0.5, 0.25, 1, 0.25, 0.25]
+    figure = plot_component(make_posterior([[other]]), 0, X=X)
+    assert names(figure.axes[1].yaxis) == ["0", "1", "2", "3"]
+
+
+def test_without_at_the_fullest_slice_is_drawn() -> None:
+    draw = [bits(3, [1], [1, 2]), bits(6, [0, 1], [2, 3, 4]), bits(5, [0], [3, 4])]
+    ax = plot_slice(make_posterior([[draw]], ("hour", "i", "j")))
+    assert ax.get_title() == "hour 1"  # both components are there
+    expected = make_posterior([[draw]]).predict_all()[1]
+    np.testing.assert_allclose(ax.get_images()[0].get_array(), expected)
+
+
+def test_slices_are_in_the_order_of_the_components() -> None:
+    draw = [bits(4, [1, 3], [0]), bits(3, [0], [2])]
+    labels = np.array(["ann", "bob", "cat", "dan"]), np.array([1, 2, 3])
+    posterior = make_posterior([[draw]], ("who", "year"), labels)
+    assert names(plot_slice(posterior).yaxis) == ["bob", "dan", "ann", "cat"]
+    assert names(plot_slice(posterior).xaxis) == ["1", "2", "3"]  # numbers have an order of their own
+    assert names(plot_slice(posterior, order="given").yaxis) == ["ann", "bob", "cat", "dan"]
+    with pytest.raises(InputError, match=r"^order is 'x'; choose 'auto', 'component' or 'given'\.$"):
+        plot_slice(posterior, order="x")
+
+
+def test_calibration_has_bins_with_enough_ones_and_their_errors() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.3, 6, 40_000)
+    ones = rng.random(len(p)) < p
+    found = bin_cells(p, ones, np.ones(len(p)), 8)
+    assert len(found) == 8
+    assert sum(one.cells for one in found) == len(p)
+    assert max(one.cells for one in found) > 20 * min(one.cells for one in found)  # most cells are zeros
+    expected = [one.cells * min(one.predicted, 1 - one.predicted) for one in found]
+    assert max(expected) < 1.3 * min(expected)
+    assert sum(one.low <= one.predicted <= one.high for one in found) >= 6
+    wrong = bin_cells(np.clip(2 * p, 0, 1), ones, np.ones(len(p)), 8)  # twice too high
+    assert sum(one.low <= one.predicted <= one.high for one in wrong) <= 2
+
+
+def test_calibration_weighs_cells_that_stand_for_others() -> None:
+    p, ones = np.full(1100, 0.1), np.arange(1100) < 100
+    (one,) = bin_cells(p, ones, np.where(ones, 1.0, 0.9), 5)
+    assert (one.observed, one.cells) == (pytest.approx(0.1), 1000)
+
+
+def test_calibration_is_drawn() -> None:
+    sim = simulate((12, 12, 6), rank=2, noise=0.1, random_state=0)
+    model = TensOrMachine(2, n_draws=20, n_chains=1, noise="asymmetric", random_state=0, progress=False)
+    ax = model.fit(sim.observed).plot("calibration", X=sim.observed)
+    dots = ax.lines[-1].get_xydata()
+    np.testing.assert_allclose(dots[:, 0], dots[:, 1], atol=0.1)
+    counts = sum(int(text.get_text().replace(",", "")) for text in ax.texts)
+    assert counts == sim.observed.size
 
 
 def test_long_lists_are_cut_and_empty_ones_drawn() -> None:
@@ -83,7 +148,7 @@ def test_a_matrix_needs_no_slice_and_many_modes_need_several() -> None:
     with pytest.raises(InputError, match="at is 3; give an index for some modes"):
         plot_slice(four, 3)
     with pytest.raises(InputError, match="at names 0 of the modes"):
-        plot_reconstruction(ward_posterior(), np.zeros((6, 8, 8)))
+        plot_reconstruction(ward_posterior(), np.zeros((6, 8, 8)), {})
     with pytest.raises(InputError, match=r"^Unknown hour 'noon'; labels look like 'night'"):
         plot_slice(ward_posterior(), {"hour": "noon"})
     with pytest.raises(InputError, match=r"X has shape \(2, 2\)"):

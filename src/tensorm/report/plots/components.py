@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tensorm.posterior.modes import FittedMode, find_component, of_posterior
 from tensorm.report.associations import associate
 from tensorm.report.export import summarise_parameter
 from tensorm.report.metadata import Metadata
+from tensorm.report.page.members import MemberCounts, count_members
 from tensorm.report.plots.style import (
     COLOURS,
     FONT_SIZE,
@@ -22,8 +23,8 @@ from tensorm.report.plots.style import (
     drawn_modes,
     name_axes,
     new_axes,
+    new_figure,
     plain,
-    pyplot,
     shade,
 )
 from tensorm.sampler.noise_model import ACTIVITY, STRENGTH
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+NEARLY_CERTAIN = 0.99  # probability above which it is not written
 LONGEST_LIST = 40  # members or indices shown before a list is cut short
 DIRECTION_MARKS = {0: "o", 1: "^", -1: "v"}  # by direction
 STRONGEST = 6.0  # -log10 q of the darkest shade
@@ -45,8 +47,9 @@ def plot_members(
     mode: str | int,
     ax: Axes | None = None,
     threshold: float = MEMBER,
+    X: Any = None,
 ) -> Axes:
-    """Draw the members of a component in one mode with their probabilities, most probable first.
+    """Draw the members of a component in one mode, with what they contribute to it.
 
     Parameters
     ----------
@@ -59,19 +62,44 @@ def plot_members(
         Axes to draw on; a new figure by default.
     threshold : float, default 0.5
         Members have a probability above this.
+    X : array-like or tensor, optional
+        The data of the fit. Bars are then the share of ones among the component's cells with this member, and
+        its darker part those ones that no other component explains; without data, the probabilities of
+        membership, which are often all 1.
 
     Returns
     -------
     matplotlib Axes
-        A bar for each member, up to 40; the others are counted.
+        A bar for each member, the longest first and up to 40; the others are counted. Probabilities of
+        membership up to 0.99 are written beside the names.
     """
     limit, l = check_number("threshold", threshold), find_component(posterior, component)
-    part = drawn_modes(posterior)[check_mode(mode, posterior.modes)]
-    shown, left_out = _members(part, l, limit)
+    k = check_mode(mode, posterior.modes)
+    counts = None if X is None else count_members(posterior, posterior.check_tensor(X))
+    return _draw_members(ax, drawn_modes(posterior)[k], l, limit, None if counts is None else counts[k])
+
+
+def _draw_members(
+    ax: Axes | None, part: FittedMode, l: int, limit: float, counts: MemberCounts | None
+) -> Axes:
+    found = part.members(l, limit)
+    if counts is not None:
+        share, own = (
+            ones[found, l] / np.maximum(counts.cells[found, l], 1) for ones in (counts.ones, counts.alone)
+        )
+        order = np.argsort(-share, kind="stable")
+        found, share, own = found[order], share[order], own[order]
+    shown, left_out = found[:LONGEST_LIST].tolist(), max(0, len(found) - LONGEST_LIST)
     ax = new_axes(ax, (2.8, 0.6 + 0.17 * max(1, len(shown))))
     p = part.means[shown, l]
-    ax.barh(range(len(shown)), p, height=0.55, color=COLOURS[2])
-    names = [part.label(n) for n in shown]
+    if counts is None:
+        ax.barh(range(len(shown)), p, height=0.55, color=COLOURS[2])
+    else:
+        ax.barh(range(len(shown)), share[: len(shown)], height=0.55, color=COLOURS[1])
+        ax.barh(range(len(shown)), own[: len(shown)], height=0.55, color=COLOURS[2])
+    names = [
+        part.label(n) + (f" ({q:.2f})" if q <= NEARLY_CERTAIN else "") for n, q in zip(shown, p, strict=True)
+    ]
     if left_out:
         names.append(f"and {left_out:,} more")
     ax.set_yticks(range(len(names)), names, fontsize=FONT_SIZE)
@@ -84,12 +112,12 @@ def plot_members(
 
 
 @of_posterior
-def plot_component(posterior: Posterior, component: int, threshold: float = MEMBER) -> Figure:
+def plot_component(posterior: Posterior, component: int, threshold: float = MEMBER, X: Any = None) -> Figure:
     """Draw the members of a component, with a list for each mode.
 
     Parameters
     ----------
-    posterior, component, threshold
+    posterior, component, threshold, X
         As for ``plot_members``.
 
     Returns
@@ -98,15 +126,17 @@ def plot_component(posterior: Posterior, component: int, threshold: float = MEMB
     """
     limit, l = check_number("threshold", threshold), find_component(posterior, component)
     modes = drawn_modes(posterior)
-    longest = max(len(_members(mode, l, limit)[0]) for mode in modes)
+    counts = None if X is None else count_members(posterior, posterior.check_tensor(X))
+    longest = max(len(mode.members(l, limit)[:LONGEST_LIST]) for mode in modes)
     height = 0.9 + 0.17 * max(1, longest + 1)
-    figure = pyplot().figure(figsize=(2.4 * len(modes), height), layout="constrained")
+    figure = new_figure((2.4 * len(modes), height))
     axes = figure.subplots(1, len(modes), squeeze=False)[0]
     for k, ax in enumerate(axes):
-        plot_members(posterior, l, k, ax, limit)
+        _draw_members(ax, modes[k], l, limit, None if counts is None else counts[k])
         ax.set_ylim(max(longest, 1) + 0.6, -0.6)
     figure.suptitle(f"component {l}", fontsize=FONT_SIZE + 2)
-    figure.supxlabel("probability", fontsize=FONT_SIZE)
+    told = "probability" if X is None else "share of ones (dark: in no other component)"
+    figure.supxlabel(told, fontsize=FONT_SIZE)
     return figure
 
 
@@ -193,12 +223,6 @@ def plot_associations(
     return ax
 
 
-def _members(mode: FittedMode, component: int, threshold: float) -> tuple[list[int], int]:
-    """Return the members to show, most probable first, and how many others there are."""
-    found = mode.members(component, threshold).tolist()
-    return found[:LONGEST_LIST], max(0, len(found) - LONGEST_LIST)
-
-
 @of_posterior
 def plot_strengths(posterior: Posterior, ax: Axes | None = None) -> Axes:
     """Draw the strength of each component, the probability that it makes a cell 1.
@@ -248,7 +272,7 @@ def plot_activity(posterior: Posterior) -> Figure:
     parts = zip(*(by_mode(found[name], posterior.shape) for name in ("mean", "low", "high")), strict=True)
     modes, most = drawn_modes(posterior), min(max(posterior.shape), LONGEST_LIST)
     size = 2.4 * len(modes), 0.9 + 0.17 * (most + 1)
-    figure = pyplot().figure(figsize=size, layout="constrained")
+    figure = new_figure(size)
     axes = figure.subplots(1, len(modes), squeeze=False, sharex=True)[0]
     for ax, mode, (mean, low, high) in zip(axes, modes, parts, strict=True):
         shown = np.argsort(-mean, kind="stable")[:LONGEST_LIST]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorm.data.arrays import Indices
-from tensorm.data.checks import as_array, check_flag, check_index, check_mapping, check_mode
+from tensorm.data.checks import as_array, check_choice, check_flag, check_index, check_mapping, check_mode
+from tensorm.data.columns import is_calendar
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, GroupsByMode, of_posterior
+from tensorm.report.describe import ORDERED, touches
+from tensorm.report.page.cells import pairs_of
 from tensorm.report.plots.style import (
     FONT_SIZE,
     GREY,
@@ -21,7 +25,7 @@ from tensorm.report.plots.style import (
     add_colour_bar,
     drawn_modes,
     new_axes,
-    pyplot,
+    new_figure,
     shade,
 )
 from tensorm.tensors.protocol import MISSING
@@ -31,7 +35,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-BY_COMPONENT = "component"
+BY_COMPONENT, AUTO_ORDER, AS_GIVEN = "component", "auto", "given"
+ORDERED_LABEL = re.compile(r"[\d\s.,:/+-]+")  # numbers, clocks and dates
 
 
 @of_posterior
@@ -41,7 +46,7 @@ def plot_factor(
     ax: Axes | None = None,
     groups: npt.ArrayLike | None = None,
     colorbar: bool = True,
-    order: npt.ArrayLike | None = None,
+    order: npt.ArrayLike | str = AUTO_ORDER,
 ) -> Axes:
     """Draw the posterior means of a mode's factor: a row for each index, a column for each component.
 
@@ -57,9 +62,10 @@ def plot_factor(
         appearance, and the groups are named.
     colorbar : bool, default True
         Whether to add a colour bar.
-    order : array (N_k,) or "component", optional
-        How to order rows within groups: by a value for each index, such as a person's age, or by each index's
-        most probable component.
+    order : array (N_k,), "auto", "component" or "given", default "auto"
+        How to order rows within groups: by a value for each index, such as a person's age; by each index's
+        most probable component; or as in the data. "auto" means as in the data if labels are numbers, times
+        or intervals, and else by component.
 
     Returns
     -------
@@ -80,7 +86,7 @@ def plot_factor(
 def plot_factors(
     posterior: Posterior,
     groups: GroupsByMode | None = None,
-    order: Mapping[Any, npt.ArrayLike] | str | None = None,
+    order: Mapping[Any, npt.ArrayLike] | str = AUTO_ORDER,
 ) -> Figure:
     """Draw the factors of all modes side by side.
 
@@ -90,8 +96,8 @@ def plot_factors(
     groups : mapping, optional
         For some modes, by name or number, an array with the group of each index;
         ``tensorm.report.metadata.groups_of`` reads them from tables.
-    order : mapping or "component", optional
-        For some modes, how to order rows, as for ``plot_factor``; or "component" for all.
+    order : mapping, "auto", "component" or "given", default "auto"
+        For some modes, how to order rows, as for ``plot_factor``; or one word for all.
 
     Returns
     -------
@@ -100,10 +106,14 @@ def plot_factors(
     modes = drawn_modes(posterior, groups)
     wanted = order if isinstance(order, Mapping) else dict.fromkeys(range(len(modes)), order)
     orders = {check_mode(mode, posterior.modes): values for mode, values in wanted.items()}
-    rows = [_arrange(mode, orders.get(k)) for k, mode in enumerate(modes)]
+    rows = [_arrange(mode, orders.get(k, AUTO_ORDER)) for k, mode in enumerate(modes)]
+    for i, j in pairs_of(modes):  # one order for both, so that the names of one serve both
+        given = [orders.get(k, AUTO_ORDER) for k in (i, j)]
+        if all(isinstance(order, str) for order in given) and given[0] == given[1]:
+            rows[j] = rows[i]
     N, L = max(len(mode.means) for mode in modes), modes[0].means.shape[1]
     width, height = min(max(1.6, 0.22 * L), 3.0), min(max(2.8, 0.16 * N), 4.8)
-    figure = pyplot().figure(figsize=((width + 0.7) * len(modes) + 0.6, height), layout="constrained")
+    figure = new_figure(((width + 0.7) * len(modes) + 0.6, height))
     axes = figure.subplots(1, len(modes), squeeze=False)[0]
     names: tuple[Any, Any] | None = None
     for ax, mode, index in zip(axes, modes, rows, strict=True):
@@ -139,16 +149,30 @@ def _draw(ax: Axes, mode: FittedMode, order: Indices) -> Any:
     return image
 
 
-def _arrange(mode: FittedMode, order: npt.ArrayLike | None) -> Indices:
+def has_order(mode: FittedMode) -> bool:
+    """Whether the labels of a mode are in an order of their own: numbers, times, intervals, or no labels."""
+    if mode.labels is None or mode.labels.dtype.kind in ORDERED:
+        return True
+    texts = [mode.label(n) for n in range(len(mode.means))]
+    if is_calendar(texts):
+        return True
+    clear = sum(ORDERED_LABEL.fullmatch(text) is not None for text in texts)
+    return 2 * max(clear, sum(touches(*both) for both in pairwise(texts))) > len(texts)
+
+
+def _arrange(mode: FittedMode, order: npt.ArrayLike | str) -> Indices:
     """Return the indices group by group, groups in the order of their first index, ordered within groups."""
     N = len(mode.means)
-    values = np.arange(N) if order is None else as_array(f"order for {mode.name!r}", order)
-    if isinstance(order, str) and order == BY_COMPONENT:
-        values = mode.strongest()
+    if isinstance(order, str) and order == AUTO_ORDER:
+        order = AS_GIVEN if has_order(mode) else BY_COMPONENT
+    if isinstance(order, str) and order in (AS_GIVEN, BY_COMPONENT):
+        values = np.arange(N) if order == AS_GIVEN else mode.strongest()
+    else:
+        values = as_array(f"order for {mode.name!r}", order)
     if values.shape != (N,):
         raise InputError(
             f"order for {mode.name!r} has shape {values.shape}; give ({N},), a value for each index, "
-            f"or {BY_COMPONENT!r}."
+            f"{AUTO_ORDER!r}, {BY_COMPONENT!r} or {AS_GIVEN!r}."
         )
     try:
         rows = np.argsort(values, kind="stable")
@@ -188,26 +212,31 @@ def plot_slice(
     X: Any = None,
     ax: Axes | None = None,
     colorbar: bool = True,
+    order: str = AUTO_ORDER,
 ) -> Axes:
     """Draw the cells of two modes at one index of each other mode.
 
     Parameters
     ----------
     posterior : Posterior
-    at : mapping
-        For all modes but two, by name or number, an index or its label, such as ``{"hour": "09-10"}``; not
-        needed for a matrix.
+    at : mapping, optional
+        For all modes but two, by name or number, an index or its label, such as ``{"hour": "09-10"}``. By
+        default the two largest modes are drawn, at those indices of the others at which components predict
+        most ones.
     X : array-like or tensor, optional
         Data to draw instead of predictions; missing cells are grey.
     ax : matplotlib Axes, optional
         Axes to draw on; a new figure by default.
     colorbar : bool, default True
         Whether to add a colour bar.
+    order : "auto", "component" or "given", default "auto"
+        How to order rows and columns, as for ``plot_factor``.
 
     Returns
     -------
     matplotlib Axes
     """
+    check_choice("order", order, (AUTO_ORDER, BY_COMPONENT, AS_GIVEN))
     modes, fixed = drawn_modes(posterior), _find(posterior, at)
     rows, columns = (k for k in range(len(modes)) if k not in fixed)
     indices = [
@@ -217,10 +246,13 @@ def plot_slice(
         cells = np.ma.array(posterior.predict_part(indices))
     else:
         cells = np.ma.masked_equal(posterior.check_tensor(X).read_cells(indices), MISSING)
+    orders = [_arrange(modes[k], order) for k in (rows, columns)]
+    if (rows, columns) in pairs_of(modes):
+        orders[1] = orders[0]
     ax = new_axes(ax)
-    image = shade(ax, cells.reshape(posterior.shape[rows], posterior.shape[columns]))
-    _name_ticks(ax.yaxis, modes[rows], ax.get_window_extent().height * 72 / ax.figure.dpi)
-    _name_ticks(ax.xaxis, modes[columns], ax.get_window_extent().width * 72 / ax.figure.dpi)
+    image = shade(ax, cells.reshape(posterior.shape[rows], posterior.shape[columns])[np.ix_(*orders)])
+    _name_ticks(ax.yaxis, modes[rows], orders[0], ax.get_window_extent().height * 72 / ax.figure.dpi)
+    _name_ticks(ax.xaxis, modes[columns], orders[1], ax.get_window_extent().width * 72 / ax.figure.dpi)
     ax.tick_params(axis="x", rotation=90)
     ax.set_title(
         ", ".join(f"{modes[k].name} {modes[k].label(n)}" for k, n in fixed.items()), fontsize=FONT_SIZE + 1
@@ -247,7 +279,7 @@ def plot_reconstruction(posterior: Posterior, X: Any, at: Mapping[Any, Any] | No
     """
     _find(posterior, at)
     tensor = posterior.check_tensor(X)
-    figure = pyplot().figure(figsize=(8.4, 3.9), layout="constrained")
+    figure = new_figure((8.4, 3.9))
     left, right = figure.subplots(1, 2, sharey=True)
     plot_slice(posterior, at, tensor, left, colorbar=False)
     plot_slice(posterior, at, None, right, colorbar=False)
@@ -263,6 +295,8 @@ def plot_reconstruction(posterior: Posterior, X: Any, at: Mapping[Any, Any] | No
 
 def _find(posterior: Posterior, at: Mapping[Any, Any] | None) -> dict[int, int]:
     """Return the fixed index of each mode in ``at``, or raise unless two modes remain."""
+    if at is None:
+        return _find_fullest(posterior)
     fixed = {}
     for mode, index in check_mapping(
         "at", at, "an index for some modes, such as {0: 3} for index 3 of mode 0"
@@ -279,9 +313,21 @@ def _find(posterior: Posterior, at: Mapping[Any, Any] | None) -> dict[int, int]:
     return fixed
 
 
-def _name_ticks(axis: Any, mode: FittedMode, room: float) -> None:
+def _find_fullest(posterior: Posterior) -> dict[int, int]:
+    """Return the indices of all but the two largest modes in which components cover most cells."""
+    kept = sorted(range(len(posterior.shape)), key=lambda k: -posterior.shape[k])[:2]
+    others = [k for k in range(len(posterior.shape)) if k not in kept]
+    area = np.prod([posterior.factors[k].sum(axis=0) for k in kept], axis=0)  # of each component
+    fixed: dict[int, int] = {}
+    for k in others:
+        fixed[k] = int((posterior.factors[k] @ area).argmax())
+        area = area * posterior.factors[k][fixed[k]]
+    return fixed
+
+
+def _name_ticks(axis: Any, mode: FittedMode, order: Indices, room: float) -> None:
     """Name as many indices as there is room for, in points."""
     step = int(np.ceil(1.3 * MIN_FONT_SIZE * len(mode.means) / room))
     places = range(0, len(mode.means), step)
-    axis.set_ticks(places, [mode.label(n) for n in places], fontsize=MIN_FONT_SIZE)
+    axis.set_ticks(places, [mode.label(order[n]) for n in places], fontsize=MIN_FONT_SIZE)
     axis.set_label_text(mode.name, fontsize=FONT_SIZE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,23 @@ def new_axes(ax: Any, size: tuple[float, float] | None = None) -> Any:
     if not isinstance(ax, pyplot().Axes):
         raise InputError(f"ax is {short(ax)}; give matplotlib Axes, or leave it out.")
     return ax
+
+
+def new_figure(size: tuple[float, float]) -> Any:
+    """Return a new figure, which notebooks show once.
+
+    A figure that ends a cell is its result, and Jupyter also shows every open figure at the end of a cell.
+    """
+    figure = pyplot().figure(figsize=size, layout="constrained")
+    figure._ipython_display_ = partial(_show_once, figure, [])
+    return figure
+
+
+def _show_once(figure: Any, shown: list[bool]) -> None:
+    """Show nothing if an open figure was shown before; Jupyter closes all at the end of a cell."""
+    if not (shown and pyplot().fignum_exists(figure.number)):
+        shown.append(True)
+        raise NotImplementedError  # Jupyter then shows it as it does other figures
 
 
 def drawn_modes(posterior: Posterior, groups: GroupsByMode | None = None) -> list[FittedMode]:

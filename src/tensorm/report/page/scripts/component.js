@@ -16,7 +16,7 @@ const memberTable = (l, group) => {
     name: name + " of component " + l,
     caption: name,
     rows,
-    most: 12,
+    most: innerWidth < 600 ? 5 : 12,
     mark: n => focus && group.includes(focus.k) && focus.n === n,
     columns: [
       { name: page.modes[k].name, value: n => label(k, n), show: n => labelLink(k, n), word: true },

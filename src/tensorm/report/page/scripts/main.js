@@ -130,8 +130,8 @@ addEventListener("keydown", event => {
     byId("search").focus();
   }
   if (event.key === "Escape" && chosen()) go({ label: "" });
-  if (event.key === "n" && state.view === "component") step(1);
-  if (event.key === "p" && state.view === "component") step(-1);
+  if (event.key === "n") step(1);
+  if (event.key === "p") step(-1);
 });
 // On paper: everything, one view after the other.
 addEventListener("beforeprint", () => {
