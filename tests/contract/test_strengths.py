@@ -59,6 +59,14 @@ def answer(tensor: Tensor, problem: Problem, noise: Any) -> list[np.ndarray]:
     return [*found, tensor.ranked().count_decided(weights.sort(factors), problem.L - 1)]
 
 
+def check_confusion(tensor: Tensor, problem: Problem, noise: Any) -> None:
+    """The cells that a draw of the noise counts are those of the product."""
+    model = ActivityModel() if isinstance(noise, ActiveStrengths) else ConstantModel()
+    for sweep in range(len(tensor.shape)):  # each draws the activities of another mode
+        stream = Stream(np.uint64(3), 0, sweep, 250)
+        assert model.update(tensor, problem.masks, None, noise, stream)[1] == tensor.confusion(problem.masks)
+
+
 def is_refused(tensor: Tensor) -> bool:
     """Whether components cannot have strengths; then both models say why in one sentence."""
     try:
@@ -84,6 +92,7 @@ def check(kind: Kind, given: Problem, active: bool, n_threads: int = 1) -> None:
     for mine, other in zip(answer(tensor.with_threads(n_threads), problem, noise), wanted, strict=True):
         np.testing.assert_array_equal(mine, other)
     assert any((wanted[0] != problem.masks[0]).ravel())
+    check_confusion(tensor, problem, noise)
 
 
 def compares(problem: Problem) -> bool:

@@ -308,7 +308,7 @@ def test_shared_activities_may_move_far_at_once() -> None:
     start = ActivityModel().start(x.shape, 1)
     for seed in range(4):
         stream = Stream(np.uint64(seed), 0, 0, 250)
-        levels = ActivityModel().update(tensor, factors, None, start, stream).levels
+        levels = ActivityModel().update(tensor, factors, None, start, stream)[0].levels
         np.testing.assert_array_equal(levels[:200], levels[200:400])
         assert np.ptp(levels) > 38
 

@@ -154,10 +154,12 @@ class Comparisons(NoiseModel):
         return self._make(PAPERS_RATES.hit)
 
     def update(
-        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
-    ) -> Agreement:
+        self, tensor: Tensor, factors: Factors, counted: Confusion | None, parameters: Any, stream: Stream
+    ) -> tuple[Agreement, Confusion]:
+        confusion = counted or tensor.confusion(factors)
         a, b = self._shapes(confusion.tp, confusion.fp)
-        return self._make(truncated_beta(a, b, MIN_AGREEMENT, 1.0, uniforms(stream, 0, 1)[0]))
+        agreement = truncated_beta(a, b, MIN_AGREEMENT, 1.0, uniforms(stream, 0, 1)[0])
+        return self._make(agreement), confusion
 
     def log_likelihood(
         self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Agreement
@@ -215,9 +217,10 @@ class ComparisonsPlugIn(Comparisons):
     """The agreement set to its estimate, as in eq. 6: not a Gibbs step."""
 
     def update(
-        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
-    ) -> Agreement:
-        return self.estimate(tensor, factors, confusion)
+        self, tensor: Tensor, factors: Factors, counted: Confusion | None, parameters: Any, stream: Stream
+    ) -> tuple[Agreement, Confusion]:
+        confusion = counted or tensor.confusion(factors)
+        return self.estimate(tensor, factors, confusion), confusion
 
 
 def _count_silent(tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Any:

@@ -218,11 +218,11 @@ class NoiseModel(ABC):
 
     @abstractmethod
     def update(
-        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
-    ) -> Any:
-        """Draw new parameters from their conditional, given all cells; their confusion is counted already.
+        self, tensor: Tensor, factors: Factors, counted: Confusion | None, parameters: Any, stream: Stream
+    ) -> tuple[Any, Confusion]:
+        """Draw new parameters from their conditional, given all cells; return their confusion, too.
 
-        Of the stream's row 0 only the first two numbers are free; later rows are, as far as they go.
+        It is given if it is known already. Of the stream's row 0 only the first two numbers are free; later rows are, as far as they go.
         """
 
     @abstractmethod

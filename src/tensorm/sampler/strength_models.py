@@ -125,17 +125,18 @@ class ConstantModel(StrengthModel):
         return ConstantStrengths(strength, typical, FIRST_SPREAD, background)
 
     def update(
-        self, tensor: Tensor, factors: Factors, confusion: Any, parameters: ConstantStrengths, stream: Stream
-    ) -> ConstantStrengths:
+        self, tensor: Tensor, factors: Factors, counted: Any, parameters: ConstantStrengths, stream: Stream
+    ) -> tuple[ConstantStrengths, Confusion]:
         """Draw strengths, their prior and the background from their conditionals."""
         now, given = parameters, tuple(stream)
         probe = int(uniforms(stream, JUMP, 1)[0] * factors.n_components)
         counts = now.tally(tensor, factors, probe)
         q, prior = now.sorted(), (now.typical, now.spread)
         found = counts.zeros + counts.ones.sum(axis=2), counts.ones.astype(np.float64), counts.chances
+        confusion = _sum_up(counts.ones, found[0])
         typical, spread, zeros, ones = kernel.draw_strengths(q, prior, found, probe, given)
         b = kernel.draw_background(now.background, q, zeros, ones, (self.a, self.b), given)
-        return ConstantStrengths(_restore(q, now.order), typical, spread, b)
+        return ConstantStrengths(_restore(q, now.order), typical, spread, b), confusion
 
     def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         b = parameters.background
@@ -154,8 +155,8 @@ class ActivityModel(StrengthModel):
         return ActiveStrengths(strength, typical, FIRST_SPREAD, rate, np.ones(len(shape)), activity)
 
     def update(
-        self, tensor: Tensor, factors: Factors, confusion: Any, parameters: ActiveStrengths, stream: Stream
-    ) -> ActiveStrengths:
+        self, tensor: Tensor, factors: Factors, counted: Any, parameters: ActiveStrengths, stream: Stream
+    ) -> tuple[ActiveStrengths, Confusion]:
         """Draw a mode's activities, all strengths, their prior, the rate, and the priors of activities."""
         now, given, q = parameters, tuple(stream), parameters.sorted()
         weights, levels = now.weights, by_mode(now.levels, tensor.shape)
@@ -169,11 +170,12 @@ class ActivityModel(StrengthModel):
             mode, window = next((k for k in range(len(factors)) if k not in tensor.pair), first), 0
         ones, tot, exposure = now.count_levels(tensor, mode, ranked, (levels, weights, probe, window), stream)
         chances, prior = now.chances(weights), (now.typical, now.spread)
-        found = tot, ones.astype(np.float64), chances
+        found, confusion = (tot, ones.astype(np.float64), chances), _sum_up(ones, tot)
         typical, spread, zeros, ones = kernel.draw_strengths(q, prior, found, probe, given)
         level = kernel.draw_level(now.level, q, (zeros, ones, chances), exposure, given)
         rate, shapes, activity = _draw_scales(levels, level, tensor.pair, given)
-        return ActiveStrengths(_restore(q, now.order), typical, spread, rate, shapes, activity)
+        made = ActiveStrengths(_restore(q, now.order), typical, spread, rate, shapes, activity)
+        return made, confusion
 
     def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         value = super().log_prior(parameters)
@@ -200,6 +202,13 @@ def _draw_scales(
         levels[k] = levels[k] + shift
         level -= times * shift
     return math.exp(STEP * level), shapes, np.exp(STEP * np.concatenate(levels))
+
+
+def _sum_up(ones: Counts, tot: Counts) -> Confusion:
+    """Return the confusion of cells that are counted by who decides them, those that the probe holds apart."""
+    all_ones, tp = int(ones.sum()), int(ones[0, :-1].sum() + ones[1].sum())
+    cells, covered = int(tot.sum()), int(tot[0, :-1].sum() + tot[1].sum())
+    return Confusion(tp, covered - tp, all_ones - tp, cells - covered - all_ones + tp)
 
 
 def _restore(q: Floats, order: Indices) -> Floats:

@@ -128,11 +128,10 @@ def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[Sta
     """
     if target.n_components:
         factors, counted = update_factors(tensor, state, target, chain)
-        confusion = counted or tensor.confusion(factors)
     else:  # kernels need a component
         factors = state.factors
-        confusion = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)
+        counted = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)
     stream = target.stream(chain, state.sweep, NOISE)
-    noise = target.noise.update(tensor, factors, confusion, state.noise, stream)
+    noise, confusion = target.noise.update(tensor, factors, counted, state.noise, stream)
     density = target.prior.update(factors, uniforms(stream, 0, 2 + len(factors))[2:])
     return State(factors, noise, density, state.sweep + 1), confusion

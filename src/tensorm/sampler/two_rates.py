@@ -106,9 +106,10 @@ class TwoRates(NoiseModel):
         return rates_of(log_odds)
 
     def update(
-        self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any, stream: Stream
-    ) -> Any:
-        return self.draw(confusion, parameters, uniforms(stream, 0, 2))
+        self, tensor: Tensor, factors: Factors, counted: Confusion | None, parameters: Any, stream: Stream
+    ) -> tuple[Any, Confusion]:
+        confusion = counted or tensor.confusion(factors)
+        return self.draw(confusion, parameters, uniforms(stream, 0, 2)), confusion
 
     def log_likelihood(
         self, tensor: Tensor, factors: Factors, confusion: Confusion, parameters: Any
