@@ -7,6 +7,7 @@
     python -m benchmarks.noise --part choice --seeds 0,1,2    # only what is chosen on the grid, in a minute
     TENSORM_DATA=... python -m benchmarks.noise --part number --seeds 0  # with the numbers tried by "auto"
     TENSORM_DATA=... python -m benchmarks.noise --part cost   # the trial as a multiple of a default fit
+    TENSORM_DATA=... python -m benchmarks.noise --part sweep --seeds 0  # sweeps beside those with two rates
 
 Fits of four chains with two rates and with strengths, and what the trial chose, with processor seconds of
 all. Pairs of the hospital are hidden together.
@@ -30,6 +31,7 @@ from experiments.contests import logistic_cp
 from tensorm import TensOrMachine
 from tensorm.estimator.plan import make_plan, make_tensor
 from tensorm.sampler.chains import warm_up
+from tensorm.sampler.sweep import enter, start, sweep
 from tensorm.selection.noise import TRIAL_NUMBERS, NoiseChoice, choose_noise, choose_untried
 from tensorm.tensors import pick_storage
 
@@ -58,6 +60,8 @@ WAYS = {
     "constant": {"noise": "strengths", "background": "constant"},
 }
 Score = Callable[[TensOrMachine], float]
+QUIET = {"n_jobs": 1, "progress": False}
+SWEEPS, DENSITY = 60, 0.1  # that are timed, and of the factors they start from
 SPARSE = (10**4, 10**4, 10**3)  # with 10^5 ones
 
 
@@ -76,6 +80,14 @@ COSTS: dict[str, tuple[Callable[[], Any], int]] = {
     "100^3, 30% noise": plant_cube(100, 20, 0.2, 0.3),
     "300^3": plant_cube(300, 10, 0.1, 0.05),
     "sparse, 10^5 ones": (lambda: build(plant(SPARSE, 10**5)[0], SPARSE), 20),
+}
+
+
+TIMED = {
+    "hospital": COSTS["hospital"],
+    "nations": COSTS["nations"],
+    "100^3, 10% ones": plant_cube(100, 20, 0.09, 0.01),
+    "300^3, 10% ones": plant_cube(300, 20, 0.09, 0.01),
 }
 
 
@@ -117,6 +129,29 @@ def measure_cost(case: str, seed: int) -> dict[str, float]:
     TensOrMachine(**settings, noise=noise).fit(cells)
     fit = time.process_time() - started
     return {"strong": float(choice.strong), "trial s": seconds, "fit s": fit, "ratio": seconds / fit}
+
+
+def measure_sweeps(case: str, seed: int) -> dict[str, float]:
+    """Time sweeps with each noise in turns, from the same components; counts are not kept between them."""
+    make, n_components = TIMED[case]
+    found = TensOrMachine(n_components, noise="asymmetric", n_chains=1, n_draws=1, random_state=seed, **QUIET)
+    tensor = pick_storage(make_tensor(make(), None), n_components)
+    bits = [mean > 0.5 for mean in found.fit(tensor).factors_]
+    targets = {
+        name: make_plan(TensOrMachine(n_components, **way, random_state=seed), tensor).target
+        for name, way in WAYS.items()
+    }
+    first = start(targets["two rates"], bits, DENSITY)
+    states = dict.fromkeys(targets, first)
+    times: dict[str, list[float]] = {name: [] for name in targets}
+    for _ in range(SWEEPS):
+        for name, target in targets.items():
+            state = enter(tensor, target, states[name])
+            started = time.process_time()
+            states[name], _ = sweep(tensor, state, target, 0)
+            times[name].append(time.process_time() - started)
+    best = {name: float(np.mean([min(spent[k::3]) for k in range(3)])) for name, spent in times.items()}
+    return {"two rates ms": 1e3 * best["two rates"]} | {n: best[n] / best["two rates"] for n in best}
 
 
 def measure_choice(cell: Cell, seed: int) -> dict[str, float]:
@@ -183,7 +218,7 @@ def measure_planted(cell: Cell, seed: int) -> dict[str, float]:
 @click.command()
 @click.option(
     "--part",
-    type=click.Choice(["real", "rivals", "grid", "large", "choice", "number", "cost"]),
+    type=click.Choice(["real", "rivals", "grid", "large", "choice", "number", "cost", "sweep"]),
     default="real",
 )
 @click.option("--data", default=",".join(COMPONENTS), help="Of real data.")
@@ -201,6 +236,7 @@ def main(part: str, data: str, seeds: str) -> None:
         "choice": (grid, measure_choice),
         "number": ([*many, *data.split(",")], measure_number),
         "cost": (COSTS, measure_cost),
+        "sweep": (TIMED, measure_sweeps),
     }
     cases, run = parts[part]
     rows = []

@@ -222,7 +222,8 @@ class NoiseModel(ABC):
     ) -> tuple[Any, Confusion]:
         """Draw new parameters from their conditional, given all cells; return their confusion, too.
 
-        It is given if it is known already. Of the stream's row 0 only the first two numbers are free; later rows are, as far as they go.
+        It is given if it is known already. Of the stream's row 0 only the first two numbers are free; later
+        rows are, as far as they go.
         """
 
     @abstractmethod

@@ -205,7 +205,7 @@ def _draw_scales(
 
 
 def _sum_up(ones: Counts, tot: Counts) -> Confusion:
-    """Return the confusion of cells that are counted by who decides them, those that the probe holds apart."""
+    """Return the confusion of cells counted by who decides them, those that the probe holds apart."""
     all_ones, tp = int(ones.sum()), int(ones[0, :-1].sum() + ones[1].sum())
     cells, covered = int(tot.sum()), int(tot[0, :-1].sum() + tot[1].sum())
     return Confusion(tp, covered - tp, all_ones - tp, cells - covered - all_ones + tp)

@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorm.data.arrays import Bits, Indices, Words
 from tensorm.errors import InputError
+from tensorm.kernels.ranked import permute_masks
 from tensorm.tensors.bits import pack, unpack, words_for
 
 
@@ -77,6 +78,13 @@ class Factors:
             parts.append(masks[first : first + len(old)])
             first += len(old)
         return self._with(tuple(parts))
+
+    def permuted(self, order: Indices) -> Factors:
+        """Return factors whose component i is what component order[i] was."""
+        masks = tuple(permute_masks(masks, order) for masks in self.masks)
+        for new in masks:
+            new.flags.writeable = False
+        return self._with(masks)
 
     def take(self, indices: Sequence[Indices]) -> Factors:
         """Return the rows with these indices along each mode."""

@@ -175,10 +175,7 @@ class Tensor(Named, ABC):
         confusion : Confusion or None
             The cells counted by the new product, if that took hardly any time on the way.
         """
-        for mode, rule in enumerate(rules):
-            numbers = stream._replace(purpose=mode)
-            factors = factors.replace(mode, self.update_factor(mode, factors, rule, numbers))
-        return factors, None
+        return rules[0].weights.update_all(self, factors, rules, stream), None
 
     def update_tied(self, pair: Pair, factors: Factors, rule: Rule, stream: Stream, rows: Rows) -> Words:
         """Return a new factor for two modes that share one: the rows take turns, each given those before.

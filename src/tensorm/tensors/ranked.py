@@ -6,9 +6,11 @@ come, so ``Ranking`` puts factors in order before a tensor sees them, and back a
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ from tensorm.kernels.ranked import LevelScores, permute_masks
 from tensorm.kernels.sparse_ranked import ListedScores
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.layout import add_up
+from tensorm.tensors.weights import with_steps
 
 if TYPE_CHECKING:
     from tensorm.tensors.protocol import Rows, Stream, Tensor
@@ -43,22 +46,38 @@ class Ranking(NamedTuple):
 
     def sort(self, factors: Factors) -> Factors:
         """Return the factors with the strongest component first."""
-        return Factors(tuple(permute_masks(masks, self.order) for masks in factors), factors.n_components)
+        return factors.permuted(self.order)
 
-    def restore(self, masks: Words) -> Words:
-        """Undo ``sort`` for one mode."""
+    @property
+    def back(self) -> Indices:
+        """The order that undoes ``sort``."""
         back = np.empty_like(self.order)
         back[self.order] = np.arange(len(back))
-        return permute_masks(masks, back)
+        return back
 
     def update(
         self, tensor: Tensor, mode: int, factors: Factors, rule: Rule, stream: Stream, rows: Rows
     ) -> Words:
         """Return a mode's factor with these rows decided anew, the strongest components first."""
+        ranked = tensor.ranked().update(mode, self.sort(factors), self._rank(rule), stream, rows)
+        return permute_masks(ranked, self.back)
+
+    def update_all(self, tensor: Tensor, factors: Factors, rules: Sequence[Rule], stream: Stream) -> Factors:
+        """Return the factors of all modes decided anew in turn; they are put in order and back only once."""
+        cells, ranked = tensor.ranked(), self.sort(factors)
+        for mode, rule in enumerate(rules):
+            rows = tensor._check(ranked, mode)
+            own = self._rank(with_steps(rule, (len(rows), ranked.n_components)))
+            masks = cells.update(mode, ranked, own, stream._replace(purpose=mode), rows)
+            ranked = ranked.replace(mode, masks)
+        return ranked.permuted(self.back)
+
+    def _rank(self, rule: Rule) -> Rule:
+        """Return a rule for factors with the strongest component first."""
         prior = np.ascontiguousarray(rule.prior[:, self.order]) if rule.by_component else rule.prior
-        turns = np.flatnonzero(np.isin(self.order, rule.order))
-        ranked = Rule(turns, rule.kind, self, prior, rule.by_row, rule.by_component)
-        return self.restore(tensor.ranked().update(mode, self.sort(factors), ranked, stream, rows))
+        L, some = len(self.order), rule.order
+        turns = np.arange(L) if len(some) == L else np.flatnonzero(np.isin(self.order, some))
+        return Rule(turns, rule.kind, self, prior, rule.by_row, rule.by_component)
 
     def cut(self, rows: slice, size: int) -> Ranking:
         """Return the weights for some slices of mode 0, which has so many, with components in their order."""
@@ -74,7 +93,7 @@ class Ranking(NamedTuple):
     def scores(self, mode: int, shape: Sequence[int], rows: Sequence[int], packed: Sequence[int]) -> Any:
         """Return kernels.ranked.LevelScores for slices of a mode, and the base of their levels."""
         if self.levels is None:
-            sizes = (int(np.prod([shape[k] for k in modes])) for modes in ((mode,), rows, packed))
+            sizes = (math.prod(shape[k] for k in modes) for modes in ((mode,), rows, packed))
             own, along, across = map(_nothing, sizes)
             return LevelScores(self.zeros, self.ones, own, along, across, self.share), 0
         levels = by_mode(self.levels, shape)
@@ -104,7 +123,8 @@ class Ranking(NamedTuple):
 
 def by_mode(flat: Array, shape: Sequence[int]) -> list[Array]:
     """Return the parts of an array that belong to each mode."""
-    return np.split(flat, np.cumsum(shape)[:-1])
+    edges = [0, *accumulate(shape)]
+    return [flat[start:stop] for start, stop in pairwise(edges)]
 
 
 @cache
