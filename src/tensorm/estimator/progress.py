@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn, track
 
 from tensorm.errors import printable
-from tensorm.sampler.sample import TREND_SWEEPS, Plan, Step, Watch
+from tensorm.sampler.sample import Plan, Step, Watch
 from tensorm.sampler.search.heating import ROUND
 from tensorm.tensors import Tensor
 from tensorm.tensors.cached import memory_for_counts
@@ -30,7 +30,7 @@ COMPILING = "Compiling for this processor. This takes a while, but happens only 
 def forecast_run(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: float) -> str | None:
     """Return what to expect of a run if a sweep takes this many seconds, or None if it is short."""
     heated = isinstance(plan.init, str) and plan.init == "data" and plan.effort > 0
-    least = 2 * TREND_SWEEPS + ROUND * heated  # one round, and more where that finds something
+    least = 2 * plan.target.noise.trend + ROUND * heated  # one round, and more where that finds something
     sweeps = plan.n_draws + (least if plan.burn_in is None else plan.burn_in)
     L, at_once = plan.target.n_components, min(n_chains, threads)
     left = seconds * sweeps * -(-n_chains // at_once)

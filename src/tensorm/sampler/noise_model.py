@@ -38,6 +38,7 @@ from tensorm.tensors.protocol import Pair, Stream, Tensor
 # What a field has a number for; INDEX: those of all modes, one after the other.
 ONCE, COMPONENT, MODE, INDEX = "once", "component", "mode", "index"
 STRENGTH, ACTIVITY = "strength", "activity"
+TREND_SWEEPS = 25  # in which most models show whether the log-likelihood rises
 
 
 class Parameters(ABC):
@@ -186,12 +187,15 @@ class NoiseModel(ABC):
         The class of its parameters.
     about : str
         What it says about cells, in a few words for lists of choices.
+    trend : int
+        Sweeps whose mean log-likelihood is compared with that of as many before, to see whether it rises.
     counted : str
         What to say when ``counting`` has chosen the number of components in this model's place.
     """
 
     parameters: ClassVar[type[Parameters]]
     about: ClassVar[str] = ""
+    trend: ClassVar[int] = TREND_SWEEPS
     counted: ClassVar[str] = ""
     counting_chains: ClassVar[int] = 2  # that look for the number of components
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from tensorm.data.arrays import Bits
 from tensorm.model import Confusion
-from tensorm.sampler.noise_model import Parameters
+from tensorm.sampler.noise_model import TREND_SWEEPS, Parameters
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.heating import MAX_ROUNDS, ROUND, Heat, heat_once
 from tensorm.sampler.search.region import coin_density
@@ -35,7 +35,7 @@ from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
 
 BURN_IN, DRAWS = "burn-in", "draws"  # the phases of a chain
-TREND_SWEEPS, CHECK_EVERY, LONGEST_BURN_IN = 25, 5, 2000  # sweeps; LONGEST_BURN_IN is where "auto" gives up
+CHECK_EVERY, LONGEST_BURN_IN = 5, 2000  # sweeps; LONGEST_BURN_IN is where "auto" gives up
 REPAIRS_IN_VAIN, MOST_REPAIRS = 4, 40  # after which repairs end
 
 
@@ -92,7 +92,8 @@ class BurnIn:
             return (state.sweep, True) if state.sweep >= self.length else None
         if self.heats(state) or self._target_of(state) is not self.target:
             return None
-        settled = not self._repairing and steady(self.memory.history, self.memory.sweeps)
+        history, sweeps, *_ = self.memory
+        settled = not self._repairing and steady(history, sweeps, self.target.noise.trend)
         most = LONGEST_BURN_IN + ROUND * self.memory.heat.rounds
         return (state.sweep, settled) if settled or state.sweep >= most else None
 
@@ -108,7 +109,8 @@ class BurnIn:
         """Take note of a sweep, and repair the chain where that is due."""
         history, sweeps, repairs, in_vain, heat = self.memory
         target = self._target_of(state)
-        history = (*history[-2 * TREND_SWEEPS + 1 :], log_likelihood(self.tensor, target, state, confusion))
+        kept = history[-2 * target.noise.trend + 1 :]
+        history = (*kept, log_likelihood(self.tensor, target, state, confusion))
         self.memory = Memory(history, sweeps + 1, repairs, in_vain, heat)
         last = self.length is not None and state.sweep + CHECK_EVERY > self.length
         if not self._mends(state) or state.sweep % CHECK_EVERY or last:
@@ -173,11 +175,11 @@ class BurnIn:
         return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, sweep]))
 
 
-def steady(history: Sequence[float], sweeps: int) -> bool:
+def steady(history: Sequence[float], sweeps: int, trend: int = TREND_SWEEPS) -> bool:
     """Whether the log-likelihood has stopped rising, by its last values; checked every CHECK_EVERY sweeps."""
-    if len(history) < 2 * TREND_SWEEPS or sweeps % CHECK_EVERY:
+    if len(history) < 2 * trend or sweeps % CHECK_EVERY:
         return False
-    before, last = np.array(history[-2 * TREND_SWEEPS :]).reshape(2, TREND_SWEEPS)
+    before, last = np.array(history[-2 * trend :]).reshape(2, trend)
     return bool(last.mean() - before.mean() <= 0.5 * last.std())
 
 

@@ -49,6 +49,7 @@ class StrengthModel(NoiseModel):
     a: float = 1.0
     b: float = 1.0
     about: ClassVar[str] = "a strength for each component"
+    trend: ClassVar[int] = 100  # activities settle slowly
     counted: ClassVar[str] = "The number was chosen with two rates of ones instead of strengths."
 
     def hold(self, tensor: Tensor) -> Tensor:

@@ -20,7 +20,6 @@ from tensorm.sampler.sample import (
     CHECK_EVERY,
     MOST_REPAIRS,
     REPAIRS_IN_VAIN,
-    TREND_SWEEPS,
     Memory,
     Plan,
     Snapshot,
@@ -206,7 +205,7 @@ def _read_heat(file: Stored, shape: Sequence[int], target: Target, sweep: int) -
 
 def _read_memory(file: Stored, shape: Sequence[int], target: Target, sweep: int) -> Memory:
     history, sweeps = file.array("history", "f8", (None,)), file.integer("sweeps_since", 0, sweep)
-    if len(history) > min(sweeps, 2 * TREND_SWEEPS) or not (np.abs(history) < LARGEST_LOG).all():
+    if len(history) > min(sweeps, 2 * target.noise.trend) or not (np.abs(history) < LARGEST_LOG).all():
         raise file.refuse("history does not contain log-likelihoods")
     repairs = file.integer("repairs", 0, min(MOST_REPAIRS, sweep // CHECK_EVERY))
     in_vain = file.integer("in_vain", 0, min(REPAIRS_IN_VAIN, repairs))
