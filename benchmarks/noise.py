@@ -53,7 +53,6 @@ RANKS_CP = {
     "school": (8, 16),
     "groceries": (2, 4, 8),
 }
-MIRRORED = {"hospital": (1, 2)}  # without a shared factor, so that only the split knows
 WAYS = {
     "two rates": {"noise": "asymmetric"},
     "activity": {"noise": "strengths"},
@@ -172,7 +171,7 @@ def measure_number(case: str | Cell, seed: int) -> dict[str, float]:
 
 def measure_real(name: str, seed: int) -> dict[str, float]:
     data = DATA[name]()
-    pair = data.pair or MIRRORED.get(name)
+    pair = data.pair or data.mirrored
     train, cells, values = data.tensor.split(HIDDEN, np.random.default_rng(seed), pair)
 
     def score(model: TensOrMachine) -> float:
@@ -184,9 +183,7 @@ def measure_real(name: str, seed: int) -> dict[str, float]:
 def measure_rivals(name: str, seed: int) -> dict[str, float]:
     """Predict the same cells by logistic CP, with the rank that is best for them, and without components."""
     data = DATA[name]()
-    train, cells, values = data.tensor.split(
-        HIDDEN, np.random.default_rng(seed), data.pair or MIRRORED.get(name)
-    )
+    train, cells, values = data.tensor.split(HIDDEN, np.random.default_rng(seed), data.pair or data.mirrored)
     X = np.where(train.read_cells([np.arange(size) for size in train.shape]) < 0, np.nan, 0.0)
     X[tuple(train.ones_at(np.arange(train.n_ones)).T)] = 1
 

@@ -47,14 +47,15 @@ MARGIN = 0.5  # by which a best known value has to be beaten
 
 
 class Data(NamedTuple):
-    """Cells, and two modes that share a factor."""
+    """Cells, two modes that share a factor, and two whose cells have mirror images, to be hidden together."""
 
     tensor: Tensor
     pair: tuple[int, int] | None = None
+    mirrored: tuple[int, int] | None = None
 
 
 def load_hospital() -> Data:
-    return Data(read(datasets.hospital()))
+    return Data(read(datasets.hospital()), mirrored=(1, 2))
 
 
 def load_symmetric() -> Data:
@@ -153,7 +154,7 @@ def measure_predictions(data: Data, settings: Settings, splits: int) -> dict[str
 
 def measure_split(data: Data, settings: Settings, split: int) -> dict[str, float]:
     """Hide a fifth of the cells, and predict them in several ways."""
-    train, cells, values = data.tensor.split(HIDDEN, np.random.default_rng(split), data.pair)
+    train, cells, values = data.tensor.split(HIDDEN, np.random.default_rng(split), data.pair or data.mirrored)
     indices = tuple(cells.T)
 
     def loss(p: np.ndarray) -> float:

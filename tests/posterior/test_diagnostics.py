@@ -165,6 +165,14 @@ def test_the_gravest_comes_first() -> None:
     assert "2 explanations" in diagnose(several).conclusion
 
 
+def test_slow_chains_are_told_of_where_chains_differ_too() -> None:
+    lagging = posterior(2, n_draws=1500, lag=0.95, seed=5)
+    assert diagnose(lagging).also == ""
+    several = diagnose(dataclasses.replace(lagging, weights=(0.5, 0.5), explanations=(0, 1)))
+    assert several.also.startswith("In the explanation with most weight, the effective sample size is only ")
+    assert several.sentences()[-2:] == [several.also, several.conclusion]
+
+
 def test_one_chain() -> None:
     assert diagnose(posterior(1)).conclusion == (
         "A single chain cannot be checked against others; run at least 2 chains."

@@ -67,6 +67,8 @@ class Diagnostics(NamedTuple):
         How many chains found each component; 0 for one that is empty.
     differences : tuple of str
         What chains with other explanations see differently, in a few sentences.
+    also : str
+        A further problem, of how well the chains of one explanation have mixed, where chains found several.
     """
 
     conclusion: str
@@ -75,6 +77,7 @@ class Diagnostics(NamedTuple):
     entries: EntryMixing
     finders: tuple[int, ...] = ()
     differences: tuple[str, ...] = ()
+    also: str = ""
 
     @property
     def fine(self) -> bool:
@@ -90,7 +93,8 @@ class Diagnostics(NamedTuple):
 
     def sentences(self) -> list[str]:
         """Return what the tables show in words, the conclusion last."""
-        return [self.about_entries(), *self.about_components(), *self.differences, self.conclusion]
+        found = [self.about_entries(), *self.about_components(), *self.differences, self.also]
+        return [*filter(None, found), self.conclusion]
 
     def __str__(self) -> str:
         lines = ["chain  explanation  weight  accuracy  log-likelihood  active  agreement  burn-in"]
@@ -141,10 +145,14 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     length = min(len(trace) for trace in posterior.traces)
     finders = count_finders(posterior.factors, chains)
     judged = [quantity for quantity in quantities if quantity.judged]
-    problems = chain(_judge_chains(rows, finders), _judge_mixing(judged, entries, length))
-    conclusion = next(problems, f"All {len(rows)} chains agree.")
+    mixing = list(_judge_mixing(judged, entries, length))
+    conclusion = next(chain(_judge_chains(rows, finders), mixing), f"All {len(rows)} chains agree.")
+    several = len({row.explanation for row in rows}) > 1 and conclusion not in mixing
+    also = ""
+    if several and mixing:
+        also = f"In the explanation with most weight, {mixing[0][0].lower()}{mixing[0][1:]}"
     told = tuple(tell_differences(posterior))
-    return Diagnostics(conclusion, tuple(rows), quantities, entries, tuple(finders), told)
+    return Diagnostics(conclusion, tuple(rows), quantities, entries, tuple(finders), told, also)
 
 
 def name_owner(posterior: Posterior, axis: str, n: int) -> str:
