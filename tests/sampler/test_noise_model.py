@@ -106,10 +106,11 @@ class Jittered(Asymmetric):
     def start(self, shape: Sequence[int], n_components: int) -> Any:
         return self._around(super().start(shape, n_components), np.zeros(n_components), np.zeros(sum(shape)))
 
-    def update(self, tensor: Any, factors: Any, confusion: Any, parameters: Jitters, stream: Any) -> Any:
+    def update(self, tensor: Any, factors: Any, counted: Any, parameters: Jitters, stream: Any) -> Any:
+        confusion = counted or tensor.confusion(factors)
         rates = self.draw(confusion, parameters.rates, uniforms(stream, 0, 2))
         jitter = uniforms(stream, 1, len(parameters.strength))
-        return self._around(rates, jitter, uniforms(stream, 2, len(parameters.activity)))
+        return self._around(rates, jitter, uniforms(stream, 2, len(parameters.activity))), confusion
 
     def estimate(self, tensor: Any, factors: Factors, confusion: Any) -> Any:
         L, N = factors.n_components, sum(map(len, factors))

@@ -19,7 +19,6 @@ from tensorm.sampler.sample import (
     CHECK_EVERY,
     MOST_REPAIRS,
     REPAIRS_IN_VAIN,
-    TREND_SWEEPS,
     Memory,
     Snapshot,
 )
@@ -99,7 +98,7 @@ def read_snapshot(form: Any, tensor: Tensor, target: Target, most_sweeps: int) -
     if confusion and cells != (tensor.n_ones, tensor.n_observed):
         raise ValueError("other cells")
     state = _read_state(form, tensor.shape, target, sweep)
-    return Snapshot(state, _read_memory(form["memory"], sweep), burnt, confusion)
+    return Snapshot(state, _read_memory(form["memory"], sweep, 2 * target.noise.trend), burnt, confusion)
 
 
 def read_count(form: Any, most: int, kind: type[int] = int) -> int:
@@ -124,11 +123,11 @@ def _read_state(form: Any, shape: Sequence[int], target: Target, sweep: int) -> 
     return State(factors, model.parameters.from_row(row, L, shape), tuple(density.tolist()), sweep)
 
 
-def _read_memory(form: Any, sweep: int) -> Memory:
+def _read_memory(form: Any, sweep: int, longest: int) -> Memory:
     past, sweeps, repairs, in_vain = form
     history, sweeps = np.array(past, np.float64), read_count(sweeps, sweep)
     repairs = read_count(repairs, min(MOST_REPAIRS, sweep // CHECK_EVERY))
-    most = min(sweeps, 2 * TREND_SWEEPS)
+    most = min(sweeps, longest)
     if history.ndim != 1 or len(history) > most or not (np.abs(history) < LARGEST_LOG).all():
         raise ValueError("no log-likelihoods")
     return Memory(
