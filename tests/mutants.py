@@ -345,6 +345,42 @@ MUTANTS = [
         "        if item[()] is None:",
         "hostile/test_inputs.py -k forgeries",
     ),
+    Mutant(
+        "kernels/sparse_ranked.py",
+        "return masks[i, m] & (bit - ONE) if m == word else masks[i, m]",
+        "return masks[i, m]",
+        "contract/test_strengths.py -k sparse",
+    ),
+    Mutant(
+        "kernels/strengths.py",
+        "        low = max(q[order[place + 1]], EDGE)",
+        "        low = EDGE",
+        "sampler/test_strengths.py",
+    ),
+    Mutant(
+        "sampler/strength_models.py",
+        "int(ones[0, :-1].sum() + ones[1].sum())",
+        "int(ones[0, :-1].sum())",
+        "contract/test_strengths.py -k dense",
+    ),
+    Mutant(
+        "sampler/strength_models.py",
+        "trend: ClassVar[int] = 100",
+        "trend: ClassVar[int] = 25",
+        "sampler/test_burnin.py",
+    ),
+    Mutant(
+        "tensors/ranked.py",
+        "        return ranked.permuted(self.back)",
+        "        return ranked",
+        "contract/test_update.py sampler/test_strength_models.py sampler/test_strengths.py",
+    ),
+    Mutant(
+        "kernels/sweeps.py",
+        "ones, seen = ones + pos, seen + tot",
+        "ones, seen = ones + pos, seen + pos",
+        "contract/test_update.py -k dense",
+    ),
 ]
 
 

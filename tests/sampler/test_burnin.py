@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from tensorm.model import Confusion
+from tensorm.sampler.noise_model import NoiseModel
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sample import CHECK_EVERY, LONGEST_BURN_IN, TREND_SWEEPS, BurnIn, steady
+from tensorm.sampler.sample import CHECK_EVERY, LONGEST_BURN_IN, TREND_SWEEPS, BurnIn, Memory, steady
 from tensorm.sampler.state import State
+from tensorm.sampler.strength_models import ActivityModel
 from tensorm.sampler.sweep import Target
 from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.tensors import DenseTensor, SparseTensor
@@ -114,6 +116,18 @@ def test_automatic_burn_in_ends_when_steady() -> None:
     state = follow(burn_in, WANDERING[:500] / 100 - 5)
     assert state.sweep == 2 * TREND_SWEEPS
     assert burn_in.end(state) == (2 * TREND_SWEEPS, True)
+
+
+@pytest.mark.parametrize(("noise", "ends"), [(Asymmetric(), True), (ActivityModel(), False)])
+def test_a_slow_rise_is_seen_where_parameters_move_slowly(noise: NoiseModel, ends: bool) -> None:
+    slow = 5 * WANDERING + 0.1 * np.arange(LONGEST_BURN_IN)
+    burn_in = BurnIn(TENSOR, replace(MODEL, noise=noise), 0, START, None)
+    state = burn_in.start()._replace(noise=noise.start(TENSOR.shape, 2))
+    found = []
+    for n in range(2 * ActivityModel.trend, 1000, CHECK_EVERY):
+        burn_in.memory = Memory(tuple(slow[:n]), n)
+        found.append(burn_in.end(state._replace(sweep=n)))
+    assert any(found) is ends
 
 
 def test_automatic_burn_in_is_given_up_in_the_end() -> None:
