@@ -50,6 +50,7 @@ def test_a_picture_of_each_kind() -> None:
     first = model.modes_[0]
     options: dict[str, dict[str, Any]] = {
         "associations": {"metadata": {first: ["a", "a", "b", "b"]}, "threshold": 0.05},
+        "calibration": {"X": np.zeros((4, 5, 3))},
         "component": {"component": 0},
         "contributions": {},
         "factor": {"mode": first},
@@ -75,7 +76,7 @@ def test_a_picture_of_each_kind() -> None:
         with pytest.raises(InputError, match=f"^plot\\('{kind}'\\) needs {re.escape(wanted)}\\.$"):
             model.plot(kind)
     with pytest.raises(
-        InputError, match=r"plot\('component'\) is 'mode'; choose 'component' or 'threshold'\.$"
+        InputError, match=r"plot\('component'\) is 'mode'; choose 'component', 'threshold' or 'X'\.$"
     ):
         model.plot("component", mode=0)
     pyplot.close("all")

@@ -42,7 +42,17 @@ QUICK: dict[str, Any] = {
 }
 STRONG = QUICK | {"noise": "strengths"}
 INSIDE = {  # what the reference pages do not show (docs/api/data.md), and constructors of results
-    *("update_factor", "update_tied", "counts", "confusion", "times_counted", "cached", "compact", "arrays"),
+    *(
+        "update_factor",
+        "update_all",
+        "update_tied",
+        "counts",
+        "confusion",
+        "times_counted",
+        "cached",
+        "compact",
+        "arrays",
+    ),
     *("from_arrays", "from_cells", "from_listed", "of_layout", "miniature", "choose_mask", "split", "tied"),
     *("split_listed", "sample_ones", "sample_slices", "ones_at", "known_keys", "listed_keys", "digest"),
     *("digest_slices", "check_mirrored", "with_threads", "ranked", "compared", "find_known"),

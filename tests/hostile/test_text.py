@@ -103,7 +103,8 @@ def test_labels_are_drawn_as_they_are(
     if kind in ("strengths", "activity"):
         settings = {"noise": "strengths", "n_chains": 1, "n_draws": 5, "random_state": 0, "progress": False}
         model = TensOrMachine(2, burn_in=10, **settings).fit(cells)
-    options = OPTIONS.get(kind, {}) | ({"X": cells, "at": {1: 0}} if kind == "reconstruction" else {})
+    given = {"reconstruction": {"X": cells, "at": {1: 0}}, "calibration": {"X": cells}}
+    options = OPTIONS.get(kind, {}) | given.get(kind, {})
     drawn = model.plot(kind, **options, **({"metadata": about} if kind == "associations" else {}))
     figure = getattr(drawn, "figure", drawn)
     figure.savefig(io.BytesIO())
