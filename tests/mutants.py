@@ -373,7 +373,7 @@ MUTANTS = [
         "tensors/ranked.py",
         "        return ranked.permuted(self.back)",
         "        return ranked",
-        "contract/test_update.py sampler/test_strength_models.py sampler/test_strengths.py",
+        "contract/test_strengths.py -k dense",
     ),
     Mutant(
         "kernels/sweeps.py",

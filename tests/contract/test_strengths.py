@@ -67,6 +67,20 @@ def check_confusion(tensor: Tensor, problem: Problem, noise: Any) -> None:
         assert model.update(tensor, problem.masks, None, noise, stream)[1] == tensor.confusion(problem.masks)
 
 
+def check_all_modes(tensor: Tensor, problem: Problem, noise: Any) -> None:
+    """All modes at once are the modes in turn, whatever the order of strengths."""
+    factors, softened = problem.masks, noise.weights.tempered(0.1)
+    rules = [
+        Rule(np.arange(problem.L), METROPOLIS, softened, np.random.default_rng(mode).normal(size=(1, 1)))
+        for mode in range(len(tensor.shape))
+    ]
+    found, _ = tensor.update_all(factors, rules, Stream(np.uint64(5), 0, 1, 0))
+    for mode, rule in enumerate(rules):
+        masks = tensor.update_factor(mode, factors, rule, Stream(np.uint64(5), 0, 1, mode))
+        factors = factors.replace(mode, masks)
+    assert found.same_as(factors)
+
+
 def is_refused(tensor: Tensor) -> bool:
     """Whether components cannot have strengths; then both models say why in one sentence."""
     try:
@@ -93,6 +107,7 @@ def check(kind: Kind, given: Problem, active: bool, n_threads: int = 1) -> None:
         np.testing.assert_array_equal(mine, other)
     assert any((wanted[0] != problem.masks[0]).ravel())
     check_confusion(tensor, problem, noise)
+    check_all_modes(tensor, problem, noise)
 
 
 def compares(problem: Problem) -> bool:
