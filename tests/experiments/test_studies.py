@@ -71,6 +71,15 @@ def test_nobody_counts_twice_at_night() -> None:
     assert check_all(*twice)[NIGHT] is False
 
 
+def test_a_table_says_in_which_fits_statements_are_seen() -> None:
+    clinic = group(["10-11", "11-12"], doctor=2, nurse=2, administrator=2)
+    wards = [hospital.Ward(groups, ROLES, HOURS).statements() for groups in ([clinic], [])]
+    head, _, first, *_, night = hospital.compare(list(zip(("few", "many"), wards, strict=True))).split("\n")
+    assert head == "| the paper | few | many |"
+    assert first.endswith("| true | **false** |")
+    assert night.endswith("| cannot be tested | cannot be tested |")
+
+
 def test_a_statement_on_hours_without_a_window_cannot_be_tested() -> None:
     found = check_all(group(["10-11", "11-12"], doctor=2, nurse=2, administrator=2), windows=HOURS[:5])
     assert found == [True, None, None, None, None, False, None]
@@ -248,9 +257,9 @@ def test_a_small_run_of_the_hospital_study(out: Path, monkeypatch: pytest.Monkey
     )
     assert scores["pair frequency x hour"]["auc"] == pytest.approx(0.837, abs=0.002)
     assert scores["constant"]["log-loss"] == pytest.approx(0.3196, abs=0.0001)
-    (eight, statements), (thirty, _) = found["statements"]
-    assert (eight, thirty) == ("8 components", "30 components")
-    said = {text: holds for text, _, holds in statements}
+    titles = ["8 components", "16 components", "8 components, two rates", "16 components, two rates"]
+    assert [title for title, _ in found["statements"]] == titles
+    said = {text: holds for text, _, holds in found["statements"][0][1]}
     assert said["nurses are the main staff at night"]
     assert said["nurses are active throughout the day"]
     assert (out / "quick" / "hospital.png").stat().st_size > 1000
