@@ -4,7 +4,7 @@
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons by_number     # and the number of components
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons sides         # cut sides, own agreements
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons sweeps        # processor time of a sweep
-    TENSORM_DATA=... python -m docs.decisions.measure_comparisons fits 8        # of a fit, every 8th patient
+    TENSORM_DATA=... python -m docs.decisions.measure_comparisons fits 8 .2     # fits, every 8th patient
     python -m docs.decisions.measure_comparisons planted                        # evidence of planted sets
     python -m docs.decisions.measure_comparisons number                         # and how many are found
 
@@ -13,7 +13,6 @@ Times are the processor's own.
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -112,28 +111,50 @@ def measure_sides(n_components: str = "25") -> None:
         )
 
 
-def measure_fits(every: str = "1") -> None:
-    """Fit every patient, or every so many, with both models: time, memory, hidden pairs, types of cancer."""
-    from experiments.forests import forest_accuracy, strengths_of
+def measure_fits(every: str = "1", share: str = "0") -> None:
+    """Fit every patient, or every so many, with both models: time, memory, hidden pairs, types of cancer.
 
+    Memory is the peak of the process less what it had before the fit, when all was compiled and read.
+    """
     M = datasets.cancer("mirna")[:: int(every)]
-    tensor = RelationalTensor(M)
-    train, test = tensor.hold_out(0.2, 0)
+    types, tensor = M.coords["cancer"].values, RelationalTensor(M)
+    train, test = tensor.hold_out(float(share), 0) if float(share) else (tensor, None)
     for noise in ("comparisons", "asymmetric"):
         fit(train.take([np.arange(60), *map(np.arange, train.shape[1:])]), noise, n_draws=3, burn_in=3)
-        started = time.process_time()
+        before, started = start_peak(), time.process_time()
         model = fit(train, noise)
-        seconds, scores = time.process_time() - started, model.scores(test).model
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # of both, for the second one
-        print(
-            f"{noise}: {seconds:.0f} s, {most:.0f} MB, log-loss {scores.log_loss:.4f}, AUC {scores.auc:.3f}"
-        )
-        for name, features in (
-            ("memberships", model.factors_[0] > 0.5),
-            ("strengths", strengths_of(model, tensor)),
-        ):
-            accuracy = forest_accuracy(features, M.coords["cancer"].values)
-            print(f"    types of cancer from {name}: {accuracy:.3f}", flush=True)
+        seconds, memory = time.process_time() - started, read_memory("VmHWM") - before
+        burn_in, scores = model.posterior_.chains[0].burn_in, test and model.scores(test).model
+        print(f"{noise}: {seconds:.0f} s ({burn_in} sweeps of burn-in), {memory:.0f} MB", flush=True)
+        if scores:
+            print(f"    hidden pairs: log-loss {scores.log_loss:.4f}, AUC {scores.auc:.3f}", flush=True)
+        print(f"    {model.describe({0: types}, most=1)}", flush=True)
+        measure_types(model, tensor, types)
+
+
+def start_peak() -> float:
+    """Begin to look for the peak of the memory, on Linux; return what is in use, in MB."""
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    return read_memory("VmRSS")
+
+
+def read_memory(name: str) -> float:
+    """Return memory of this process, in MB."""
+    with open("/proc/self/status") as file:
+        lines = dict(line.split(":", 1) for line in file)
+    return int(lines[name].split()[0]) / 1024
+
+
+def measure_types(model: TensOrMachine, tensor: RelationalTensor, types: np.ndarray) -> None:
+    """How well forests tell the type of cancer from what a fit says about patients."""
+    from experiments.forests import forest_accuracy, strengths_of
+
+    for name, features in (
+        ("memberships", model.factors_[0] > 0.5),
+        ("strengths", strengths_of(model, tensor)),
+    ):
+        print(f"    types of cancer from {name}: {forest_accuracy(features, types):.3f}", flush=True)
 
 
 def measure_sweeps() -> None:

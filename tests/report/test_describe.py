@@ -10,7 +10,8 @@ import xarray
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, set_noise, ward_posterior
 from tensorm import TensOrMachine
-from tensorm.report.describe import Description, describe, describe_components, describe_noise, plural
+from tensorm.report.describe import Description, describe, describe_components, describe_noise
+from tensorm.report.naming import plural
 
 BY_ROLE = {"person": ROLES, "met": ROLES}
 

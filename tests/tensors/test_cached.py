@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chain import disturb, sweep_both
+from spy import Spying
 from tensorm import RelationalTensor, datasets
 from tensorm.sampler.chains import run_chain
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
@@ -27,29 +26,8 @@ from tensorm.tensors.factors import Factors
 ALWAYS = np.inf
 
 
-class Spy(DenseTensor):
-    """Counts what is asked of it."""
-
-    def __init__(self, X: Any) -> None:
-        super().__init__(X)
-        self.asked: Counter[str] = Counter()
-
-    def update_factor(self, *args: Any, **named: Any) -> Any:
-        self.asked["update" if len(args) < 5 else "update rows"] += 1
-        return super().update_factor(*args, **named)
-
-    def counts(self, *args: Any, **named: Any) -> Any:
-        kind = "counts rows" if named else "counts" if len(args) < 3 else "counts columns"
-        self.asked[kind] += 1
-        return super().counts(*args, **named)
-
-    def confusion(self, *args: Any) -> Any:
-        self.asked["confusion"] += 1
-        return super().confusion(*args)
-
-    def take(self, *args: Any) -> Any:
-        self.asked["take"] += 1
-        return super().take(*args)
+class Spy(Spying, DenseTensor):
+    """A dense tensor that counts what is asked of it."""
 
 
 def planted(shape: tuple[int, ...], L: int, missing: float, noise: float = 0.1) -> tuple[np.ndarray, Factors]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 
 from chain import disturb, sweep_both
+from spy import Spying
 from tensorm import RelationalTensor
 from tensorm.sampler.comparisons import Agreement, Comparisons
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
@@ -16,30 +16,14 @@ from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors import GIBBS, METROPOLIS, cached, slices
 from tensorm.tensors.cached_compared import CachedComparisons
-from tensorm.tensors.compared import ComparedTensor
+from tensorm.tensors.compared import ABOVE, BELOW, ComparedTensor
 from tensorm.tensors.factors import Factors
 
 ALWAYS = np.inf
 
 
-class Spy(ComparedTensor):
-    """Counts what is asked of it."""
-
-    def __init__(self, tensor: Any) -> None:
-        super().__init__(tensor)
-        self.asked: Counter[str] = Counter()
-
-    def update_factor(self, *args: Any, **named: Any) -> Any:
-        self.asked["update" if len(args) < 5 else "update rows"] += 1
-        return super().update_factor(*args, **named)
-
-    def counts(self, *args: Any, **named: Any) -> Any:
-        self.asked["counts rows" if named else "counts" if len(args) < 3 else "counts columns"] += 1
-        return super().counts(*args, **named)
-
-    def confusion(self, *args: Any) -> Any:
-        self.asked["confusion"] += 1
-        return super().confusion(*args)
+class Spy(Spying, ComparedTensor):
+    """Comparisons that count what is asked of them."""
 
 
 def make_tensor(shape: tuple[int, int], L: int, messy: bool, seed: int = 0) -> tuple[Any, Factors]:
@@ -108,6 +92,17 @@ def test_counts_of_very_many_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = np.array(tensor.counts(1, old))
     keeping._correct_counts(counts, 1, old, new, {2: np.array([2])}, np.zeros(0, np.intp))
     np.testing.assert_array_equal(counts, tensor.counts(1, new))
+
+
+def test_counts_with_very_many_changed_attributes() -> None:
+    """More of them in one object than a counter of 16 bits can count."""
+    values = np.random.default_rng(2).permutation(2**16 + 100)[None]
+    tensor = RelationalTensor(values, normalise=None).compared()
+    last, changed = values.shape[1] - 1, np.arange(values.shape[1] - 1)
+    masks = [np.ones((n, 1), np.uint64) for n in tensor.shape]
+    masks[BELOW][last] = 0
+    counts = tensor.count_pairs_with(ABOVE, changed, Factors(tuple(masks), 1))
+    assert counts[:, last, 0].tolist() == [values[0, last], last]  # values are ranks
 
 
 def test_small_tensors_keep_nothing() -> None:

@@ -22,8 +22,9 @@ from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import AUTO, INITS
 from tensorm.estimator.progress import LOG
 from tensorm.posterior.modes import list_modes
-from tensorm.report.describe import MAX_DESCRIBED, quote_label
+from tensorm.report.describe import MAX_DESCRIBED
 from tensorm.report.metadata import groups_of, share_metadata
+from tensorm.report.naming import quote_label
 from tensorm.report.page.finding import name_sizes
 from tensorm.report.selection import Selection
 from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, describe_choices, list_choices

@@ -14,7 +14,8 @@ from tensorm.data.arrays import Floats
 from tensorm.posterior.diagnostics import diagnose
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, list_modes
-from tensorm.report.describe import Description, describe_components, percent, quote_label
+from tensorm.report.describe import Description, describe_components, percent
+from tensorm.report.naming import quote_label
 from tensorm.report.page.cells import pairs_of, slice_cells
 from tensorm.report.page.finding import tell_finding
 from tensorm.report.page.members import find_homes

@@ -7,16 +7,13 @@ between 0.1 and 0.9.
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tensorm.data.arrays import Floats
 from tensorm.data.checks import check_count
@@ -25,16 +22,10 @@ from tensorm.posterior.diagnostics import listed, number_components, tell_differ
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes, of_posterior
 from tensorm.report.export import INTERVAL_QUANTILES
-from tensorm.report.metadata import UNKNOWN_GROUP
+from tensorm.report.naming import name_members, plural, quote_label, share_cells, tell_groups
 
 MAX_DOUBTFUL = 4  # names in doubt before their list is cut short
 MAX_DESCRIBED = 12  # components described by default on the page and the command line
-MAX_LISTED = 8  # names in a list before it is cut short
-INTERVAL_LABEL = re.compile(r"([^-–]+)[-–]([^-–]+)")
-ORDERED = "iufmM"  # dtype kinds of labels whose order carries meaning: numbers and times
-NUMBERED = re.compile(r"(.*?)(\d+)")
-IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
-VERBS = ("met", "saw", "sent", "bought", "chose", "won", "heard", "read", "knew", "told")
 
 
 class ModeMembers(NamedTuple):
@@ -247,21 +238,6 @@ def _name_busiest(posterior: Posterior) -> str:
     return f" Most active outside the components: {listed(names)}."
 
 
-def share_cells(modes: Sequence[FittedMode]) -> list[Floats]:
-    """Return for each mode (N_k, L) how many other components an index's cells in a component are in.
-
-    An average over these cells, as if memberships in different modes were independent.
-    """
-    means = [mode.means for mode in modes]
-    overlaps = [p.T @ p / np.maximum(p.sum(axis=0), MEMBER) for p in means]  # share of l's members in others
-    found = []
-    for mode, p in enumerate(means):
-        others = np.prod([overlap for k, overlap in enumerate(overlaps) if k != mode], axis=0)
-        np.fill_diagonal(others, 0)
-        found.append(p @ others)
-    return found
-
-
 def _members(modes: Sequence[FittedMode], shared: Sequence[Floats], l: int) -> Iterator[ModeMembers]:
     """Yield the members of component l; modes with the same labels, groups and members are merged."""
     alike: dict[object, list[FittedMode]] = {}
@@ -279,9 +255,9 @@ def _members(modes: Sequence[FittedMode], shared: Sequence[Floats], l: int) -> I
             names=tuple(mode.label(n) for n in members),
             sure=int(np.count_nonzero(means > SURE)),
             doubtful=tuple((quote_label(mode.label(n)), float(means[n])) for n in doubtful),
-            text=_name_members(mode, members, crowds[id(mode)])
+            text=name_members(mode, members, crowds[id(mode)])
             if mode.groups is None
-            else _count_members(mode.groups, members),
+            else tell_groups(mode.groups, members),
         )
 
 
@@ -298,110 +274,16 @@ def _say(modes: Sequence[FittedMode], shared: Sequence[Floats], l: int) -> str:
     members = np.flatnonzero(objects.means[:, l] > MEMBER).tolist()
     crowd, *crowds = (some[:, l] for some in shared)
     pairs = zip(sides, (first, last), crowds, strict=True)
-    text = f"in {_whom(objects, members, crowd)}: {' above '.join(_name_members(*pair) for pair in pairs)}"
+    text = f"in {_whom(objects, members, crowd)}: {' above '.join(name_members(*pair) for pair in pairs)}"
     return f"{text}; {len(levels[1])} in between" if levels[1] not in ([], first, last) else text
 
 
 def _whom(mode: FittedMode, members: list[int], crowd: Floats) -> str:
     """Return the members with their mode's name: "all 60 patients", "patient 03", "3 of 12 women"."""
-    who = _name_members(mode, members, crowd) if mode.groups is None else _count_members(mode.groups, members)
+    who = name_members(mode, members, crowd) if mode.groups is None else tell_groups(mode.groups, members)
     if len(members) == len(mode.means):
         return f"{who} {plural(mode.name, len(members))}"
     return who if mode.groups is not None or who.startswith(mode.name) else f"{mode.name} {who}"
-
-
-def _count_members(groups: npt.NDArray[np.str_], members: list[int]) -> str:
-    """Count members by group, as in "all 12 doctors, 8 of 28 nurses"; groups in order of appearance."""
-    if len(members) == len(groups):
-        return f"all {len(groups)}"
-    sizes, counts = Counter(groups.tolist()), Counter(groups[members].tolist())
-    names = [name for name in sizes if counts[name]]
-    if len(names) > MAX_LISTED:
-        names.sort(key=lambda name: -counts[name])
-    return _cut(
-        f"all {size} {plural(name, size)}" if count == size else f"{count} of {size} {plural(name, size)}"
-        for name, size, count in ((name, sizes[name], counts[name]) for name in names)
-    )
-
-
-def _name_members(mode: FittedMode, members: list[int], crowd: Floats) -> str:
-    """Name members, as in "09-12, 17 (4 of 13)"; consecutive indices become ranges.
-
-    If there are too many names for a list, it shows those whose cells are in the fewest other components.
-    """
-    if len(members) == len(mode.means):
-        return f"all {len(members)}"
-    pieces = [text for run in _runs(mode, members) for text in _name_run(mode, run)]
-    if len(pieces) > MAX_LISTED + 1 and mode.labels is not None and mode.labels.dtype.kind not in ORDERED:
-        rarest = sorted(members, key=lambda n: crowd[n])[:MAX_LISTED]
-        pieces = [quote_label(mode.label(n)) for n in members if n in rarest] + pieces[MAX_LISTED:]
-    return f"{_cut(pieces)} ({len(members)} of {len(mode.means)})"
-
-
-def _runs(mode: FittedMode, members: list[int]) -> Iterator[list[int]]:
-    """Split members into runs whose names follow each other."""
-    run: list[int] = []
-    for n in members:
-        if run and not (n == run[-1] + 1 and follows(mode, n)):
-            yield run
-            run = []
-        run.append(n)
-    if run:
-        yield run
-
-
-def follows(mode: FittedMode, n: int) -> bool:
-    """Whether the name of index n continues the one before it: the next number, hour, date or interval."""
-    if mode.labels is not None and mode.labels.dtype.kind in "iu":
-        return bool(mode.labels[n] == mode.labels[n - 1] + 1)  # badges 1109 and 1114 are not consecutive
-    if mode.labels is None or mode.labels.dtype.kind in ORDERED:
-        return True
-    before, this = mode.label(n - 1), mode.label(n)
-    a, b = NUMBERED.fullmatch(before), NUMBERED.fullmatch(this)
-    return touches(before, this) or bool(a and b and a[1] == b[1] and int(a[2]) + 1 == int(b[2]))
-
-
-def touches(before: str, this: str) -> bool:
-    """Whether an interval such as "08-09" ends where the other begins."""
-    a, b = INTERVAL_LABEL.fullmatch(before), INTERVAL_LABEL.fullmatch(this)
-    return bool(a and b and a[2] == b[1])
-
-
-def _name_run(mode: FittedMode, run: Sequence[int]) -> list[str]:
-    names = [mode.label(n) for n in run]
-    a, b = INTERVAL_LABEL.fullmatch(names[0]), INTERVAL_LABEL.fullmatch(names[-1])
-    if len(run) > 1 and touches(*names[:2]) and a and b:
-        return [f"{a[1]}-{b[2]}"]
-    if len(run) < 3:
-        return [quote_label(name) for name in names]
-    number = (
-        None if mode.labels is None or mode.labels.dtype.kind in ORDERED else NUMBERED.fullmatch(names[-1])
-    )
-    return [f"{names[0]} to {number[2] if number else names[-1]}"]
-
-
-def plural(name: str, count: int) -> str:
-    """Return the plural of an everyday word; names, codes and plurals stay as they are."""
-    if count != 1 and name in IRREGULAR:
-        return IRREGULAR[name]
-    if count == 1 or name == UNKNOWN_GROUP or not (name.isalpha() and name.islower()):
-        return name
-    if name in VERBS or name.endswith(("s", "ed")):
-        return name
-    if re.search(r"[^aeiou]y$", name):
-        return name[:-1] + "ies"
-    return name + ("es" if name.endswith(("x", "ch", "sh")) else "s")
-
-
-def quote_label(label: str) -> str:
-    """Return a label as it stands in a list: in quotes if it has a comma or a semicolon itself."""
-    return f'"{label}"' if "," in label or ";" in label else label
-
-
-def _cut(texts: Iterable[str]) -> str:
-    """Join texts with commas; a long list is cut short."""
-    texts = list(texts)
-    return ", ".join(texts if len(texts) <= MAX_LISTED + 1 else [*texts[:MAX_LISTED], "..."])
 
 
 def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:

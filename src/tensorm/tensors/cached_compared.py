@@ -1,8 +1,8 @@
 """Counts of comparisons, cached from sweep to sweep (cached.py).
 
 An attribute that flips changes the counts of every object and of all other attributes, by pairs that it is
-one of: those are counted as they were and as they are (kernels/beside.py). Rows of attributes take turns, so
-counts are corrected after each row that flips, before the next one is decided.
+one of: those are counted as they were and as they are (kernels/changed_attributes.py). Rows of attributes
+take turns, so counts are corrected after each row that flips, before the next one is decided.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class CachedComparisons(CachedCounts):
         changed = unite([rows.get(ABOVE), rows.get(BELOW), own if mode else None])
         if not len(changed):
             return
-        counts += self.tensor.count_beside(mode, changed, new)
-        counts -= self.tensor.count_beside(mode, changed, old)
+        counts += self.tensor.count_pairs_with(mode, changed, new)
+        counts -= self.tensor.count_pairs_with(mode, changed, old)
         if mode:
             counts[:, changed] = self.tensor.counts(mode, new, rows=changed)
 
@@ -94,7 +94,7 @@ class CachedComparisons(CachedCounts):
         if not len(changed):
             return confusion
         tp, fp, fn, tn = confusion
-        (gone, said), (come, says) = (self.tensor.say_beside(changed, factors) for factors in (old, new))
+        (gone, said), (come, says) = (self.tensor.say_pairs_with(changed, factors) for factors in (old, new))
         right, wrong = come - gone, (says - said) - (come - gone)
         return Confusion(tp + right, fp + wrong, fn - right, tn - wrong)
 

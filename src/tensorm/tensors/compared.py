@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorm.data.arrays import Counts, Rows, Words
-from tensorm.kernels import beside
+from tensorm.kernels import changed_attributes
 from tensorm.kernels import compared as kernels
 from tensorm.model import Confusion
 from tensorm.tensors.factors import Factors
@@ -86,26 +86,26 @@ class ComparedTensor(Wrapped):
         )
         return self.tensor._confuse(found)
 
-    def count_beside(self, mode: int, attributes: Rows, factors: Factors) -> Counts:
+    def count_pairs_with(self, mode: int, attributes: Rows, factors: Factors) -> Counts:
         """Return the counts of a mode's entries from pairs with some attributes; none of their own."""
         rows, L = every(self.shape[OBJECT]), factors.n_components
         given = *self._read(BELOW if mode == ABOVE else ABOVE, factors), attributes
         if mode == OBJECT:
             counts = np.empty((2, len(rows), L), np.int64)
-            count = beside.count_objects_beside
+            count = changed_attributes.count_objects_with
             self.tensor._share(factors, rows, lambda at, some: count(tuple(counts[:, at]), some, *given))
             return counts
 
         def count_others(_: slice, some: Rows) -> Counts:
             found = np.zeros((2, self.shape[mode], L), np.int64)
-            beside.count_others_beside(found, some, *given)
+            changed_attributes.count_others_with(found, some, *given)
             return found
 
         return np.sum(self.tensor._share(factors, rows, count_others), axis=0)
 
-    def say_beside(self, attributes: Rows, factors: Factors) -> tuple[int, int]:
+    def say_pairs_with(self, attributes: Rows, factors: Factors) -> tuple[int, int]:
         """Return (right, all) of what is said about pairs with some attributes."""
-        given, count = (*self._read(ABOVE, factors), attributes), beside.count_said_beside
+        given, count = (*self._read(ABOVE, factors), attributes), changed_attributes.count_said_with
         rows = every(self.shape[OBJECT])
         found = self.tensor._share(factors, rows, lambda _, some: count(some, *given))
         right, said = (sum(part) for part in zip(*found, strict=True))

@@ -12,9 +12,10 @@ from tensorm.posterior.diagnostics import IN_WORDS, Diagnostics
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, list_modes
 from tensorm.report.associations import Associations, associate
-from tensorm.report.describe import ORDERED, Description, follows, plural
+from tensorm.report.describe import Description
 from tensorm.report.export import summarise_parameter
 from tensorm.report.metadata import Column, Metadata, read_metadata
+from tensorm.report.naming import ORDERED, follows, plural
 from tensorm.report.page.cells import (
     list_surprises,
     list_unknown,

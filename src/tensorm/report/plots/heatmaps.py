@@ -16,7 +16,7 @@ from tensorm.data.columns import is_calendar
 from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, GroupsByMode, of_posterior
-from tensorm.report.describe import ORDERED, touches
+from tensorm.report.naming import ORDERED, touches
 from tensorm.report.page.cells import pairs_of
 from tensorm.report.plots.style import (
     FONT_SIZE,
