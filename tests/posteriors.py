@@ -27,7 +27,7 @@ def make_trace(draws: Sequence[Sequence[npt.NDArray[np.bool_]]], noise, accuracy
         noise=np.tile(noise, (S, 1)),
         parameters=Rates,
         density=np.full((S, len(draws[0])), 0.5),
-        confusion=np.tile([round(10_000 * accuracy), round(10_000 * (1 - accuracy)), 0, 0], (S, 1)),
+        confusion=np.tile(_confuse(*noise, accuracy), (S, 1)),
         log_likelihood=np.zeros(S),
         log_posterior=np.zeros(S),
         n_components=L,
@@ -35,6 +35,15 @@ def make_trace(draws: Sequence[Sequence[npt.NDArray[np.bool_]]], noise, accuracy
     )
     set_noise(trace, trace.noise)
     return trace
+
+
+def _confuse(hit: float, false_alarm: float, accuracy: float) -> list[int]:
+    """Counts of 10,000 cells with this accuracy and, if possible, these rates inside and outside."""
+    inside = (1 - false_alarm - accuracy) / ((1 - false_alarm - hit) or np.inf)
+    if not 0 < inside < 1:
+        return [round(10_000 * accuracy), round(10_000 * (1 - accuracy)), 0, 0]
+    shares = inside * hit, inside * (1 - hit), (1 - inside) * false_alarm, (1 - inside) * (1 - false_alarm)
+    return [round(10_000 * share) for share in shares]
 
 
 def set_noise(trace: Trace, rates: npt.ArrayLike) -> None:

@@ -9,7 +9,7 @@ import pytest
 import xarray
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, set_noise, ward_posterior
-from tensorm import TensOrMachine
+from tensorm import TensOrMachine, datasets
 from tensorm.report.describe import Description, describe, describe_components, describe_noise
 from tensorm.report.naming import plural
 
@@ -36,8 +36,8 @@ def test_components_by_group() -> None:
         "Possible further members: nurse 04 (0.12)."
     )
     assert noise == (
-        "Inside the components 59% of the cells are 1, outside 1.2%. The components contain 100% of the "
-        "ones and 100% of all observed cells."
+        "Inside the components 59% of the cells are 1, outside 1.2%. The components contain 79% of the "
+        "ones and 7.0% of all observed cells."
     )
 
 
@@ -45,6 +45,24 @@ def test_number_and_share_of_cells_agree() -> None:
     found = Description(0, (), cells=6.84, share=6.84 / 9, chains=1, n_chains=1)
     assert found.how_much() == "It covers 7 cells (78%)."  # the mean is 76% of 9
     assert found._replace(said="x").how_much() == "It predicts 7 comparisons (78%)."
+    assert (
+        found._replace(said="x", ones=0.8).how_much()
+        == "It predicts 7 comparisons (78%), 80% of them correctly."
+    )
+    strong = found._replace(ones=0.5, strength=0.2)
+    assert strong.how_much() == (
+        "It covers 7 observed cells (78%), of which 50% are 1. By itself it would make 20% of its cells 1."
+    )
+
+
+def test_cells_are_those_of_the_contributions() -> None:
+    X = datasets.ward()[:, :20, :20]
+    model = TensOrMachine(
+        2, n_chains=2, n_draws=5, burn_in=5, effort=0, random_state=0, noise="asymmetric", progress=False
+    ).fit(X)
+    for told, row in zip(describe_components(model.posterior_), model.contributions_, strict=True):
+        assert (told.cells, told.ones) == (row.covered, row.explained / row.covered)
+        assert told.share == row.covered / int(np.isfinite(X).sum())
 
 
 def test_components_by_name() -> None:
@@ -199,13 +217,27 @@ def test_what_other_explanations_see_differently_is_told() -> None:
 def test_nothing_is_said_about_the_inside_of_empty_components() -> None:
     nothing = [bits(4, [], []), bits(4, [], [])]
     assert describe(make_posterior([[nothing]] * 2, noise=(0.49, 0.03), accuracy=0.03)) == [
-        "No component has members in every mode; 3.0% of the observed cells are 1.",
+        "The data look like noise: no component has members in every mode; 3.0% of the observed cells are 1.",
     ]
     found = [bits(4, [0], [1]), bits(4, [0], [1])]
     assert describe(make_posterior([[nothing], [nothing], [found]])) == [
         "Too few chains found components 0 and 1 to describe them.",
-        "No component has members in every mode; 96% of the observed cells are 1.",
+        "The data look like noise: no component has members in every mode; 5.3% of the observed cells are 1.",
     ]
+
+
+def test_components_that_explain_nothing_look_like_noise() -> None:
+    one = [bits(3, [0]), bits(4, [0])]
+    posterior = make_posterior([[one] * 2] * 2, noise=(0.3, 0.29))
+    for trace in posterior.chains:
+        trace.confusion[:] = [30, 70, 261, 639]
+        set_noise(trace, (0.3, 0.29))
+    first, component, _ = describe(posterior)
+    assert first == "The data look like noise: the components explain next to nothing."
+    assert component.startswith("Component 0 - ")
+    apart = [[[bits(3, [n]), bits(4, [n])]] * 3 for n in range(2)]
+    told = describe(replace(make_posterior(apart), weights=(0.5, 0.5), explanations=(0, 1)))
+    assert told[0] == "The data look like noise: no two chains found the same component."
 
 
 def test_noise_in_words() -> None:
@@ -246,5 +278,6 @@ def test_a_planted_block_is_found_and_described() -> None:
     ).fit(X)
     text = model.describe(BY_ROLE)[0]
     assert text.startswith(
-        "Component 0 - hour: 08-11 (3 of 6); person and met: all 4 doctors, 1 of 4 nurses. It covers 75 cells"
+        "Component 0 - hour: 08-11 (3 of 6); person and met: all 4 doctors, 1 of 4 nurses. "
+        "It covers 75 observed cells (20%), of which 100% are 1. "
     )

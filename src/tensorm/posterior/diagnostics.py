@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MIN_ESS, GOOD_RHAT = 100, 1.05
 DISPUTED = 0.05  # share of entries that chains may disagree on before the conclusion says so
 FAIR_RHAT = 1.2  # below which other quantities do not cast doubt on memberships that have mixed
+SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
 MAX_OTHERS = 2  # explanations that get a sentence, besides the one with most weight
 IN_WORDS = {
     "constant": "the same in all draws",
@@ -146,13 +147,30 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     finders = count_finders(posterior.factors, chains)
     judged = [quantity for quantity in quantities if quantity.judged]
     mixing = list(_judge_mixing(judged, entries, length))
-    conclusion = next(chain(_judge_chains(rows, finders), mixing), f"All {len(rows)} chains agree.")
+    used = bool(active(posterior.factors).any())
+    conclusion = next(
+        chain(_judge_chains(rows, finders if used else ()), mixing), f"All {len(rows)} chains agree."
+    )
     several = len({row.explanation for row in rows}) > 1 and conclusion not in mixing
     also = ""
     if several and mixing:
         also = f"In the explanation with most weight, {mixing[0][0].lower()}{mixing[0][1:]}"
     told = tuple(tell_differences(posterior))
     return Diagnostics(conclusion, tuple(rows), quantities, entries, tuple(finders), told, also)
+
+
+def doubt_findings(posterior: Posterior, finders: Sequence[int]) -> str:
+    """Return why the data look like noise, or nothing if they do not; `finders` as in ``Diagnostics``."""
+    if not active(posterior.factors).any():
+        return "no component has members in every mode"
+    if len(posterior.chains) > 1 and max(finders) < 2:
+        return "no two chains found the same component"
+    rate = posterior.base_rate
+    if posterior.compared or not 0 < rate < 1:
+        return ""
+    constant = posterior.n_observed * (rate * math.log(rate) + (1 - rate) * math.log(1 - rate))
+    mean = np.concatenate([trace.log_likelihood for trace in posterior.traces]).mean()
+    return "" if 1 - mean / constant >= SMALLEST_GAIN else "the components explain next to nothing"
 
 
 def name_owner(posterior: Posterior, axis: str, n: int) -> str:

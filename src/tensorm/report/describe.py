@@ -18,7 +18,7 @@ import numpy as np
 from tensorm.data.arrays import Floats
 from tensorm.data.checks import check_count
 from tensorm.posterior.align import MEMBER, SURE, active, count_finders, factor_means
-from tensorm.posterior.diagnostics import listed, number_components, tell_differences
+from tensorm.posterior.diagnostics import doubt_findings, listed, number_components, tell_differences
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes, of_posterior
 from tensorm.report.export import INTERVAL_QUANTILES
@@ -47,15 +47,18 @@ class Description(NamedTuple):
         Its column in the factors.
     members : tuple of ModeMembers
     cells : float
-        Posterior mean of the number of cells it covers.
+        Number of observed cells that it covers in the most probable draw, as in ``contributions_``; for a
+        part of a posterior, which has none, the posterior mean of all cells that it covers.
     share : float
-        The same as a share of all cells.
+        The same as a share of all observed cells, or of all cells.
     chains, n_chains : int
         Number of chains that found it, and of all chains.
     strength : float or None
         The probability that it makes a cell 1, if components have strengths of their own.
     said : str or None
         What it says, if cells are comparisons that count once; each of its cells is then one comparison.
+    ones : float or None
+        The share of ones among its observed cells, if these were counted.
     """
 
     component: int
@@ -66,6 +69,7 @@ class Description(NamedTuple):
     n_chains: int
     strength: float | None = None
     said: str | None = None
+    ones: float | None = None
 
     @property
     def empty(self) -> bool:
@@ -91,9 +95,15 @@ class Description(NamedTuple):
         number = round(self.cells)
         share = percent(self.share * number / (self.cells or 1))  # of the number that is told
         if self.said is not None:
-            return f"It predicts {number:,} {plural('comparison', number)} ({share})."
-        text = f"It covers {number:,} {plural('cell', number)} ({share})"
-        return text + ("." if self.strength is None else f" and makes {percent(self.strength)} of them 1.")
+            text = f"It predicts {number:,} {plural('comparison', number)} ({share})"
+            return text + ("." if self.ones is None else f", {percent(self.ones)} of them correctly.")
+        text = f"It covers {number:,} {plural('cell', number)} ({share})."
+        if self.ones is not None:
+            cells = f"{number:,} observed {plural('cell', number)}"
+            text = f"It covers {cells} ({share}), of which {percent(self.ones)} are 1."
+        if self.strength is not None:
+            text += f" By itself it would make {percent(self.strength)} of its cells 1."
+        return text
 
     def how_sure(self) -> str:
         """Return a sentence on how certain its members are."""
@@ -135,7 +145,9 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     """Describe what a fit found; see ``TensOrMachine.describe``."""
     components = describe_components(posterior, groups)
     shown, rest = pick_clear(components, len(components) if most is None else check_count("most", most, 0))
-    texts = [str(component) for component in shown]
+    noise = doubt_findings(posterior, [component.chains for component in components])
+    texts = [f"The data look like noise: {noise}."] if noise and shown else []
+    texts += map(str, shown)
     if rest:
         texts.append(f"{count_rest(rest)}.")
     rare = [component.component for component in components if component.empty and component.chains]
@@ -177,10 +189,9 @@ def describe_components(posterior: Posterior, groups: GroupsByMode | None = None
     """Return a description of each component, strongest first; parameters as for ``describe``."""
     modes = list_modes(posterior, groups)
     shared = share_cells(modes)
-    cells = _cells_covered(posterior)
+    cells, volume, ones = _count_cells(posterior)
     chains = count_finders(posterior.factors, [factor_means(trace) for trace in posterior.chains])
-    volume, n_chains = math.prod(posterior.shape), len(posterior.chains)
-    volume = volume // 2 if posterior.compared else volume  # a cell and its mirror image are one
+    n_chains = len(posterior.chains)
     return [
         Description(
             l,
@@ -191,6 +202,7 @@ def describe_components(posterior: Posterior, groups: GroupsByMode | None = None
             n_chains,
             None if posterior.strengths is None else float(posterior.strengths[l]),
             _say(modes, shared, l) if posterior.compared else None,
+            ones[l],
         )
         for l in range(posterior.n_components)
     ]
@@ -201,7 +213,8 @@ def describe_noise(posterior: Posterior) -> str:
     why = f" {posterior.noise_choice}" if posterior.noise_choice else ""
     if not active(posterior.factors).any():
         ones = percent(posterior.base_rate)
-        return f"No component has members in every mode; {ones} of the observed cells are 1.{why}"
+        found = "The data look like noise: no component has members in every mode"
+        return f"{found}; {ones} of the observed cells are 1.{why}"
     noise, explained = posterior.noise, percent(posterior.noise["explained"])
     ones, cells = map(percent, share_explained(posterior))
     right = f"The components contain {ones} of the ones and {cells} of all observed cells."
@@ -283,7 +296,21 @@ def _whom(mode: FittedMode, members: list[int], crowd: Floats) -> str:
     who = name_members(mode, members, crowd) if mode.groups is None else tell_groups(mode.groups, members)
     if len(members) == len(mode.means):
         return f"{who} {plural(mode.name, len(members))}"
-    return who if mode.groups is not None or who.startswith(mode.name) else f"{mode.name} {who}"
+    return (
+        who
+        if mode.groups is not None or who.startswith(mode.name)
+        else f"{plural(mode.name, len(members))} {who}"
+    )
+
+
+def _count_cells(posterior: Posterior) -> tuple[Sequence[float], float, Sequence[float | None]]:
+    """Return how many cells each component covers, of how many, and the share of ones among them."""
+    halves = 2 if posterior.compared else 1  # a cell and its mirror image are one
+    counted = posterior.contributions
+    if not counted:
+        return _cells_covered(posterior), math.prod(posterior.shape) / halves, [None] * posterior.n_components
+    ones = [row.explained / max(row.covered, 1) for row in counted]
+    return [row.covered for row in counted], posterior.n_observed / halves, ones
 
 
 def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tensorm.posterior.align import active
-from tensorm.posterior.diagnostics import Diagnostics
+from tensorm.posterior.diagnostics import Diagnostics, doubt_findings
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, list_modes
 from tensorm.report.describe import percent, share_explained
-
-SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
 
 
 class Finding(NamedTuple):
@@ -40,19 +37,18 @@ def tell_finding(posterior: Posterior, diagnostics: Diagnostics) -> Finding:
     if not used:
         ones = f"{percent(posterior.base_rate)} of the observed cells are 1"
         return Finding(f"The data look like noise: no component was found in {where}; {ones}.", "", True)
-    alone = len(posterior.chains) > 1 and max(diagnostics.finders) < 2  # no two chains agree on a component
-    noise = "The data look like noise: "
+    doubtful = bool(doubt_findings(posterior, diagnostics.finders))
+    noise = "The data look like noise: " * doubtful
     if posterior.compared:
         told, right = map(percent, _said(posterior))
         found = (
             f"{components} predict{s} {told} of the comparisons in {where}, and {right} of these correctly."
         )
-        return Finding(noise * alone + found, "By chance, half of them would be correct.", alone)
+        return Finding(noise + found, "By chance, half of them would be correct.", doubtful)
     ones, cells = map(percent, share_explained(posterior))
     found = f"{components} explain{s} {ones} of the ones in {where} and cover{s} {cells} of the cells."
     sure = f"The same number of random cells would contain {cells} of the ones."
-    alone |= _gain(posterior) < SMALLEST_GAIN
-    return Finding(noise * alone + found, sure, alone)
+    return Finding(noise + found, sure, doubtful)
 
 
 def name_sizes(modes: Sequence[FittedMode]) -> str:
@@ -67,13 +63,3 @@ def _said(posterior: Posterior) -> tuple[float, float]:
     """Return the share of comparisons that components make, and how many of these are so."""
     tp, fp, fn, tn = np.concatenate([trace.confusion for trace in posterior.traces]).mean(axis=0)
     return float((tp + fp) / max((tp + fp + fn + tn) / 2, 1)), float(tp / max(tp + fp, 1))
-
-
-def _gain(posterior: Posterior) -> float:
-    """Return by how much the log-likelihood is better than that of a constant, as a share of the latter."""
-    p = posterior.base_rate
-    if not 0 < p < 1:
-        return 1.0
-    constant = posterior.n_observed * (p * math.log(p) + (1 - p) * math.log(1 - p))
-    mean = np.concatenate([trace.log_likelihood for trace in posterior.traces]).mean()
-    return 1 - float(mean) / constant

@@ -103,7 +103,7 @@ def _fill(
         policy=_policy(css, script),
         version=escape(__version__),
         css=css,
-        found=escape(finding.found),
+        found=escape(finding.found).replace(" × ", "&nbsp;×&nbsp;"),  # sizes stay on one line
         sure=escape(finding.sure),
         state="fine" if diagnostics.fine and not finding.noise else "heed",
         conclusion=escape(diagnostics.conclusion),

@@ -3,6 +3,14 @@ const LONGEST = 8,
   INTERVAL = /^([^-–]+)[-–]([^-–]+)$/,
   NUMBERED = /^(.*?)(\d+)$/;
 const listed = names => (names.length < 2 ? names.join("") : names.slice(0, -1).join(", ") + " and " + names.at(-1));
+// Numbers as texts, with a range for three or more that follow each other.
+const runsOf = numbers => {
+  const runs = [];
+  for (const n of numbers)
+    if (runs.length && n === runs.at(-1).at(-1) + 1) runs.at(-1).push(n);
+    else runs.push([n]);
+  return runs.flatMap(run => (run.length > 2 ? [run[0] + " to " + run.at(-1)] : run.map(String)));
+};
 const cut = texts => (texts.length <= LONGEST + 1 ? texts : [...texts.slice(0, LONGEST), "..."]).join(", ");
 const IRREGULAR = { person: "people", child: "children", man: "men", woman: "women" };
 const VERBS = ["met", "saw", "sent", "bought", "chose", "won", "heard", "read", "knew", "told"];
@@ -71,7 +79,7 @@ const whom = (k, found) => {
   const { name, groups } = page.modes[k],
     who = tellMembers(k, found);
   if (found.length === sizes[k]) return who + " " + plural(name, found.length);
-  return groups !== null || who.startsWith(name) ? who : name + " " + who;
+  return groups !== null || who.startsWith(name) ? who : plural(name, found.length) + " " + who;
 };
 
 // Which attributes a component puts above which, and in which objects.
@@ -99,16 +107,20 @@ const tellParts = l =>
       ]);
 
 const tellSize = l => {
-  const { covered, explained, alone, cells, strength } = page.components[l];
-  if (page.compares) return "It predicts " + times(cells, "comparison") + ".";
-  const strong = strength ? " It makes " + percent(strength[0]) + " of its cells 1." : "";
+  const { covered, explained, alone, cells, strength } = page.components[l],
+    ones = percent(explained / Math.max(1, covered));
+  if (page.compares)
+    return (
+      "It predicts " + times(cells, "comparison") + (covered === undefined ? "." : ", " + ones + " of them correctly.")
+    );
+  const strong = strength ? " By itself it would make " + percent(strength[0]) + " of its cells 1." : "";
   if (covered === undefined) return "It covers " + times(cells, "cell") + "." + strong;
   const only = alone ? "; " + whole(alone) + " of these ones are in no other component" : "";
   return (
     "It covers " +
     times(covered, "observed cell") +
     ", of which " +
-    percent(explained / Math.max(1, covered)) +
+    ones +
     " are 1" +
     only +
     "." +
