@@ -184,7 +184,9 @@ def test_a_survey_becomes_a_fit_with_metadata(tmp_path) -> None:
     quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
     told = run("fit", tmp_path / "survey.csv", *wanted, *quick, "--out", tmp_path / "run")
     assert told.exit_code == 0, told.stderr
-    assert 'Cells: 60 who (person 0, person 1, person 2, ...) × 4 column ("Q1 tea, coffee", Q2' in told.stderr
+    assert (
+        'Cells: 60 who (person 0, person 1, person 2, ...) × 4 columns ("Q1 tea, coffee", Q2' in told.stderr
+    )
     assert load_metadata(tmp_path / "run")["who"]["region"][:2] == ["north", "south"]
 
 

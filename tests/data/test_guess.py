@@ -42,11 +42,12 @@ def test_columns_that_are_no_modes_are_named_with_the_options_that_help() -> Non
     told = (
         "The table has columns that are probably no modes: 'order_id' differs in every row, 'qty' looks like "
         "counts, 'price' has numbers with fractions, 'note' looks like free text, 'when' looks like time "
-        "stamps; name the modes, as in tensorm.read(X, time='when', modes=['customer', 'product'])."
+        "stamps; name the modes, as in tensorm.read(X, time='when', modes=['customer', 'product'], "
+        "value='qty', threshold=1)."
     )
     with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
         tensorm.read(make_orders())
-    found = tensorm.read(make_orders(), time="when", modes=["customer", "product"])
+    found = tensorm.read(make_orders(), time="when", modes=["customer", "product"], value="qty", threshold=1)
     assert found.shape == (24, 7, 5)
 
 

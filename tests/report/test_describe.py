@@ -51,7 +51,8 @@ def test_number_and_share_of_cells_agree() -> None:
     )
     strong = found._replace(ones=0.5, strength=0.2)
     assert strong.how_much() == (
-        "It covers 7 observed cells (78%), of which 50% are 1. By itself it would make 20% of its cells 1."
+        "It covers 7 observed cells (78%), of which 50% are 1. "
+        "By itself it makes a cell 1 with probability 20%."
     )
 
 
@@ -155,11 +156,12 @@ def test_plurals() -> None:
 
 
 def test_verbs_have_no_plural() -> None:
-    assert [plural(name, 2) for name in ("met", "visited", "person", "day")] == [
+    assert [plural(name, 2) for name in ("met", "visited", "person", "day", "north")] == [
         "met",
         "visited",
         "people",
         "days",
+        "north",
     ]
 
 

@@ -24,7 +24,7 @@ from tensorm.estimator.progress import LOG
 from tensorm.posterior.modes import list_modes
 from tensorm.report.describe import MAX_DESCRIBED
 from tensorm.report.metadata import groups_of, share_metadata
-from tensorm.report.naming import quote_label
+from tensorm.report.naming import plural, quote_label
 from tensorm.report.page.finding import name_sizes
 from tensorm.report.selection import Selection
 from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, describe_choices, list_choices
@@ -242,7 +242,7 @@ def _preview(tensor: Tensor) -> str:
     for mode, size, labels in zip(tensor.modes, tensor.shape, tensor.labels, strict=True):
         names = map(str, range(min(size, MAX_PREVIEWED)) if labels is None else labels[:MAX_PREVIEWED])
         shown = ", ".join(quote_label(name[:40]) for name in names) + ", ..." * (size > MAX_PREVIEWED)
-        parts.append(f"{size:,} {mode} ({shown})")
+        parts.append(f"{size:,} {plural(mode, size)} ({shown})")
     return f"Cells: {' × '.join(parts)}."
 
 

@@ -24,6 +24,7 @@ MAX_ANSWERS = 3  # that are neither yes nor no in a column of answers
 LONG_TEXT = 25  # characters of an average value of free text
 MANY_LABELS = 100_000  # above which no spellings are compared
 STAMP = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]+\d{1,2}:\d{2}.*")
+STAMPED, COUNTED = "looks like time stamps", "looks like counts"
 COUNTS = re.compile(r"(?i)n|counts?|qty|quantity|quantities|amount|number|total|times|freq(uency)?")
 
 
@@ -48,14 +49,15 @@ def check_guess(table: Table) -> None:
     _check_answers(table, columns)
     doubts = {column.name: why for column in columns if (why := _doubt(column)) is not None}
     good = [name for name in table.names if name and name not in doubts]
-    times = [name for name, why in doubts.items() if why == "looks like time stamps"]
+    times, counts = ([name for name, why in doubts.items() if why == what] for what in (STAMPED, COUNTED))
     if doubts and len(good) + len(times[:1]) > 1 and not all(map(is_number, columns)):
         told = ", ".join(f"{name!r} {why}" for name, why in list(doubts.items())[:MAX_GUESSED])
         time = f"time={times[0]!r}, " if times else ""
         modes = ", ".join(map(repr, good[:MAX_GUESSED]))
+        value = f", value={counts[0]!r}, threshold=1" if counts else ""
         raise InputError(
             f"{table.title} has columns that are probably no modes: {told}; name the modes, as in "
-            f"tensorm.read(X, {time}modes=[{modes}])."
+            f"tensorm.read(X, {time}modes=[{modes}]{value})."
         )
     odd = next((column.name for column in columns if _has_fractions(column)), None)
     if len(table.names) > MAX_GUESSED or odd is not None:
@@ -117,13 +119,13 @@ def _doubt(column: CodedColumn) -> str | None:
     """Say why a column is probably no mode, or return None."""
     distinct, rows = len(column.values), len(column.codes)
     if is_stamp(column):
-        return "looks like time stamps"
+        return STAMPED
     if _has_fractions(column):
         return "has numbers with fractions"
     if rows <= FEW_ROWS:
         return None
     if is_number(column) and COUNTS.fullmatch(column.name):
-        return "looks like counts"
+        return COUNTED
     texts = [value for value in column.values[:SAMPLED_VALUES].tolist() if isinstance(value, str)]
     if texts and 4 * distinct > rows and sum(map(len, texts)) > LONG_TEXT * len(texts):
         return "looks like free text"

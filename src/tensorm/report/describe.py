@@ -102,7 +102,7 @@ class Description(NamedTuple):
             cells = f"{number:,} observed {plural('cell', number)}"
             text = f"It covers {cells} ({share}), of which {percent(self.ones)} are 1."
         if self.strength is not None:
-            text += f" By itself it would make {percent(self.strength)} of its cells 1."
+            text += f" By itself it makes a cell 1 with probability {percent(self.strength)}."
         return text
 
     def how_sure(self) -> str:

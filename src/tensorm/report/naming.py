@@ -22,7 +22,12 @@ INTERVAL_LABEL = re.compile(r"([^-–]+)[-–]([^-–]+)")
 ORDERED = "iufmM"  # dtype kinds of labels whose order carries meaning: numbers and times
 NUMBERED = re.compile(r"(.*?)(\d+)")
 IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
-VERBS = ("met", "saw", "sent", "bought", "chose", "won", "heard", "read", "knew", "told")
+NO_PLURAL = (  # verbs, and what groups are often called
+    "who", "whom", "what", "met", "saw", "sent", "bought", "chose", "won", "heard", "read", "knew",
+    "told", "north", "south", "east", "west", "urban", "rural", "old", "young", "high", "low",
+    "medium", "small", "large", "rich", "poor", "public", "private", "left", "right", "yes", "no",
+    "true", "false", "other", "none",
+)  # fmt: skip
 
 
 def share_cells(modes: Sequence[FittedMode]) -> list[Floats]:
@@ -116,7 +121,7 @@ def plural(name: str, count: int) -> str:
         return IRREGULAR[name]
     if count == 1 or name == UNKNOWN_GROUP or not (name.isalpha() and name.islower()):
         return name
-    if name in VERBS or name.endswith(("s", "ed")):
+    if name in NO_PLURAL or name.endswith(("s", "ed")):
         return name
     if re.search(r"[^aeiou]y$", name):
         return name[:-1] + "ies"

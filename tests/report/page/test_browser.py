@@ -238,6 +238,13 @@ def test_zoom(visit) -> None:
     assert picture(page, "canvas[aria-label^=Reconstruction]") != whole
 
 
+def test_a_component_takes_at_most_two_screens_of_a_phone(visit) -> None:
+    page = visit("ward", width=390)
+    for l in range(page.locator(".entry").count()):
+        page.locator(f".entry[data-component='{l}']").click()
+        assert page.evaluate("document.documentElement.scrollHeight") <= 1600
+
+
 def test_a_component_fills_the_view_beside_the_index(visit, reports) -> None:
     page, model = visit("ward"), reports[1]["ward"]
     page.locator(".entry[data-component='2']").click()
@@ -359,7 +366,7 @@ def test_activity_and_strength(visit, reports) -> None:
     page, model = visit("strong"), reports[1]["strong"]
     strength = model.strengths_["mean"][0]
     page.locator(".entry[data-component='0']").click()
-    assert f"It makes {100 * strength:.0f}% of its cells 1." in page.locator(".sentence").inner_text()
+    assert f"makes a cell 1 with probability {100 * strength:.0f}%." in page.locator(".sentence").inner_text()
     page.locator("#search").fill("doctor 05")
     page.keyboard.press("Enter")
     activity = model.activity_.query("mode == 'person' and label == 'doctor 05'")["mean"].item()
@@ -457,7 +464,7 @@ def test_pictures_are_taken_away_as_svg_and_png(visit) -> None:
 
 def test_the_map_is_filtered_searched_and_ordered(visit) -> None:
     page = visit("ward", at="#view=map")
-    count = page.locator("main > .caption .count")
+    count = page.locator("main .column > .caption .count")
     page.locator("[data-key='mode 1']").click()
     page.locator("[data-key=filter]").select_option("role: patient")
     assert count.inner_text() == "28 of 75"
@@ -487,7 +494,7 @@ def test_the_map_is_filtered_searched_and_ordered(visit) -> None:
     page.locator("[data-key=by]").select_option("as in the data")
     assert names(0) == ["doctor 01"]
     page.locator(".members-only").check()
-    assert page.locator("main > .caption .count").inner_text() == "7 of 8"
+    assert page.locator("main .column > .caption .count").inner_text() == "7 of 8"
 
 
 def test_keys_in_the_map(visit) -> None:
@@ -617,7 +624,7 @@ def test_a_hundred_components_and_five_thousand_labels(visit) -> None:
     page.locator("#theme").click()
     assert page.locator(".scroller").evaluate("s => s.scrollTop") == 50_000
     page.locator(".find").fill("patient 07")
-    assert page.locator("main > .caption .count").inner_text() == "100 of 5,000"
+    assert page.locator("main .column > .caption .count").inner_text() == "100 of 5,000"
     show(page, "component")
     first = page.locator("main .table").first
     assert first.locator("tbody tr").count() == 12

@@ -170,6 +170,25 @@ def test_surprises_are_the_least_expected_cells(ward) -> None:
     assert zeros[0, 4] / 1000 == pytest.approx(p[values == 0].max(), abs=0.001)
 
 
+def test_labels_that_the_fit_misses_are_listed(ward) -> None:
+    model, X, data = ward
+    assert data["residuals"] == []  # the planted components explain all
+    busy = X.copy()
+    busy[:, 70, :60] = 1
+    p, values = model.predict_proba(), busy.values
+    first = everything(model.posterior_, busy)["residuals"][0]
+    known = np.isfinite(values[:, 70])
+    expected, variance = p[:, 70][known].sum(), (p[:, 70] * (1 - p[:, 70]))[known].sum()
+    assert first[:3] == [1, 70, int(values[:, 70][known].sum())]
+    assert first[3] == pytest.approx(expected, rel=0.2)  # most zeros are sampled
+    assert first[4] > 0.2 * (first[2] - expected) / np.sqrt(variance)
+
+
+def test_surprises_that_are_equal_are_not_all_of_the_first_labels(ward) -> None:
+    data = ward[2]
+    assert len({row[0] for row in data["surprises"] if row[3]}) > 8  # of 13 hours
+
+
 def test_listed_zeros_are_known() -> None:
     posterior = make_posterior([[[bits(3, [0, 1]), bits(3, [0, 1])]]])
     cells = [(0, 0), (0, 1), (1, 1), (2, 2)]

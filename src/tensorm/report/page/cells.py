@@ -30,6 +30,7 @@ MANY_COMPONENTS = 30  # beyond which their pictures are smaller
 RANKED_CELLS, RANKING_DRAWS = 4096, 32  # cells of a component that are ranked by a few draws
 MAX_UNKNOWN, MIN_PER_INDEX, MAX_PER_INDEX = 12_000, 2, 8  # unknown cells in all, and for each index
 SAMPLED, SURPRISES = 20_000, 100  # cells looked at, and ones and zeros listed
+MIN_RESIDUAL, MAX_RESIDUALS = 3, 100  # standard errors between ones and expected ones, and labels listed
 
 
 class Box(NamedTuple):
@@ -132,7 +133,7 @@ def list_unknown(
     A row has K indices and P(x = 1) in thousandths. Zeros count as known where all observed cells are
     listed, or where cells compare two attributes.
     """
-    cells = _inside(posterior, boxes, lambda values: ~tensor.find_known(values))
+    cells = _shuffle(_inside(posterior, boxes, lambda values: ~tensor.find_known(values)))
     if pair is not None:
         cells = cells[cells[:, pair[0]] != cells[:, pair[1]]]
     rough = _predict_roughly(posterior, cells)
@@ -150,11 +151,32 @@ def list_surprises(posterior: Posterior, tensor: Tensor, boxes: Sequence[Box | N
     found = []
     for value, sign in ((1, 1), (0, -1)):
         inside = [] if value else [_inside(posterior, boxes, lambda values: values == 0)]
-        cells = np.unique(np.concatenate([drawn[sample.ones == value], *inside]), axis=0)
+        cells = _shuffle(np.unique(np.concatenate([drawn[sample.ones == value], *inside]), axis=0))
         order = np.argsort(sign * _predict_roughly(posterior, cells), kind="stable")[: 3 * SURPRISES]
         rows = sorted(_with_probabilities(posterior, cells[order]), key=lambda row: sign * row[-1])
         found += [[*cell, value, p] for *cell, p in rows[:SURPRISES]]
     return found
+
+
+def list_residuals(posterior: Posterior, tensor: Tensor) -> list[list[float]]:
+    """Return labels with more or fewer ones than expected: mode, index, ones, expected ones, standard errors.
+
+    Large tensors are sampled, so that both numbers are estimates.
+    """
+    sample = sample_cells(tensor, SAMPLED)
+    p, rows = _predict_roughly(posterior, np.stack(sample.indices, axis=1)), []
+    for k, (index, size) in enumerate(zip(sample.indices, posterior.shape, strict=True)):
+        weights = sample.weights * sample.ones, sample.weights * p, sample.weights**2 * p * (1 - p)
+        ones, expected, variance = (np.bincount(index, weight, size) for weight in weights)
+        errors = (ones - expected) / np.sqrt(np.maximum(variance, 1))
+        for n in np.flatnonzero(np.abs(errors) >= MIN_RESIDUAL).tolist():
+            rows.append([k, n, round(ones[n]), round(expected[n]), round(float(errors[n]), 1)])
+    return sorted(rows, key=lambda row: -abs(row[-1]))[:MAX_RESIDUALS]
+
+
+def _shuffle(cells: Indices) -> Indices:
+    """Return cells in a random order, so that of equally probable ones not the first labels are listed."""
+    return cells[np.random.default_rng(0).permutation(len(cells))]
 
 
 def _inside(

@@ -17,6 +17,7 @@ from tensorm.report.export import summarise_parameter
 from tensorm.report.metadata import Column, Metadata, read_metadata
 from tensorm.report.naming import ORDERED, follows, plural
 from tensorm.report.page.cells import (
+    list_residuals,
     list_surprises,
     list_unknown,
     pairs_of,
@@ -62,6 +63,7 @@ def collect(
         "slices": slices,
         "unknown": [] if tensor is None else list_unknown(posterior, tensor, boxes, pair),
         "surprises": [] if tensor is None else list_surprises(posterior, tensor, boxes),
+        "residuals": [] if tensor is None or posterior.compared else list_residuals(posterior, tensor),
     }
 
 

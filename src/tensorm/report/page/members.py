@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.data.arrays import Counts, Indices
-from tensorm.posterior.align import MEMBER
+from tensorm.posterior.align import MEMBER, active
 from tensorm.posterior.draws import Posterior, most_probable
 from tensorm.tensors.protocol import Tensor
 
@@ -75,8 +75,9 @@ def find_homes(
     By the ones that no other component explains, or without data by probability. Two modes that stand for
     the same things are put into one order.
     """
+    used = active(posterior.factors)  # a component without members in another mode is nobody's home
     weights = [
-        np.where(means > MEMBER, means if counts is None else means + counts[k].alone, 0)
+        np.where((means > MEMBER) & used, means if counts is None else means + counts[k].alone, 0)
         for k, means in enumerate(posterior.factors)
     ]
     if pair is not None:

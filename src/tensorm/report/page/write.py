@@ -67,7 +67,7 @@ def render_report(
         check_text(name, text)
     if not isinstance(selection, Selection | None):
         raise InputError(f"selection is {short(selection)}; give what select_components returned.")
-    heading = printable(" × ".join(posterior.modes) if title is None else title)
+    heading = printable(_title_of(posterior) if title is None else title)
     tensor = None if X is None else posterior.check_tensor(X)
     if metadata is not None:
         read_metadata(posterior, metadata)  # raises if it does not fit
@@ -113,9 +113,19 @@ def _fill(
     )
 
 
+def _title_of(posterior: Posterior) -> str:
+    """Return the modes, or the size of the data if nobody named them."""
+    unnamed = all(mode == f"mode {k}" for k, mode in enumerate(posterior.modes))
+    return f"{_sizes(posterior)} cells" if unnamed else " × ".join(posterior.modes)
+
+
+def _sizes(posterior: Posterior) -> str:
+    return " × ".join(f"{size:,}" for size in posterior.shape)
+
+
 def _list_facts(posterior: Posterior) -> dict[str, str]:
     return {
-        "shape": " × ".join(f"{size:,}" for size in posterior.shape),
+        "shape": _sizes(posterior),
         "observed cells": f"{posterior.n_observed:,}",
         "share of ones": f"{posterior.base_rate:.2%}",
         "draws": f"{posterior.n_draws:,} from {len(posterior.chains)} chains",

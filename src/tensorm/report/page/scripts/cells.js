@@ -3,6 +3,7 @@ const viewCells = () => {
   if (!hasData)
     return [h("p", { class: "text" }, "To see surprising and unknown cells, pass the data to report as X.")];
   const ofValue = value => once(page.surprises.filter(cell => cell.at(-2) === value));
+  const tied = rows => rows.length > 50 && rows[0].at(-1) === rows.at(-1).at(-1);
   const table = (name, caption, rows) =>
     makeTable({ name, caption, rows, most: 15, columns: [...cellColumns(), probability] });
   const zeros = new Set(page.surprises.filter(cell => !cell.at(-2)).map(cell => String(cell.slice(0, K))));
@@ -13,7 +14,8 @@ const viewCells = () => {
     h(
       "p",
       { class: "text" },
-      "Cells in which data and reconstruction differ most: ones with a low probability, and zeros with a high one.",
+      "Cells in which data and reconstruction differ most: ones with a low probability, and zeros with a high one." +
+        (tied(ofValue(1)) || tied(ofValue(0)) ? " Of many that are equally unexpected, a random few are listed." : ""),
     ),
     h(
       "div",
@@ -21,31 +23,26 @@ const viewCells = () => {
       table("unexpected ones", "Unexpected ones", ofValue(1)),
       table("unexpected zeros", "Unexpected zeros", ofValue(0)),
       unknown.length ? table("likely cells", "Other likely cells, not known to be 1", unknown) : null,
+      page.compares ? null : residualTable(),
     ),
-    viewResiduals(),
   ];
 };
-// Labels with many surprises: what the components miss.
-const viewResiduals = () => {
-  const found = new Map();
-  for (const cell of page.surprises)
-    for (let k = 0; k < K; k++) {
-      const key = k + ":" + cell[k],
-        row = found.get(key) || { k, n: cell[k], ones: 0, zeros: 0 };
-      row[cell.at(-2) ? "ones" : "zeros"]++;
-      found.set(key, row);
-    }
-  const rows = [...found.values()].sort((a, b) => b.ones + b.zeros - a.ones - a.zeros);
-  return makeTable({
-    name: "labels with surprises",
-    caption: "Labels among these cells",
-    rows,
-    most: 10,
-    columns: [
-      { name: "label", value: row => label(row.k, row.n), show: row => labelLink(row.k, row.n), word: true },
-      { name: "mode", value: row => page.modes[row.k].name, word: true },
-      { name: "unexpected ones", value: row => row.ones },
-      { name: "unexpected zeros", value: row => row.zeros },
-    ],
-  });
+// Labels with more or fewer ones than the fit expects: what the components miss.
+const residualTable = () => {
+  const rows = page.residuals.filter(([k]) => !(page.mirrored && page.pair && k === page.pair[1]));
+  return rows.length
+    ? makeTable({
+        name: "residuals of labels",
+        caption: "Labels with more or fewer ones than expected",
+        rows,
+        most: 15,
+        columns: [
+          { name: "label", value: ([k, n]) => label(k, n), show: ([k, n]) => labelLink(k, n), word: true },
+          { name: "mode", value: ([k]) => page.modes[k].name, word: true },
+          { name: "ones", value: row => row[2] },
+          { name: "expected", value: row => row[3] },
+          { name: "difference", value: row => row[4], help: "in standard errors" },
+        ],
+      })
+    : h("p", { class: "quiet" }, "No label has clearly more or fewer ones than the fit expects.");
 };

@@ -16,7 +16,7 @@ const memberTable = (l, group) => {
     name: name + " of component " + l,
     caption: name,
     rows,
-    most: innerWidth < 600 ? 5 : 12,
+    most: narrow() ? 5 : 12,
     mark: n => focus && group.includes(focus.k) && focus.n === n,
     columns: [
       { name: page.modes[k].name, value: n => label(k, n), show: n => labelLink(k, n), word: true },
@@ -105,7 +105,7 @@ const blockPicture = (l, width) => {
     rows: rows.length,
     columns: columns.length,
     width,
-    height: 460,
+    height: narrow() ? 300 : 460,
     most: 18,
     value,
     rowLabel: r => label(i, block.at[i][rows[r]]),
@@ -152,12 +152,13 @@ const blockPicture = (l, width) => {
       "p",
       { class: "quiet" },
       (K > 2 ? "Shade: share of ones over its members in the other mode" + (K > 3 ? "s" : "") + "; " : "") +
-        "grey: missing; most contributing members first." +
+        "grey: missing." +
+        (narrow() ? "" : " Most contributing members first.") +
         (block.complete ? "" : " A sample of its members is shown."),
     ),
   );
 };
-const doubtTable = (rows, name, caption, most = 8) =>
+const doubtTable = (rows, name, caption, most = narrow() ? 3 : 8) =>
   makeTable({
     name,
     caption,
@@ -194,7 +195,7 @@ const overlapTable = l => {
         name: "overlaps of component " + l,
         caption: "Overlaps with",
         rows,
-        most: 4,
+        most: narrow() ? 3 : 4,
         columns: [
           { name: "component", value: nameOf, show: componentLink, word: true },
           {
@@ -290,7 +291,6 @@ const viewComponent = (l = selected() ?? range(L).find(l => !isEmpty(l)) ?? null
       ),
     ];
   const groups = groupModes(l),
-    room = byId("view").clientWidth,
     doubts = doubtful(l);
   return [
     componentHead(l),
@@ -305,17 +305,29 @@ const viewComponent = (l = selected() ?? range(L).find(l => !isEmpty(l)) ?? null
     h(
       "div",
       { class: "body" },
-      groups.map(group => memberTable(l, group)),
-      blockPicture(l, Math.min(room, clamp(room - 530, 330, 480))),
-      h(
-        "div",
-        { class: "aside" },
-        doubts.length
-          ? doubtTable(doubts, "doubts of component " + l, "In doubt, nearest to one half first")
-          : h("p", { class: "quiet" }, "No membership is in doubt: all probabilities are below 0.1 or above 0.9."),
-        overlapTable(l),
-        associationTable(l, 6),
+      arrangeTables(
+        l,
+        groups,
+        [
+          doubts.length
+            ? doubtTable(doubts, "doubts of component " + l, "In doubt, nearest to one half first")
+            : h("p", { class: "quiet" }, "No membership is in doubt: all probabilities are below 0.1 or above 0.9."),
+          overlapTable(l),
+          associationTable(l, narrow() ? 3 : 6),
+        ].filter(Boolean),
       ),
     ),
   ];
+};
+// Members of the modes, the picture and the other tables, which go below a short list of members if there is one.
+const arrangeTables = (l, groups, others) => {
+  const room = byId("view").clientWidth,
+    lengths = groups.map(group => Math.min(12, members(group[0], l).length)),
+    short = lengths.indexOf(Math.min(...lengths)),
+    below = room >= 880 && groups.length < 3 && lengths[short] < 7 && others.length < 3;
+  const picture = blockPicture(l, Math.min(room, clamp(room - (below ? 580 : 530), 330, 480)));
+  const tables = groups.map((group, at) =>
+    below && at === short ? h("div", { class: "column below" }, memberTable(l, group), others) : memberTable(l, group),
+  );
+  return [tables, picture, below ? null : h("div", { class: "aside" }, others)];
 };

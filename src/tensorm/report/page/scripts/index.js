@@ -1,26 +1,28 @@
 // The index: every component with its size, strength, what it explains alone, and who found it.
 const ORDERS = {
-  order: ["most important first", () => 0],
-  size: ["largest first", (a, b) => sizeOf(b) - sizeOf(a)],
+  order: ["by importance", () => 0],
+  size: ["by size", (a, b) => sizeOf(b) - sizeOf(a)],
   ...(page.components.some(c => c.strength)
-    ? { strength: ["strongest first", (a, b) => page.components[b].strength[0] - page.components[a].strength[0]] }
+    ? { strength: ["by strength", (a, b) => page.components[b].strength[0] - page.components[a].strength[0]] }
     : {}),
-  ...(counted
-    ? { alone: ["most explained alone first", (a, b) => page.components[b].alone - page.components[a].alone] }
-    : {}),
-  chains: ["found by most chains first", (a, b) => page.components[b].chains - page.components[a].chains],
+  ...(counted ? { alone: ["by ones alone", (a, b) => page.components[b].alone - page.components[a].alone] } : {}),
+  chains: ["by chains", (a, b) => page.components[b].chains - page.components[a].chains],
   name: ["by name", (a, b) => compare(nameOf(a), nameOf(b))],
 };
+const shortNumber = value => (value < 100000 ? whole(value) : whole(value / 1000) + "k");
 const indexItem = (l, most) => {
   const component = page.components[l],
     now = selected();
   const common = now === null || now === l || isEmpty(now) ? 0 : overlap(now, l);
-  const shares = page.compares || !counted ? null : component.explained / Math.max(1, component.covered);
-  const strength = component.strength ? component.strength[0] : shares;
+  const share = counted ? component.explained / Math.max(1, component.covered) : null;
   const facts = [
-    times(sizeOf(l), page.compares ? "comparison" : "cell"),
-    strength === null ? null : percent(strength) + " ones",
-    shares === null ? null : percent(component.alone / Math.max(1, page.ones)) + " alone",
+    shortNumber(sizeOf(l)) + (page.compares ? " comparisons" : " cells"),
+    component.strength
+      ? "strength " + percent(component.strength[0])
+      : share === null
+        ? null
+        : percent(share) + (page.compares ? " correct" : " ones"),
+    page.compares || !counted ? null : percent(component.alone / Math.max(1, page.ones)) + " alone",
   ];
   return h(
     "li",
@@ -34,7 +36,7 @@ const indexItem = (l, most) => {
           h(
             "span",
             { class: "name" },
-            nameOf(l),
+            h("span", {}, nameOf(l)),
             page.chains > 1 && foundBy(component.chains),
             common > 0 &&
               h(
@@ -58,7 +60,9 @@ const indexItem = (l, most) => {
             "span",
             {
               class: "facts",
-              title: "cells; share of ones among them; share of all ones that only this component explains",
+              title: component.strength
+                ? "observed cells; probability that it makes one of them 1 by itself; share of all ones that only it explains"
+                : "observed cells; share of ones among them; share of all ones that only this component explains",
             },
             facts.filter(Boolean).join(" · "),
           ),
@@ -122,7 +126,9 @@ const renderIndex = () => {
       ? h(
           "p",
           { class: "quiet" },
-          "Bars: ones explained; the dark part is explained by no other component. Dots: chains that found it.",
+          "Bars: " +
+            (page.compares ? "comparisons" : "ones") +
+            " explained; the dark part is explained by no other component. Dots: chains that found it.",
           now !== null && full.some(l => l !== now && overlap(now, l))
             ? " On the right: share of the cells of " + nameOf(now) + " that are also in this one."
             : "",
@@ -133,7 +139,7 @@ const renderIndex = () => {
           "p",
           { class: "quiet" },
           (empty.length === 1 ? "Component " : "Components ") +
-            listed(empty.map(String)) +
+            listed(runsOf(empty)) +
             (empty.length === 1 ? " is" : " are") +
             " empty at this threshold, or found by too few chains.",
         )

@@ -58,7 +58,8 @@ const makeBar = () => {
       h(
         "label",
         { class: "threshold", for: "threshold" },
-        "members above ",
+        h("span", { class: "long" }, "members above "),
+        h("span", { class: "brief" }, "p > "),
         h("output", { id: "threshold-value", for: "threshold" }),
       ),
       slider,

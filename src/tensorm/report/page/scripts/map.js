@@ -168,6 +168,12 @@ const mapPicture = (k, rows) => {
   draw();
   return { element: scroller, save: saveButtons("map of " + mode.plural, all, pen => paint(pen, 0, all()[1], true)) };
 };
+const shareColumn = (name, read, help) => ({
+  name,
+  value: row => (read(row.k, row.n, row.l) < 0 ? null : read(row.k, row.n, row.l) / 100),
+  show: row => (read(row.k, row.n, row.l) < 0 ? "" : read(row.k, row.n, row.l) + "%"),
+  help,
+});
 const viewMap = () => {
   const shownModes = range(K).filter(
     k =>
@@ -245,18 +251,49 @@ const viewMap = () => {
       ),
     ),
     h(
-      "p",
-      { class: "caption" },
-      h("strong", {}, mode.plural),
-      " ",
+      "div",
+      { class: "beside" },
       h(
-        "span",
-        { class: "count", "aria-live": "polite" },
-        rows.length === sizes[k] ? whole(rows.length) : whole(rows.length) + " of " + whole(sizes[k]),
+        "div",
+        { class: "column" },
+        h(
+          "p",
+          { class: "caption" },
+          h("strong", {}, mode.plural),
+          " ",
+          h(
+            "span",
+            { class: "count", "aria-live": "polite" },
+            rows.length === sizes[k] ? whole(rows.length) : whole(rows.length) + " of " + whole(sizes[k]),
+          ),
+          picture.save,
+        ),
+        picture.element,
       ),
-      picture.save,
+      makeTable({
+        name: "members of all components",
+        caption: "All members",
+        most: 20,
+        rows: page.modes.flatMap((_, j) => range(L).flatMap(l => members(j, l).map(n => ({ k: j, l, n })))),
+        columns: [
+          { name: "mode", value: row => page.modes[row.k].name, word: true },
+          { name: "label", value: row => label(row.k, row.n), show: row => labelLink(row.k, row.n), word: true },
+          { name: "component", value: row => nameOf(row.l), show: row => componentLink(row.l), word: true },
+          {
+            name: "p",
+            value: row => Number(chance(row.k, row.n, row.l).toFixed(3)),
+            show: row => hundredths(chance(row.k, row.n, row.l)),
+            help: "probability of membership",
+          },
+          ...(hasData
+            ? [
+                shareColumn("shows", shown, "share of the component's observed cells with this label that are 1"),
+                shareColumn("own", own, "share of these ones that no other component explains"),
+              ]
+            : []),
+        ],
+      }),
     ),
-    picture.element,
     h(
       "p",
       { class: "quiet" },
@@ -264,26 +301,5 @@ const viewMap = () => {
         mode.plural +
         "; columns: components, with their numbers of members; shade: probability of membership. Click a row to see all about it, or a component's number to put its members first.",
     ),
-    makeTable({
-      name: "members of all components",
-      caption: "All members",
-      most: 0,
-      rows: page.modes.flatMap((_, j) => range(L).flatMap(l => members(j, l).map(n => ({ k: j, l, n })))),
-      columns: [
-        { name: "mode", value: row => page.modes[row.k].name, word: true },
-        { name: "label", value: row => label(row.k, row.n), show: row => labelLink(row.k, row.n), word: true },
-        { name: "component", value: row => nameOf(row.l), word: true },
-        { name: "probability", value: row => Number(chance(row.k, row.n, row.l).toFixed(3)) },
-        ...(hasData
-          ? [
-              {
-                name: "shows",
-                value: row => (shown(row.k, row.n, row.l) < 0 ? null : shown(row.k, row.n, row.l) / 100),
-              },
-              { name: "own", value: row => (own(row.k, row.n, row.l) < 0 ? null : own(row.k, row.n, row.l) / 100) },
-            ]
-          : []),
-      ],
-    }),
   ];
 };

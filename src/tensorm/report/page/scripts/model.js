@@ -56,6 +56,9 @@ const groupModes = l => {
   }
   return groups;
 };
+// Whether a mode has the same members as the one it is paired with, in all components.
+const isTwin = k =>
+  page.pair && k === page.pair[1] && range(L).every(l => groupModes(l).every(group => group[0] !== k));
 const mean = (group, read) => sum(group.map(read)) / group.length;
 
 // Members first by what they contribute, then by what is theirs alone, then by probability.

@@ -105,10 +105,11 @@ const viewNetwork = () => {
     setFont(pen, 10);
     pen.textBaseline = "middle";
     pen.textAlign = "left";
-    const taken = []; // places of labels, which do not cover each other
+    // Labels cover neither each other nor a node.
+    const taken = nodes.map(n => [spot(n)[0] - 5, spot(n)[1], 10]);
     for (const n of nodes) {
       const [x, y] = spot(n),
-        named = nodes.length <= 40 || n === focus || near.has(n) || (component !== null && strong(n));
+        named = focus === null ? strong(n) : n === focus || near.has(n);
       pen.globalAlpha = strong(n) ? 1 : 0.3;
       pen.fillStyle = colourOf(component !== null && strong(n) && focus === null ? component : mode.home[n]);
       pen.beginPath();

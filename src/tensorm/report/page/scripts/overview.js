@@ -7,6 +7,12 @@ const arrange = (k, indices) => {
     mine = n => (home(n) < L ? chance(k, n, home(n)) : 0);
   return places.sort((a, b) => home(indices[a]) - home(indices[b]) || mine(indices[b]) - mine(indices[a]) || a - b);
 };
+// What the strongest shade of a picture stands for: averages are small, so that theirs is the largest of them.
+const largestValue = now => {
+  const { titles, predicted, data } = page.slices;
+  return titles.length > 1 && now === 0 ? Math.max(1, ...predicted[0], ...(hasData ? data[0] : [])) : 100;
+};
+const largestShade = now => String(largestValue(now) / 100);
 const pictureCells = width => {
   const slices = page.slices,
     { rows: rowMode, columns: columnMode } = slices,
@@ -18,7 +24,7 @@ const pictureCells = width => {
   const read = picture => (i, j) => picture[rows[i] * across + columns[j]];
   const predicted = read(slices.predicted[now]),
     seen = hasData ? read(slices.data[now]) : null;
-  const most = averaged ? Math.max(1, ...slices.predicted[0], ...(hasData ? slices.data[0] : [])) : 100; // averages are small
+  const most = largestValue(now);
   const lifted = value => Math.min(100, (100 * value) / most);
   const rowOf = i => slices.row_indices[rows[i]],
     columnOf = j => slices.column_indices[columns[j]];
@@ -47,7 +53,7 @@ const pictureCells = width => {
       name,
       twins,
       width,
-      height: 620,
+      height: printing ? 620 : clamp(innerHeight - 330, 340, 620),
       most: 26,
       zoomable: true,
       zoomName: "slices",
@@ -115,7 +121,7 @@ const overlapMap = () => {
           nameOf(shown[i]) +
           "\nare also in " +
           nameOf(shown[j]) +
-          ", too",
+          "",
     click: i => openComponent(shown[i]),
     clickRow: i => openComponent(shown[i]),
     clickColumn: j => openComponent(shown[j]),
@@ -136,11 +142,14 @@ const componentTable = (ones = page.compares ? "correct" : "ones") =>
     rows: range(L).filter(l => !isEmpty(l)),
     columns: [
       { name: "component", value: l => nameOf(l), show: componentLink, word: true },
-      ...page.modes.map((mode, k) => ({
-        name: mode.plural,
-        value: l => members(k, l).length,
-        help: "members above the threshold",
-      })),
+      ...page.modes
+        .map((mode, k) => ({ mode, k }))
+        .filter(({ k }) => !isTwin(k))
+        .map(({ mode, k }) => ({
+          name: mode.plural,
+          value: l => members(k, l).length,
+          help: "members above the threshold",
+        })),
       ...(counted
         ? [
             { name: page.compares ? "comparisons" : "observed cells", value: l => page.components[l].covered },
@@ -169,7 +178,7 @@ const componentTable = (ones = page.compares ? "correct" : "ones") =>
               name: "strength",
               value: l => page.components[l].strength[0],
               show: l => percent(page.components[l].strength[0]),
-              help: "share of its cells that the component makes 1",
+              help: "probability that it makes a cell 1 by itself",
             },
             { name: "90% interval", value: l => page.components[l].strength.slice(1).map(percent).join(" to ") },
           ]
@@ -183,6 +192,7 @@ const viewOverview = () => {
   const slices = page.slices,
     room = byId("view").clientWidth,
     two = hasData && room >= 560;
+  const active = range(L).filter(l => !isEmpty(l));
   const pictures = pictureCells(Math.floor(two ? (room - 28) / 2 : room));
   const names = { data: "Data", predicted: "Reconstruction", difference: "Data minus reconstruction" };
   const several = slices.titles.length > 1,
@@ -234,13 +244,14 @@ const viewOverview = () => {
       "p",
       { class: "quiet" },
       "Rows: " + page.modes[slices.rows].plural + "; columns: " + page.modes[slices.columns].plural + "; ",
-      several && now === 0 ? "shade: share of ones, dark for the largest" : "shade: probability of a one",
-      " ",
+      several && now === 0 ? "shade: share of ones, 0 " : "shade: probability of a one, 0 ",
       scaleBar(),
-      hasData ? "; grey: missing. " : ". ",
-      selected() === null
-        ? "Colours at the edges: the component that an index contributes most to. "
-        : "Coloured at the edges: members of " + nameOf(selected()) + ". ",
+      " " + largestShade(now) + (hasData ? "; grey: missing. " : ". "),
+      !active.length
+        ? ""
+        : selected() === null
+          ? "Colours at the edges: the component that an index contributes most to. "
+          : "Coloured at the edges: members of " + nameOf(selected()) + ". ",
       "Drag over a part to enlarge it, click to see all about a label.",
       slices.complete
         ? ""
@@ -254,6 +265,6 @@ const viewOverview = () => {
       hasData ? "" : " To see the data beside the reconstruction, pass them to report as X.",
     ),
     h("p", { class: "text" }, page.noise),
-    L ? h("div", { class: "body" }, overlapMap(), componentTable()) : null,
+    active.length ? h("div", { class: "body" }, overlapMap(), componentTable()) : null,
   ];
 };

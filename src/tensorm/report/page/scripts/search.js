@@ -35,7 +35,7 @@ const makeSearch = () => {
     "aria-expanded": "false",
     "aria-controls": "found",
     "aria-label": "Find a label or component",
-    placeholder: "Find a label or component",
+    placeholder: narrow() ? "Find" : "Find a label or component",
     autocomplete: "off",
     spellcheck: "false",
   });

@@ -46,6 +46,7 @@ const nextCell = (event, from, { top, left, bottom, right }) => {
     { row, column } = from || { row: top - Math.abs(Math.sign(down)), column: left - Math.abs(Math.sign(across)) };
   return { row: clamp(row + down * far, top, bottom - 1), column: clamp(column + across * far, left, right - 1) };
 };
+const narrow = () => innerWidth < 600; // a phone
 const range = n => Array.from({ length: n }, (_, i) => i);
 const sum = values => values.reduce((total, value) => total + value, 0);
 const compare = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" }).compare;

@@ -13,11 +13,14 @@ const runsOf = numbers => {
 };
 const cut = texts => (texts.length <= LONGEST + 1 ? texts : [...texts.slice(0, LONGEST), "..."]).join(", ");
 const IRREGULAR = { person: "people", child: "children", man: "men", woman: "women" };
-const VERBS = ["met", "saw", "sent", "bought", "chose", "won", "heard", "read", "knew", "told"];
+const NO_PLURAL = (
+  "who whom what met saw sent bought chose won heard read knew told north south east west urban rural old young high low " +
+  "medium small large rich poor public private left right yes no true false other none"
+).split(" ");
 const plural = (name, count) => {
   if (count !== 1 && name in IRREGULAR) return IRREGULAR[name];
   if (count === 1 || name === "unknown" || !/^\p{Ll}+$/u.test(name)) return name;
-  if (VERBS.includes(name) || /(s|ed)$/.test(name)) return name;
+  if (NO_PLURAL.includes(name) || /(s|ed)$/.test(name)) return name;
   if (/[^aeiou]y$/.test(name)) return name.slice(0, -1) + "ies";
   return name + (/(x|ch|sh)$/.test(name) ? "es" : "s");
 };
@@ -113,19 +116,10 @@ const tellSize = l => {
     return (
       "It predicts " + times(cells, "comparison") + (covered === undefined ? "." : ", " + ones + " of them correctly.")
     );
-  const strong = strength ? " By itself it would make " + percent(strength[0]) + " of its cells 1." : "";
+  const strong = strength ? " By itself it makes a cell 1 with probability " + percent(strength[0]) + "." : "";
   if (covered === undefined) return "It covers " + times(cells, "cell") + "." + strong;
   const only = alone ? "; " + whole(alone) + " of these ones are in no other component" : "";
-  return (
-    "It covers " +
-    times(covered, "observed cell") +
-    ", of which " +
-    ones +
-    " are 1" +
-    only +
-    "." +
-    strong
-  );
+  return "It covers " + times(covered, "observed cell") + ", of which " + ones + " are 1" + only + "." + strong;
 };
 const tellCertainty = l => {
   const groups = groupModes(l),
