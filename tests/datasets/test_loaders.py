@@ -120,6 +120,20 @@ def test_seats_of_students(write):
         ("week 2", "?", "u02"),
         ("week 3", "?", "u30"),
     }
+    X = datasets.students({84: "back", 1: "front", 15: "front"})
+    assert X.region.values.tolist() == ["back", "front", "?"]
+    assert ("week 1", "back", "u02") in ones(X)
+    assert {cell for cell in ones(X) if cell[2] == "u01"} == {
+        ("week 1", "front", "u01"),
+        ("week 1", "?", "u01"),  # seat 14
+        ("week 2", "front", "u01"),
+    }
+
+
+@pytest.mark.parametrize("regions", [{}, [1, 2], {"1": "front"}, {1: 2}, "front", 3])
+def test_regions_that_are_no_map_of_seats_are_refused(regions):
+    with pytest.raises(InputError, match=r"^regions is .*; give the name of a region for each seat number"):
+        datasets.students(regions)
 
 
 def test_relations_of_nations(write):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EXPRESSION_FILES = {
     "mirna": ("cancer/mirna_8943x1046.npz", "cancer/mirna.npz"),
     "mrna": ("cancer/mrna_7types.npz", "cancer/mrna_pancan.npz"),
+    "mrna17": ("cancer/mrna_17types_809genes.npz",),
 }
 
 
@@ -29,11 +30,12 @@ def cancer(kind: str = "mirna") -> xarray.DataArray:
 
     Parameters
     ----------
-    kind : "mirna" or "mrna", default "mirna"
+    kind : "mirna", "mrna" or "mrna17", default "mirna"
         MicroRNA (8,943 patients x 1,046 microRNAs, 28 cancers) or messenger RNA (7 cancers). There are two
         matrices of the latter: that of our studies, 1,106 patients x 5,991 genes, has no public address; the
         one you can build from the Pan-Cancer Atlas has more patients and genes. Do not compare scores on one
-        with scores on the other; ``attrs["remarks"]`` says which one it is.
+        with scores on the other; ``attrs["remarks"]`` says which one it is. "mrna17" has 1,904 patients x 809
+        genes and 17 cancers, put together from three sources, and no public address.
 
     Returns
     -------
@@ -64,7 +66,9 @@ def cancer(kind: str = "mirna") -> xarray.DataArray:
         }
         if kind == "mirna":
             coords["sample"] = ("patient", barcodes)
-        return xarray.DataArray(expression, coords, ("patient", "gene"), "expression", attrs)
+        return xarray.DataArray(
+            expression.astype(np.float32, copy=False), coords, ("patient", "gene"), "expression", attrs
+        )
     except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise FileError(
             f"{path} does not contain expr, genes, barcode and cancer of matching sizes; delete it and run "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -107,27 +107,36 @@ def nations(part: str = "train") -> xarray.DataArray:
     return xarray.DataArray(X, coords, ("head", "relation", "tail"), "relation", files[part][1])
 
 
-def students() -> xarray.DataArray:
+def students(regions: Mapping[int, str] | None = None) -> xarray.DataArray:
     """Return in which part of the lecture room each student sat in each week.
 
     The map from seat numbers to parts of the room is not public as data. Six equal ranges of seat numbers,
-    which are not real places, stand in for it, and "?" for scans that name no seat. The files are read from
-    the folder TENSORM_DATA, or from the cache where ``python -m experiments.prepare students`` (part of the
-    repository, not of the package) puts them.
+    which are not real places, stand in for it. The files are read from the folder TENSORM_DATA, or from the
+    cache where ``python -m experiments.prepare students`` (part of the repository, not of the package) puts
+    them.
+
+    Parameters
+    ----------
+    regions : mapping of int to str, optional
+        The region of each seat number, if you know them; regions are in the order in which they are named.
 
     Returns
     -------
     xarray.DataArray
-        float32, dimensions "week", "region" (7) and "student"; 1 where a student scanned a seat of the region
-        in the week. Students without a scan during the course are left out.
+        float32, dimensions "week", "region" and "student"; 1 where a student scanned a seat of the region in
+        the week. The last region, "?", is for scans without a seat, or with one that has no region. Students
+        without a scan during the course are left out.
 
     Raises
     ------
+    InputError
+        When ``regions`` is not such a mapping.
     FileError
         When there are no such files, or they are damaged.
     """
     import xarray
 
+    seats = _equal_ranges() if regions is None else _check_regions(regions)
     folder, attrs = fetch("students/QR_Code")
     scans = [
         (path.stem[3:], str(row["qr_code"]), int(row["resp_time"]))
@@ -137,13 +146,16 @@ def students() -> xarray.DataArray:
     week = np.array([(time - FIRST_WEEK) // WEEK for *_, time in scans])
     inside = week >= 0
     names, student = np.unique([name for name, *_ in scans], return_inverse=True)
-    region = np.array([_region(code) for _, code, _ in scans])
-    X = np.zeros((week.max() + 1, SEAT_RANGES + 1, len(names)), np.float32)
-    X[week[inside], region[inside], student[inside]] = 1
+    places = list(dict.fromkeys(seats.values()))
+    region = [
+        places.index(seats[int(code)]) if code.isdigit() and int(code) in seats else len(places)
+        for _, code, _ in scans
+    ]
+    X = np.zeros((week.max() + 1, len(places) + 1, len(names)), np.float32)
+    X[week[inside], np.array(region)[inside], student[inside]] = 1
     seen = X.any(axis=(0, 1))
-    ranges = [f"seats {SEATS * i + 1}-{SEATS * (i + 1)}" for i in range(SEAT_RANGES)]
     weeks = [f"week {i + 1}" for i in range(len(X))]
-    coords = {"week": weeks, "region": [*ranges, "?"], "student": names[seen]}
+    coords = {"week": weeks, "region": [*places, "?"], "student": names[seen]}
     return xarray.DataArray(X[:, :, seen], coords, ("week", "region", "student"), "seat", attrs)
 
 
@@ -163,7 +175,19 @@ def _split_lines(text: str) -> np.ndarray:
     return np.array([line.split("\t") for line in text.splitlines() if line])
 
 
-def _region(code: str) -> int:
-    return (
-        (int(code) - 1) // SEATS if code.isdigit() and 1 <= int(code) <= SEAT_RANGES * SEATS else SEAT_RANGES
-    )
+def _check_regions(regions: Any) -> Mapping[int, str]:
+    if not (
+        isinstance(regions, Mapping)
+        and regions
+        and all(type(seat) is int and isinstance(name, str) for seat, name in regions.items())
+    ):
+        raise InputError(
+            f"regions is {short(regions)}; give the name of a region for each seat number, as in "
+            '{1: "front", 2: "front", 3: "back"}.'
+        )
+    return regions
+
+
+def _equal_ranges() -> dict[int, str]:
+    names = [f"seats {SEATS * i + 1}-{SEATS * (i + 1)}" for i in range(SEAT_RANGES)]
+    return {SEATS * i + n + 1: name for i, name in enumerate(names) for n in range(SEATS)}
