@@ -9,8 +9,7 @@ bin := $(venv)/bin
 install := $(bin)/python -m pip install --disable-pip-version-check -qq
 
 EXPERIMENTS := figure2a figure2b figure2c figure3 timing rivals noisy_or
-STUDIES := hospital students nations cancer pathways trials
-STUDIES_ARGS ?=
+STUDIES := hospital hospital_paper students students_paper nations cancer_paper cancer pathways trials
 
 .PHONY: demo test lint types imports docs reproduce studies clean
 .DELETE_ON_ERROR:
@@ -36,16 +35,18 @@ imports: $(venv)/.installed-dev
 docs: $(venv)/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(bin)/mkdocs build --strict --quiet
 
-# The paper's experiments, a sample of each, and the page that compares: some minutes. Trials made once are kept.
+# The paper's experiments and the page that compares. By default a sample of each, in a few minutes, and a page in
+# experiments/out/quick/pages; ARGS=--full makes the tables of docs/reproduction.md. Trials made once are kept.
+reproduce: ARGS ?= --quick
 reproduce: $(venv)/.installed-dev
-	set -e; for name in $(EXPERIMENTS); do $(bin)/python -m experiments.$$name --quick; done
-	$(bin)/python -m experiments.page
+	set -e; for name in $(EXPERIMENTS); do $(bin)/python -m experiments.$$name $(ARGS); done
+	$(bin)/python -m experiments.page $(ARGS)
 
 # The paper's studies on real data, and the gallery: TENSORM_DATA names the folder with the data. Fits made once are
-# kept. The cancer study has 9.8 billion cells; STUDIES_ARGS=--quick makes small fits of all, in a few minutes.
+# kept. The cancer study has 9.8 billion cells; ARGS=--quick makes small fits of all, in a few minutes.
 studies: $(venv)/.installed-dev
-	set -e; for name in $(STUDIES); do $(bin)/python -m experiments.$$name $(STUDIES_ARGS); done
-	$(bin)/python -m experiments.page
+	set -e; for name in $(STUDIES); do $(bin)/python -m experiments.$$name $(ARGS); done
+	$(bin)/python -m experiments.page $(ARGS)
 
 # The environment itself stays; so do the stamps of what is installed in it.
 clean:

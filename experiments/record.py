@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 OUT = Path(__file__).parent / "out"
+SAMPLES = "quick"  # the folder in it for results of --quick
 SETTINGS = ("noise", "density", "value", "flipped")  # columns of round numbers
 Row = dict[str, Any]
 Floats = npt.NDArray[np.float64]
@@ -24,11 +26,32 @@ Bits = npt.NDArray[np.bool_]
 
 
 def options(command: Callable[..., None]) -> click.Command:
-    """Make a command with the options that all experiments share."""
-    command = click.option("--jobs", default=2, help="Number of processes.")(command)
-    command = click.option("--fresh", is_flag=True, help="Delete earlier trials.")(command)
-    command = click.option("--quick/--full", default=True, help="Run a sample, or everything.")(command)
-    return click.command()(command)
+    """Make a command with the options that all experiments share; samples never replace full tables."""
+
+    @wraps(command)
+    def run(quick: bool, **given: Any) -> None:
+        with results_in(SAMPLES if quick else ""):
+            command(quick=quick, **given)
+
+    run = click.option("--jobs", default=2, help="Number of processes.")(run)
+    run = click.option("--fresh", is_flag=True, help="Delete earlier trials.")(run)
+    run = click.option("--quick/--full", default=True, help="Run a sample, or everything.")(run)
+    return click.command()(run)
+
+
+@contextmanager
+def results_in(folder: str) -> Iterator[None]:
+    """Let results go to another folder in the usual one, which the pages in docs are not made from."""
+    global OUT
+    usual = OUT
+    if folder:
+        OUT = usual / folder
+        click.echo(f"Results go to {OUT}, not to the pages in docs.", err=True)
+    OUT.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        OUT = usual
 
 
 def run(
@@ -38,8 +61,8 @@ def run(
 
     Processes have a thread each, so seconds measured by ``time.process_time`` are those of one core.
     """
+    OUT.mkdir(parents=True, exist_ok=True)
     path = OUT / f"{name}.jsonl"
-    OUT.mkdir(exist_ok=True)
     if fresh:
         path.unlink(missing_ok=True)
     known: dict[str, Row] = {}
@@ -96,7 +119,6 @@ def show(name: str, rows: Sequence[Row]) -> None:
     for row in rows:
         table.add_row(*(tell(row.get(column, ""), column) for column in columns))
     Console(width=180).print(table)
-    OUT.mkdir(exist_ok=True)
     with (OUT / f"{name}.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, columns)
         writer.writeheader()
@@ -120,17 +142,8 @@ def tell(value: Any, column: str) -> str:
     return str(value)
 
 
-def claims(pairs: Sequence[tuple[str, str, bool | None]], yes: str = "agrees", no: str = "differs") -> str:
-    """Return a table of the paper's statements, our results, and whether they agree; None for unknown."""
-    verdicts = {True: yes, False: f"**{no}**", None: "cannot be tested"}
-    lines = ["| the paper | here | |", "|---|---|---|"]
-    lines += [f"| {paper} | {ours} | {verdicts[holds]} |" for paper, ours, holds in pairs]
-    return "\n".join(lines)
-
-
 def write_section(name: str, *parts: str) -> None:
     """Write a section of the page: paragraphs, tables and figures."""
-    OUT.mkdir(exist_ok=True)
     (OUT / f"{name}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
@@ -144,6 +157,5 @@ def drawing(name: str, columns: int, width: float = 11, height: float = 3.4) -> 
 
     figure, axes = plt.subplots(1, columns, figsize=(width, height), layout="constrained", squeeze=False)
     yield axes[0]
-    OUT.mkdir(exist_ok=True)
     figure.savefig(OUT / f"{name}.png", dpi=120)
     plt.close(figure)

@@ -9,63 +9,15 @@ thresholds, and the shortest description is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
-
-from experiments.grid import DBTF, plant, score, timed, warm_up
-from experiments.real import bernoulli_gcp, nonnegative_cp
-from experiments.record import Row, drawing, markdown, mean, options, run, show, spread, write_section
-from tensorm import TensOrMachine, baselines
+from experiments.grid import FITS, LABELS, measure_tensors
+from experiments.record import Row, drawing, markdown, mean, options, show, spread, write_section
 
 CONFIGURATIONS = (
     *((rank, density, noise) for rank in (5, 10) for density in (0.1, 0.3) for noise in (0.0, 0.1, 0.2)),
     *((10, 0.5, 0.1), (10, 0.7, 0.1), (10, 0.3, 0.3), (10, 0.3, 0.4), (5, 0.5, 0.3), (5, 0.7, 0.1)),
 )
-LABELS = {
-    "ours": "tensorm",
-    "als": "ALS, our start",
-    "dbtf": "ALS, DBTF start",
-    "walk": "Walk'n'Merge",
-    "nncp": "nnCP > 0.5",
-    "gcp": "GCP odds",
-}
-
-
-def fit_walks(rank: int, X: np.ndarray, seed: int) -> Any:
-    """Fit Walk'n'Merge at several thresholds, and return the one with the shortest description."""
-    fits = [baselines.WalkNMerge(rank, density=d, random_state=seed).fit(X) for d in (0.6, 0.7, 0.8)]
-    return min(fits, key=lambda fit: fit.length_)
-
-
-FITS: dict[str, Callable[[int, np.ndarray, int], Any]] = {
-    "ours": lambda L, X, seed: TensOrMachine(L, n_jobs=1, random_state=seed, progress=False).fit(X),
-    "als": lambda L, X, seed: baselines.BooleanALS(L, random_state=seed).fit(X),
-    "dbtf": lambda L, X, seed: baselines.BooleanALS(L, random_state=seed, **DBTF).fit(X),
-    "walk": fit_walks,
-    "nncp": lambda L, X, seed: nonnegative_cp(X, L, seed),
-    "gcp": lambda L, X, seed: bernoulli_gcp(X, L, seed),
-}
-
-
-def measure(rank: int, density: float, noise: float, number: int, method: str) -> Row:
-    """Fit one tensor by one method."""
-    sim = plant(rank, density, noise, number)
-    warm_up()
-    model, seconds = timed(lambda: FITS[method](rank, sim.observed, number))
-    test, train = score(model.predict(), sim)
-    return {"test": test, "train": train, "seconds": seconds}
-
-
-def gather(trials: Sequence[Row]) -> list[Row]:
-    """Return a row for each tensor with the accuracy and the time of every method."""
-    tensors: dict[tuple[Any, ...], Row] = {}
-    for row in trials:
-        names = ("rank", "density", "noise", "number")
-        mine = tensors.setdefault(tuple(row[name] for name in names), {name: row[name] for name in names})
-        mine[row["method"]], mine[f"{row['method']} seconds"] = row["test"], row["seconds"]
-    return list(tensors.values())
 
 
 def tabulate(tensors: Sequence[Row], methods: Sequence[str]) -> list[Row]:
@@ -78,9 +30,9 @@ def tabulate(tensors: Sequence[Row], methods: Sequence[str]) -> list[Row]:
         if not mine:
             continue
         line: Row = {"configuration": f"L{rank} d{density} n{noise:g}"}
-        line |= {LABELS[name]: mean(mine, name) for name in methods}
-        best = max((name for name in methods if name != "ours"), key=lambda name: mean(mine, name))
-        ahead = [{"ahead": row["ours"] - row[best]} for row in mine]
+        line |= {LABELS[name]: mean(mine, f"{name} test") for name in methods}
+        best = max((name for name in methods if name != "ours"), key=lambda name: mean(mine, f"{name} test"))
+        ahead = [{"ahead": row["ours test"] - row[f"{best} test"]} for row in mine]
         line |= {"best rival": LABELS[best], "ahead": mean(ahead, "ahead"), "±": spread(ahead, "ahead")}
         table.append(line)
     return table
@@ -99,7 +51,7 @@ def judge(table: Sequence[Row], tensors: Sequence[Row], methods: Sequence[str]) 
     ]
     noisy = [row for row in tensors if row["noise"] >= 0.2]
     if noisy:
-        means = ", ".join(f"{LABELS[name]} {mean(noisy, name):.4f}" for name in methods)
+        means = ", ".join(f"{LABELS[name]} {mean(noisy, f'{name} test'):.4f}" for name in methods)
         said.append(f"Mean accuracy at 20% noise or more: {means}.")
     seconds = ", ".join(f"{LABELS[name]} {mean(tensors, f'{name} seconds'):.2f}" for name in methods)
     said.append(f"Mean processor seconds per tensor: {seconds}. Ours runs four chains with 250 draws each.")
@@ -122,13 +74,7 @@ def draw(table: Sequence[Row], methods: Sequence[str]) -> None:
 def main(quick: bool, fresh: bool, jobs: int) -> None:
     """Every rival on every configuration."""
     tensors, methods = 1 if quick else 10, list(FITS)
-    work = [
-        {"rank": rank, "density": density, "noise": noise, "number": number, "method": method}
-        for number in range(tensors)
-        for rank, density, noise in CONFIGURATIONS
-        for method in methods
-    ]
-    found = gather(run("rivals", measure, work, jobs, fresh))
+    found = measure_tensors(CONFIGURATIONS, tensors, jobs, fresh, methods)
     table = tabulate(found, methods)
     show("rivals", table)
     draw(table, methods)

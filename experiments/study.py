@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from click.core import ParameterSource
 
 import tensorm
 from experiments import record
-from experiments.record import Floats, Row, identify
+from experiments.record import SAMPLES, Floats, Row, identify, results_in
 from tensorm import TensOrMachine, load, resume, select_components
 from tensorm.errors import InputError
 from tensorm.posterior.modes import MEMBER
@@ -26,7 +26,8 @@ from tensorm.report.selection import Selection
 from tensorm.storage.run import RUN, find_file
 
 FIGURES = "../figures"  # as seen from docs/gallery
-NEUTRAL = ("quick", "fresh")  # options that do not change what is found
+NEUTRAL = ("quick", "fresh", "kind")  # options that do not change what is found
+Statement = tuple[str, str, bool | None]  # of the paper, what is found, whether it holds
 
 
 class Fitted(NamedTuple):
@@ -51,31 +52,28 @@ def options(command: Callable[..., None]) -> click.Command:
 
     @wraps(command)
     def run(quick: bool, **given: Any) -> None:
-        begin(quick)
-        try:
-            command(quick=quick, **given)
-        except InputError as error:
-            raise click.ClickException(str(error)) from error
+        with results_in(place(quick)):
+            if not os.environ.get("TENSORM_DATA"):
+                click.echo("TENSORM_DATA is not set: data not in the cache are downloaded.", err=True)
+            try:
+                command(quick=quick, **given)
+            except InputError as error:
+                raise click.ClickException(str(error)) from error
 
     run = click.option("--fresh", is_flag=True, help="Delete earlier fits.")(run)
     run = click.option("--quick", is_flag=True, help="Run a small fit to check that everything works.")(run)
     return click.command()(run)
 
 
-def begin(quick: bool) -> None:
-    """Choose where results go: the gallery shows the default settings, all others go to separate folders."""
+def place(quick: bool) -> str:
+    """Return the folder of results: the gallery shows the default settings, all others are kept apart."""
     given = click.get_current_context()
     changed = [
         name
         for name in given.params
         if name not in NEUTRAL and given.get_parameter_source(name) is ParameterSource.COMMANDLINE
     ]
-    if quick or changed:
-        record.OUT = record.OUT / ("quick" if quick else "other")
-        click.echo(f"Results go to {record.OUT}, not to the gallery.", err=True)
-    record.OUT.mkdir(parents=True, exist_ok=True)
-    if not os.environ.get("TENSORM_DATA"):
-        click.echo("TENSORM_DATA is not set: data are downloaded unless they are in the cache.", err=True)
+    return SAMPLES if quick else "other" if changed else ""
 
 
 def fit_once(name: str, X: Any, about: Row, settings: Mapping[str, Any], fresh: bool = False) -> Fitted:
@@ -131,7 +129,6 @@ def digest(X: Any) -> str:
 
 def write_numbers(name: str, numbers: Mapping[str, Any]) -> None:
     """Write the numbers of a study as JSON."""
-    record.OUT.mkdir(exist_ok=True)
     text = json.dumps(numbers, indent=1, default=lambda value: np.asarray(value).tolist())
     (record.OUT / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
@@ -146,7 +143,6 @@ def saving(name: str) -> Iterator[Callable[[Any], None]]:
     import matplotlib.pyplot as plt
 
     def save(figure: Any) -> None:
-        record.OUT.mkdir(exist_ok=True)
         path = record.OUT / f"{name}.png"
         figure.savefig(path, dpi=100)
         Image.open(path).convert("RGB").quantize(32).save(path, optimize=True)
@@ -158,3 +154,77 @@ def saving(name: str) -> Iterator[Callable[[Any], None]]:
 def members(factor: Floats) -> list[list[int]]:
     """Return the indices in each component, those with a probability above one half."""
     return [np.flatnonzero(column > MEMBER).tolist() for column in factor.T]
+
+
+def count_kept(factors: Sequence[Any]) -> int:
+    """Return the number of components with members in every mode, equal ones counted once."""
+    modes = [members(factor) for factor in factors]
+    kept = {tuple(map(tuple, part)) for part in zip(*modes, strict=True) if all(part)}
+    return len(kept)
+
+
+def tell_statements(said: Sequence[Statement]) -> str:
+    """Return a table of the paper's statements, what is found in a fit, and whether they are true."""
+    words = {True: "true", False: "**false**", None: "cannot be tested"}
+    lines = ["| the paper | here | |", "|---|---|---|"]
+    return "\n".join(lines + [f"| {paper} | {here} | {words[holds]} |" for paper, here, holds in said])
+
+
+def share_true(title: str, fits: Sequence[Sequence[Statement]]) -> dict[str, str]:
+    """Return in how many of some fits each statement is true, as a column of a table."""
+    found = {}
+    for same in zip(*fits, strict=True):
+        known = [holds for *_, holds in same if holds is not None]
+        found[same[0][0]] = f"{sum(known)} of {len(known)}" if known else "cannot be tested"
+    return {"": title, **found}
+
+
+def turn(columns: Sequence[Mapping[str, str]]) -> list[Row]:
+    """Return a table with a row for each key of some columns, whose titles are under the key ''."""
+    return [
+        {"the paper": key, **{column[""]: column[key] for column in columns}} for key in columns[0] if key
+    ]
+
+
+def draw_factors(name: str, fits: Mapping[str, Sequence[Any]], labels: Mapping[str, Sequence[str]]) -> None:
+    """Draw the factors of some fits, a row of panels for each and a panel for each mode.
+
+    Parameters
+    ----------
+    name : str
+        Name of the figure.
+    fits : mapping
+        Factors (N_k, L) of the modes in ``labels``, by the title of the fit.
+    labels : mapping
+        For each mode, a label for each index, in the order of the figure; equal neighbours are one group.
+    """
+    from tensorm.report.plots.style import shades
+
+    with saving(name) as save:
+        import matplotlib.pyplot as plt
+
+        size = (11, 1 + 1.7 * len(fits))
+        widths = [3 + len(texts) ** 0.5 for texts in labels.values()]
+        figure, axes = plt.subplots(
+            len(fits), len(labels), figsize=size, width_ratios=widths, layout="constrained", squeeze=False
+        )
+        for row, (title, factors) in zip(axes, fits.items(), strict=True):
+            for ax, factor, (mode, texts) in zip(row, factors, labels.items(), strict=True):
+                ax.imshow(
+                    np.asarray(factor, float).T,
+                    cmap=shades(),
+                    aspect="auto",
+                    vmin=0,
+                    vmax=1,
+                    interpolation="nearest",
+                )
+                starts = [n for n, text in enumerate(texts) if n == 0 or text != texts[n - 1]]
+                ends = [*starts[1:], len(texts)]
+                for start in starts[1:]:
+                    ax.axvline(start - 0.5, color="0.6", lw=0.5)
+                middles = [(a + b - 1) / 2 for a, b in zip(starts, ends, strict=True)]
+                turned = {"rotation": 90} if len(starts) > 4 else {}
+                ax.set_xticks(middles, [texts[n] for n in starts], fontsize=7, **turned)
+                ax.set_yticks(range(factor.shape[1]), range(factor.shape[1]), fontsize=6)
+                ax.set_title(f"{title}: {mode}", fontsize=8)
+        save(figure)
