@@ -127,7 +127,7 @@ def move_apart(places: Floats, gap: float) -> Floats:
     return isotonic_regression(places - even) + even
 
 
-def draw(name: str, factor: Floats, types: npt.NDArray[Any]) -> None:
+def draw_patients(ax: Any, factor: Floats, types: npt.NDArray[Any]) -> None:
     """Draw which patients are in which components, patients ordered by type as in Fig. 4c."""
     from tensorm.report.plots.style import shades
 
@@ -135,31 +135,36 @@ def draw(name: str, factor: Floats, types: npt.NDArray[Any]) -> None:
     shares = np.array([factor[types == name].mean(axis=0) for name in names])
     rows = np.lexsort((-shares.max(axis=0), shares.argmax(axis=0)))
     patients = np.argsort(types, kind="stable")
+    ax.imshow(factor[patients][:, rows].T, cmap=shades(), aspect="auto", vmin=0, vmax=1)
+    ends = np.cumsum(counts)
+    for end in ends[:-1]:
+        ax.axvline(end - 0.5, color="0.6", lw=0.5)
+    ax.set_xticks([])
+    middles = ends - counts / 2
+    places = move_apart(middles, 0.0135 * len(types))
+    for label, middle, place in zip(names, middles, places, strict=True):
+        ax.annotate(
+            label,
+            (middle, 0),
+            (place, -0.06),
+            xycoords=ax.get_xaxis_transform(),
+            rotation=90,
+            ha="center",
+            va="top",
+            fontsize=7,
+            arrowprops={"arrowstyle": "-", "lw": 0.5, "color": "0.6", "shrinkA": 1, "shrinkB": 0},
+        )
+    ax.set_yticks(range(len(rows)), [str(row) for row in rows], fontsize=6)
+    ax.set_ylabel("component")
+
+
+def draw(name: str, factor: Floats, types: npt.NDArray[Any]) -> None:
+    """Draw the patients of a fit by type."""
     with saving(name) as save:
         import matplotlib.pyplot as plt
 
         figure, ax = plt.subplots(figsize=(10, 4), layout="constrained")
-        ax.imshow(factor[patients][:, rows].T, cmap=shades(), aspect="auto", vmin=0, vmax=1)
-        ends = np.cumsum(counts)
-        for end in ends[:-1]:
-            ax.axvline(end - 0.5, color="0.6", lw=0.5)
-        ax.set_xticks([])
-        middles = ends - counts / 2
-        places = move_apart(middles, 0.0135 * len(types))
-        for label, middle, place in zip(names, middles, places, strict=True):
-            ax.annotate(
-                label,
-                (middle, 0),
-                (place, -0.06),
-                xycoords=ax.get_xaxis_transform(),
-                rotation=90,
-                ha="center",
-                va="top",
-                fontsize=7,
-                arrowprops={"arrowstyle": "-", "lw": 0.5, "color": "0.6", "shrinkA": 1, "shrinkB": 0},
-            )
-        ax.set_yticks(range(len(rows)), [str(row) for row in rows], fontsize=6)
-        ax.set_ylabel("component")
+        draw_patients(ax, factor, types)
         save(figure)
 
 
@@ -190,7 +195,7 @@ def patients(name: str, M: Any, components: int, normalise: str, als: int, fresh
     text = (
         f"{M.shape[0]:,} patients, {M.shape[1]:,} miRNAs, {cells:,.0f} cells, {len(counts)} types of cancer "
         f"(the most common has {counts.max() / len(M):.0%} of the patients), {components} components; "
-        f"{(M.values == 0).mean():.0%} of the values are 0. {fitted.cost} A component contains "
+        f"{(M.values == 0).mean():.0%} of the values are 0. A component contains "
         f"{sizes.mean() / len(M):.0%} of the patients on average; {len(table)} contain more than half of the "
         f"patients of some type, {(sizes > CROWDED * len(M)).sum()} more than {CROWDED:.0%} of all patients. "
         f"{tell_error([row['accuracy'] for row in rows], len(M))}"

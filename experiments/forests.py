@@ -14,14 +14,23 @@ from tensorm import RelationalTensor, TensOrMachine
 SEED, FOLDS, TREES = 0, 5, 200
 
 
-def forest_accuracy(features: npt.NDArray[Any], types: npt.NDArray[Any]) -> float:
-    """Return the accuracy of a random forest on the type of cancer of patients it has not seen."""
+def forest_scores(
+    features: npt.NDArray[Any], types: npt.NDArray[Any], seed: int = SEED
+) -> tuple[float, float]:
+    """Return the accuracy of a random forest on patients it has not seen, and its mean over types."""
     from sklearn.ensemble import RandomForestClassifier
+    from sklearn.metrics import balanced_accuracy_score
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-    forest = RandomForestClassifier(TREES, random_state=SEED, n_jobs=2)
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED)
-    return float((cross_val_predict(forest, features, types, cv=folds) == types).mean())
+    forest = RandomForestClassifier(TREES, random_state=seed, n_jobs=2)
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    found = cross_val_predict(forest, features, types, cv=folds)
+    return float((found == types).mean()), float(balanced_accuracy_score(types, found))
+
+
+def forest_accuracy(features: npt.NDArray[Any], types: npt.NDArray[Any]) -> float:
+    """Return the accuracy of a random forest on the type of cancer of patients it has not seen."""
+    return forest_scores(features, types)[0]
 
 
 def tell_error(accuracies: Sequence[float], patients: int) -> str:

@@ -20,15 +20,25 @@ import numpy as np
 
 from experiments import record
 from experiments.contests import Contest, average_scores
-from experiments.record import Row, claims, markdown, show, write_section
-from experiments.study import FIGURES, Fitted, fit_once, members, options, saving, write_numbers
+from experiments.published import FROM_DATA, PLAIN, VARIANTS, fit
+from experiments.record import Row, markdown, show, write_section
+from experiments.study import (
+    FIGURES,
+    Fitted,
+    Statement,
+    fit_once,
+    members,
+    options,
+    saving,
+    tell_statements,
+    write_numbers,
+)
 from tensorm import TensOrMachine, datasets, write_report
 
 PAIR = ("person", "met")
 NUMBERS = 8, 16  # components in which the paper's statements are looked for; the paper has 8
 NOISES: dict[str, Row] = {"": {}, ", two rates": {"noise": "asymmetric"}}
 SEED = 0
-Statement = tuple[str, str, bool | None]
 STAFF = ("doctor", "nurse", "administrator")
 SIZES = (4, 6, 8, 12, 16)  # numbers of components that rivals choose from
 RUSHED = ((4,), 1)  # one size and one start
@@ -206,6 +216,10 @@ def predict(X: Any, windows: str, split: int, quick: bool, fresh: bool) -> tuple
             "hospital", contest.rest, about, {**settings(quick), "n_components": L, **other}, fresh
         )
         contest.enter(f"tensorm, {name}", more.model.n_components_, more.model.predict_proba())
+    for name in (PLAIN, FROM_DATA):
+        contest.enter(
+            name, NUMBERS[0], fit(contest.rest, NUMBERS[0], split, **VARIANTS[name]).predict_proba()
+        )
     contest.enter_rivals("pair frequency x hour", *(RUSHED if quick else (SIZES,)))
     return contest, chosen
 
@@ -264,7 +278,7 @@ def main(quick: bool, fresh: bool, windows: str) -> None:
         markdown(rows),
         f"![hours and people of {NUMBERS[0]} components]({FIGURES}/hospital.png)",
         compare(statements),
-        *(part for title, said in statements for part in (f"With {title}:", claims(said, "true", "false"))),
+        *(part for title, said in statements for part in (f"With {title}:", tell_statements(said))),
     )
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from experiments import record
 from experiments.forests import SEED
-from experiments.prepare import ensure
+from experiments.prepare import RECIPES, ensure
 from experiments.record import Floats
 from experiments.study import Fitted, fit_once
 from tensorm import RelationalTensor, datasets, write_report
@@ -19,13 +19,39 @@ from tensorm.posterior.modes import MEMBER
 
 CHAIN = {"n_chains": 1, "n_draws": 50, "random_state": SEED}
 COMPONENTS = 25
+LEGEND = {  # types of cancer in the supplement of the paper
+    "BLCA": "bladder urothelial carcinoma",
+    "BRCA": "breast invasive carcinoma",
+    "CESC": "cervical squamous cell carcinoma and endocervical adenocarcinoma",
+    "COAD": "colon adenocarcinoma",
+    "ESCA": "oesophageal carcinoma",
+    "GBM": "glioblastoma multiforme",
+    "HNSC": "head and neck squamous cell carcinoma",
+    "KIRC": "kidney renal clear cell carcinoma",
+    "KIRP": "kidney renal papillary cell carcinoma",
+    "LAML": "acute myeloid leukaemia",
+    "LGG": "brain lower grade glioma",
+    "LIHC": "liver hepatocellular carcinoma",
+    "LUAD": "lung adenocarcinoma",
+    "LUSC": "lung squamous cell carcinoma",
+    "OV": "ovarian serous cystadenocarcinoma",
+    "PAAD": "pancreatic adenocarcinoma",
+    "PCPG": "phaeochromocytoma and paraganglioma",
+    "PRAD": "prostate adenocarcinoma",
+    "SARC": "sarcoma",
+    "SKCM": "skin cutaneous melanoma",
+    "STAD": "stomach adenocarcinoma",
+    "TGCT": "testicular germ cell tumours",
+    "THCA": "thyroid carcinoma",
+}
 SMALLEST = 5  # patients of a type, and genes of a pathway, that can be tested
 COUNT = click.IntRange(min=0)  # where 0 means all
 
 
 def sample(kind: str, patients: int, attributes: int) -> Any:
     """Return the expression of random patients, for the attributes that vary most; 0 means all."""
-    ensure(kind)
+    if kind in RECIPES:
+        ensure(kind)
     M = datasets.cancer(kind)
     rows = np.random.default_rng(SEED).permutation(M.shape[0])[: patients or None]
     M = most_varying(M, attributes)[np.sort(rows)]

@@ -14,7 +14,17 @@ import pytest
 import xarray
 from click.testing import CliRunner
 
-from experiments import contests, hospital, nations, record, students, study
+from experiments import (
+    contests,
+    grid,
+    hospital,
+    hospital_paper,
+    nations,
+    published,
+    students,
+    students_paper,
+    study,
+)
 
 HOURS = [f"{hour:02d}-{hour + 1:02d}" for hour in range(8, 20)]
 WINDOWS = [*HOURS, "night"]
@@ -83,7 +93,7 @@ def test_a_table_says_in_which_fits_statements_are_seen() -> None:
 def test_a_statement_on_hours_without_a_window_cannot_be_tested() -> None:
     found = check_all(group(["10-11", "11-12"], doctor=2, nurse=2, administrator=2), windows=HOURS[:5])
     assert found == [True, None, None, None, None, False, None]
-    text = record.claims([("x", "y", None)], "true", "false")
+    text = study.tell_statements([("x", "y", None)])
     assert text.endswith("| x | y | cannot be tested |")
 
 
@@ -307,6 +317,34 @@ def test_fits_of_nations_do_not_see_what_they_are_tested_on(
     assert hidden[valid | test].all()
     assert not hidden[train].any()
     assert hidden.sum() == (1 + nations.HIDDEN) * (valid | test).sum()
+
+
+@pytest.mark.slow
+@needs_data
+def test_a_small_run_of_the_papers_way_with_students(out: Path) -> None:
+    done = CliRunner().invoke(students_paper.main, ["--quick"], catch_exceptions=False)
+    assert done.exit_code == 0
+    found = json.loads((out / "quick/students_paper.json").read_text())
+    said = {row["the paper"]: row for row in found["statements"]}
+    assert said["two students attend in weeks 8 and 9"]["as published"] == "10 of 10"
+    kept = {row["components kept of"]: row["7"] for row in found["kept"]}
+    assert int(kept["as published"].split("-")[-1]) < int(kept["as published, start from data"].split("-")[0])
+    assert (out / "quick/students_paper.png").stat().st_size > 10_000
+
+
+@needs_data
+def test_the_paper_has_the_students_who_came_twice() -> None:
+    assert students_paper.read_room(students_paper.EQUAL, 1).shape == (9, 7, 47)
+    assert students_paper.read_room(students_paper.EQUAL, students_paper.OFTEN).shape == (9, 7, 42)
+
+
+@needs_data
+def test_the_papers_algorithm_loses_all_components_on_the_ward_unless_they_are_found_before() -> None:
+    X = hospital_paper.datasets.hospital()
+    assert study.count_kept(published.fit(X, 8, 0).factors_) == 0
+    assert study.count_kept(published.fit(X, 8, 0, **grid.SEEDED).factors_) == 8
+    found = hospital_paper.judge(published.FROM_DATA, 8, 0)["said"]
+    assert len(found) == 7
 
 
 def test_a_study_without_data_ends_in_a_sentence(

@@ -17,7 +17,7 @@ import xarray
 from click.testing import CliRunner
 from scipy.linalg import hadamard
 
-from experiments import cancer, forests, pathways, record, trials, tumours
+from experiments import cancer, cancer_paper, forests, pathways, record, trials, tumours
 from experiments.study import Fitted
 from tensorm import RelationalTensor
 
@@ -351,3 +351,32 @@ def test_small_runs_on_real_tumours(out: Path, monkeypatch: pytest.MonkeyPatch) 
     assert accuracy["tensorm, strength"] > 3 * by_chance
     assert json.loads((out / "quick" / "pathways.json").read_text())["shape"] == [1106, 100, 100]
     assert (out / "quick" / "pathways.html").stat().st_size > 200
+
+
+def test_each_start_of_each_method_predicts_types(
+    made_up: xarray.DataArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cancer_paper, "LEGEND", {"A": "first", "B": "second", "Z": "elsewhere"})
+    for method in ("published", "from data", "ours", "als", "pca"):
+        found = cancer_paper.measure("mirna", 20, 0, 4, method, 1)
+        assert tuple(found) == cancer_paper.FEATURES[method]
+        for row in found.values():
+            assert 0 < row["used"] <= row["number"] == 4
+            assert row["balanced"] == pytest.approx(row["accuracy"])  # types are of one size
+    trials = [
+        {
+            "method": "ours",
+            "start": n,
+            **{name: {**row, "accuracy": 0.8 + 0.1 * n} for name in cancer_paper.FEATURES["ours"]},
+        }
+        for n in range(2)
+    ]
+    (line, _) = cancer_paper.tabulate(cancer_paper.gather(trials))
+    assert (line["accuracy"], line["starts"]) == ("0.850 ± 0.071", 2)
+
+
+def test_features_are_drawn_by_type_for_four_methods(made_up: xarray.DataArray, out: Path) -> None:
+    said = cancer_paper.draw("any", made_up[:, :20], 4)
+    assert (out / "any.png").stat().st_size > 10_000
+    assert "tensorm" in said
+    assert "Boolean ALS" in said
