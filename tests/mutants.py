@@ -358,6 +358,36 @@ MUTANTS = [
         "sampler/test_strengths.py",
     ),
     Mutant(
+        "kernels/strengths.py",
+        "        sum_ = self.above.a * np.log(typical) + self.above.b * np.log1p(-typical)",
+        "        sum_ = np.log(typical) + np.log1p(-typical)",
+        "sampler/test_strength_geweke.py -k other",
+    ),
+    Mutant(
+        "kernels/ranked.py",
+        "(loss - min(zeros, shared) * scores[strongest])",
+        "loss",
+        "contract/test_strengths.py -k sparse",
+    ),
+    Mutant(
+        "kernels/slices.py",
+        "            renew(self.cells)",
+        "            pass",
+        "contract/test_strengths.py -k symmetric",
+    ),
+    Mutant(
+        "kernels/activities.py",
+        "        self.maps.size[0] = UNKNOWN",
+        "        pass",
+        "contract/test_strengths.py -k symmetric",
+    ),
+    Mutant(
+        "kernels/activities.py",
+        "levels[i] != columns[t]",
+        "levels[i] > columns[t]",
+        "contract/test_strengths.py -k sparse",
+    ),
+    Mutant(
         "sampler/strength_models.py",
         "int(ones[0, :-1].sum() + ones[1].sum())",
         "int(ones[0, :-1].sum())",

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from makers import dense, listed, sharded, sparse
 from problems import Problem, make_problem
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
-from tensorm.kernels.strengths import FAINTEST, LEAST, LOUDEST
 from tensorm.sampler.strength_models import GRID, ConstantModel
 from tensorm.sampler.strengths import SHAPES, ActiveStrengths, ConstantStrengths
 from tensorm.tensors import SymmetricTensor, Tensor
@@ -85,7 +85,8 @@ def make_case(seed: int, symmetric: bool, active: bool) -> Case:
 
 def draw_prior(rng: np.random.Generator, model: Any, shape: tuple[int, ...], pair: Any) -> Draw:
     """Draw factors, noise and densities from the prior."""
-    typical, spread = rng.uniform(), float(LEAST ** rng.uniform())
+    typical = float(stats.beta.ppf(rng.uniform(), model.typical_a, model.typical_b))
+    spread = float(model.spread_most * (model.spread_least / model.spread_most) ** rng.uniform())
     size, density = 1 / spread - 1, tuple(rng.uniform(size=len(shape)))
     q = np.clip(rng.beta(1 + typical * size, 1 + (1 - typical) * size, N_DRAWN), 1e-12, 1 - 1e-12)
     factors = [rng.random((n, N_DRAWN)) < p for n, p in zip(shape, density, strict=True)]
@@ -93,13 +94,15 @@ def draw_prior(rng: np.random.Generator, model: Any, shape: tuple[int, ...], pai
         factors[pair[1]] = factors[pair[0]]
     if isinstance(model, ConstantModel):
         return factors, ConstantStrengths(q, typical, spread, rng.beta(model.a, model.b)), density
-    shapes, levels = rng.choice(SHAPES, len(shape)), []
+    near = np.clip(SHAPES, 0.99 * model.evenness_least, 1.01 * model.evenness_most) == SHAPES
+    shapes, levels = rng.choice(SHAPES[near], len(shape)), []
     for n, evenness in zip(shape, shapes, strict=True):
         weights = np.exp(evenness * (GRID - np.exp(GRID) + 1))
         levels.append(rng.choice(np.arange(LOWEST, HIGHEST + 1), n, p=weights / weights.sum()))
     if pair:
         levels[pair[1]], shapes[pair[1]] = levels[pair[0]], shapes[pair[0]]
-    rate = float(np.exp(STEP * rng.integers(FAINTEST, LOUDEST + 1)))
+    first, last = (round(float(np.log(rate)) / STEP) for rate in (model.rate_least, model.rate_most))
+    rate = float(np.exp(STEP * rng.integers(first, last + 1)))
     activity = np.exp(STEP * np.concatenate(levels))
     return factors, ActiveStrengths(q, typical, spread, rate, shapes, activity), density
 

@@ -27,6 +27,7 @@ QUICK: dict[str, Any] = {
     "random_state": 0,
     "progress": False,
 }
+STRONG = {"noise": "strengths"}
 GIB = r"[\d,]+\.\d GB"
 
 
@@ -178,6 +179,38 @@ def test_counts(name: str, value: Any) -> None:
         ({"noise_prior": (1, NAN)}, r"noise_prior is \(1, nan\); "),
         ({"noise_prior": (1, np.inf)}, r"noise_prior is \(1, inf\); "),
         ({"noise_prior": "ab"}, r"noise_prior is 'ab'; "),
+        (
+            {"strength_prior": {"spread": (1, 1)}},
+            r"strength_prior needs noise='strengths' or 'auto'; leave it ",
+        ),
+        (
+            STRONG | {"strength_prior": 3},
+            r"strength_prior is 3; give a mapping such as \{'spread': \(0\.01, 1\)\}",
+        ),
+        (
+            STRONG | {"strength_prior": {"mean": (1, 1)}},
+            r"strength_prior names 'mean'; choose from typical, spread, rate, evenness\.$",
+        ),
+        (
+            STRONG | {"strength_prior": {"rate": (1, 1)}, "background": "constant"},
+            r"strength_prior names 'rate'; choose from typical, spread\.$",
+        ),
+        (
+            STRONG | {"strength_prior": {"typical": (1, 0)}},
+            r"strength_prior\['typical'\] is \(1, 0\); give two positive numbers\.$",
+        ),
+        (
+            STRONG | {"strength_prior": {"spread": 0.1}},
+            r"strength_prior\['spread'\] is 0\.1; give two positive",
+        ),
+        (
+            STRONG | {"strength_prior": {"spread": (0.5, 0.1)}},
+            r"strength_prior\['spread'\] is \(0\.5, 0\.1\); give two numbers from 0\.0001 to 1, the sm",
+        ),
+        (
+            STRONG | {"strength_prior": {"evenness": (1, 1000)}},
+            r"strength_prior\['evenness'\] is \(1, 1000\); give two numbers from 0\.25 to 512, the sm",
+        ),
         ({"factor_prior": 1.5}, r"factor_prior is 1\.5; give a probability between 0 and 1\.$"),
         ({"factor_prior": -0.1}, r"factor_prior is -0\.1; "),
         ({"factor_prior": NAN}, r"factor_prior is nan; "),

@@ -26,6 +26,7 @@ CASES = [
     ((3, 4, 2), 65, 0.3),
     ((3, 4), 130, 0.2),
 ]
+MANY_ALIKE = 4  # components where few levels are shared by many columns
 
 
 def make_noise(problem: Problem, active: bool) -> Any:
@@ -33,7 +34,8 @@ def make_noise(problem: Problem, active: bool) -> Any:
     strength = rng.uniform(0.05, 0.95, L)
     if not active:
         return ConstantStrengths(strength, 0.5, 0.3, 0.1)
-    levels = [rng.integers(-30, 20, size=n) for n in problem.ones.shape]
+    lowest, beyond = (-1, 2) if problem.L == MANY_ALIKE else (-30, 20)
+    levels = [rng.integers(lowest, beyond, size=n) for n in problem.ones.shape]
     if problem.pair is not None:
         levels[problem.pair[1]] = levels[problem.pair[0]]
     activity = np.exp(STEP * np.concatenate(levels))

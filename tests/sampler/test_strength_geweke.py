@@ -63,8 +63,17 @@ def test_constant_background() -> None:
     assert_alike(3000, ConstantModel(2.0, 3.0), (3, 4, 2))
 
 
+GIVEN = {"typical_a": 2.0, "typical_b": 5.0, "spread_least": 0.02, "spread_most": 0.4}
+EXTENT = {"rate_least": 0.05, "rate_most": 1.0, "evenness_least": 1.0, "evenness_most": 8.0}
+
+
+def test_other_priors() -> None:
+    assert_alike(3000, ConstantModel(2.0, 3.0, **GIVEN), (3, 4, 2))
+    assert_alike(3000, ActivityModel(**GIVEN, **EXTENT), (3, 4, 2))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [ConstantModel(), ActivityModel()])
+@pytest.mark.parametrize("model", [ConstantModel(), ActivityModel(), ActivityModel(**GIVEN, **EXTENT)])
 @pytest.mark.parametrize(("shape", "pair"), [((3, 4, 2), None), ((2, 4, 4), (1, 2))])
 def test_long(model: Any, shape: tuple[int, ...], pair: Any) -> None:
     assert_alike(25_000, model, shape, pair)

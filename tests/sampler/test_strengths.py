@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy import stats
 from scipy.special import betaln
 
 from tensorm import DenseTensor
+from tensorm.kernels.activities import LOWEST, STEP
 from tensorm.kernels.strengths import LEAST
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.state import State
-from tensorm.sampler.strength_models import ConstantModel
-from tensorm.sampler.strengths import ConstantStrengths
+from tensorm.sampler.strength_models import GRID, ActivityModel, ConstantModel
+from tensorm.sampler.strengths import ActiveStrengths, ConstantStrengths
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.tensors.factors import Factors
 
@@ -80,9 +83,79 @@ def test_draws_are_those_of_an_enumeration() -> None:
         held = F[0] & G[0]
         q = noise.strength
         found.append([F[0, 0], G[1, 1], held.any(), held.all(), q.max(), q.min(), noise.background])
-    batches = np.array(found, float).reshape(40, -1, len(found[0])).mean(axis=1)
+    assert_equal_within_error(np.array(found, float), list(enumerate_states(cells).values()), 0.02)
+
+
+def assert_equal_within_error(found: np.ndarray, wanted: Sequence[float], most: float) -> None:
+    """Compare means of draws with what they should be, by the spread of the means of 40 parts."""
+    batches = found.reshape(40, -1, found.shape[1]).mean(axis=1)
     error = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
-    wanted = np.array(list(enumerate_states(cells).values()))
-    z = (batches.mean(axis=0) - wanted) / error
+    z = (batches.mean(axis=0) - np.array(wanted)) / error
     assert np.abs(z).max() < 4, np.column_stack([batches.mean(axis=0), wanted, z])
-    assert error.max() < 0.02
+    assert error.max() < most
+
+
+SHAPE_OF_PRIOR, RATES, FEW = 16.0, (0.15, 0.6), 30
+
+
+def enumerate_active(cells: np.ndarray) -> list[float]:
+    """Posterior means over all factors of one component of a 2 x 2 matrix, with activities on their grid."""
+    mass = np.exp(SHAPE_OF_PRIOR * (GRID - np.exp(GRID)))
+    mass /= mass.sum()
+    (near,) = np.nonzero(mass > 1e-7)
+    mass, levels = mass[near], near + LOWEST
+    q = midpoints(FEW)
+    first, last = (round(math.log(rate) / STEP) for rate in RATES)
+    sums = np.zeros(8)
+    held_patterns: dict[tuple[int, ...], np.ndarray] = {}
+    for entries in itertools.product([0, 1], repeat=4):
+        F, G = np.array(entries[:2]), np.array(entries[2:])
+        weight = np.exp(sum(betaln(1 + f.sum(), 3 - f.sum()) for f in (F, G)))
+        place = tuple(np.outer(F, G).ravel())
+        held_patterns[place] = held_patterns.get(place, 0) + weight * np.array([1, F[0], G[1]])
+    for (held, weights), rate in itertools.product(held_patterns.items(), range(first, last + 1)):
+        # None of a cell's zeros: exp(-rate a c) (1 - q), by row activity, column activity and strength.
+        none = np.exp(-np.exp(STEP * (rate + levels[:, None] + levels)))
+        for strength in q if any(held) else q[:1]:
+            share = 1.0 if any(held) else FEW
+            by_column, with_column = [], []
+            for j in range(2):
+                parts = []
+                for i in range(2):
+                    zero = none * (1 - strength * held[2 * i + j])
+                    x = cells[i, j]
+                    parts.append(np.ones_like(zero) if x < 0 else 1 - zero if x else zero)
+                by_column.append((parts[0] * mass) @ parts[1].T)  # (row 0, row 1)
+                with_column.append((parts[0] * (mass * levels)) @ parts[1].T)
+            table = by_column[0] * by_column[1] * np.outer(mass, mass)
+            whole = table.sum()
+            sums += share * np.array(
+                [
+                    *(weights * whole),
+                    weights[0] * whole * any(held),
+                    weights[0] * (whole * (strength if any(held) else q.mean())),
+                    weights[0] * (table.sum(axis=1) @ levels),
+                    weights[0] * (with_column[0] * by_column[1] * np.outer(mass, mass)).sum(),
+                    weights[0] * whole * rate,
+                ]
+            )
+    return list(sums[1:] / sums[0])
+
+
+def test_draws_with_activities_are_those_of_an_enumeration() -> None:
+    cells = np.array([[1, 1], [0, -1]])
+    tensor = DenseTensor(np.ma.array(cells == 1, mask=cells < 0))
+    prior = {"rate_least": RATES[0], "rate_most": RATES[1]} | dict.fromkeys(
+        ("evenness_least", "evenness_most"), SHAPE_OF_PRIOR
+    )
+    flat = {"spread_least": 1.0, "spread_most": 1.0}  # strengths are uniform
+    target = Target(1, ActivityModel(**prior, **flat), LearnedPrior(), np.uint64(3))
+    noise = ActiveStrengths(np.array([0.6]), 0.5, 1.0, math.exp(-STEP * 20), np.full(2, 16.0), np.ones(4))
+    state = State(Factors.from_bits([np.zeros((2, 1), bool)] * 2), noise, (0.5, 0.5), 0)
+    found = []
+    for _ in range(12_000):
+        state, _ = sweep(tensor, state, target, 0)
+        (F, G), noise = state.factors.bits(), state.noise
+        held, levels = (F[:, 0, None] & G[:, 0]).any(), noise.levels
+        found.append([F[0, 0], G[1, 0], held, noise.strength[0], levels[0], levels[2], noise.level])
+    assert_equal_within_error(np.array(found, float), enumerate_active(cells), 0.2)

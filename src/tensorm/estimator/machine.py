@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -107,6 +107,14 @@ class TensOrMachine(FittedModel):
     noise_prior : (float, float), default (1.0, 1.0)
         The two parameters of the Beta prior of each rate; with strengths, of a constant background, and of
         both rates while components are searched for.
+    strength_prior : mapping or None, default None
+        For ``noise="strengths"``, pairs of numbers for any of these: "typical", the two parameters of the
+        Beta prior of the typical strength, by default (1, 1); "spread", the least and the largest spread of
+        strengths, (0.0001, 1), where 1 means that they have nothing in common and 0.0001 that they are
+        equal. With activities also "rate", the least and the largest rate of ones outside components, by
+        default (exp(-20), exp(3)); and "evenness", the least and the largest shape of the Gamma priors of
+        activities, (0.25, 512), where activities differ the less, the larger it is. Between least and largest
+        the logarithm is uniform; two equal numbers fix a parameter.
     flips : "metropolis" or "gibbs", default "metropolis"
         How an entry is drawn. Both are exact; Metropolised flips move more.
     order : "random" or "fixed", default "random"
@@ -178,6 +186,7 @@ class TensOrMachine(FittedModel):
     lambda_fixed: int = 0
     factor_prior: Any = "learned"
     noise_prior: tuple[float, float] = (1.0, 1.0)
+    strength_prior: Mapping[str, tuple[float, float]] | None = None
     flips: str = "metropolis"
     order: str = "random"
     symmetric: tuple[str | int, str | int] | None = None

@@ -117,8 +117,28 @@ def _make_noise(settings: TensOrMachine, tensor: Tensor) -> NoiseModel:
     """Return the noise model that the settings name."""
     noise, update = _name_noise(settings, tensor)
     model = find_model(noise, update, check_choice("background", settings.background, BACKGROUNDS))
-    made: NoiseModel = model(*check_beta("noise_prior", settings.noise_prior))
+    given = _check_strength_prior(settings.strength_prior, model)
+    made: NoiseModel = model(*check_beta("noise_prior", settings.noise_prior), **given)
     return made
+
+
+def _check_strength_prior(given: Any, model: type[NoiseModel]) -> dict[str, float]:
+    """Return what ``strength_prior`` says, as fields of a noise model."""
+    if given is None:
+        return {}
+    if not model.settable:
+        raise InputError("strength_prior needs noise='strengths' or 'auto'; leave it out.")
+    if not isinstance(given, Mapping):
+        raise InputError(f"strength_prior is {short(given)}; give a mapping such as {{'spread': (0.01, 1)}}.")
+    fields: dict[str, float] = {}
+    for name, pair in given.items():
+        if name not in model.settable:
+            known = ", ".join(model.settable)
+            raise InputError(f"strength_prior names {short(name)}; choose from {known}.")
+        ends = ("a", "b") if model.settable[name] is None else ("least", "most")
+        numbers = check_beta(f"strength_prior[{name!r}]", pair)
+        fields |= {f"{name}_{end}": number for end, number in zip(ends, numbers, strict=True)}
+    return fields
 
 
 def _name_noise(settings: TensOrMachine, tensor: Tensor) -> tuple[str, str]:

@@ -21,11 +21,21 @@ from tensorm.kernels.ranked import UNIT, LevelScores
 from tensorm.kernels.rows import CELLS, EVERY, FREE, Masks, MemberTable, make_planes, make_table
 from tensorm.kernels.slice_sampling import draw_step
 from tensorm.kernels.slices import Tie, lay_rows, places_of
-from tensorm.kernels.vectors import count_bits, lowest_bit
+from tensorm.kernels.vectors import (
+    LANES,
+    both,
+    load_words,
+    lowest_bit,
+    popcount,
+    store_words,
+    total,
+    without,
+)
 
 STEP = 1.0 / 16  # of the logarithms of activities
 LOWEST, HIGHEST = -128, 64  # activities lie between exp(-8) and exp(4)
 WINDOW = 24  # steps that an activity usually can move at once
+MOST_LEVELS, UNKNOWN = 32, -1  # of columns that have maps
 
 
 class Activities(NamedTuple):
@@ -62,14 +72,58 @@ def make_bins(n_groups, n_levels):
     return Bins(counts, used, new_zeros(1, np.int64), seen, ones, places)
 
 
+class LevelMaps(NamedTuple):
+    """Which columns have which level, as bits, so that many ones are counted at once."""
+
+    levels: Any  # the distinct ones
+    bits: Any  # (levels, words)
+    size: Any  # how many there are; UNKNOWN if that has to be found out, 0 if they are too many
+
+
+@maker
+def make_maps(n_words):
+    """Maps of columns whose levels are not known yet."""
+    size = new(1, np.int64)
+    size[0] = UNKNOWN
+    return LevelMaps(new(MOST_LEVELS, np.int64), new((MOST_LEVELS, n_words), np.uint64), size)
+
+
+@part
+def find_maps(maps, columns):
+    """Write the maps of columns with these levels."""
+    levels, bits, size = maps
+    size[0] = 0
+    for t in range(columns.shape[0]):
+        i = 0
+        while i < size[0] and levels[i] != columns[t]:
+            i += 1
+        if i == MOST_LEVELS:
+            size[0] = 0
+            return
+        if i == size[0]:
+            levels[i] = columns[t]
+            bits[i] = uint64(0)
+            size[0] += 1
+        bits[i, t >> 6] |= ONE << uint64(t & 63)
+
+
 @inlined
-def fill_bins(bins, first, word, run, levels):
-    """Count the ones of a word, whose cells have these levels, in bins from `first` on."""
-    while word:
-        at = run.level + levels[run.start + lowest_bit(word)]
-        word &= word - ONE
-        bins.seen[at] -= 1
-        put(bins, first + at, 1)
+def fill_bins(cells, first, ones, at, columns):
+    """Count the ones of a vector from word `at` of a row in bins from `first` on, by the level of each."""
+    bins, maps, span, number = cells.bins, cells.maps, cells.span, total(popcount(ones))
+    if number > maps.size[0] > 0:
+        width = maps.bits.shape[1]
+        for i in range(maps.size[0]):
+            count = total(popcount(both(ones, load_words(maps.bits, i * width + at, span))))
+            if count:
+                put(bins, first + maps.levels[i], count)
+    elif number:
+        store_words(cells.ones, 0, ones)
+        for w in range(cells.ones.shape[0]):
+            word = cells.ones[w]
+            while word:
+                put(bins, first + columns[((at + w) << 6) + lowest_bit(word)], 1)
+                word &= word - ONE
 
 
 @inlined
@@ -82,57 +136,66 @@ def put(bins, at, number):
     counts[at] += number
 
 
-class RowWord(NamedTuple):
-    """A word of the cells of a row."""
-
-    ones: Any
-    own: Any  # cells that the probe holds
-    level: int  # of the row
-    start: int  # place of the first cell among the columns
-
-
 @part
 def sort_words(cells, n, row, tot, scores, probe):
-    """Sort the cells of slice n, word by word."""
-    bins, source, places, table, workspace, span = cells
-    lay_rows(source, workspace, n, places, 2, span)
-    none, n_cells = scores.zeros.shape[0] - 1, scores.columns.shape[0]
-    word, bit = bit_of(probe)
-    probed = (row[word] & bit) != 0
+    """Sort the cells of slice n, row by row and vector by vector."""
+    table, workspace, span, (word, bit) = cells.table, cells.workspace, cells.span, bit_of(probe)
+    width, none = workspace.shape[2], scores.zeros.shape[0] - 1
+    lay_rows(cells.source, workspace, n, cells.places, 2, span)
+    if cells.maps.size[0] == UNKNOWN:
+        find_maps(cells.maps, scores.columns)
     for position in range(workspace.shape[0]):
-        level, inside = scores.rows[position], probed and (table.masks[position, word] & bit) != 0
-        for w in range(-(-n_cells // 64)):
-            start, valid = w << 6, ~uint64(0)
-            if n_cells - start < 64:
-                valid = (ONE << uint64(n_cells - start)) - ONE
-            free = workspace[position, FREE, w] & valid
-            data, missing = workspace[position, CELLS, w] & free, free ^ valid
-            while missing:
-                bins.seen[level + scores.columns[start + lowest_bit(missing)]] -= 1
-                missing &= missing - ONE
-            run = RowWord(data, table.columns[probe, w] if inside else uint64(0), level, start)
+        mask = table.masks[position]
+        inside = (row[word] & mask[word] & bit) != 0
+        for at in range(0, width, LANES * len(span)):
+            free, data = read_row(cells, position, at, scores)
+            place = position, at, inside, probe
             for m in range(row.shape[0]):
-                left = row[m] & table.masks[position, m]
+                left = row[m] & mask[m]
                 if m == word:
                     left &= ~bit
                 while left:
                     component = (m << 6) + lowest_bit(left)
                     left &= left - ONE
-                    held = free & table.columns[component, w]
-                    free &= ~held
-                    count_held(bins, tot, component, held, run, scores)
-            count_held(bins, tot, none, free, run, scores)
+                    held = both(free, load_words(table.columns, component * width + at, span))
+                    free = without(free, held)
+                    sort_held(cells, (tot, component), place, held, data, scores)
+            sort_held(cells, (tot, none), place, free, data, scores)
+    bins, n_levels = cells.bins, scores.ones.shape[1]
+    for i in range(bins.size[0]):
+        bins.seen[bins.used[i] % n_levels] -= bins.counts[bins.used[i]]
 
 
 @inlined
-def count_held(bins, tot, group, held, run, scores):
-    """Count the cells of a word that a group decides, apart from those that the probe holds."""
-    n_groups, n_levels = tot.shape[1], scores.ones.shape[1]
-    tot[0, group] += count_bits(held & ~run.own)
-    tot[1, group] += count_bits(held & run.own)
-    ones = run.ones & held
-    fill_bins(bins, group * n_levels, ones & ~run.own, run, scores.columns)
-    fill_bins(bins, (n_groups + group) * n_levels, ones & run.own, run, scores.columns)
+def read_row(cells, position, at, scores):
+    """(observed, cells) of a vector from word `at` of a row; those that are missing are no zeros."""
+    span, width, n_cells = cells.span, cells.workspace.shape[2], scores.columns.shape[0]
+    place = position * 3 * width + at
+    valid = load_words(cells.valid, at, span)
+    free = both(valid, load_words(cells.workspace, place + FREE * width, span))
+    if total(popcount(free)) != min(n_cells - 64 * at, 64 * LANES * len(span)):
+        store_words(cells.ones, 0, without(valid, free))
+        for w in range(cells.ones.shape[0]):
+            missing = cells.ones[w]
+            while missing:
+                level = scores.rows[position] + scores.columns[((at + w) << 6) + lowest_bit(missing)]
+                cells.bins.seen[level] -= 1
+                missing &= missing - ONE
+    return free, load_words(cells.workspace, place + CELLS * width, span)
+
+
+@inlined
+def sort_held(cells, where, place, held, data, scores):
+    """Sort the cells of a vector that a group decides, apart from those that the probe holds, too."""
+    (tot, group), (position, at, inside, probe), width = where, place, cells.workspace.shape[2]
+    first = group * scores.ones.shape[1] + scores.rows[position]
+    if inside:
+        own = both(held, load_words(cells.table.columns, probe * width + at, cells.span))
+        held = without(held, own)
+        tot[1, group] += total(popcount(own))
+        fill_bins(cells, first + tot.shape[1] * scores.ones.shape[1], both(own, data), at, scores.columns)
+    tot[0, group] += total(popcount(held))
+    fill_bins(cells, first, both(held, data), at, scores.columns)
 
 
 class Activity(NamedTuple):
@@ -193,12 +256,16 @@ class SortedSlice(NamedTuple):
     table: MemberTable
     workspace: Any
     span: Any
+    maps: LevelMaps
+    valid: Any  # (width,) bits of the cells of a row
+    ones: Any  # room for a vector
 
     def sort_slice(self, n, row, tot, scores, probe):
         sort_words(self, n, row, tot, scores, probe)
 
     def follow_levels(self, n, shift, given, tie):
         shift_sides(n, shift, given, Tie(*tie))
+        self.maps.size[0] = UNKNOWN
 
 
 @partial(verb, options=MAKER)
@@ -206,8 +273,12 @@ def make_sorted(source, masks, n_groups, n_levels):
     """Room for one slice after the other; where cells are listed, of another kind (sparse_activities.py)."""
     masks = Masks(*masks)
     table, bins = make_table(masks, EVERY, True), make_bins(n_groups, n_levels)
-    places = places_of(source, table.members)
-    return SortedSlice(bins, source, places, table, make_planes(table), masks.span)
+    places, width, n_cells = places_of(source, table.members), table.columns.shape[1], masks.columns.shape[0]
+    valid = new_zeros(width, np.uint64)
+    for t in range(n_cells):
+        valid[t >> 6] |= ONE << uint64(t & 63)
+    room, planes, maps = new(LANES * len(masks.span), np.uint64), make_planes(table), make_maps(width)
+    return SortedSlice(bins, source, places, table, planes, masks.span, maps, valid, room)
 
 
 @part

@@ -100,9 +100,17 @@ def weigh(cells, row, entry, rule):
 
 
 @verb
-def settle(cells, row, entry, rule):
-    """The log-odds of an entry; asked for only where ``weigh`` gave two bounds, and both are possible."""
+def settle(cells, row, entry, rule, limit):
+    """The log-odds of an entry, or a bound on the same side of the limit.
+
+    Asked for only where ``weigh`` gave two bounds, one on either side.
+    """
     return 0.0
+
+
+@verb
+def renew(cells):
+    """Take note that the table of rows and columns has changed."""
 
 
 @verb
@@ -168,13 +176,19 @@ def decide_row(row, n, turn, cells, rule, stream):
         if not np.isinf(least):
             least, most = weigh(cells, row, entry, rule)
         limit = draw_limit(rule.kind, entry, least, most, stream)
-        if least < most and least <= limit + CLOSE and most >= limit - CLOSE:
-            least = settle(cells, row, entry, rule)
+        if straddles(least, most, limit):
+            least = settle(cells, row, entry, rule, limit)
         if (least > limit) != entry.active:
             row[word] ^= bit
             stop = flip(cells, row, entry, stop)
         turn += 1
     return stop
+
+
+@inlined
+def straddles(least, most, limit):
+    """Whether two bounds leave it open on which side of a limit a number lies."""
+    return least < most and least <= limit + CLOSE and most >= limit - CLOSE
 
 
 @inlined

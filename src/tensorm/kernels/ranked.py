@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from tensorm.kernels.arrays import new_zeros
+from tensorm.kernels.arrays import new, new_zeros
 from tensorm.kernels.compiled import inlined, keep, kernel, lend, maker, part
-from tensorm.kernels.decisions import ONE, bit_of, prior_of
-from tensorm.kernels.rows import CELLS, FREE, Masks, MemberTable, holders, make_planes
+from tensorm.kernels.decisions import ONE, bit_of, prior_of, straddles
+from tensorm.kernels.rows import CELLS, FREE, Masks, MemberTable, count_entry, holders, make_planes
 from tensorm.kernels.slices import (
     laid_cells,
     lay_rows,
@@ -30,15 +30,14 @@ from tensorm.kernels.slices import (
 )
 from tensorm.kernels.vectors import (
     LANES,
-    add,
     both,
+    count_bits,
     load_words,
     lowest_bit,
     popcount,
     store_words,
     total,
     without,
-    zeros,
 )
 
 UNIT = 2.0**-26
@@ -83,6 +82,8 @@ class Ranked(NamedTuple):
     pos: Any  # (L + 1,) ones by runner-up, for the entry whose turn it is
     tot: Any  # all cells
     here: Any  # least and greatest level of rows and columns together, and the component whose turn it is
+    shared: Any  # (R,) room for a list of rows
+    overlaps: Any  # (L, L) cells of a slice that two components hold, the stronger one first
 
     def lay(self, row, rows, i):
         lay_rows(self.source, self.workspace, rows[i], self.places, 2, self.span)
@@ -90,17 +91,22 @@ class Ranked(NamedTuple):
 
     def weigh(self, row, entry, rule):
         cover_stronger(self, row, entry.component)
-        count_groups(self, row, entry.component)
-        fixed, least, most = weigh_groups(self, row, entry, rule)
-        return fixed + least, fixed + most
+        count_all(self, entry.component)
+        return weigh_all(self, row, entry, rule)
 
-    def settle(self, row, entry, rule):
-        fixed, _, _ = weigh_groups(self, row, entry, rule)
+    def settle(self, row, entry, rule, limit):
+        move_to_rivals(self, row, entry.component)
+        fixed, least, most = weigh_groups(self, row, entry, rule)
+        if not straddles(fixed + least, fixed + most, limit):
+            return fixed + least
         gain = walk_ones(self, row, entry.component, self.scores.own[entry.n])
         return fixed + self.scores.share * (gain * UNIT)
 
     def flip(self, row, entry, stop):
         return stop
+
+    def renew(self):
+        find_overlaps(self.overlaps, self.table)
 
 
 @maker
@@ -111,7 +117,35 @@ def make_ranked(source, table, span, scores):
     here = new_zeros(3, np.int64)
     if table.members.shape[0]:
         find_range(here, table.members, scores.rows, scores.columns)
-    return Ranked(source, places, table, make_planes(table), span, scores, pos, tot, here)
+    shared = new(table.members.shape[0], np.int64)
+    overlaps = new((n_groups - 1, n_groups - 1), np.int64)
+    find_overlaps(overlaps, table)
+    return Ranked(source, places, table, make_planes(table), span, scores, pos, tot, here, shared, overlaps)
+
+
+@part
+def find_overlaps(overlaps, table):
+    """Write how many cells of a slice each two components hold: rows times columns that hold both."""
+    masks, columns, L = table.masks, table.columns, overlaps.shape[0]
+    overlaps[:] = 0
+    for position in range(masks.shape[0]):
+        for m in range(masks.shape[1]):
+            left = masks[position, m]
+            while left:
+                component = (m << 6) + lowest_bit(left)
+                left &= left - ONE
+                for other in range(m, masks.shape[1]):
+                    rivals = left if other == m else masks[position, other]
+                    while rivals:
+                        overlaps[component, (other << 6) + lowest_bit(rivals)] += 1
+                        rivals &= rivals - ONE
+    for component in range(L):
+        for rival in range(component + 1, L):
+            if overlaps[component, rival]:
+                size = 0
+                for w in range(columns.shape[1]):
+                    size += count_bits(columns[component, w] & columns[rival, w])
+                overlaps[component, rival] *= size
 
 
 @part
@@ -138,8 +172,23 @@ def weaker(row, mask, component, m):
 @inlined
 def count_groups(cells, row, component):
     """Write (pos, tot) of an entry by runner-up: the weaker components of the row, and none."""
-    table, workspace, span, pos, tot = cells.table, cells.workspace, cells.span, cells.pos, cells.tot
-    width, none, some = workspace.shape[2], pos.shape[0] - 1, uint64(0)
+    count_all(cells, component)
+    move_to_rivals(cells, row, component)
+
+
+@inlined
+def count_all(cells, component):
+    """Write (pos, tot) of an entry as if nobody were runner-up."""
+    none, positions = cells.pos.shape[0] - 1, holders(cells.table, component)
+    cells.pos[none], cells.tot[none] = count_entry(
+        cells.workspace, positions, cells.table.columns[component], False, cells.span
+    )
+
+
+@inlined
+def move_to_rivals(cells, row, component):
+    """Move the cells that weaker components of the row hold to these."""
+    pos, tot, some = cells.pos, cells.tot, uint64(0)
     for m in range(component >> 6, row.shape[0]):
         rivals = weaker(row, row, component, m)
         some |= rivals
@@ -147,35 +196,80 @@ def count_groups(cells, row, component):
             rival = (m << 6) + lowest_bit(rivals)
             rivals &= rivals - ONE
             pos[rival] = tot[rival] = 0
-    ones, seen = zeros(span), zeros(span)
-    for at in range(0, width, LANES * len(span)):
-        column = load_words(table.columns, component * width + at, span)
-        for position in holders(table, component):
-            place = position * 3 * width + at
-            left = both(column, load_words(workspace, place + FREE * width, span))
-            data = load_words(workspace, place + CELLS * width, span)
-            if some:
-                left = count_rivals(cells, row, component, (position, at), left, data)
-            ones = add(ones, popcount(both(left, data)))
-            seen = add(seen, popcount(left))
-    pos[none], tot[none] = total(ones), total(seen)
+    if some:
+        for i in range(list_shared(cells, row, component)):
+            count_rivals(cells, row, component, cells.shared[i])
 
 
 @inlined
-def count_rivals(cells, row, component, place, left, data):
-    """Count the cells of a vector that weaker components of the row hold; return those that are left."""
-    table, span, pos, tot, width = cells.table, cells.span, cells.pos, cells.tot, cells.workspace.shape[2]
-    position, at = place
-    for m in range(component >> 6, row.shape[0]):
-        rivals = weaker(row, table.masks[position], component, m)
+def weigh_all(cells, row, entry, rule):
+    """Bounds for the log-odds of an entry from all its cells and how many of them rivals can hold at most.
+
+    A zero costs the less, and a one gains the less, the stronger the runner-up is.
+    """
+    scores, ones, share, component = (
+        cells.scores.zeros,
+        cells.scores.ones,
+        cells.scores.share,
+        entry.component,
+    )
+    none, own, shared = scores.shape[0] - 1, cells.scores.own[entry.n], 0
+    strongest = none
+    for m in range(row.shape[0] - 1, (component >> 6) - 1, -1):
+        rivals = weaker(row, row, component, m)
+        if rivals:
+            strongest = (m << 6) + lowest_bit(rivals)
         while rivals:
-            rival = (m << 6) + lowest_bit(rivals)
+            shared += cells.overlaps[component, (m << 6) + lowest_bit(rivals)]
             rivals &= rivals - ONE
-            held = both(left, load_words(table.columns, rival * width + at, span))
-            left = without(left, held)
-            tot[rival] += total(popcount(held))
-            pos[rival] += total(popcount(both(held, data)))
-    return left
+    low, high, mine = own + cells.here[LOW], own + cells.here[HIGH], scores[component]
+    pos, zeros = cells.pos[none], cells.tot[none] - cells.pos[none]
+    prior, loss = prior_of(rule, entry.n, component), zeros * mine
+    least = pos * float(ones[component, high] - ones[none, high])
+    most = pos * float(ones[component, low] - ones[none, low])
+    lower = prior + share * loss
+    upper = prior + share * (loss - min(zeros, shared) * scores[strongest])
+    least -= min(pos, shared) * float(ones[strongest, high] - ones[none, high])
+    return lower + share * (least * UNIT), upper + share * (most * UNIT)
+
+
+@inlined
+def list_shared(cells, row, component):
+    """List the rows of the slice that hold a component and a weaker one of the factor's row; how many."""
+    table, shared, size = cells.table, cells.shared, 0
+    for position in holders(table, component):
+        some = uint64(0)
+        for m in range(component >> 6, row.shape[0]):
+            some |= weaker(row, table.masks[position], component, m)
+        shared[size] = position
+        size += some != 0  # no branch, which could not be foreseen
+    return size
+
+
+@inlined
+def count_rivals(cells, row, component, position):
+    """Move the cells of a row that weaker components hold from none to their runner-up."""
+    table, workspace, span, pos, tot = cells.table, cells.workspace, cells.span, cells.pos, cells.tot
+    width, none = workspace.shape[2], pos.shape[0] - 1
+    for at in range(0, width, LANES * len(span)):
+        place = position * 3 * width + at
+        left = both(
+            load_words(table.columns, component * width + at, span),
+            load_words(workspace, place + FREE * width, span),
+        )
+        data = load_words(workspace, place + CELLS * width, span)
+        for m in range(component >> 6, row.shape[0]):
+            rivals = weaker(row, table.masks[position], component, m)
+            while rivals:
+                rival = (m << 6) + lowest_bit(rivals)
+                rivals &= rivals - ONE
+                held = both(left, load_words(table.columns, rival * width + at, span))
+                left = without(left, held)
+                seen, ones = total(popcount(held)), total(popcount(both(held, data)))
+                tot[rival] += seen
+                pos[rival] += ones
+                tot[none] -= seen
+                pos[none] -= ones
 
 
 @inlined

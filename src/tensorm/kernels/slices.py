@@ -15,7 +15,7 @@ from numba import uint64
 from tensorm.kernels import vectors as v
 from tensorm.kernels.arrays import copy_to, count_up, new, new_zeros
 from tensorm.kernels.compiled import MAKER, inlined, keep, kernel, lend, maker, part, verb
-from tensorm.kernels.decisions import ONE, count_rows, decide_rows, flip, lay, read_rule, settle, weigh
+from tensorm.kernels.decisions import ONE, count_rows, decide_rows, flip, lay, read_rule, renew, settle, weigh
 from tensorm.kernels.rows import (
     EVERY,
     FREE,
@@ -177,15 +177,17 @@ class Tied(NamedTuple):
     def weigh(self, row, entry, rule):
         return weigh(self.cells, row, entry, rule)
 
-    def settle(self, row, entry, rule):
-        return settle(self.cells, row, entry, rule)
+    def settle(self, row, entry, rule, limit):
+        return settle(self.cells, row, entry, rule, limit)
 
     def flip(self, row, entry, stop):
         return flip(self.cells, row, entry, stop)
 
     def leave(self, factor, n):
-        if follow(self.table, self.tie, factor, n, self.old) and self.tie.in_rows:
-            write_holders(self.table.positions, self.table.firsts, self.table.masks)
+        if follow(self.table, self.tie, factor, n, self.old):
+            if self.tie.in_rows:
+                write_holders(self.table.positions, self.table.firsts, self.table.masks)
+            renew(self.cells)
 
 
 @maker

@@ -72,6 +72,15 @@ class Prior(NamedTuple):
         return size * (self.typical * np.log(q) + (1 - self.typical) * np.log1p(-q))
 
 
+class PriorsOfPrior(NamedTuple):
+    """What is known of that prior beforehand."""
+
+    a: float  # of the Beta prior of the typical strength
+    b: float
+    least: float  # spread; its logarithm is uniform between both
+    most: float
+
+
 class Between(NamedTuple):
     """A strength whose component keeps its place among the others."""
 
@@ -105,10 +114,12 @@ class Common(NamedTuple):
     decided: Decided
     strengths: Any
     prior: Prior
+    above: PriorsOfPrior
 
     def height(self, shift):
         typical = moved(self.prior.typical, shift)
-        prior, sum_ = Prior(typical, self.prior.spread), np.log(typical) + np.log1p(-typical)
+        prior = Prior(typical, self.prior.spread)
+        sum_ = self.above.a * np.log(typical) + self.above.b * np.log1p(-typical)
         sum_ += self.strengths.shape[0] * log_beta(prior)
         for l in range(self.strengths.shape[0]):
             q = moved(self.strengths[l], shift)
@@ -119,18 +130,20 @@ class Common(NamedTuple):
 
 
 class Typical(NamedTuple):
-    """The mode of the strengths' prior; it is uniform itself."""
+    """The mode of the strengths' prior; it has a Beta prior itself."""
 
     logs: Any  # sums of log(q) and of log(1 - q)
     number: int
     spread: float
+    above: PriorsOfPrior
 
     def height(self, typical):
-        return spread_height(self.logs, self.number, typical, self.spread)
+        own = (self.above.a - 1) * np.log(typical) + (self.above.b - 1) * np.log1p(-typical)
+        return spread_height(self.logs, self.number, typical, self.spread) + own
 
 
 class Spread(NamedTuple):
-    """The logarithm of its spread, uniform, too."""
+    """The logarithm of its spread, which is uniform."""
 
     logs: Any
     number: int
@@ -233,12 +246,12 @@ def draw_others(q, prior, decided, stream):
 
 
 @maker
-def draw_prior(q, prior, decided, stream):
+def draw_prior(q, prior, above, decided, stream):
     """Draw the mode and the spread of the strengths, and shift all of them; return the prior."""
     L = q.shape[0] - 1
     u = one_uniform(stream, COMMON, 1000)
     shift = draw_number(
-        Common(decided, q[:L].copy(), prior), 0.0, -SHIFT * u, SHIFT * (1 - u), stream, COMMON
+        Common(decided, q[:L].copy(), prior, above), 0.0, -SHIFT * u, SHIFT * (1 - u), stream, COMMON
     )
     logs = new_zeros(2, np.float64)
     for l in range(L):
@@ -246,8 +259,9 @@ def draw_prior(q, prior, decided, stream):
         logs[0] += np.log(q[l])
         logs[1] += np.log1p(-q[l])
     typical = moved(prior.typical, shift)
-    typical = draw_number(Typical(logs, L, prior.spread), typical, EDGE, 1 - EDGE, stream, TYPICAL)
-    spread = draw_number(Spread(logs, L, typical), np.log(prior.spread), np.log(LEAST), 0.0, stream, SPREAD)
+    typical = draw_number(Typical(logs, L, prior.spread, above), typical, EDGE, 1 - EDGE, stream, TYPICAL)
+    low, high = np.log(above.least), np.log(above.most)
+    spread = draw_number(Spread(logs, L, typical), np.log(prior.spread), low, high, stream, SPREAD)
     return Prior(typical, np.exp(spread))
 
 
@@ -255,11 +269,12 @@ def draw_prior(q, prior, decided, stream):
 def draw_strengths(q, prior, counts, probe, stream):
     """Draw all strengths q (L + 1), the last one 0, in place; return their prior, and what each decides.
 
+    The prior is the typical strength, the spread, and a tuple of PriorsOfPrior.
     counts are all cells (2, L + 1) and ones (2, L + 1, levels) in the groups of ranked.count_decided, in the
     first place without the cells that the probe holds, and the chances of a one without components by level.
     """
     tot, ones, chances = counts
-    zeros, prior = new(tot.shape, np.float64), Prior(*prior)
+    zeros, above, prior = new(tot.shape, np.float64), PriorsOfPrior(*prior[2]), Prior(prior[0], prior[1])
     for side in range(2):
         for group in range(q.shape[0]):
             zeros[side, group] = tot[side, group] - sum_numbers(ones[side, group])
@@ -267,7 +282,7 @@ def draw_strengths(q, prior, counts, probe, stream):
         draw_probe(q, prior, (zeros, ones, chances), probe, stream)
         decided = list_ones(zeros[0], ones[0], chances)
         draw_others(q, prior, decided, stream)
-        prior = draw_prior(q, prior, decided, stream)
+        prior = draw_prior(q, prior, above, decided, stream)
     return prior.typical, prior.spread, zeros[0], ones[0]
 
 
@@ -282,17 +297,22 @@ class Level(NamedTuple):
     """The common level of all rates, in steps from what it is, given the strengths."""
 
     q: Any
-    decided: Decided
+    ones: Any  # (G, levels) by who decides them
+    chances: Any  # (levels,) as they are now
+    room: Any  # (levels,) for chances
     exposure: float  # sum of the rates of all zeros
 
     def height(self, shift):
-        _, firsts, ones, chances = self.decided
         factor = np.exp(STEP * shift)
         sum_ = -self.exposure * factor
+        for level in range(self.room.shape[0]):
+            self.room[level] = -np.expm1(factor * np.log1p(-self.chances[level]))
         for group in range(self.q.shape[0]):
-            for i in range(firsts[group], firsts[group + 1]):
-                chance = -np.expm1(factor * np.log1p(-chances[i]))
-                sum_ += ones[i] * np.log(chance + (1 - chance) * self.q[group])
+            q = self.q[group]
+            for level in range(self.room.shape[0]):
+                if self.ones[group, level]:
+                    chance = self.room[level]
+                    sum_ += self.ones[group, level] * np.log(chance + (1 - chance) * q)
         return sum_
 
 
@@ -308,23 +328,26 @@ class Scale(NamedTuple):
 
 
 @kernel
-def draw_level(level, q, decided, exposure, stream):
-    """Draw the common level, between bounds, given zeros, ones and chances of what each component decides."""
-    zeros, ones, chances = decided
-    target = Level(q, list_ones(zeros, ones, chances), exposure)
-    bounds = FAINTEST - level, LOUDEST - level
-    return level + draw_step(target, 0, bounds, LEAP, stream, BACKGROUND)
+def draw_level(level, bounds, q, decided, exposure, stream):
+    """Draw the common level, between bounds, given the ones that each component decides, and chances."""
+    ones, chances = decided
+    target = Level(q, ones, chances, new(chances.shape[0], np.float64), exposure)
+    steps = bounds[0] - level, bounds[1] - level
+    return level + draw_step(target, 0, steps, LEAP, stream, BACKGROUND)
 
 
 @kernel
-def draw_scale(levels, level, shape, times, stream, row):
-    """By how much a mode's activities rise, while the level falls `times` as much and no rate changes."""
-    sum_, least, most = 0.0, HIGHEST, LOWEST
+def draw_scale(levels, common, shape, times, stream, row):
+    """By how much a mode's activities rise, while the level falls `times` as much and no rate changes.
+
+    `common` is the level and its bounds.
+    """
+    (level, faintest, loudest), sum_, least, most = common, 0.0, HIGHEST, LOWEST
     for n in levels:
         sum_ += np.exp(STEP * n)
         least, most = min(least, n), max(most, n)
-    low = max(LOWEST - least, -((LOUDEST - level) // times))
-    high = min(HIGHEST - most, (level - FAINTEST) // times)
+    low = max(LOWEST - least, -((loudest - level) // times))
+    high = min(HIGHEST - most, (level - faintest) // times)
     return draw_step(Scale(shape, levels.shape[0], sum_), 0, (low, high), LEAP, stream, row)
 
 

@@ -198,6 +198,9 @@ class NoiseModel(ABC):
     trend: ClassVar[int] = TREND_SWEEPS
     counted: ClassVar[str] = ""
     counting_chains: ClassVar[int] = 2  # that look for the number of components
+    # Fields that ``strength_prior`` can set, two each: name_a, name_b of a Beta prior (None), or name_least,
+    # name_most, which lie between two numbers.
+    settable: ClassVar[Mapping[str, tuple[float, float] | None]] = {}
 
     def hold(self, tensor: Tensor) -> Tensor:
         """Return the cells as this model counts them, or raise if it cannot."""

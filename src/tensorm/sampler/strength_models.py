@@ -10,6 +10,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +33,8 @@ from tensorm.tensors.ranked import by_mode
 GRID = STEP * np.arange(LOWEST, HIGHEST + 1)
 NORMALISERS = np.array([np.logaddexp.reduce(shape * (GRID - np.exp(GRID))) for shape in SHAPES])
 JUMP = 2000  # row of random numbers
+RATES = math.exp(STEP * kernel.FAINTEST), math.exp(STEP * kernel.LOUDEST)  # that the common rate can have
+ALMOST = 1 - 1e-3  # limits of a prior may be rounded, as an error message shows them
 FIRST_SPREAD = 0.3  # that chains start with
 INSIDE = 0.02, 0.98  # strengths that chains start with lie between
 
@@ -44,13 +47,30 @@ class StrengthModel(NoiseModel):
     ----------
     a, b : float
         Of the Beta prior of a constant background, and of both rates while components are searched for.
+    typical_a, typical_b : float
+        Of the Beta prior of the typical strength.
+    spread_least, spread_most : float
+        Between which the logarithm of the spread of strengths is uniform.
     """
 
     a: float = 1.0
     b: float = 1.0
+    typical_a: float = 1.0
+    typical_b: float = 1.0
+    spread_least: float = kernel.LEAST
+    spread_most: float = 1.0
+    settable: ClassVar = {"typical": None, "spread": (kernel.LEAST, 1.0)}
     about: ClassVar[str] = "a strength for each component"
     trend: ClassVar[int] = 100  # activities settle slowly
     counted: ClassVar[str] = "The number was chosen with two rates of ones instead of strengths."
+
+    def __post_init__(self) -> None:
+        for name, limits in self.settable.items():
+            if limits is not None:
+                low, high = getattr(self, f"{name}_least"), getattr(self, f"{name}_most")
+                if not limits[0] * ALMOST <= low <= high <= limits[1] / ALMOST:
+                    told = f"give two numbers from {limits[0]:.4g} to {limits[1]:.4g}, the smaller one first"
+                    raise InputError(f"strength_prior[{name!r}] is ({low:g}, {high:g}); {told}.")
 
     def hold(self, tensor: Tensor) -> Tensor:
         try:
@@ -108,7 +128,16 @@ class StrengthModel(NoiseModel):
     def log_prior(self, parameters: Strong, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         size = 1 / parameters.spread - 1
         a, b = 1 + size * parameters.typical, 1 + size * (1 - parameters.typical)
-        return stats.beta.logpdf(parameters.strength, a, b).sum() - math.log(parameters.spread)
+        own = xlogy(self.typical_a - 1, parameters.typical) + xlog1py(self.typical_b - 1, -parameters.typical)
+        return stats.beta.logpdf(parameters.strength, a, b).sum() - math.log(parameters.spread) + own
+
+    def _prior_of(self, parameters: Strong) -> tuple[Any, ...]:
+        """Return the prior of strengths and what is known of it beforehand, for kernels."""
+        above = self.typical_a, self.typical_b, self.spread_least, self.spread_most
+        return parameters.typical, parameters.spread, above
+
+    def _first_spread(self) -> float:
+        return float(np.clip(FIRST_SPREAD, self.spread_least, self.spread_most))
 
     def widen(self, parameters: Any, extra: int, rng: np.random.Generator) -> Any:
         size, edge = 1 / parameters.spread - 1, kernel.EDGE
@@ -123,7 +152,7 @@ class ConstantModel(StrengthModel):
     parameters: ClassVar[type[Parameters]] = ConstantStrengths
 
     def _complete(self, strength: Floats, typical: float, background: float, shape: Sequence[int]) -> Any:
-        return ConstantStrengths(strength, typical, FIRST_SPREAD, background)
+        return ConstantStrengths(strength, typical, self._first_spread(), background)
 
     def update(
         self, tensor: Tensor, factors: Factors, counted: Any, parameters: ConstantStrengths, stream: Stream
@@ -132,7 +161,7 @@ class ConstantModel(StrengthModel):
         now, given = parameters, tuple(stream)
         probe = int(uniforms(stream, JUMP, 1)[0] * factors.n_components)
         counts = now.tally(tensor, factors, probe)
-        q, prior = now.sorted(), (now.typical, now.spread)
+        q, prior = now.sorted(), self._prior_of(now)
         found = counts.zeros + counts.ones.sum(axis=2), counts.ones.astype(np.float64), counts.chances
         confusion = _sum_up(counts.ones, found[0])
         typical, spread, zeros, ones = kernel.draw_strengths(q, prior, found, probe, given)
@@ -146,14 +175,41 @@ class ConstantModel(StrengthModel):
 
 @dataclass(frozen=True)
 class ActivityModel(StrengthModel):
-    """Strengths with activities."""
+    """Strengths with activities.
 
+    Attributes
+    ----------
+    rate_least, rate_most, evenness_least, evenness_most : float
+        Between which the logarithms of the common rate and of the shapes of activities' priors are uniform.
+    """
+
+    rate_least: float = RATES[0]
+    rate_most: float = RATES[1]
+    evenness_least: float = float(SHAPES[0])
+    evenness_most: float = float(SHAPES[-1])
     parameters: ClassVar[type[Parameters]] = ActiveStrengths
+    settable: ClassVar = StrengthModel.settable | {"rate": RATES, "evenness": (SHAPES[0], SHAPES[-1])}
+
+    @cached_property
+    def _bounds(self) -> tuple[int, int]:
+        """Least and greatest level of the common rate."""
+        low, high = (round(math.log(rate) / STEP) for rate in (self.rate_least, self.rate_most))
+        return low, high
+
+    @cached_property
+    def _shapes(self) -> tuple[Floats, Floats]:
+        """Shapes that priors of activities can have, and the normalisers of these."""
+        first, last = (
+            int(np.abs(np.log(SHAPES / shape)).argmin())
+            for shape in (self.evenness_least, self.evenness_most)
+        )
+        return SHAPES[first : last + 1].copy(), NORMALISERS[first : last + 1].copy()
 
     def _complete(self, strength: Floats, typical: float, background: float, shape: Sequence[int]) -> Any:
-        level = np.clip(round(math.log(-math.log1p(-background)) / STEP), kernel.FAINTEST, kernel.LOUDEST)
+        level = np.clip(round(math.log(-math.log1p(-background)) / STEP), *self._bounds)
         rate, activity = math.exp(STEP * level), np.ones(sum(shape))
-        return ActiveStrengths(strength, typical, FIRST_SPREAD, rate, np.ones(len(shape)), activity)
+        evenness = np.full(len(shape), np.clip(1.0, self._shapes[0][0], self._shapes[0][-1]))
+        return ActiveStrengths(strength, typical, self._first_spread(), rate, evenness, activity)
 
     def update(
         self, tensor: Tensor, factors: Factors, counted: Any, parameters: ActiveStrengths, stream: Stream
@@ -170,13 +226,30 @@ class ActivityModel(StrengthModel):
             weights = now._replace(activity=np.exp(STEP * np.concatenate(levels))).weights  # with more room
             mode, window = next((k for k in range(len(factors)) if k not in tensor.pair), first), 0
         ones, tot, exposure = now.count_levels(tensor, mode, ranked, (levels, weights, probe, window), stream)
-        chances, prior = now.chances(weights), (now.typical, now.spread)
+        chances, prior = now.chances(weights), self._prior_of(now)
         found, confusion = (tot, ones.astype(np.float64), chances), _sum_up(ones, tot)
-        typical, spread, zeros, ones = kernel.draw_strengths(q, prior, found, probe, given)
-        level = kernel.draw_level(now.level, q, (zeros, ones, chances), exposure, given)
-        rate, shapes, activity = _draw_scales(levels, level, tensor.pair, given)
+        typical, spread, _, ones = kernel.draw_strengths(q, prior, found, probe, given)
+        level = kernel.draw_level(now.level, self._bounds, q, (ones, chances), exposure, given)
+        rate, shapes, activity = self._draw_scales(levels, level, tensor.pair, given)
         made = ActiveStrengths(_restore(q, now.order), typical, spread, rate, shapes, activity)
         return made, confusion
+
+    def _draw_scales(
+        self, levels: list[Ints], level: int, pair: Pair | None, stream: Any
+    ) -> tuple[float, Floats, Floats]:
+        """Draw the shapes of the priors of activities, and how the level is divided; return rate and both."""
+        shapes = np.empty(len(levels))
+        for k in range(len(levels)):
+            if pair and k == pair[1]:
+                shapes[k], levels[k] = shapes[pair[0]], levels[pair[0]]
+                continue
+            times = 2 if pair and k == pair[0] else 1
+            shapes[k] = kernel.draw_shape(levels[k], *self._shapes, stream, 10 + k)
+            common = level, *self._bounds
+            shift = kernel.draw_scale(levels[k], common, shapes[k], times, stream, 20 + k)
+            levels[k] = levels[k] + shift
+            level -= times * shift
+        return math.exp(STEP * level), shapes, np.exp(STEP * np.concatenate(levels))
 
     def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
         value = super().log_prior(parameters)
@@ -186,23 +259,6 @@ class ActivityModel(StrengthModel):
                 normaliser = NORMALISERS[np.abs(SHAPES - evenness).argmin()]
                 value += evenness * (np.log(activity) - activity).sum() - len(activity) * normaliser
         return value
-
-
-def _draw_scales(
-    levels: list[Ints], level: int, pair: Pair | None, stream: Any
-) -> tuple[float, Floats, Floats]:
-    """Draw the shapes of the priors of activities, and how the level is divided; return rate and both."""
-    shapes = np.empty(len(levels))
-    for k in range(len(levels)):
-        if pair and k == pair[1]:
-            shapes[k], levels[k] = shapes[pair[0]], levels[pair[0]]
-            continue
-        times = 2 if pair and k == pair[0] else 1
-        shapes[k] = kernel.draw_shape(levels[k], SHAPES, NORMALISERS, stream, 10 + k)
-        shift = kernel.draw_scale(levels[k], level, shapes[k], times, stream, 20 + k)
-        levels[k] = levels[k] + shift
-        level -= times * shift
-    return math.exp(STEP * level), shapes, np.exp(STEP * np.concatenate(levels))
 
 
 def _sum_up(ones: Counts, tot: Counts) -> Confusion:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -87,7 +88,7 @@ class Strong(Parameters):
     def purity(self) -> float:
         return self.typical
 
-    @property
+    @cached_property
     def order(self) -> Indices:
         """Components, the strongest first."""
         return np.argsort(-self.strength, kind="stable")
@@ -170,7 +171,7 @@ class ConstantStrengths(_Constant, Strong):
 
     AXES: ClassVar = {"strength": COMPONENT, "typical": ONCE, "spread": ONCE, "background": ONCE}
 
-    @property
+    @cached_property
     def weights(self) -> Ranking:
         q, b = self.sorted(), self.background
         ones = np.rint(np.log(b + (1 - b) * q) / UNIT).astype(np.int64)[:, None]
@@ -205,10 +206,10 @@ class ActiveStrengths(_Active, Strong):
 
     @property
     def levels(self) -> Ints:
-        """Logarithms of the activities in steps."""
+        """Logarithms of the activities in steps, in a new array: they are drawn in place."""
         return np.rint(np.log(self.activity) / STEP).astype(np.int64)
 
-    @property
+    @cached_property
     def weights(self) -> Ranking:
         q, levels = self.sorted(), self.levels
         # Each mode's extremes would be narrower; all modes together need no shape.

@@ -170,9 +170,9 @@ class Stored:
             raise self.refuse(f"{name} is {quote(value)}, not an integer {wanted}")
         return value
 
-    def positive(self, name: str, maximum: float) -> float:
-        """Read a positive number."""
-        value = self.value(name)
+    def positive(self, name: str, maximum: float, default: float | None = None) -> float:
+        """Read a positive number, which may be left out if there is a default."""
+        value = self.value(name) if default is None else self._about.get(name, default)
         if type(value) is not float or not 0 < value <= maximum:
             raise self.refuse(f"{name} is {quote(value)}, not a positive number up to {maximum:g}")
         return value

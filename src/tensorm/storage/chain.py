@@ -11,7 +11,7 @@ import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,7 @@ def pack_target(target: Target) -> dict[str, Any]:
         "seed": int(target.seed),
         "noise": noise,
         "noise_update": update,
-        **{f"noise_{name}": float(value) for name, value in asdict(target.noise).items()},
+        **_pack_noise(target.noise),
         "flips": {code: name for name, code in FLIPS.items()}[target.flips],
         "order": "random" if target.shuffle else "fixed",
         "tied_first": tied[0],
@@ -93,6 +93,26 @@ def pack_target(target: Target) -> dict[str, Any]:
         return tree | {"prior": "learned", "prior_a": float(a), "prior_b": float(b)}
     tables = {f"prior_{k}": table for k, table in enumerate(target.prior.tables)}
     return tree | {"prior": "fixed", **tables}
+
+
+def _pack_noise(noise: NoiseModel) -> dict[str, float]:
+    """Return the priors of a noise model; those beyond noise_prior only if they are not the usual ones."""
+    first, second, *others = fields(noise)
+    found = asdict(noise)
+    given = [first, second, *(field for field in others if found[field.name] != field.default)]
+    return {f"noise_{field.name}": float(found[field.name]) for field in given}
+
+
+def _read_noise(tree: Stored, model: type[NoiseModel]) -> NoiseModel:
+    first, second, *others = fields(model)
+    given = {field.name: tree.positive(f"noise_{field.name}", LARGEST_BETA) for field in (first, second)}
+    for field in others:
+        usual = None if field.default is MISSING else field.default
+        given[field.name] = tree.positive(f"noise_{field.name}", LARGEST_BETA, usual)
+    try:
+        return model(**given)
+    except InputError as error:
+        raise tree.refuse(str(error).rstrip(".")) from error
 
 
 def read_target(tree: Stored, shape: Sequence[int]) -> Target:
@@ -113,7 +133,7 @@ def read_target(tree: Stored, shape: Sequence[int]) -> Target:
     return Target(
         n_components=L,
         tied=(first, second) if second > 0 else None,
-        noise=noise(*(tree.positive(f"noise_{field.name}", LARGEST_BETA) for field in fields(noise))),
+        noise=_read_noise(tree, noise),
         prior=prior,
         seed=np.uint64(tree.integer("seed", 0, 2**64 - 1)),
         flips=FLIPS[tree.word("flips", tuple(FLIPS))],
@@ -220,6 +240,10 @@ def _pack_setting(name: str, value: Any, arrays: list[Array]) -> Any:
     if isinstance(value, (list, tuple)):
         parts = [_pack_setting(name, part, arrays) for part in value]
         return {"tuple": parts} if isinstance(value, tuple) else parts
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise InputError(f"{name} has keys that are no texts; only texts can be saved.")
+        return {"mapping": {key: _pack_setting(name, part, arrays) for key, part in value.items()}}
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return {"generator": type(value).__name__}
     array = np.asarray(value)
@@ -240,6 +264,8 @@ def _read_setting(form: Any, tree: Stored, depth: int = 0) -> Any:
         return form
     if form.keys() == {"tuple"} and isinstance(form["tuple"], list):
         return tuple(_read_setting(part, tree, depth + 1) for part in form["tuple"])
+    if form.keys() == {"mapping"} and isinstance(form["mapping"], dict):
+        return {key: _read_setting(part, tree, depth + 1) for key, part in form["mapping"].items()}
     if form.keys() == {"generator"}:
         return None
     if form.keys() == {"array"} and type(form["array"]) is int:

@@ -81,10 +81,7 @@ class Factors:
 
     def permuted(self, order: Indices) -> Factors:
         """Return factors whose component i is what component order[i] was."""
-        masks = tuple(permute_masks(masks, order) for masks in self.masks)
-        for new in masks:
-            new.flags.writeable = False
-        return self._with(masks)
+        return self.renewed(permute_masks(np.concatenate(self.masks), order))
 
     def take(self, indices: Sequence[Indices]) -> Factors:
         """Return the rows with these indices along each mode."""
