@@ -140,6 +140,14 @@ def test_a_run_is_replaced_by_force(folder, tmp_path) -> None:
     assert left == {".lock", "chain-0.tensorm", "command.json", "fit.tensorm", "notes.json", "run.tensorm"}
 
 
+def test_without_a_folder_the_run_has_the_name_of_the_file(folder, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
+    told = run("fit", folder / "genes.csv", *quick)
+    assert "tensorm report runs/genes" in told.stdout
+    assert load(tmp_path / "runs" / "genes").posterior_.shape == (12, 15)
+
+
 def test_members_are_a_table_on_a_terminal(folder, tmp_path, monkeypatch) -> None:
     quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
     run("fit", folder / "genes.csv", *quick, "--out", tmp_path / "run")

@@ -36,7 +36,8 @@ def test_a_fit_is_a_card_in_a_notebook(fitted: TensOrMachine) -> None:
     assert fitted.diagnostics_.conclusion in shown
     assert shown.count("<tr>") == 8
     assert "doctor 01" in shown
-    assert "<th>met</th>" not in shown  # as person
+    assert ">met</th>" not in shown  # as person
+    assert "08-11 (3 of 13)" in shown
     assert "doctor" in repr(fitted._repr_html_())
 
 
@@ -53,7 +54,9 @@ def test_the_picture_shows_the_predictions(fitted: TensOrMachine) -> None:
     pixels = lines.reshape(height, 1 + 3 * width)[:, 1:].reshape(height, width, 3)
     shares = (255 - pixels[..., 0]) / (255 - 38)
     predicted = fitted.predict_proba().mean(axis=0)
-    np.testing.assert_allclose(np.sort(shares, axis=None), np.sort(predicted, axis=None), atol=0.01)
+    most = float(re.search(r"at most ([\d.]+)", fitted._repr_html_())[1])
+    assert most == pytest.approx(predicted.max(), abs=0.006)
+    np.testing.assert_allclose(np.sort(shares * most, axis=None), np.sort(predicted, axis=None), atol=0.01)
 
 
 def test_a_card_escapes_labels() -> None:

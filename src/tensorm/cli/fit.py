@@ -59,7 +59,12 @@ def prior(value: str) -> float | str:
 
 @main.command("fit", epilog=f"Files: {ENDINGS}.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--out", "run_dir", type=options.FOLDER_PATH, required=True, help="Folder for the results.")
+@click.option(
+    "--out",
+    "run_dir",
+    type=options.FOLDER_PATH,
+    help="Folder for the results; runs/NAME by default, with the name of the file.",
+)
 @click.option(
     "--components",
     "n_components",
@@ -126,7 +131,7 @@ def prior(value: str) -> float | str:
 @click.option("--force", is_flag=True, help="Replace a run that the folder already contains.")
 @options.as_json
 @quietly("Print nothing but errors.")
-def fit_command(file: Path, run_dir: Path, as_json: bool, quiet: bool, **given: Any) -> None:
+def fit_command(file: Path, run_dir: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Fit a model to the cells in FILE and save it in a folder.
 
     FILE is a table with a row for each event or cell, or an array.
@@ -142,6 +147,7 @@ def fit_command(file: Path, run_dir: Path, as_json: bool, quiet: bool, **given: 
       tensorm fit contacts.csv --modes hour,person,met --metadata person=roles.csv --out runs/roles
     """
     where = given.pop("scheduler"), given.pop("workers")
+    run_dir = run_dir or Path("runs") / (file.name.split(".")[0] or "fit")
     with nullcontext() if where == (None, None) else connect(*where) as client:
         if client is not None:
             LOG.info(f"Dashboard of the cluster: {client.dashboard_link}")

@@ -22,6 +22,8 @@ from tensorm.report.page.members import find_homes
 
 MAX_CARD_COMPONENTS, MAX_CARD_MEMBERS = 12, 3  # components in the table, and members named in each mode
 HEIGHT = 240  # of the picture, in pixels
+MAX_CARD_TEXT = 45  # letters, beyond which members are cut short
+LEFT = 'style="text-align:left"'
 INK = np.array([38, 70, 140])  # of a certain one; a certain zero is white
 
 
@@ -48,23 +50,27 @@ def _table(posterior: Posterior) -> str:
     rows = [_row(component, modes) for component in told[:MAX_CARD_COMPONENTS]]
     if len(told) > MAX_CARD_COMPONENTS:
         rows.append([f"and {len(told) - MAX_CARD_COMPONENTS} more"])
-    lines = ["".join(f"<td>{escape(text)}</td>" for text in row) for row in rows]
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    lines = ["".join(f"<td {LEFT}>{escape(text)}</td>" for text in row) for row in rows]
+    head = "".join(f"<th {LEFT}>{escape(name)}</th>" for name in heads)
     return f"<table><tr>{head}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if told else ""
 
 
 def _row(told: Description, modes: Sequence[FittedMode]) -> list[str]:
-    """Return the fields of a component's row; members are listed as "ann, bob, cleo and 9 more"."""
-    fields = [str(told.component)]
-    for mode in modes:
-        members = mode.members(told.component)
-        more = f" and {len(members) - MAX_CARD_MEMBERS:,} more" if len(members) > MAX_CARD_MEMBERS else ""
-        fields.append(
-            ", ".join(quote_label(mode.label(n)) for n in members[:MAX_CARD_MEMBERS].tolist()) + more
-        )
+    """Return the fields of a component's row."""
+    texts = {name: part.text for part in told.members for name in part.modes}
+    fields = [str(told.component), *(_shorten(texts[mode.name], mode, told.component) for mode in modes)]
     if told.strength is not None:
         fields.append(percent(told.strength))
     return [*fields, f"{told.chains} of {told.n_chains}"]
+
+
+def _shorten(text: str, mode: FittedMode, component: int) -> str:
+    """Return the members in words, such as "08-11 (3 of 13)"; of a long list "ann, bob, cleo and 9 more"."""
+    members = mode.members(component)
+    if len(text) <= MAX_CARD_TEXT or len(members) <= MAX_CARD_MEMBERS:
+        return text
+    first = ", ".join(quote_label(mode.label(n)) for n in members[:MAX_CARD_MEMBERS].tolist())
+    return f"{first} and {len(members) - MAX_CARD_MEMBERS:,} more"
 
 
 def _picture(posterior: Posterior) -> str:
@@ -77,12 +83,17 @@ def _picture(posterior: Posterior) -> str:
         np.argsort(homes[found[k]][index], kind="stable")
         for k, index in (("rows", rows), ("columns", columns))
     ]
-    image = b64encode(_png(cells[np.ix_(*order)] / 100)).decode()
+    most = max(int(cells.max()), 1)  # averages are small
+    image = b64encode(_png(cells[np.ix_(*order)] / most)).decode()
     names = [posterior.modes[found[k]] for k in ("rows", "columns")]
-    about = escape(f"P(x = 1): {' by '.join(names)}, {found['titles'][0] or 'all cells'}", quote=True)
+    about = escape(
+        f"P(x = 1): {' by '.join(names)}, {found['titles'][0] or 'all cells'}, at most {most / 100}",
+        quote=True,
+    )
     return (
-        f'<img alt="{about}" title="{about}" src="data:image/png;base64,{image}" '
+        f'<div><img alt="{about}" title="{about}" src="data:image/png;base64,{image}" '
         f'style="height:{HEIGHT}px;max-width:100%;image-rendering:pixelated;border:1px solid #999">'
+        f'<div style="font-size:smaller">{about}</div></div>'
     )
 
 
