@@ -22,7 +22,7 @@ import numpy as np
 
 from tensorm import RelationalTensor, TensOrMachine, datasets, select_components
 from tensorm.sampler.comparisons import Comparisons, WeighedComparisons
-from tensorm.sampler.prior import LearnedPrior
+from tensorm.sampler.prior import LearnedPrior, SidesPrior
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.seeding import begin
 from tensorm.sampler.sweep import Target, sweep
@@ -194,17 +194,32 @@ def measure_planted() -> None:
         values, factors = plant_sets(n_sets, seed)
         tensor, kept = RelationalTensor(values, normalise=None).compared(), []
         for share in (2 / 40, 3 / 41, 3.5 / 41, 4 / 41):
-            model = Target(n_sets, WeighedComparisons(1, 1, share), LearnedPrior(), np.uint64(0))
+            model = Target(n_sets, WeighedComparisons(1, 1, share), SidesPrior(), np.uint64(0))
             found = prune(Explanation(tensor, model, Factors.from_bits(factors)).polished(5))
             kept.append(f"{found.target.n_components} ({log_evidence(found):.1f})")
         print(f"{n_sets} sets, weights 2 / A, 3, 3.5 and 4 / (A + 1): {', '.join(kept)}", flush=True)
 
 
+SIMULATED = (  # how many sets are planted, the seed, objects and attributes
+    (0, 30, (150, 40)),
+    (2, 31, (150, 40)),
+    (3, 32, (150, 40)),
+    (5, 33, (150, 40)),
+    (5, 34, (150, 40)),
+    (0, 35, (80, 60)),
+    (2, 36, (80, 60)),
+    (3, 37, (300, 30)),
+    (5, 38, (200, 60)),
+    (3, 39, (120, 100)),
+)
+
+
 def measure_number() -> None:
-    for n_sets, seed in ((0, 0), (3, 0), (3, 1), (5, 0), (5, 1)):
-        tensor = RelationalTensor(plant_sets(n_sets, seed)[0], normalise=None)
+    """How many of the planted sets are found."""
+    for n_sets, seed, shape in SIMULATED:
+        tensor = RelationalTensor(plant_sets(n_sets, seed, shape)[0], normalise=None)
         found = select_components(tensor, n_jobs=1, progress=False)
-        print(f"{n_sets} sets planted: {found.reason}", flush=True)
+        print(f"{n_sets} sets planted in {shape}: {found.reason}", flush=True)
 
 
 MEASURES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -110,6 +111,18 @@ def test_it_is_told_and_drawn(
     model.plot("slice", at={"object": 0})
     plt.close("all")
     assert [c.log_likelihood_lost > 0 for c in model.contributions_] == [True, True]
+
+
+def test_groups_with_codes_are_told_with_the_name_of_the_mode() -> None:
+    names = [f"p{n}" for n in range(24)], [f"g{n}" for n in range(12)]
+    tensor = RelationalTensor(plant(), normalise=None, modes=("patient", "gene", "other"), labels=names)
+    model = TensOrMachine(**SETTINGS).fit(tensor)
+    codes, words = np.repeat(["THCA", "BRCA"], 12), np.repeat(["woman", "man"], 12)
+    for groups, pattern in (
+        (codes, r" - in \d+ of 12 THCA(, \d+ of 12 BRCA)? patients: g0 "),
+        (words, r" - in \d+ of 12 women(, \d+ of 12 men)?: g0 "),
+    ):
+        assert any(re.search(pattern, text) for text in model.describe({0: groups}))
 
 
 def test_the_old_models_are_still_there(held: tuple[RelationalTensor, RelationalTensor]) -> None:

@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import betaincc, betaln
+from scipy.special import betaincc, betaln, logsumexp
 from scipy.stats import chisquare
 
 import exact
 from chain import run, z_scores
 from tensorm import RelationalTensor
 from tensorm.sampler.comparisons import MIN_AGREEMENT, Agreement, Comparisons
-from tensorm.sampler.prior import FixedPrior, LearnedPrior
+from tensorm.sampler.prior import FixedPrior, LearnedPrior, SidesPrior
 from tensorm.sampler.state import State
 from tensorm.sampler.sweep import Target, sweep
+from tensorm.selection.counting import Proposal, count_components
+from tensorm.selection.occam import Found
 from tensorm.tensors import GIBBS, METROPOLIS
 from tensorm.tensors.factors import Factors
 
@@ -42,21 +44,35 @@ def log_weights(tensor: RelationalTensor, factors: list[np.ndarray], model: Comp
     return betaln(a, b) + np.log(betaincc(a, b, MIN_AGREEMENT)) + (right + wrong) * np.log(2)
 
 
+def log_sides(a: float, b: float, factors: list[np.ndarray]) -> np.ndarray:
+    """The prior of every state if each side of each component has a density of its own."""
+    ones = [factor.sum(axis=1) for factor in factors[1:]]
+    each = [(betaln(a + n, b + A - n) - betaln(a, b)).sum(axis=1) for n in ones]
+    return exact.log_learned(a, b, factors[:1]) + np.sum(each, axis=0)
+
+
+P = [np.full((n, L), 0.4) for n in (1, A, A)]
+PRIORS = {
+    "fixed": (FixedPrior.from_probabilities(P), lambda factors: exact.log_given(P, factors)),
+    "learned": (LearnedPrior(2.0, 1.0), lambda factors: exact.log_learned(2.0, 1.0, factors)),
+    "sides": (SidesPrior(2.0, 1.0), lambda factors: log_sides(2.0, 1.0, factors)),
+}
+
+
 @pytest.mark.parametrize(
-    ("learned", "flips"),
+    ("name", "flips"),
     [
-        (False, GIBBS),
-        (True, METROPOLIS),
-        pytest.param(True, GIBBS, marks=pytest.mark.slow),
-        pytest.param(False, METROPOLIS, marks=pytest.mark.slow),
+        ("fixed", GIBBS),
+        ("learned", METROPOLIS),
+        ("sides", METROPOLIS),
+        pytest.param("learned", GIBBS, marks=pytest.mark.slow),
+        pytest.param("fixed", METROPOLIS, marks=pytest.mark.slow),
     ],
 )
-def test_the_posterior_is_exact(learned: bool, flips: int) -> None:
+def test_the_posterior_is_exact(name: str, flips: int) -> None:
     tensor, model = RelationalTensor([[0.3, 0.1, 0.8]], normalise=None), Comparisons(3.0, 1.5)
-    factors = exact.all_factors((1, A, A))
-    p, log_p = [np.full((n, L), 0.4) for n in (1, A, A)], log_weights(tensor, factors, model)
-    log_p = log_p + (exact.log_learned(2.0, 1.0, factors) if learned else exact.log_given(p, factors))
-    prior = LearnedPrior(2.0, 1.0) if learned else FixedPrior.from_probabilities(p)
+    (prior, log_prior), factors = PRIORS[name], exact.all_factors((1, A, A))
+    log_p = log_weights(tensor, factors, model) + log_prior(factors)
     target = Target(L, model, prior, np.uint64(7), flips)
     draws = run(tensor.compared(), target, exact.N_DRAWS * exact.THIN, chain=flips)
     codes = exact.code(draws.masks[:: exact.THIN])
@@ -69,6 +85,24 @@ def test_the_posterior_is_exact(learned: bool, flips: int) -> None:
         / betaincc(a, b, MIN_AGREEMENT)
     )
     assert np.abs(z_scores(draws.noise, [exact.normalise(log_p) @ mean])).max() < 4
+
+
+def test_the_number_of_components_is_exact() -> None:
+    """Births and deaths of components whose sides have densities of their own."""
+    values, model, log_p = RelationalTensor([[0.3, 0.1, 0.8]], normalise=None), Comparisons(3.0, 1.5), []
+    for n in range(3):
+        table = np.arange(2 ** (7 * n))[:, None] >> np.arange(7 * n) & 1 == 1
+        parts = zip(np.split(table, [n, 4 * n], axis=1), (1, A, A), strict=True)
+        factors = [part.reshape(len(table), size, n) for part, size in parts]
+        log_p.append(
+            logsumexp(log_weights(values, factors, model) + log_sides(1, 1, factors)) - n * np.log(2)
+        )
+    nothing, seen = Factors.empty((1, A, A), 1), tuple(np.zeros((0, size)) for size in (1, A, A))
+    target, found = Target(2, model, SidesPrior(), np.uint64(3)), Found(nothing, 0, 0.0, 0.0, (), seen)
+    drawn = count_components(values.compared(), found, target, Proposal(seen), 0, 3000).counts
+    expected = exact.normalise(np.array(log_p))
+    assert np.abs(z_scores(np.array(drawn)[:, None] == np.arange(3), expected)).max() < 4
+    assert expected.min() > 0.05  # each number is put to the test
 
 
 def draw_prior(rng: np.random.Generator) -> Draw:

@@ -77,9 +77,10 @@ def test_the_number_of_components_is_exact(noise, log_noise, prior, log_prior, s
     assert expected.min() > 0.05  # each number is put to the test
 
 
-def test_a_proposal_knows_its_own_density():
+@pytest.mark.parametrize("density", [(0.4, 0.3), (0.4, None)])
+def test_a_proposal_knows_its_own_density(density):
     """The columns drawn and their densities fit together: E_q[prior / q] is 1."""
-    rng, density = np.random.default_rng(0), (0.4, 0.3)
+    rng = np.random.default_rng(0)
     columns = Proposal(SEEN).draw(rng, 20_000, density)
     weights = np.exp(Proposal(SEEN).log_ratios(columns, density))
     assert abs(weights.mean() - 1) < 4 * weights.std() / np.sqrt(len(weights))

@@ -87,7 +87,7 @@ def select_components(
         if it is "auto", and fit strengths; the other methods use two rates instead.
     n_repeats : int, optional
         Splits of the cells for "cv" and "cv-published", 5 by default, 3 for "auto" with strengths; chains for
-        all others, 2 by default, 6 for comparisons.
+        all others, 2 by default.
     scoring : "log_likelihood" or "accuracy", default "log_likelihood"
         How "cv" scores predictions.
     test_size : float, default 0.2

@@ -292,15 +292,19 @@ def _say(modes: Sequence[FittedMode], shared: Sequence[Floats], l: int) -> str:
 
 
 def _whom(mode: FittedMode, members: list[int], crowd: Floats) -> str:
-    """Return the members with their mode's name: "all 60 patients", "patient 03", "3 of 12 women"."""
-    who = name_members(mode, members, crowd) if mode.groups is None else tell_groups(mode.groups, members)
+    """Return the members with their mode's name: "all 60 patients", "patient 03", "3 of 12 THCA patients".
+
+    Groups with everyday names, such as "3 of 12 women", need no other.
+    """
+    name = plural(mode.name, len(members))
+    if mode.groups is not None:
+        who = tell_groups(mode.groups, members)
+        everyday = all(group.islower() for group in set(mode.groups[members].tolist()))
+        return who if everyday and len(members) < len(mode.means) else f"{who} {name}"
+    who = name_members(mode, members, crowd)
     if len(members) == len(mode.means):
-        return f"{who} {plural(mode.name, len(members))}"
-    return (
-        who
-        if mode.groups is not None or who.startswith(mode.name)
-        else f"{plural(mode.name, len(members))} {who}"
-    )
+        return f"{who} {name}"
+    return who if who.startswith(mode.name) else f"{name} {who}"
 
 
 def _count_cells(posterior: Posterior) -> tuple[Sequence[float], float, Sequence[float | None]]:

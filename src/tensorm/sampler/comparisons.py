@@ -22,6 +22,7 @@ from tensorm.kernels.philox import uniforms
 from tensorm.kernels.predict import add_product
 from tensorm.model import Confusion, Noise
 from tensorm.sampler.noise_model import ONCE, NoiseModel, Parameters, count_alone
+from tensorm.sampler.prior import FactorPrior, LearnedPrior, SidesPrior
 from tensorm.sampler.two_rates import CONTRAST, PAPERS_RATES, RATE_EDGE, truncated_beta
 from tensorm.tensors.bits import combine
 from tensorm.tensors.factors import Factors
@@ -128,7 +129,6 @@ class Comparisons(NoiseModel):
     b: float = 1.0
     parameters: ClassVar[type[Parameters]] = Agreement
     about: ClassVar[str] = "comparisons that count once"
-    counting_chains: ClassVar[int] = 6  # most end where one side of all components has every attribute
     counted: ClassVar[str] = (
         "Comparisons within an object are not independent, so each had less weight when the number of "
         "components was chosen."
@@ -188,6 +188,9 @@ class Comparisons(NoiseModel):
         facts (Mann and Whitney 1947). As such they would pay for components wherever values are noise.
         """
         return WeighedComparisons(self.a, self.b, FACTS_OF_A_RANKING / (1 + max(tensor.shape[1:])))
+
+    def counting_prior(self, prior: FactorPrior) -> FactorPrior:
+        return SidesPrior() if isinstance(prior, LearnedPrior) else prior
 
     def _make(self, agreement: float) -> Agreement:
         return Agreement(agreement)

@@ -32,6 +32,7 @@ import numpy as np
 from tensorm.data.arrays import Bits, Counts, Floats, Indices
 from tensorm.errors import InputError
 from tensorm.model import Confusion
+from tensorm.sampler.prior import FactorPrior
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, Stream, Tensor
 
@@ -197,7 +198,6 @@ class NoiseModel(ABC):
     about: ClassVar[str] = ""
     trend: ClassVar[int] = TREND_SWEEPS
     counted: ClassVar[str] = ""
-    counting_chains: ClassVar[int] = 2  # that look for the number of components
     # Fields that ``strength_prior`` can set, two each: name_a, name_b of a Beta prior (None), or name_least,
     # name_most, which lie between two numbers.
     settable: ClassVar[Mapping[str, tuple[float, float] | None]] = {}
@@ -247,6 +247,10 @@ class NoiseModel(ABC):
     def counting(self, tensor: Tensor) -> NoiseModel:
         """Return the model that takes this one's place while the number of components is chosen."""
         return self.stand_in
+
+    def counting_prior(self, prior: FactorPrior) -> FactorPrior:
+        """Return the prior of factors that goes with ``counting``."""
+        return prior
 
     @property
     def has_stand_in(self) -> bool:

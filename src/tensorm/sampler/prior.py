@@ -1,10 +1,10 @@
-"""Priors of the factor entries: fixed probabilities, or one density per mode that is learned.
+"""Priors of the factor entries: fixed probabilities, or densities that are learned.
 
-Both say the log-odds of entries (``log_odds``), draw new densities given the factors and a uniform number per
-mode (``update``), and know the probability of a factor with densities integrated out (``log_probability``;
-for searches ``log_marginal``), which entries are fixed (``allow``), and what applies to a part of the tensor
-(``at``) or to components in another order (``reorder``). ``could_draw`` asks whether densities in a file can
-come from ``update``.
+All say the log-odds of entries (``log_odds``; ``draw_log_odds`` for a sweep, ``estimate_log_odds`` for
+searches), draw new densities given the factors and a uniform number per mode (``update``), and know the
+probability of a factor with densities integrated out (``log_probability``; for searches ``log_marginal``),
+which entries are fixed (``allow``), and what applies to a part of the tensor (``at``) or to components in
+another order (``reorder``). ``could_draw`` asks whether densities in a file can come from ``update``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, betaln, logit
+from scipy.special import betaincinv, betaln, expit, logit
 
 from tensorm.data.arrays import Bits, Counts, Floats, Indices
+from tensorm.kernels import philox
 from tensorm.kernels.rows import count_ones
 from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.protocol import Stream
 
 DENSITY_EDGE = 1e-12  # densities stay this far from 0 and 1
 
@@ -40,9 +42,21 @@ class FixedPrior(NamedTuple):
         """Return the prior log-odds of a mode's entries, as a table (N or 1, L or 1)."""
         return self.tables[mode]
 
+    def draw_log_odds(self, factors: Factors, density: Sequence[float], stream: Stream) -> list[Floats]:
+        """Return the log-odds of all modes for the next sweep."""
+        return self.estimate_log_odds(factors, density)
+
+    def estimate_log_odds(self, factors: Factors, density: Sequence[float]) -> list[Floats]:
+        """Return the log-odds of all modes that go with these factors and densities."""
+        return [self.log_odds(mode, density) for mode in range(len(factors))]
+
     def update(self, factors: Factors, uniforms: Floats) -> tuple[float, ...]:
         """Return no densities: there are none to learn."""
         return (math.nan,) * len(factors)
+
+    def entry_rate(self, mode: int, density: Sequence[float]) -> float | None:
+        """Return the probability of a new component's entries, if they all have the same."""
+        return float(np.clip(expit(self.log_odds(mode, density).item()), DENSITY_EDGE, 1 - DENSITY_EDGE))
 
     def could_draw(self, density: npt.ArrayLike) -> bool:
         """Whether ``update`` can have returned this."""
@@ -51,24 +65,23 @@ class FixedPrior(NamedTuple):
     def log_probability(self, mode: int, factors: Factors) -> float:
         """Return the log probability of a mode's factor; entries that the prior fixes add nothing."""
         if self.tables[mode].size == 1:
-            ones = int(count_ones(factors[mode]))
-            return float(self.log_marginal(mode, ones, len(factors[mode]) * factors.n_components))
+            return float(self.log_marginal(mode, _count_members(factors, mode), len(factors[mode])))
         bits = unpack(factors[mode], factors.n_components)
         table = np.broadcast_to(self.tables[mode], bits.shape)
         free = np.isfinite(table)
         return float(-np.logaddexp(0.0, np.where(bits, -table, table)[free]).sum())
 
-    def log_marginal(self, mode: int, ones: int | Counts, entries: int | Counts) -> Floats:
-        """Return the log probability of one set of so many ones, with the mean of the mode's log-odds.
+    def log_marginal(self, mode: int, ones: Counts, size: int) -> Floats:
+        """Return the log probability of columns with so many ones, with the mean of the mode's log-odds.
 
         Exact only where all entries have the same prior: searches compare components by it.
         """
         table = self.tables[mode]
         free = table[np.isfinite(table)]
         if not free.size:
-            return np.zeros(np.broadcast_shapes(np.shape(ones), np.shape(entries)))
+            return np.zeros(ones.shape[:-1])
         mean = free.mean()
-        return np.asarray(ones * mean - entries * np.logaddexp(0.0, mean))
+        return np.asarray(ones.sum(axis=-1) * mean - size * ones.shape[-1] * np.logaddexp(0.0, mean))
 
     def allow(self, mode: int, component: int, column: Bits) -> Bits:
         """Return a component's entries with those that the prior fixes set right."""
@@ -98,12 +111,24 @@ class LearnedPrior(NamedTuple):
         p = density[mode]
         return np.array([[math.log(p / (1 - p))]])
 
+    def draw_log_odds(self, factors: Factors, density: Sequence[float], stream: Stream) -> list[Floats]:
+        """Return the log-odds of all modes for the next sweep."""
+        return self.estimate_log_odds(factors, density)
+
+    def estimate_log_odds(self, factors: Factors, density: Sequence[float]) -> list[Floats]:
+        """Return the log-odds of all modes that go with these factors and densities."""
+        return [self.log_odds(mode, density) for mode in range(len(factors))]
+
     def update(self, factors: Factors, uniforms: Floats) -> tuple[float, ...]:
         """Draw each density from its conditional: a Gibbs step."""
         ones = np.array([count_ones(masks) for masks in factors])
         entries = np.array([len(masks) * factors.n_components for masks in factors])
         draws = betaincinv(self.a + ones, self.b + entries - ones, uniforms)
         return tuple(min(max(draw, DENSITY_EDGE), 1 - DENSITY_EDGE) for draw in draws.tolist())
+
+    def entry_rate(self, mode: int, density: Sequence[float]) -> float | None:
+        """Return the probability of a new component's entries, if they all have the same."""
+        return float(np.clip(expit(self.log_odds(mode, density).item()), DENSITY_EDGE, 1 - DENSITY_EDGE))
 
     def could_draw(self, density: npt.ArrayLike) -> bool:
         """Whether ``update`` can have returned this."""
@@ -112,12 +137,13 @@ class LearnedPrior(NamedTuple):
 
     def log_probability(self, mode: int, factors: Factors) -> float:
         """Return the log probability of a mode's factor, with the density integrated out."""
-        entries = len(factors[mode]) * factors.n_components
-        return float(self.log_marginal(mode, int(count_ones(factors[mode])), entries))
+        ones, entries = int(count_ones(factors[mode])), len(factors[mode]) * factors.n_components
+        return float(betaln(self.a + ones, self.b + entries - ones))
 
-    def log_marginal(self, mode: int, ones: int | Counts, entries: int | Counts) -> Floats:
-        """Return the log probability of one set of so many ones, with the density integrated out."""
-        return betaln(self.a + ones, self.b + entries - ones)
+    def log_marginal(self, mode: int, ones: Counts, size: int) -> Floats:
+        """Return the log probability of columns with so many ones, (..., L), the density integrated out."""
+        total = ones.sum(axis=-1)
+        return betaln(self.a + total, self.b + size * ones.shape[-1] - total)
 
     def allow(self, mode: int, component: int, column: Bits) -> Bits:
         """Return the entries as they are: none is fixed."""
@@ -130,6 +156,53 @@ class LearnedPrior(NamedTuple):
     def reorder(self, order: Sequence[int]) -> LearnedPrior:
         """Return the same prior."""
         return self
+
+
+class SidesPrior(LearnedPrior):
+    """Comparisons: each side of each component has a density of its own; objects share one.
+
+    With one density for all components, sides that have every attribute would cost nothing. Densities of
+    sides are drawn given the factors before each sweep, so that no state has to know them.
+    """
+
+    SIDES = 1, 2
+
+    def draw_log_odds(self, factors: Factors, density: Sequence[float], stream: Stream) -> list[Floats]:
+        """Return the log-odds of all modes for the next sweep, those of sides with new densities."""
+        tables = super().estimate_log_odds(factors, density)
+        for mode in self.SIDES:
+            ones, u = _count_members(factors, mode), philox.uniforms(stream, mode, factors.n_components)
+            p = betaincinv(self.a + ones, self.b + len(factors[mode]) - ones, u)
+            tables[mode] = logit(np.clip(p, DENSITY_EDGE, 1 - DENSITY_EDGE))[None]
+        return tables
+
+    def estimate_log_odds(self, factors: Factors, density: Sequence[float]) -> list[Floats]:
+        """Return the log-odds of all modes, those of sides from their shares of ones."""
+        tables = super().estimate_log_odds(factors, density)
+        for mode in self.SIDES:
+            share = (self.a + _count_members(factors, mode)) / (self.a + self.b + len(factors[mode]))
+            tables[mode] = logit(share)[None]
+        return tables
+
+    def entry_rate(self, mode: int, density: Sequence[float]) -> float | None:
+        """Return None for sides, whose densities differ."""
+        return None if mode in self.SIDES else super().entry_rate(mode, density)
+
+    def log_probability(self, mode: int, factors: Factors) -> float:
+        """Return the log probability of a mode's factor, with densities integrated out."""
+        return float(self.log_marginal(mode, _count_members(factors, mode), len(factors[mode])))
+
+    def log_marginal(self, mode: int, ones: Counts, size: int) -> Floats:
+        """Return the log probability of columns with so many ones, (..., L), densities integrated out."""
+        if mode not in self.SIDES:
+            return super().log_marginal(mode, ones, size)
+        each = betaln(self.a + ones, self.b + size - ones) - betaln(self.a, self.b)
+        return np.asarray(each.sum(axis=-1))
+
+
+def _count_members(factors: Factors, mode: int) -> Counts:
+    """Return the members of each component."""
+    return np.asarray(unpack(factors[mode], factors.n_components).sum(axis=0))
 
 
 FactorPrior = FixedPrior | LearnedPrior

@@ -12,7 +12,7 @@ from tensorm.kernels.philox import uniforms
 from tensorm.model import Confusion
 from tensorm.sampler.noise_model import NoiseModel
 from tensorm.sampler.prior import FactorPrior
-from tensorm.sampler.state import NOISE, ORDER, START, State
+from tensorm.sampler.state import DENSITY, NOISE, ORDER, START, State
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import GIBBS, METROPOLIS, Rule, Stream, Tensor
 
@@ -55,14 +55,14 @@ class Target:
             return np.arange(self.n_components)
         return np.argsort(uniforms(self.stream(chain, sweep, ORDER), 0, self.n_components))
 
-    def log_prior(self, mode: int, ones: int | Counts, entries: int | Counts) -> Floats:
-        """Return the log probability of so many ones among a mode's entries, for searches (prior.py).
+    def log_prior(self, mode: int, ones: Counts, size: int) -> Floats:
+        """Return the log probability of columns with so many ones, (..., L), for searches (prior.py).
 
         A shared factor counts only once.
         """
         if self.tied and mode == self.tied[1]:
-            return np.zeros(np.broadcast_shapes(np.shape(ones), np.shape(entries)))
-        return self.prior.log_marginal(mode, ones, entries)
+            return np.zeros(ones.shape[:-1])
+        return self.prior.log_marginal(mode, ones, size)
 
 
 def log_likelihood(tensor: Tensor, target: Target, state: State, confusion: Confusion) -> float:
@@ -116,7 +116,8 @@ def update_factors(
     Returns them, and perhaps their confusion (``Tensor.update_all``).
     """
     order, weights = target.order(chain, state.sweep), state.noise.weights.tempered(beta)
-    priors = [target.prior.log_odds(mode, state.density) for mode in range(len(state.factors))]
+    stream = target.stream(chain, state.sweep, DENSITY)
+    priors = target.prior.draw_log_odds(state.factors, state.density, stream)
     rules = [Rule(order, target.flips, weights, prior if beta == 1 else beta * prior) for prior in priors]
     return tensor.update_all(state.factors, rules, target.stream(chain, state.sweep, 0))
 

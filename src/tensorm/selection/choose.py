@@ -32,8 +32,7 @@ class Method(NamedTuple):
     choose : callable (tensor, plan, pool, candidates, holdout) -> Selection
         Makes the choice; candidates are None if it finds them itself.
     n_repeats : int
-        Splits of the cells, or chains, unless the caller asks for another number; 0: as many chains as the
-        noise model needs.
+        Splits of the cells, or chains, unless the caller asks for another number.
     hides : bool
         Whether it hides cells and predicts them, with the noise model that the estimator has. The others
         count components with the noise model's stand-in for counting.
@@ -44,7 +43,7 @@ class Method(NamedTuple):
     """
 
     choose: Callable[..., Selection]
-    n_repeats: int = 0
+    n_repeats: int = 2
     hides: bool = False
     published: bool = False
     bounded: bool = False
@@ -53,7 +52,8 @@ class Method(NamedTuple):
         """Return the plan with the noise model that this method uses."""
         if self.hides or self.published:
             return plan
-        return replace(plan, target=replace(plan.target, noise=plan.target.noise.counting(tensor)))
+        noise, prior = plan.target.noise.counting(tensor), plan.target.noise.counting_prior(plan.target.prior)
+        return replace(plan, target=replace(plan.target, noise=noise, prior=prior))
 
 
 SELECTION_METHODS = {
@@ -71,8 +71,7 @@ SELECTION_METHODS = {
 
 def find_method(name: str, target: Target) -> Method:
     """Return a method; the default hides cells only for strengths, whose evidence has no closed form."""
-    method = SELECTION_METHODS["posterior" if name == DEFAULT and not target.noise.has_stand_in else name]
-    return method._replace(n_repeats=method.n_repeats or target.noise.counting_chains)
+    return SELECTION_METHODS["posterior" if name == DEFAULT and not target.noise.has_stand_in else name]
 
 
 def choose_number(

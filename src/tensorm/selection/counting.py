@@ -21,12 +21,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import betaln, logsumexp
 
 from tensorm.data.arrays import Bits, Floats
 from tensorm.sampler.chains import Bookmark
 from tensorm.sampler.noise_model import Parameters
-from tensorm.sampler.prior import DENSITY_EDGE
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.state import State
@@ -66,24 +65,24 @@ class Proposal:
     seen: tuple[Floats, ...]
     tied: tuple[int, int] | None = None
 
-    def draw(self, rng: np.random.Generator, count: int, density: Sequence[float]) -> list[Bits]:
+    def draw(self, rng: np.random.Generator, count: int, density: Sequence[float | None]) -> list[Bits]:
         """Return the columns (N_k, count) of new components."""
         J = len(self.seen[0])
         like = rng.integers(J, size=count) if J else np.zeros(count, np.intp)
         from_prior = rng.random(count) < FROM_PRIOR if J else np.ones(count, np.bool_)
         columns = []
         for blurred, p in zip(self._blurred, density, strict=True):
-            rates = np.full((blurred.shape[1], count), p)
+            rates = np.full((blurred.shape[1], count), rng.random(count) if p is None else p)
             rates[:, ~from_prior] = blurred[like[~from_prior]].T
             columns.append(rng.random(rates.shape) < rates)
         if self.tied:
             columns[self.tied[1]] = columns[self.tied[0]]
         return columns
 
-    def log_ratios(self, columns: Sequence[Bits], density: Sequence[float]) -> Floats:
+    def log_ratios(self, columns: Sequence[Bits], density: Sequence[float | None]) -> Floats:
         """Return log prior(c) / q(c) of components."""
         free = [k for k in range(len(columns)) if not self.tied or k != self.tied[1]]
-        prior = sum(_log_bernoulli(columns[k], np.full((1, len(columns[k])), density[k]))[0] for k in free)
+        prior = sum(_log_prior(columns[k], density[k]) for k in free)
         if not len(self.seen[0]):
             return np.zeros_like(prior)
         blurred = self._blurred
@@ -157,8 +156,7 @@ def try_births_and_deaths(
     The odds of all moves to come are worked out together; they hold until one is accepted.
     """
     births, left = rng.random(MOVES) < 0.5, MOVES
-    odds = (target.prior.log_odds(mode, state.density) for mode in range(len(tensor.shape)))
-    density = [float(np.clip(expit(all_alike.item()), DENSITY_EDGE, 1 - DENSITY_EDGE)) for all_alike in odds]
+    density = [target.prior.entry_rate(mode, state.density) for mode in range(len(tensor.shape))]
     bits, noise = state.factors.bits(), state.noise
     while left:
         n = bits[0].shape[1]
@@ -212,6 +210,14 @@ def _losses(tensor: Tensor, noise: Parameters, bits: Sequence[Bits]) -> Floats:
     if not bits[0].shape[1]:
         return np.zeros(0)
     return noise.log_ratios(tensor, Factors.from_bits(bits), bits[0])
+
+
+def _log_prior(column: Bits, rate: float | None) -> Floats:
+    """Return the log probability (count,) of columns (N, count) with one rate; None: each has its own."""
+    if rate is None:
+        ones = column.sum(axis=0)
+        return np.asarray(betaln(1 + ones, 1 + len(column) - ones))
+    return _log_bernoulli(column, np.full((1, len(column)), rate))[0]
 
 
 def _log_bernoulli(column: Bits, rates: Floats) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorm.data.arrays import Array, Bits, Floats, Indices, Words
+from tensorm.data.arrays import Array, Bits, Counts, Floats, Indices, Words
 from tensorm.model import Confusion
 from tensorm.sampler.noise_model import count_alone
 from tensorm.sampler.state import State
@@ -71,9 +71,10 @@ class Explanation:
         return np.flatnonzero(~unpack(self._present, self.target.n_components))
 
     @cached_property
-    def ones(self) -> list[int]:
-        """Members of each mode in the components that are used."""
-        return [int(np.bitwise_count(masks & self._present).sum(dtype=np.int64)) for masks in self.factors]
+    def ones(self) -> list[Counts]:
+        """Members of each mode in each of the components that are used."""
+        used = unpack(self._present, self.target.n_components)
+        return [bits.sum(axis=0)[used] for bits in self.bits]
 
     @cached_property
     def score(self) -> float:
@@ -84,7 +85,7 @@ class Explanation:
         """
         value = self.target.noise.log_marginal(*self.confusion)
         for mode, (masks, ones) in enumerate(zip(self.factors, self.ones, strict=True)):
-            value = value + self.target.log_prior(mode, ones, len(masks) * self.used)
+            value = value + self.target.log_prior(mode, ones, len(masks))
         return float(value)
 
     @cached_property
@@ -117,7 +118,7 @@ class Explanation:
     def polished(self, rounds: int = 1) -> Explanation:
         """Set every entry to its more probable value, given the others."""
         order, factors, weights = np.arange(self.target.n_components), self.factors, self.noise.weights
-        priors = [self.target.prior.log_odds(mode, self.density) for mode in range(len(factors))]
+        priors = self.target.prior.estimate_log_odds(factors, self.density)
         rules = [Rule(order, GREEDY, weights, prior) for prior in priors]
         for _ in range(rounds):
             factors, _ = self.tensor.update_all(factors, rules, self.target.stream(0, 0, 0))
@@ -142,9 +143,10 @@ def losses(explanation: Explanation) -> Floats:
     pos, neg = count_alone(explanation.tensor, explanation.factors, bits[0])
     tp, fp, fn, tn = explanation.confusion
     left = target.noise.log_marginal(tp - pos, fp - neg, fn + pos, tn + neg)
-    for mode, factor in enumerate(bits):
-        ones = explanation.ones[mode] - factor.sum(axis=0)
-        left = left + target.log_prior(mode, ones, len(factor) * (explanation.used - 1))
-    fall = explanation.score - left
-    fall[explanation.unused] = 0
+    used, fall = np.delete(np.arange(target.n_components), explanation.unused), np.zeros(target.n_components)
+    others = ~np.eye(len(used), dtype=np.bool_)
+    for mode, (factor, ones) in enumerate(zip(bits, explanation.ones, strict=True)):
+        rest = np.broadcast_to(ones, others.shape)[others].reshape(len(used), max(len(used) - 1, 0))
+        left[used] += target.log_prior(mode, rest, len(factor))
+    fall[used] = explanation.score - left[used]
     return fall

@@ -109,10 +109,11 @@ class CandidatePool:
         times = self.explanation.tensor.times_counted(0)
         pos, tot = (np.where(self.columns[0], counts, 0).sum(axis=0) // times for counts in self.count(0))
         rise = self._noise.log_ratio(pos, tot - pos)
-        target, used = self.explanation.target, self.explanation.used
+        target = self.explanation.target
         for mode, (column, ones) in enumerate(zip(self.columns, self.explanation.ones, strict=True)):
-            more = target.log_prior(mode, ones + column.sum(axis=0), len(column) * (used + 1))
-            rise = rise + more - target.log_prior(mode, ones, len(column) * used)
+            sizes, N = column.sum(axis=0)[:, None], len(column)
+            more = np.concatenate([np.broadcast_to(ones, (len(sizes), len(ones))), sizes], axis=1)
+            rise = rise + target.log_prior(mode, more, N) - target.log_prior(mode, ones, N)
         return np.where(np.logical_and.reduce([column.any(axis=0) for column in self.columns]), rise, -np.inf)
 
 
