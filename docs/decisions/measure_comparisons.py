@@ -3,6 +3,7 @@
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons               # held-out pairs, a minute
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons by_number     # and the number of components
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons sides         # cut sides, own agreements
+    TENSORM_DATA=... python -m docs.decisions.measure_comparisons prior 130     # shorter sides by a prior
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons sweeps        # processor time of a sweep
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons fits 8 .2     # fits, every 8th patient
     python -m docs.decisions.measure_comparisons planted                        # evidence of planted sets
@@ -111,6 +112,20 @@ def measure_sides(n_components: str = "25") -> None:
         )
 
 
+def measure_prior(exponent: str = "130", n_components: str = "25") -> None:
+    """Fit with a small prior probability of each attribute on a side, and look at the sides."""
+    train, test = read_sample()
+    prior: Any = [0.5, 10.0 ** -int(exponent), 10.0 ** -int(exponent)] if int(exponent) else "learned"
+    model = fit(train, "comparisons", int(n_components), factor_prior=prior)
+    above, below = ((factor > 0.5).sum(axis=0) for factor in model.factors_[1:])
+    used = above * below > 0
+    print(
+        f"prior 1e-{exponent}: log-loss {model.scores(test).model.log_loss:.4f}, {used.sum()} components, "
+        f"median sides {np.median(above[used]):.0f} and {np.median(below[used]):.0f}",
+        flush=True,
+    )
+
+
 def measure_fits(every: str = "1", share: str = "0") -> None:
     """Fit every patient, or every so many, with both models: time, memory, hidden pairs, types of cancer.
 
@@ -214,9 +229,9 @@ SIMULATED = (  # how many sets are planted, the seed, objects and attributes
 )
 
 
-def measure_number() -> None:
+def measure_number(first: str = "0") -> None:
     """How many of the planted sets are found."""
-    for n_sets, seed, shape in SIMULATED:
+    for n_sets, seed, shape in SIMULATED[int(first) :]:
         tensor = RelationalTensor(plant_sets(n_sets, seed, shape)[0], normalise=None)
         found = select_components(tensor, n_jobs=1, progress=False)
         print(f"{n_sets} sets planted in {shape}: {found.reason}", flush=True)
@@ -228,6 +243,7 @@ MEASURES = {
     "planted": measure_planted,
     "by_number": measure_by_number,
     "sides": measure_sides,
+    "prior": measure_prior,
     "fits": measure_fits,
 }
 
