@@ -51,13 +51,16 @@ def forbid_eval(page: str) -> str:
     return page.replace("<head>", f'<head><meta http-equiv="Content-Security-Policy" content="{policy}">', 1)
 
 
-def visit(path: Path, *questions: str) -> tuple[list[float], str]:
+DESK, PHONE = (1280, 800), (390, 844)
+
+
+def visit(path: Path, *questions: str, screen: tuple[int, int] = DESK) -> tuple[list[float], str]:
     """Open a page; return the answers to questions, and the first error."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page, errors = browser.new_page(viewport={"width": 1280, "height": 800}), []
+        page, errors = browser.new_page(viewport={"width": screen[0], "height": screen[1]}), []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.goto(path.as_uri())
@@ -71,9 +74,11 @@ def measure(name: str, model: TensOrMachine, X: object, folder: Path) -> None:
     path = folder / "report.html"
     model.report(path, X)
     (slowest, tallest), error = visit(path, SLOWEST, TALLEST)
+    (on_phone,), _ = visit(path, TALLEST, screen=PHONE)
     print(
         f"report, {name}: {path.stat().st_size / 1000:,.0f} kB, views within {slowest:.0f} ms, "
-        f"a component up to {tallest / 800:.1f} screens of 1280 x 800, {error}"
+        f"a component up to {tallest / 800:.1f} screens of 1280 x 800 and {on_phone / 844:.1f} of 390 x 844, "
+        f"{error}"
     )
 
 

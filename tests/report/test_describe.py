@@ -106,6 +106,7 @@ def test_same_members_of_unlabelled_modes_are_not_taken_for_the_same() -> None:
             "2024-01-02 to 2024-01-04 (3 of 4)",
         ),
         (["a", "b", "c"], [0, 1, 2], "all 3"),
+        (["enter", "leave"], [0, 1], "both"),
     ],
 )
 def test_names_of_members(labels, chosen, text) -> None:

@@ -48,7 +48,7 @@ def share_cells(modes: Sequence[FittedMode]) -> list[Floats]:
 def tell_groups(groups: npt.NDArray[np.str_], members: list[int]) -> str:
     """Count members by group, as in "all 12 doctors, 8 of 28 nurses"; groups in order of appearance."""
     if len(members) == len(groups):
-        return f"all {len(groups)}"
+        return tell_all(len(groups))
     sizes, counts = Counter(groups.tolist()), Counter(groups[members].tolist())
     names = [name for name in sizes if counts[name]]
     if len(names) > MAX_LISTED:
@@ -59,13 +59,18 @@ def tell_groups(groups: npt.NDArray[np.str_], members: list[int]) -> str:
     )
 
 
+def tell_all(size: int) -> str:
+    """Return the words for all indices of a mode."""
+    return "both" if size == 2 else f"all {size}"
+
+
 def name_members(mode: FittedMode, members: list[int], crowd: Floats) -> str:
     """Name members, as in "09-12, 17 (4 of 13)"; consecutive indices become ranges.
 
     If there are too many names for a list, it shows those whose cells are in the fewest other components.
     """
     if len(members) == len(mode.means):
-        return f"all {len(members)}"
+        return tell_all(len(members))
     pieces = [text for run in _runs(mode, members) for text in _name_run(mode, run)]
     if len(pieces) > MAX_LISTED + 1 and mode.labels is not None and mode.labels.dtype.kind not in ORDERED:
         rarest = sorted(members, key=lambda n: crowd[n])[:MAX_LISTED]

@@ -135,7 +135,7 @@ def _activities(posterior: Posterior) -> list[dict[str, list[float]] | None]:
     ]
 
 
-def tabulate_chains(diagnostics: Diagnostics) -> dict[str, Any]:
+def tabulate_chains(posterior: Posterior, diagnostics: Diagnostics) -> dict[str, Any]:
     """Return the conclusion on the chains, sentences and two tables."""
     return {
         "conclusion": diagnostics.conclusion,
@@ -146,13 +146,15 @@ def tabulate_chains(diagnostics: Diagnostics) -> dict[str, Any]:
                 "chain": row.chain,
                 "explanation": row.explanation,
                 "weight": round(row.weight, 2),
-                "accuracy": round(row.accuracy, 4),
+                "ones explained": finite(float(tp.sum() / max(tp.sum() + fn.sum(), 1)), 3),
                 "log-likelihood": round(row.log_likelihood, 1),
                 "components": row.active,
                 "agreement": round(row.agreement, 3),
                 "burn-in": row.burn_in,
             }
-            for row in diagnostics.chains
+            for row, (tp, _, fn, _) in zip(
+                diagnostics.chains, (trace.confusion.T for trace in posterior.chains), strict=True
+            )
         ],
         "quantities": [
             {

@@ -79,7 +79,7 @@ def render_report(
         "title": heading,
         "version": __version__,
         "noise": describe_noise(posterior),
-        "fit": tabulate_chains(diagnostics),
+        "fit": tabulate_chains(posterior, diagnostics),
         "traces": trace_chains(posterior, diagnostics),
         "selection": None if selection is None else chart_selection(selection),
         "associations": tabulate_associations(posterior, metadata),

@@ -40,9 +40,10 @@ const nameRun = (mode, run) => {
   const number = mode.ordered ? null : names.at(-1).match(NUMBERED);
   return [names[0] + " to " + (number ? number[2] : names.at(-1))];
 };
+const tellAll = k => (sizes[k] === 2 ? "both" : "all " + sizes[k]);
 const nameMembers = (k, found) => {
   const mode = page.modes[k];
-  if (found.length === sizes[k]) return "all " + found.length;
+  if (found.length === sizes[k]) return tellAll(k);
   const runs = [];
   for (const n of found)
     if (runs.length && n === runs.at(-1).at(-1) + 1 && mode.follows[n] === "1") runs.at(-1).push(n);
@@ -58,7 +59,7 @@ const nameMembers = (k, found) => {
 };
 const countMembers = (k, found) => {
   const values = page.modes[k].columns[page.modes[k].groups].values.map(value => value || "unknown");
-  if (found.length === sizes[k]) return "all " + found.length;
+  if (found.length === sizes[k]) return tellAll(k);
   const all = new Map(),
     mine = new Map();
   for (const value of values) all.set(value, (all.get(value) || 0) + 1);
