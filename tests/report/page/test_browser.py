@@ -659,7 +659,7 @@ def test_lists_are_shorter_on_a_phone(visit) -> None:
     page.keyboard.press("n")  # from the overview to the first component
     assert hash_of(page) == {"view": "component", "c": "0"}
     rows = table(page, "person and met of component 0").locator("tbody tr")
-    assert rows.count() == 5
+    assert rows.count() == 4
     table(page, "person and met of component 0").get_by_text("show all").click()
     assert rows.count() == 24
 

@@ -16,7 +16,7 @@ const memberTable = (l, group) => {
     name: name + " of component " + l,
     caption: name,
     rows,
-    most: narrow() ? 5 : 12,
+    most: narrow() ? 4 : 12,
     mark: n => focus && group.includes(focus.k) && focus.n === n,
     columns: [
       { name: page.modes[k].name, value: n => label(k, n), show: n => labelLink(k, n), word: true },
@@ -105,7 +105,7 @@ const blockPicture = (l, width) => {
     rows: rows.length,
     columns: columns.length,
     width,
-    height: narrow() ? 300 : 460,
+    height: narrow() ? 215 : 460,
     most: 18,
     value,
     rowLabel: r => label(i, block.at[i][rows[r]]),
@@ -195,7 +195,7 @@ const overlapTable = l => {
         name: "overlaps of component " + l,
         caption: "Overlaps with",
         rows,
-        most: narrow() ? 3 : 4,
+        most: narrow() ? 2 : 4,
         columns: [
           { name: "component", value: nameOf, show: componentLink, word: true },
           {
@@ -325,7 +325,7 @@ const arrangeTables = (l, groups, others) => {
     lengths = groups.map(group => Math.min(12, members(group[0], l).length)),
     short = lengths.indexOf(Math.min(...lengths)),
     below = room >= 880 && groups.length < 3 && lengths[short] < 7 && others.length < 3;
-  const picture = blockPicture(l, Math.min(room, clamp(room - (below ? 580 : 530), 330, 480)));
+  const picture = blockPicture(l, Math.min(room, clamp(room - (below ? 600 : 530), 330, 480)));
   const tables = groups.map((group, at) =>
     below && at === short ? h("div", { class: "column below" }, memberTable(l, group), others) : memberTable(l, group),
   );
