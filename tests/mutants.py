@@ -373,19 +373,19 @@ MUTANTS = [
         "kernels/slices.py",
         "            renew(self.cells)",
         "            pass",
-        "contract/test_strengths.py -k symmetric",
+        "kernels/test_ranked.py -k dense-symmetric",
     ),
     Mutant(
         "kernels/activities.py",
         "        self.maps.size[0] = UNKNOWN",
         "        pass",
-        "contract/test_strengths.py -k symmetric",
+        "kernels/test_activities.py -k storage",
     ),
     Mutant(
         "kernels/activities.py",
         "levels[i] != columns[t]",
         "levels[i] > columns[t]",
-        "contract/test_strengths.py -k sparse",
+        "kernels/test_activities.py -k storage",
     ),
     Mutant(
         "sampler/strength_models.py",

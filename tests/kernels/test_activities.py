@@ -41,11 +41,14 @@ def test_exposures_and_ones_as_by_loops(store: Store, symmetric: bool) -> None:
         assert tot.sum() == np.count_nonzero(case.facts)
 
 
+@pytest.mark.parametrize("few", [False, True], ids=["levels", "few-levels"])
 @pytest.mark.parametrize(("store", "symmetric"), STORED[2:])
-def test_draws_do_not_depend_on_the_storage(store: Store, symmetric: bool) -> None:
+def test_draws_do_not_depend_on_the_storage(store: Store, symmetric: bool, few: bool) -> None:
     moved = 0
     for seed in range(20):
         case = make_case(seed, symmetric, True)
+        if few:  # ones of a row are more than its levels, and counted together
+            case = case._replace(noise=case.noise._replace(activity=np.exp(STEP * (case.noise.levels % 2))))
         one, mode = case.tensor, choose_mode(case, seed)
         wanted, found = (draw(case, tensor, mode, WINDOW) for tensor in (one, case.store(store)))
         for mine, other in zip(found[0], wanted[0], strict=True):
