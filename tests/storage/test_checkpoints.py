@@ -16,6 +16,7 @@ from tensorm.sampler.chains import run_chain
 from tensorm.sampler.prior import FixedPrior, LearnedPrior
 from tensorm.sampler.sample import Plan, sample
 from tensorm.sampler.state import Trace
+from tensorm.sampler.strength_models import ActivityModel
 from tensorm.sampler.sweep import Target
 from tensorm.sampler.two_rates import Asymmetric, Symmetric
 from tensorm.storage.checkpoints import Checkpoints
@@ -60,6 +61,17 @@ def test_a_chain_stopped_while_it_is_heated_goes_on(tensor, tmp_path: Path, swee
     whole = run_chain(tensor, plan, 1)
     assert whole.burn_in > 50 + 100  # of them two rounds and more
     run_chain(tensor, plan, 1, stop=stop_after(sweeps), checkpoints=keep(tmp_path, plan))
+    assert_same(whole, run_chain(tensor, plan, 1, checkpoints=keep(tmp_path, plan)))
+
+
+@pytest.mark.parametrize("sweeps", [60, 119, 121, 171, 172, 300, 331])
+def test_a_chain_with_strengths_stopped_while_it_is_heated_goes_on(tensor, tmp_path, sweeps: int) -> None:
+    """Noise and densities are sampled in its rounds, and belong to what is kept of them."""
+    plan = Plan(Target(3, ActivityModel(), LearnedPrior(), SEED), n_draws=5, effort=0.8)
+    whole, steps = run_chain(tensor, plan, 1), []
+    run_chain(tensor, plan, 1, steps.append, stop_after(sweeps), keep(tmp_path, plan))
+    heat = steps[-1].snapshot.memory.heat
+    assert heat.hot is not None or heat.rounds
     assert_same(whole, run_chain(tensor, plan, 1, checkpoints=keep(tmp_path, plan)))
 
 
@@ -159,6 +171,8 @@ def all_say(n_components: int):
 def hot_masks(parts: forge.Parts) -> None:
     for k in range(3):
         parts.members[f"hot_{k}.npy"] = parts.members[f"state_{k}.npy"]
+    for name in ("noise", "density"):
+        parts.members[f"hot_{name}.npy"] = parts.members[f"state_{name}.npy"]
 
 
 def other_cells(parts: forge.Parts) -> None:
@@ -180,13 +194,13 @@ FORGED = {
     "other words": (replaced("state_1", np.zeros((12, 1), "i8")), "of type '<i8', not '<u8'"),
     "spare bits": (changed("state_2", (3, 0), 16), "state_2 has members of a component beyond the last"),
     "last spare bit": (changed("state_2", (3, 0), 2**63), "beyond the last"),
-    "rates out of order": (replaced("noise", np.array([0.2, 0.3])), "rates that are not ordered"),
-    "rate 1": (replaced("noise", np.array([1.0, 0.3])), "rates that are not ordered"),
-    "rate nan": (replaced("noise", np.array([0.5, np.nan])), "rates that are not ordered"),
-    "density 1": (changed("density", 0, 1.0), "density contains numbers"),
-    "density missing": (changed("density", 0, np.nan), "density contains numbers"),
-    "no density under a learned prior": (changed("density", slice(None), np.nan), "density contains numbers"),
-    "density too close to 0": (changed("density", 0, 1e-13), "density contains numbers"),
+    "rates out of order": (replaced("state_noise", np.array([0.2, 0.3])), "rates that are not ordered"),
+    "rate 1": (replaced("state_noise", np.array([1.0, 0.3])), "rates that are not ordered"),
+    "rate nan": (replaced("state_noise", np.array([0.5, np.nan])), "rates that are not ordered"),
+    "density 1": (changed("state_density", 0, 1.0), "density contains numbers"),
+    "density missing": (changed("state_density", 0, np.nan), "density contains numbers"),
+    "no density under a learned prior": (changed("state_density", slice(None), np.nan), "density contains"),
+    "density too close to 0": (changed("state_density", 0, 1e-13), "density contains numbers"),
     "no density in draws": (changed("draws/density", slice(None), np.nan), "density contains numbers"),
     "sweep beyond all": (said("sweep", 2**40), "sweep is 1099511627776"),
     "sweep beyond the run": (said("sweep", 16), "sweep is 16, not an integer from 0 to 15"),
@@ -212,6 +226,8 @@ FORGED = {
     "scores before any heat": (replaced("heat_scores", np.full(3, -5.0)), "heat_scores does not contain"),
     "heat worth too much": (said("heat_worth", 121), "heat_worth is 121"),
     "hot factors without heat": (hot_masks, "heat_sweeps does not fit"),
+    "a score without heat": (replaced("heat_tally", np.array([-3.0])), "heat_tally does not fit"),
+    "a score that is no number": (replaced("heat_tally", np.array([np.nan])), "heat_tally does not fit"),
     "count negative": (changed("confusion", 0, -1), "confusion contains counts"),
     "count too large": (changed("confusion", 0, 10**6), "confusion contains counts"),
     "counts of other cells": (changed("confusion", 0, 0), "confusion contains counts of other cells"),
@@ -278,7 +294,7 @@ def test_densities_under_a_fixed_prior_are_missing_or_those_of_a_repair(
     path = tmp_path / "chain-0.tensorm"
     parts = forge.Parts(path.read_bytes())
     if kept.draws is None:
-        parts.change("density", slice(None), [0.5, np.nan, 0.5])
+        parts.change("state_density", slice(None), [0.5, np.nan, 0.5])
     else:
         parts.change("draws/density", slice(None), 0.5)
     path.write_bytes(parts.join())
@@ -290,7 +306,7 @@ def test_one_error_rate_is_the_same_inside_and_outside(tensor, tmp_path: Path) -
     plan = Plan(Target(4, Symmetric(), LearnedPrior(), SEED), n_draws=3, burn_in=2)
     run_chain(tensor, plan, 0, checkpoints=keep(tmp_path, plan))
     path = tmp_path / "chain-0.tensorm"
-    for array in ("noise", "draws/noise"):
+    for array in ("state_noise", "draws/noise"):
         parts = forge.Parts(path.read_bytes())
         parts.change(array, ..., [0.9, 0.2])
         forged = tmp_path / array

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn, 
 
 from tensorm.errors import printable
 from tensorm.sampler.sample import Plan, Step, Watch
-from tensorm.sampler.search.heating import ROUND
+from tensorm.sampler.search.rounds import choose_rounds
 from tensorm.tensors import Tensor
 from tensorm.tensors.cached import memory_for_counts
 
@@ -30,7 +30,8 @@ COMPILING = "Compiling for this processor. This takes a while, but happens only 
 def forecast_run(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: float) -> str | None:
     """Return what to expect of a run if a sweep takes this many seconds, or None if it is short."""
     heated = isinstance(plan.init, str) and plan.init == "data" and plan.effort > 0
-    least = 2 * plan.target.noise.trend + ROUND * heated  # one round, and more where that finds something
+    least = 2 * plan.target.noise.trend
+    least += choose_rounds(plan.target).total(1) * heated  # and more where that finds something
     sweeps = plan.n_draws + (least if plan.burn_in is None else plan.burn_in)
     L, at_once = plan.target.n_components, min(n_chains, threads)
     left = seconds * sweeps * -(-n_chains // at_once)

@@ -276,6 +276,14 @@ class NoiseModel(ABC):
         Searches and Occam's razor compare components by it, so it may be approximate; no draw depends on it.
         """
 
+    def fill_background(self, tensor: Tensor, parameters: Any, stream: Stream) -> Any:
+        """Return parameters that explain as many ones as they can without components, for searches."""
+        return parameters
+
+    def renew(self, parameters: Any, components: Indices) -> Any:
+        """Return the parameters of an explanation in which these components are new, for searches."""
+        return parameters
+
     def widen(self, parameters: Any, extra: int, rng: np.random.Generator) -> Any:
         """Return the parameters with so many more components, drawn from their prior."""
         return parameters

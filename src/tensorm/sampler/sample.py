@@ -26,8 +26,9 @@ from tensorm.data.arrays import Bits
 from tensorm.model import Confusion
 from tensorm.sampler.noise_model import TREND_SWEEPS, Parameters
 from tensorm.sampler.search.explanation import Explanation
-from tensorm.sampler.search.heating import MAX_ROUNDS, ROUND, Heat, heat_once
+from tensorm.sampler.search.heating import Heat, Rounds, heat_once
 from tensorm.sampler.search.region import coin_density
+from tensorm.sampler.search.rounds import choose_rounds
 from tensorm.sampler.search.seeding import begin, repair
 from tensorm.sampler.state import MAX_SWEEPS, State, Trace
 from tensorm.sampler.sweep import Target, enter, log_likelihood, random_factors, start, sweep
@@ -94,12 +95,12 @@ class BurnIn:
             return None
         history, sweeps, *_ = self.memory
         settled = not self._repairing and steady(history, sweeps, self.target.noise.trend)
-        most = LONGEST_BURN_IN + ROUND * self.memory.heat.rounds
+        most = LONGEST_BURN_IN + self._rounds.total(self.memory.heat.rounds)
         return (state.sweep, settled) if settled or state.sweep >= most else None
 
     def enter(self, state: State) -> tuple[Target, State]:
         """Return what the next sweep samples, and the state with such noise."""
-        target = self._searched if self._mends(state) or self.heats(state) else self.target
+        target = self._searched if self._mends(state) else self.target
         entered = enter(self.tensor, target, state)
         if entered is not state:  # log-likelihoods of two noise models do not compare
             self.memory = self.memory._replace(history=(), sweeps=0)
@@ -126,24 +127,30 @@ class BurnIn:
     def heats(self, state: State) -> bool:
         """Whether the next sweep is one of heating."""
         heat = self.memory.heat
-        if not self._from_data or self._repairing or heat.is_over(self.effort):
+        if not self._from_data or self._repairing or self._rounds.is_over(heat, self.effort):
             return False
-        return self._limit is None or state.sweep - heat.sweeps + ROUND + CHECK_EVERY <= self._limit
+        end = state.sweep - heat.sweeps + self._rounds.length(heat.rounds) + CHECK_EVERY
+        return self._limit is None or end <= self._limit
 
     def heat(self, tensor: Tensor, state: State, confusion: Confusion) -> tuple[State, Confusion]:
         """Make a sweep of heating; the chain itself stays where it is until something better is found."""
-        heat, found = heat_once(
-            tensor, self._searched, self.chain, state, self.memory.heat, lambda: self._rng(state.sweep)
-        )
+        _, state = self.enter(state)
+        rounds = replace(self._rounds, tensor=tensor)
+        heat, found = heat_once(rounds, state, self.memory.heat, lambda: self._rng(state.sweep))
         if found is None:
             self.memory = self.memory._replace(heat=heat)
             return state._replace(sweep=state.sweep + 1), confusion
         self.memory = self.memory._replace(history=(), sweeps=0, heat=heat)
-        return found.state(state.sweep + 1), found.confusion
+        return found._replace(sweep=state.sweep + 1), tensor.confusion(found.factors)
 
     @property
     def _from_data(self) -> bool:
         return isinstance(self.init, str) and self.init == "data"
+
+    @cached_property
+    def _rounds(self) -> Rounds:
+        """How the chain is heated."""
+        return choose_rounds(self.target)(self.tensor, self.target, self.chain)
 
     @cached_property
     def _searched(self) -> Target:
@@ -222,8 +229,8 @@ class Plan:
     @property
     def most_burn_in(self) -> int:
         """Sweeps after which burn-in is over in any case; one more leaves the stand-in of the noise."""
-        rounds = 1 + math.ceil(MAX_ROUNDS * self.effort)
-        auto = LONGEST_BURN_IN + ROUND * rounds + 1
+        rounds = choose_rounds(self.target)
+        auto = LONGEST_BURN_IN + rounds.total(1 + math.ceil(rounds.most * self.effort)) + 1
         return min(max(auto if self.burn_in is None else self.burn_in, self.held), MAX_SWEEPS - self.n_draws)
 
 

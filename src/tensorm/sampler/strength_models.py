@@ -36,6 +36,7 @@ JUMP = 2000  # row of random numbers
 RATES = math.exp(STEP * kernel.FAINTEST), math.exp(STEP * kernel.LOUDEST)  # that the common rate can have
 ALMOST = 1 - 1e-3  # limits of a prior may be rounded, as an error message shows them
 FIRST_SPREAD = 0.3  # that chains start with
+FILLING = 60  # draws of the background without components
 INSIDE = 0.02, 0.98  # strengths that chains start with lie between
 
 
@@ -138,6 +139,19 @@ class StrengthModel(NoiseModel):
 
     def _first_spread(self) -> float:
         return float(np.clip(FIRST_SPREAD, self.spread_least, self.spread_most))
+
+    def fill_background(self, tensor: Tensor, parameters: Any, stream: Stream) -> Any:
+        empty, filled = Factors.empty(tensor.shape, len(parameters.strength)), parameters
+        for number in range(FILLING):
+            at = stream._replace(sweep=stream.sweep + number)  # a mode at a time
+            filled, _ = self.update(tensor, empty, None, filled, at)
+        kept = {name: getattr(parameters, name) for name in ("strength", "typical", "spread")}
+        return filled._replace(**kept)
+
+    def renew(self, parameters: Any, components: Indices) -> Any:
+        strength = parameters.strength.copy()
+        strength[components] = parameters.typical * (1 - 1e-6 * np.arange(len(components)))
+        return parameters._replace(strength=np.clip(strength, *INSIDE))
 
     def widen(self, parameters: Any, extra: int, rng: np.random.Generator) -> Any:
         size, edge = 1 / parameters.spread - 1, kernel.EDGE

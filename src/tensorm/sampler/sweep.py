@@ -77,7 +77,17 @@ def log_posterior(target: Target, state: State, log_likelihood: float) -> float:
     density at its estimate: it ranks states, but their frequencies in a chain do not follow it.
     """
     shape = [len(masks) for masks in state.factors]
-    value = log_likelihood + float(target.noise.log_prior(state.noise, shape, target.tied))
+    prior = float(target.noise.log_prior(state.noise, shape, target.tied))
+    return log_score(target, state, log_likelihood + prior)
+
+
+def log_score(target: Target, state: State, log_likelihood: float) -> float:
+    """Return the log-likelihood and the log prior probability of a state's factors, densities integrated out.
+
+    Explanations are compared by its mean: where noise has many parameters, their prior density says less
+    about an explanation than about how far parameters are from their mode.
+    """
+    value = log_likelihood
     for mode in range(len(state.factors)):
         if not (target.tied and mode == target.tied[1]):  # a shared factor counts once
             value += target.prior.log_probability(mode, state.factors)
@@ -122,13 +132,16 @@ def update_factors(
     return tensor.update_all(state.factors, rules, target.stream(chain, state.sweep, 0))
 
 
-def sweep(tensor: Tensor, state: State, target: Target, chain: int) -> tuple[State, Confusion]:
+def sweep(
+    tensor: Tensor, state: State, target: Target, chain: int, beta: float = 1.0
+) -> tuple[State, Confusion]:
     """Update every factor in turn, then the noise, then the densities, each from its conditional.
 
-    Returns the new state, and the observed cells counted by its product.
+    The log-odds of factors are multiplied by beta, less than 1 in a chain that is heated. Returns the new
+    state, and the observed cells counted by its product.
     """
     if target.n_components:
-        factors, counted = update_factors(tensor, state, target, chain)
+        factors, counted = update_factors(tensor, state, target, chain, beta)
     else:  # kernels need a component
         factors = state.factors
         counted = Confusion(0, 0, tensor.n_ones, tensor.n_observed - tensor.n_ones)

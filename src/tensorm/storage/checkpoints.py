@@ -24,7 +24,8 @@ from tensorm.sampler.sample import (
     Plan,
     Snapshot,
 )
-from tensorm.sampler.search.heating import MAX_ROUNDS, ROUND, Heat
+from tensorm.sampler.search.heating import Heat
+from tensorm.sampler.search.rounds import choose_rounds
 from tensorm.sampler.state import LARGEST_LOG, State, Trace
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, open_archive, write_archive
@@ -108,9 +109,7 @@ def _pack(snapshot: Snapshot, model: NoiseModel) -> dict[str, Any]:
         "sweeps_since": memory.sweeps,
         "burn_in": burn_in,
         "settled": int(settled),
-        **{f"state_{k}": masks for k, masks in enumerate(state.factors)},
-        SEARCHED if searching else "noise": state.noise.row(),
-        "density": np.array(state.density),
+        **_pack_state("state", state, SEARCHED if searching else "noise"),
         "history": np.array(memory.history, np.float64),
         **_pack_heat(memory.heat),
     }
@@ -124,7 +123,7 @@ def _read(file: Stored, tensor: Tensor, plan: Plan) -> Snapshot:
     check_components(file, target.n_components)
     burnt = _read_burnt(file, plan)
     most = plan.most_burn_in if burnt is None else burnt[0] + plan.n_draws
-    state = _read_state(file, shape, target, file.integer("sweep", 0, most))
+    state = _read_state(file, "state", shape, target, file.integer("sweep", 0, most))
     draws = read_trace(file.tree("draws"), shape, target) if file.has("draws") else None
     _check_number(file, state.sweep, burnt, draws)
     for counts in () if draws is None else draws.confusion[:1].tolist():
@@ -147,12 +146,21 @@ def _read_burnt(file: Stored, plan: Plan) -> tuple[int, bool] | None:
     return burn_in, bool(file.integer("settled", int(fixed), 1))
 
 
-def _read_state(file: Stored, shape: Sequence[int], target: Target, sweep: int) -> State:
-    L, factors = target.n_components, _read_factors(file, "state", shape, target)
-    searching = file.has(SEARCHED)
+def _pack_state(name: str, state: State | None, noise: str = "noise") -> dict[str, Any]:
+    """Return a state under some names, or nothing."""
+    if state is None:
+        return {}
+    masks = {f"{name}_{k}": masks for k, masks in enumerate(state.factors)}
+    return masks | {f"{name}_{noise}": state.noise.row(), f"{name}_density": np.array(state.density)}
+
+
+def _read_state(file: Stored, name: str, shape: Sequence[int], target: Target, sweep: int) -> State:
+    L, factors = target.n_components, _read_factors(file, name, shape, target)
+    searching = file.has(f"{name}_{SEARCHED}")
     model = target.noise.stand_in if searching else target.noise
-    noise = file.array(SEARCHED if searching else "noise", "f8", (model.parameters.width(L, shape),))
-    density = file.array("density", "f8", (len(shape),))
+    row = f"{name}_{SEARCHED if searching else 'noise'}"
+    noise = file.array(row, "f8", (model.parameters.width(L, shape),))
+    density = file.array(f"{name}_density", "f8", (len(shape),))
     check_noise(file, noise, model, shape, L)
     check_density(file, density, target.prior, LearnedPrior())  # a repair leaves shares of ones
     return State(factors, model.parameters.from_row(noise, L, shape), tuple(density.tolist()), sweep)
@@ -182,25 +190,32 @@ def _pack_heat(heat: Heat) -> dict[str, Any]:
         "heat_solid": int(heat.solid),
         "heat_sweeps": heat.sweeps,
         "heat_scores": np.array([heat.first, heat.score, heat.height]),
-        **{f"base_{k}": masks for k, masks in enumerate(heat.base or ())},
-        **{f"hot_{k}": masks for k, masks in enumerate(heat.factors or ())},
+        "heat_tally": np.array([heat.tally]),
+        **_pack_state("base", heat.base),
+        **_pack_state("hot", heat.hot),
     }
 
 
 def _read_heat(file: Stored, shape: Sequence[int], target: Target, sweep: int) -> Heat:
-    rounds, worth = file.integer("heat_rounds", 0, sweep // ROUND), file.integer("heat_worth", 0, MAX_ROUNDS)
-    sweeps, scores = file.integer("heat_sweeps", 0, ROUND - 1), file.array("heat_scores", "f8", (3,))
+    kind = choose_rounds(target)
+    rounds, worth = file.integer("heat_rounds", 0, sweep), file.integer("heat_worth", 0, kind.most)
+    if kind.total(rounds) > sweep:
+        raise file.refuse(f"heat_rounds is {rounds:,}, more than {sweep:,} sweeps allow")
+    sweeps = file.integer("heat_sweeps", 0, kind.length(rounds) - 1)
+    scores, (tally,) = file.array("heat_scores", "f8", (3,)), file.array("heat_tally", "f8", (1,)).tolist()
     begun = bool(rounds or sweeps)
     if bool(worth) != begun or not ((np.abs(scores) < LARGEST_LOG) == begun).all():
         raise file.refuse("heat_scores does not contain log posteriors")
+    if not abs(tally) < LARGEST_LOG or (tally and not sweeps):
+        raise file.refuse("heat_tally does not fit what is heated")
     base, hot = (
-        _read_factors(file, name, shape, target) if file.has(f"{name}_0") else None
+        _read_state(file, name, shape, target, sweep) if file.has(f"{name}_0") else None
         for name in ("base", "hot")
     )
     if (hot is not None) != bool(sweeps):
         raise file.refuse("heat_sweeps does not fit what is heated")
     solid, (first, score, height) = bool(file.integer("heat_solid", 0, 1)), scores.tolist()
-    return Heat(rounds, worth, solid, first, score, height, base, sweeps, hot)
+    return Heat(rounds, worth, solid, first, score, height, base, sweeps, hot, tally)
 
 
 def _read_memory(file: Stored, shape: Sequence[int], target: Target, sweep: int) -> Memory:

@@ -13,26 +13,19 @@ from tensorm.datasets import simulate
 from tensorm.sampler.chains import run_chain
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import BURN_IN, Plan, sample
-from tensorm.sampler.search import heating
+from tensorm.sampler.search import rounds as made_rounds
 from tensorm.sampler.search.explanation import Explanation
-from tensorm.sampler.search.heating import (
-    FEW_ROUNDS,
-    HOTTEST,
-    MAX_ROUNDS,
-    MELTED,
-    MILDEST,
-    MIN_ROUNDS,
-    ROUND,
-    Heat,
-    lowest_beta,
-    start_heat,
-)
+from tensorm.sampler.search.heating import HOTTEST, MILDEST, Heat, lowest_beta
+from tensorm.sampler.search.rounds import FEW_ROUNDS, HeldRounds, SampledRounds
+from tensorm.sampler.state import State
+from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 from tensorm.sampler.sweep import Target, sweep, update_factors
 from tensorm.sampler.two_rates import Asymmetric, Symmetric
 from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, Tensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.symmetric import SymmetricTensor
 
+ROUND, MOST, LEAST = HeldRounds.length(0), HeldRounds.most, HeldRounds.least
 TARGET = Target(6, Asymmetric(), LearnedPrior(), np.uint64(1))
 
 
@@ -65,21 +58,24 @@ def test_rounds_go_on_from_what_is_a_little_worse(doubtful) -> None:
     assert all(before.score <= after.score for before, after in pairwise(heats) if before.worth)
 
 
-@pytest.mark.parametrize(("n_components", "rounds"), [(2, MAX_ROUNDS), (4, FEW_ROUNDS), (6, FEW_ROUNDS)])
+@pytest.mark.parametrize(("n_components", "rounds"), [(2, MOST), (4, FEW_ROUNDS), (6, FEW_ROUNDS)])
 def test_rounds_are_worth_while_where_components_are_too_few(n_components: int, rounds: int) -> None:
     tensor = DenseTensor(simulate((20, 20, 20), rank=4, density=0.3, noise=0.2, random_state=4).observed)
     target = replace(TARGET, n_components=n_components)
-    here = Explanation(tensor, target, burn_in(tensor, 0.0, target=target)[-1].state.factors)
-    assert start_heat(here, np.random.default_rng(0)).worth == rounds
+    state = burn_in(tensor, 0.0, target=target)[-1].state
+    worth, score = HeldRounds(tensor, target, 0).weigh(state, np.random.default_rng(0))
+    assert worth == rounds
+    assert score >= Explanation(tensor, target, state.factors).score
 
 
 def test_fewer_rounds_are_worth_while_where_they_cost_more(doubtful, monkeypatch) -> None:
-    monkeypatch.setattr(heating, "is_more_to_find", lambda explanation, rng: True)
-    rounds = [
-        start_heat(Explanation(doubtful, TARGET, Factors.empty((60, 60), n)), np.random.default_rng(0)).worth
-        for n in (6, 1000, 10**5)
-    ]
-    assert rounds == [MAX_ROUNDS, round(MAX_ROUNDS * (2**20 / 3.6e6) ** 0.5), MIN_ROUNDS]
+    monkeypatch.setattr(made_rounds, "is_more_to_find", lambda explanation, rng: True)
+    worth = []
+    for n in (6, 1000, 10**5):
+        state = State(Factors.empty((60, 60), n), None, (0.5, 0.5), 0)
+        held = HeldRounds(doubtful, replace(TARGET, n_components=n), 0)
+        worth.append(held.weigh(state, np.random.default_rng(0))[0])
+    assert worth == [MOST, round(MOST * (2**20 / 3.6e6) ** 0.5), LEAST]
 
 
 def test_where_the_data_leave_no_doubt_one_round_is_all() -> None:
@@ -94,7 +90,7 @@ def test_where_the_data_leave_no_doubt_one_round_is_all() -> None:
 def test_the_chain_itself_stays_cold(doubtful) -> None:
     """Whoever looks at the chain, or stops it, sees the best explanation so far, never a hot one."""
     steps = burn_in(doubtful, 0.3)
-    heated = [step for step in steps if step.snapshot.memory.heat.factors is not None]
+    heated = [step for step in steps if step.snapshot.memory.heat.hot is not None]
     assert len(heated) > ROUND
     for before, after in pairwise(heated):
         if before.snapshot.memory.heat.rounds == after.snapshot.memory.heat.rounds:
@@ -103,7 +99,7 @@ def test_the_chain_itself_stays_cold(doubtful) -> None:
     assert all(doubtful.confusion(step.state.factors) == step.confusion for step in heated[:: ROUND // 4])
     assert any(
         (a != b).any()
-        for a, b in zip(heated[1].state.factors, heated[1].snapshot.memory.heat.factors, strict=True)
+        for a, b in zip(heated[1].state.factors, heated[1].snapshot.memory.heat.hot.factors, strict=True)
     )
 
 
@@ -117,7 +113,7 @@ def test_every_sweep_counts_once(doubtful) -> None:
 def test_a_number_of_sweeps_is_kept_to(doubtful, length: int) -> None:
     steps = burn_in(doubtful, 1.0, burn_in=length)
     assert len(steps) == length
-    assert not steps or steps[-1].snapshot.memory.heat.factors is None
+    assert not steps or steps[-1].snapshot.memory.heat.hot is None
 
 
 @pytest.mark.parametrize("init", ["random", [np.ones((n, 6), bool) for n in (60, 60)]])
@@ -125,20 +121,21 @@ def test_only_chains_from_the_data_are_heated(doubtful, init) -> None:
     assert burn_in(doubtful, 1.0, init=init)[-1].snapshot.memory.heat == Heat()
 
 
-def test_effort_limits_the_rounds() -> None:
-    assert Heat().is_over(0.0)
-    assert not Heat().is_over(0.1)
-    assert Heat(1, FEW_ROUNDS, solid=True, first=-9, score=-9).is_over(9.0)
+def test_effort_limits_the_rounds(doubtful) -> None:
+    held = HeldRounds(doubtful, TARGET, 0)
+    assert held.is_over(Heat(), 0.0)
+    assert not held.is_over(Heat(), 0.1)
+    assert held.is_over(Heat(1, FEW_ROUNDS, solid=True, first=-9, score=-9), 9.0)
     spent = Heat(FEW_ROUNDS, FEW_ROUNDS, first=-9, score=-9)
-    assert [spent.is_over(effort) for effort in (0.5, 1.0, 2.0)] == [True, True, False]
-    for going_on in (spent._replace(score=20.0), spent._replace(factors=Factors.empty((2, 2), 1), sweeps=3)):
-        assert not going_on.is_over(1.0)
-    assert Heat(MAX_ROUNDS, MAX_ROUNDS, first=-9, score=999).is_over(1.0)
+    assert [held.is_over(spent, effort) for effort in (0.5, 1.0, 2.0)] == [True, True, False]
+    hot = State(Factors.empty((2, 2), 1), None, (0.5, 0.5), 0)
+    for going_on in (spent._replace(score=20.0), spent._replace(hot=hot, sweeps=3)):
+        assert not held.is_over(going_on, 1.0)
+    assert held.is_over(Heat(MOST, MOST, first=-9, score=999), 1.0)
 
 
 def test_rounds_fill_the_range_of_heat() -> None:
-    first, *others = (lowest_beta(number) for number in range(31))
-    assert first == MELTED
+    others = [lowest_beta(number) for number in range(1, 31)]
     places = np.sort(np.log(np.array(others) / HOTTEST) / np.log(MILDEST / HOTTEST))
     assert np.diff([0, *places, 1]).max() < 2.5 / 30
 
@@ -196,3 +193,66 @@ def test_heated_chains_do_not_depend_on_the_storage(kind: str) -> None:
         for masks in zip(a.state.factors, b.state.factors, c.state.factors, strict=True):
             np.testing.assert_array_equal(masks[0], masks[1])
             np.testing.assert_array_equal(masks[1], masks[2])
+
+
+STRONG = replace(TARGET, n_components=3, noise=ActivityModel())
+
+
+@pytest.fixture(scope="module")
+def busy() -> DenseTensor:
+    """Indices of one mode are busy without any component, much more so than components are strong."""
+    rng = np.random.default_rng(5)
+    sim = simulate((40, 60), rank=3, density=0.3, noise=0.0, random_state=5)
+    background = 1 - np.exp(-np.outer(np.ones(40), rng.gamma(0.25, 2.0, 60)))
+    return DenseTensor(
+        rng.random((40, 60)) < np.where(sim.noise_free, 1 - 0.4 * (1 - background), background)
+    )
+
+
+def test_chains_with_strengths_leave_busy_indices_to_the_background(busy) -> None:
+    """Two rates cover them with components. Rounds find out that activities explain them better."""
+    cold, hot = (
+        np.array([run_chain(busy, plan, chain).log_likelihood.mean() for chain in range(3)])
+        for plan in (Plan(STRONG, n_draws=50, effort=effort) for effort in (0.0, 1.0))
+    )
+    assert np.median(hot) > np.median(cold) + 20
+
+
+def test_the_best_explanation_with_strengths_is_kept(busy) -> None:
+    """With noise of its own, whatever later rounds do; and the chain stays cold meanwhile."""
+    steps = burn_in(busy, 1.0, target=STRONG)
+    heats = [step.snapshot.memory.heat for step in steps]
+    assert heats[-1].rounds >= SampledRounds.WORTH
+    assert all(before.score <= after.score for before, after in pairwise(heats) if before.worth)
+    for before, after in pairwise(step for step in steps if step.snapshot.memory.heat.sweeps > 1):
+        if before.snapshot.memory.heat.rounds == after.snapshot.memory.heat.rounds:
+            assert before.state.factors is after.state.factors
+            assert before.state.noise is after.state.noise
+
+
+def test_a_full_background_needs_no_components(busy) -> None:
+    """It then has the rates of ones of rows and columns; strengths stay as they are."""
+    state = burn_in(busy, 0.0, target=STRONG)[-1].state
+    for model in (ActivityModel(), ConstantModel()):
+        noise = model.estimate(busy, state.factors, busy.confusion(state.factors))
+        full = model.fill_background(busy, noise, STRONG.stream(0, 5, 254))
+        np.testing.assert_array_equal(full.strength, noise.strength)
+        chances = full.predict(
+            Factors.empty(busy.shape, 3), [index.ravel() for index in np.indices(busy.shape)]
+        )
+        assert abs(chances.mean() - busy.n_ones / busy.n_observed) < 0.03
+    renewed = model.renew(noise, np.array([1]))
+    assert renewed.strength[1] == pytest.approx(noise.typical)
+    np.testing.assert_array_equal(renewed.strength[[0, 2]], noise.strength[[0, 2]])
+
+
+def test_sweeps_of_rounds_add_up() -> None:
+    lengths = [SampledRounds.length(number) for number in range(12)]
+    assert [SampledRounds.total(n) for n in range(13)] == [0, *np.cumsum(lengths)]
+    assert {n for n, length in enumerate(lengths) if length == 115} == {2, 7}
+    assert {length for n, length in enumerate(lengths) if n not in (2, 7)} == {55}
+
+
+def test_large_tensors_with_strengths_get_few_rounds(busy) -> None:
+    rounds = [SampledRounds(busy, replace(STRONG, n_components=n), 0).affordable for n in (3, 4000, 10**6)]
+    assert rounds == [24, round(24 * (2**20 / (2400 * 4000)) ** 0.5), 2]

@@ -1,12 +1,8 @@
 """Heating and cooling: how burn-in leaves an explanation that no repair improves, but that is not the best.
 
-A round starts with up to three components replaced. The log-odds of all entries are multiplied by beta, which
-rises to 1 in ROUND sweeps while noise and densities are held. Then every entry takes its more probable value,
-and the chain moves there if that scores higher than anything before. The next round starts from what the last
-one found even if that is a little worse: rounds that start from the best one alone keep coming back to it.
-
-Heat pays where there are too few components for the data, so that there are many ways to divide the cells
-among them. One more component would then pay, too, and that decides how many rounds are made.
+A round (rounds.py) changes an explanation, heats it and cools it down. The chain moves to what a round found
+if that scores higher than anything before. The next round starts from what the last one found even if that is
+a little worse: rounds that start from the best one alone keep coming back to it.
 
 Rounds do not keep detailed balance: they belong to burn-in only, and no draw is ever made by them.
 """
@@ -14,27 +10,23 @@ Rounds do not keep detailed balance: they belong to burn-in only, and no draw is
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from tensorm.sampler.search.explanation import Explanation
-from tensorm.sampler.search.seeding import CHANCE_GAIN, is_more_to_find, regrow
+from tensorm.sampler.search.seeding import CHANCE_GAIN
 from tensorm.sampler.state import State
-from tensorm.sampler.sweep import Target, update_factors
-from tensorm.tensors.factors import Factors
+from tensorm.sampler.sweep import Target
 from tensorm.tensors.protocol import Tensor
 
-ROUND = 40  # sweeps from hot to cold
-MELTED = 0.15  # beta at the start of the first round
-HOTTEST, MILDEST = 0.3, 0.7  # and of the others
-FEW_ROUNDS, PER_NAT = 4, 0.1  # where one more component would not pay; more for each nat that they gain
-MAX_ROUNDS, MIN_ROUNDS = 120, 24  # where it would, in small and in large tensors
+PER_NAT = 0.1  # further rounds for each nat that rounds gain
 CHEAP_SIZE = 2**20  # cells times components up to which rounds cost little
-REPLACED = 4  # rounds replace 0, 3, 2 or 1 components in turn
 SLACK = 8.0  # mean fall of the score that the next round may start with
-POLISH = 3
+MELTED = 0.15  # beta at the start of a round that forgets where it started
+HOTTEST, MILDEST = 0.3, 0.7  # and of the others
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -43,51 +35,98 @@ class Heat(NamedTuple):
 
     rounds: int = 0  # that are over
     worth: int = 0  # rounds that are worth while even if they gain nothing; 0 before the first
-    solid: bool = False  # whether the first ended where it started, and one more component would not pay
-    first: float = math.nan  # score before the first
+    solid: bool = False  # whether nothing is left to find
+    first: float = math.nan  # score before the first round that could gain
     score: float = math.nan  # of the best explanation
     height: float = math.nan  # of the one that the next round starts from
-    base: Factors | None = None  # that one, if it is not the best
+    base: State | None = None  # that one, if it is not the best
     sweeps: int = 0  # of the round that goes on
-    factors: Factors | None = None  # in the middle of a round
+    hot: State | None = None  # in the middle of a round
+    tally: float = 0.0  # what its sweeps have added to the score
 
-    def is_over(self, effort: float) -> bool:
+
+@dataclass(frozen=True)
+class Rounds(ABC):
+    """One way to make rounds.
+
+    Attributes
+    ----------
+    tensor : Tensor
+        The cells, and the same with counts that are kept from sweep to sweep.
+    target : Target
+    chain : int
+    most : int
+        Rounds after which heating ends, with an effort of 1.
+    """
+
+    tensor: Tensor
+    target: Target
+    chain: int
+    most: ClassVar[int]
+    least: ClassVar[int]  # of them in tensors of any size
+
+    @classmethod
+    @abstractmethod
+    def total(cls, rounds: int) -> int:
+        """Return the sweeps of so many rounds."""
+
+    @classmethod
+    def length(cls, number: int) -> int:
+        """Return the sweeps of a round."""
+        return cls.total(number + 1) - cls.total(number)
+
+    @property
+    def affordable(self) -> int:
+        """Rounds that a tensor of this size can be given."""
+        size = math.prod(self.tensor.shape) * self.target.n_components
+        return max(self.least, round(self.most * min(1.0, math.sqrt(CHEAP_SIZE / size))))
+
+    @abstractmethod
+    def weigh(self, state: State, rng: np.random.Generator) -> tuple[int, float]:
+        """Return how many rounds are worth while, and the score of a chain before them."""
+
+    @abstractmethod
+    def begin(self, base: State, state: State, number: int, rng: np.random.Generator) -> State:
+        """Return what a round heats, from where it starts and where the chain is."""
+
+    @abstractmethod
+    def sweep(self, hot: State, heat: Heat) -> tuple[State, float]:
+        """Make the next sweep of a round; return what it adds to the score of the round, too."""
+
+    @abstractmethod
+    def end(self, hot: State, tally: float) -> tuple[State, float]:
+        """Return what a round found, and its score."""
+
+    @abstractmethod
+    def judge(self, heat: Heat, gain: float) -> Heat:
+        """Return the heat after a round that gained so much, as far as it decides how many follow."""
+
+    def is_over(self, heat: Heat, effort: float) -> bool:
         """Whether more rounds are not worth their while."""
-        if not self.worth:
+        if not heat.worth:
             return effort == 0
-        most = min(self.worth + PER_NAT * (self.score - self.first), MAX_ROUNDS)
-        return self.factors is None and (self.solid or self.rounds >= round(most * effort))
+        most = min(heat.worth + PER_NAT * (heat.score - heat.first), self._limit)
+        return heat.hot is None and (heat.solid or heat.rounds >= round(most * effort))
 
-
-def start_heat(here: Explanation, rng: np.random.Generator) -> Heat:
-    """Return the heat of a chain before its first round."""
-    size = math.prod(here.tensor.shape) * here.target.n_components
-    affordable = max(MIN_ROUNDS, round(MAX_ROUNDS * min(1.0, math.sqrt(CHEAP_SIZE / size))))
-    best = here.polished(POLISH)
-    worth = affordable if is_more_to_find(best, rng) else FEW_ROUNDS
-    return Heat(worth=worth, first=best.score, score=best.score, height=best.score)
+    @property
+    def _limit(self) -> int:
+        return self.most
 
 
 def lowest_beta(number: int) -> float:
     """Return the beta of a round's start: rounds fill the range evenly on a logarithmic scale."""
     place = number * GOLDEN % 1
-    return float(HOTTEST ** (1 - place) * MILDEST**place) if number else MELTED
+    return float(HOTTEST ** (1 - place) * MILDEST**place)
 
 
 def heat_once(
-    tensor: Tensor,
-    target: Target,
-    chain: int,
-    state: State,
-    heat: Heat,
-    draw: Callable[[], np.random.Generator],
-) -> tuple[Heat, Explanation | None]:
+    rounds: Rounds, state: State, heat: Heat, draw: Callable[[], np.random.Generator]
+) -> tuple[Heat, State | None]:
     """Make one sweep of a round; return what the round found, if it is over and that is the best.
 
     Parameters
     ----------
-    tensor, target, chain
-        What is sampled.
+    rounds : Rounds
     state : State
         Where the chain is, which stays cold.
     heat : Heat
@@ -95,26 +134,27 @@ def heat_once(
     draw : callable
         Returns the random numbers that a round starts or ends with.
     """
-    factors = heat.factors
-    if factors is None:
-        base, rng = Explanation(tensor, target, heat.base or state.factors), draw()
-        heat = heat if heat.worth else start_heat(base, rng)
-        factors = regrow(base, rng, -heat.rounds % REPLACED).factors
-    beta = lowest_beta(heat.rounds) ** (1 - (heat.sweeps + 1) / ROUND)
-    hot, _ = update_factors(tensor, state._replace(factors=factors), target, chain, beta)
-    heat = heat._replace(sweeps=heat.sweeps + 1, factors=hot)
-    if heat.sweeps < ROUND:
+    hot = heat.hot
+    if hot is None:
+        base, rng = heat.base or state, draw()
+        if not heat.worth:
+            worth, score = rounds.weigh(base, rng)
+            heat = heat._replace(worth=worth, first=score, score=score, height=score)
+        hot = rounds.begin(base, state, heat.rounds, rng)
+    hot, part = rounds.sweep(hot._replace(sweep=state.sweep), heat)
+    heat = heat._replace(sweeps=heat.sweeps + 1, hot=hot, tally=heat.tally + part)
+    if heat.sweeps < rounds.length(heat.rounds):
         return heat, None
-    return end_round(heat, Explanation(tensor, target, hot).polished(POLISH), draw())
+    return _end_round(rounds, heat, hot, draw())
 
 
-def end_round(heat: Heat, found: Explanation, rng: np.random.Generator) -> tuple[Heat, Explanation | None]:
+def _end_round(rounds: Rounds, heat: Heat, hot: State, rng: np.random.Generator) -> tuple[Heat, State | None]:
     """Return what was found if it is the best; the next round starts from it unless it is much worse."""
-    gain = found.score - heat.score
-    solid = heat.solid or (not heat.rounds and heat.worth == FEW_ROUNDS and abs(gain) <= CHANCE_GAIN)
-    heat = heat._replace(rounds=heat.rounds + 1, solid=solid, sweeps=0, factors=None)
+    found, score = rounds.end(hot, heat.tally)
+    gain = score - heat.score
+    heat = rounds.judge(heat, gain)._replace(rounds=heat.rounds + 1, sweeps=0, hot=None, tally=0.0)
     if gain > CHANCE_GAIN:
-        return heat._replace(score=found.score, height=found.score, base=None), found
-    if found.score > heat.height - SLACK * rng.exponential():
-        heat = heat._replace(height=found.score, base=found.factors)
+        return heat._replace(score=score, height=score, base=None), found
+    if score > heat.height - SLACK * rng.exponential():
+        heat = heat._replace(height=score, base=found)
     return heat, None
