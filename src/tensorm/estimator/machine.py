@@ -79,12 +79,13 @@ class TensOrMachine(FittedModel):
         How hard burn-in searches for better explanations. Chains that start from the data are heated and
         cooled again, in rounds of 40 sweeps: 24 to 120 rounds if one more component would improve the fit
         (more for smaller data), otherwise 4, or a few more if these find something, and only one if the data
-        leave no doubt. All numbers are multiplied by ``effort``; 0 turns heating off.
+        leave no doubt. With strengths, 6 rounds of 55 or 115 sweeps, and more while they find something, up
+        to 24. All numbers of rounds are multiplied by ``effort``; 0 turns heating off.
     noise : "auto", "asymmetric", "symmetric", "strengths" or "comparisons", default "auto"
         "asymmetric": two rates of ones, inside and outside the components; "symmetric": the paper's single
         error rate; "strengths": a strength for each component, the probability that it makes a cell 1, where
-        the strongest component that contains a cell decides. The search for components uses two rates, also
-        with strengths. "comparisons" is for a ``RelationalTensor``: each pair of attributes counts once, and
+        the strongest component that contains a cell decides. Chains first look for components with two rates,
+        and are heated with strengths. "comparisons" is for a ``RelationalTensor``: each pair of attributes counts once, and
         has probability one half where no component says which one is higher, or components contradict each
         other. "auto" means "comparisons" for a ``RelationalTensor``; otherwise it chooses strengths if they
         predict hidden cells clearly better than two rates (with fewer than 5,000 cells and a given number of

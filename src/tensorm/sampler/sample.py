@@ -8,8 +8,8 @@ Chains that start from the data (seeding.py) are repaired every CHECK_EVERY swee
 REPAIRS_IN_VAIN in a row found nothing better. "auto" burn-in ends once that is so and the log-likelihood has
 stopped rising: the mean of the last TREND_SWEEPS sweeps exceeds that of as many before by no more than half
 the spread of the last ones, so that what is left of the rise is smaller than the chain's own fluctuations. A
-noise model may have a stand-in; chains are sampled with that while they are repaired, in half of a burn-in of
-given length.
+noise model may have a stand-in; chains are sampled with that while they are repaired, and heated with the
+model itself, in half of a burn-in of given length.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Noise models with strengths (strengths.py): where chains start, and all parameters drawn in each sweep.
 
-Components are searched for with two rates of ones in place of strengths, the *stand-in*; a chain takes up
-strengths once its search is over. kernels/strengths.py draws from the conditionals.
+Components are first searched for with two rates of ones in place of strengths, the *stand-in*; a chain takes
+up strengths before it is heated. kernels/strengths.py draws from the conditionals.
 """
 
 from __future__ import annotations
