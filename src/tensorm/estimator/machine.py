@@ -85,8 +85,9 @@ class TensOrMachine(FittedModel):
         "asymmetric": two rates of ones, inside and outside the components; "symmetric": the paper's single
         error rate; "strengths": a strength for each component, the probability that it makes a cell 1, where
         the strongest component that contains a cell decides. Chains first look for components with two rates,
-        and are heated with strengths. "comparisons" is for a ``RelationalTensor``: each pair of attributes counts once, and
-        has probability one half where no component says which one is higher, or components contradict each
+        and are heated with strengths. "comparisons" is for a ``RelationalTensor``: each pair of attributes
+        counts once, and has probability one half where no component says which one is higher, or components
+        contradict each
         other. "auto" means "comparisons" for a ``RelationalTensor``; otherwise it chooses strengths if they
         predict hidden cells clearly better than two rates (with fewer than 5,000 cells and a given number of
         components: unless clearly worse), and ``noise_choice_`` says why. It means "asymmetric" with

@@ -12,7 +12,7 @@ from shard_hosts import cut, shard
 from tensorm.datasets import simulate
 from tensorm.sampler.chains import run_chain
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sample import BURN_IN, Plan, sample
+from tensorm.sampler.sample import BURN_IN, Plan, Step, sample
 from tensorm.sampler.search import rounds as made_rounds
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.heating import HOTTEST, MILDEST, Heat, lowest_beta
@@ -182,17 +182,31 @@ def make_stored(kind: str) -> tuple[Tensor, Tensor, Target]:
 def test_heated_chains_do_not_depend_on_the_storage(kind: str) -> None:
     """Nor on a pause in the middle of a round."""
     one, other, target = make_stored(kind)
-    plan = Plan(target, n_draws=3, effort=0.1)
+    assert_same_chains(one, other, Plan(target, n_draws=3, effort=0.1))
+
+
+@pytest.mark.parametrize("kind", ["sparse", "sharded", "symmetric"])
+def test_nor_do_chains_with_strengths(kind: str) -> None:
+    one, other, target = make_stored(kind)
+    plan = Plan(replace(target, noise=ActivityModel()), n_draws=3, effort=0.5)
+    steps = assert_same_chains(one, other, plan)
+    assert steps[-1].snapshot.memory.heat.rounds >= 3  # one with a full background, and one that melts
+
+
+def assert_same_chains(one: Tensor, other: Tensor, plan: Plan) -> list[Step]:
+    """Run a chain on two tensors, and on one of them with a pause in the middle of a round."""
     steps, same = ([*sample(tensor, plan, 0)] for tensor in (one, other))
     pause = next(n for n, step in enumerate(steps) if step.snapshot.memory.heat.sweeps == ROUND // 2)
     resumed = [*sample(other, plan, 0, same[pause].snapshot)]
     assert len(steps) == len(same) == pause + 1 + len(resumed)
     for a, b, c in zip(steps[pause + 1 :], same[pause + 1 :], resumed, strict=True):
         assert a.confusion == b.confusion == c.confusion
-        assert a.state.noise == b.state.noise == c.state.noise
+        for noise in (b.state.noise, c.state.noise):
+            np.testing.assert_array_equal(a.state.noise.row(), noise.row())
         for masks in zip(a.state.factors, b.state.factors, c.state.factors, strict=True):
             np.testing.assert_array_equal(masks[0], masks[1])
             np.testing.assert_array_equal(masks[1], masks[2])
+    return steps
 
 
 STRONG = replace(TARGET, n_components=3, noise=ActivityModel())
