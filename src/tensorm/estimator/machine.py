@@ -87,11 +87,10 @@ class TensOrMachine(FittedModel):
         the strongest component that contains a cell decides. Chains first look for components with two rates,
         and are heated with strengths. "comparisons" is for a ``RelationalTensor``: each pair of attributes
         counts once, and has probability one half where no component says which one is higher, or components
-        contradict each
-        other. "auto" means "comparisons" for a ``RelationalTensor``; otherwise it chooses strengths if they
-        predict hidden cells clearly better than two rates (with fewer than 5,000 cells and a given number of
-        components: unless clearly worse), and ``noise_choice_`` says why. It means "asymmetric" with
-        ``noise_update="map"`` or ``lambda_start``, which do not work with strengths.
+        contradict each other. "auto" means "comparisons" for a ``RelationalTensor``; otherwise it chooses
+        strengths if they predict hidden cells clearly better than two rates (with fewer than 5,000 cells and
+        a given number of components: unless clearly worse), and ``noise_choice_`` says why. It means
+        "asymmetric" with ``noise_update="map"`` or ``lambda_start``, which do not work with strengths.
     background : "activity" or "constant", default "activity"
         For ``noise="strengths"``: the rate of ones outside the components is a product of activities, one for
         each index (such as how many contacts a person has overall), or one constant probability.

@@ -14,7 +14,7 @@ from tensorm.tensors.bits import words_for
 from tensorm.tensors.factors import Factors
 
 # Purposes of random streams other than the update of a factor, whose purpose is its mode (protocol.Stream).
-DENSITY, NOISE, ORDER, START, PLACE, BACKGROUND = 249, 250, 251, 252, 253, 254
+DENSITY, NOISE, ORDER, START, PLACE, FILL = 249, 250, 251, 252, 253, 254
 LARGEST_LOG = 1e20  # of a likelihood or a posterior density, whatever its sign
 MAX_SWEEPS = 2**32 - 1  # that have random numbers of their own
 

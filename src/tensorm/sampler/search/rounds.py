@@ -23,7 +23,7 @@ from tensorm.model import Confusion
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.heating import MELTED, Heat, Rounds, lowest_beta
 from tensorm.sampler.search.seeding import CHANCE_GAIN, is_more_to_find, regrow
-from tensorm.sampler.state import BACKGROUND, State
+from tensorm.sampler.state import FILL, State
 from tensorm.sampler.sweep import Target, log_likelihood, log_score, sweep, update_factors
 
 REPLACED = 4  # rounds replace 0, 3, 2 or 1 components in turn
@@ -85,7 +85,7 @@ class SampledRounds(Rounds):
     def begin(self, base: State, state: State, number: int, rng: np.random.Generator) -> State:
         """Leave the first round as it is; begin the second, and those that melt, with a full background."""
         if number == 1 or self._melts(number):
-            stream = self.target.stream(self.chain, state.sweep, BACKGROUND)
+            stream = self.target.stream(self.chain, state.sweep, FILL)
             noise = self.target.noise.fill_background(self.tensor, base.noise, stream)
             return base._replace(noise=noise)
         return self._regrow(base, rng, -number % REPLACED) if number else base
