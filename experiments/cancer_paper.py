@@ -229,14 +229,16 @@ def draw(name: str, M: Any, components: int) -> str:
     )
 
 
-def study(kind: str, shared: Row, starts: int, fresh: bool) -> None:
+def study(kind: str, shared: Row, starts: int, evidence: bool, fresh: bool) -> None:
     """Compare features of one matrix, and write its section."""
     name = f"cancer_{kind}"
     jobs = [
         {**shared, "method": method, "start": start}
+        for start in range(starts)
         for method in FEATURES
-        for start in range(1 if method == "evidence" else starts)  # choosing a number takes long
+        if method != "evidence"
     ]
+    jobs += [{**shared, "method": "evidence", "start": 0}] * evidence  # choosing a number takes long
     found = gather(run(name, measure, jobs, 1, fresh))
     table = tabulate(found)
     show(name, table)
@@ -269,7 +271,18 @@ def study(kind: str, shared: Row, starts: int, fresh: bool) -> None:
 @click.option(
     "--components", default=COMPONENTS, type=click.IntRange(min=1), help="Components, but by evidence."
 )
-def main(quick: bool, fresh: bool, kind: str, attributes: int, patients: int, components: int) -> None:
+@click.option("--starts", default=STARTS, type=click.IntRange(min=1), help="Starts of each method.")
+@click.option("--evidence/--no-evidence", default=True, help="Whether to choose a number of components.")
+def main(
+    quick: bool,
+    fresh: bool,
+    kind: str,
+    attributes: int,
+    patients: int,
+    components: int,
+    starts: int,
+    evidence: bool,
+) -> None:
     """Features of patients by several methods and starts."""
     if quick:
         attributes, patients, components = 40, 200, 8
@@ -280,7 +293,7 @@ def main(quick: bool, fresh: bool, kind: str, attributes: int, patients: int, co
             "patients": patients,
             "components": components,
         }
-        study(each, shared, 2 if quick else STARTS, fresh)
+        study(each, shared, 2 if quick else starts, evidence, fresh)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+import click
+
 from experiments.grid import BOOLEAN, LABELS, measure_grid
 from experiments.record import Row, average, drawing, markdown, mean, options, show, write_section
 from experiments.verdicts import (
@@ -178,9 +180,10 @@ def draw(tensors: Sequence[Row]) -> None:
 
 
 @options
-def main(quick: bool, fresh: bool, jobs: int) -> None:
+@click.option("--tensors", "number", default=10, help="Tensors of each configuration, if not a sample.")
+def main(quick: bool, fresh: bool, jobs: int, number: int) -> None:
     """Accuracy over noise, density and rank."""
-    number = 1 if quick else 10
+    number = 1 if quick else number
     tensors = measure_grid(number, jobs, fresh)
     tables = {
         "figure2a": tabulate(tensors, "test", "constant test"),

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import click
+
 from experiments.grid import LABELS, measure_grid
 from experiments.record import Row, average, drawing, markdown, options, show, write_section
 from experiments.verdicts import AHEAD, LEVEL, Claim, Lead, claims, lead
@@ -105,9 +107,10 @@ def draw(tables: dict[str, list[Row]]) -> None:
 
 
 @options
-def main(quick: bool, fresh: bool, jobs: int) -> None:
+@click.option("--tensors", "number", default=10, help="Tensors of each configuration, if not a sample.")
+def main(quick: bool, fresh: bool, jobs: int, number: int) -> None:
     """Kinds of reconstruction, against ALS."""
-    number = 1 if quick else 10
+    number = 1 if quick else number
     tensors = measure_grid(number, jobs, fresh, ranks=(10,))
     tables = {fit: tabulate(tensors, fit) for fit in FITS}
     for fit, table in tables.items():

@@ -119,7 +119,7 @@ def draw(table: Sequence[Row]) -> None:
                 )
             ax.set(xlabel="share of entries flipped", title=f"rank {rank}")
         axes[0].set_ylabel("training accuracy")
-        axes[0].legend(frameon=False, fontsize=8)
+        axes[-1].legend(frameon=False, fontsize=8)  # where lines leave room
 
 
 @options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -68,8 +69,9 @@ def timed(fit: Callable[[], Any]) -> tuple[Any, float]:
     return fit(), time.process_time() - started
 
 
+@cache
 def warm_up() -> None:
-    """Compile before anything is timed."""
+    """Compile before anything is timed, once in a process."""
     X = np.eye(3)[None] * np.ones((3, 1, 1))
     TensOrMachine(2, n_chains=1, n_draws=1, burn_in=0, n_jobs=1, progress=False).fit(X)
 

@@ -114,9 +114,12 @@ def likeness(one: Sequence[Any], other: Sequence[Any]) -> float:
 
 def compare_rival(fits: Sequence[Any], rival: Sequence[Any]) -> Claim:
     """Return whether Boolean ALS finds solutions like ours, as far as our own starts are alike."""
-    own = float(np.mean([likeness(a, b) for a, b in itertools.pairwise(fits)]))
+    own, theirs = (
+        float(np.mean([likeness(a, b) for a, b in itertools.pairwise(these)])) for these in (fits, rival)
+    )
     cross = float(np.mean([likeness(a, b) for a, b in zip(fits, rival, strict=True)]))
-    text = f"ones in both, of ones in either: {cross:.2f}; two starts of ours {own:.2f}"
+    text = f"ones in both, of ones in either: {cross:.2f}; two starts of ours {own:.2f}, "
+    text += f"of the rival {theirs:.2f}"
     return Claim("dbtf finds similar solutions", ALS, text, cross > own - SIMILAR and cross > 0.5)
 
 
