@@ -153,7 +153,7 @@ def _judge(work: Any, argument: str) -> Outcome:
             work(argument)
     except (InputError, ClusterError) as error:
         text = str(error).replace(argument, "FILE").replace(str(Path(argument).parent), "FOLDER")
-        plain = len(text) <= LONGEST and "\n" not in text and re.search(r"[\w'\")\]|]\.$", text)
+        plain = len(text) <= LONGEST and "\n" not in text and re.search(r"[\w'\")\]}|]\.$", text)
         sentences = len(re.findall(r"[a-z]\. [A-Z]", text)) + 1
         return Outcome("error" if plain and sentences == 1 else "traceback", text)
     except MemoryError as error:

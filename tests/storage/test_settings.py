@@ -62,7 +62,12 @@ def test_a_generator_is_not_kept(tmp_path: Path) -> None:
         assert round_trip({"random_state": generator}, tmp_path / "s.tensorm") == {"random_state": None}
 
 
-@pytest.mark.parametrize("value", [object(), {1: 2}, 1j, b"x", np.array(["x"]), print])
+def test_a_mapping_needs_texts_as_keys(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="init has keys that are no texts"):
+        round_trip({"init": {1: 2}}, tmp_path / "s.tensorm")
+
+
+@pytest.mark.parametrize("value", [object(), 1j, b"x", np.array(["x"]), print])
 def test_what_cannot_be_saved_is_refused(value: Any, tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"init is of type .*; only numbers, strings and arrays can be saved"

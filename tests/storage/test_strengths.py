@@ -64,7 +64,11 @@ def read(folder: Path, name: str, path: str) -> Any:
 
 @pytest.mark.parametrize(
     ("file", "array"),
-    [("fit.tensorm", "chain_1/noise"), ("chain-1.tensorm", "noise"), ("chain-1.tensorm", "draws/noise")],
+    [
+        ("fit.tensorm", "chain_1/noise"),
+        ("chain-1.tensorm", "state_noise"),
+        ("chain-1.tensorm", "draws/noise"),
+    ],
 )
 def test_no_parameter_outside_its_bounds(
     run: tuple[str, Path], file: str, array: str, tmp_path: Path
@@ -80,7 +84,11 @@ def test_no_parameter_outside_its_bounds(
 
 @pytest.mark.parametrize(
     ("file", "array"),
-    [("fit.tensorm", "chain_1/noise"), ("chain-1.tensorm", "noise"), ("chain-1.tensorm", "draws/noise")],
+    [
+        ("fit.tensorm", "chain_1/noise"),
+        ("chain-1.tensorm", "state_noise"),
+        ("chain-1.tensorm", "draws/noise"),
+    ],
 )
 def test_as_many_parameters_as_components_and_indices(
     run: tuple[str, Path], file: str, array: str, tmp_path: Path
@@ -89,7 +97,7 @@ def test_as_many_parameters_as_components_and_indices(
     numbers = read(folder, file, array)
     for n, wrong in enumerate((numbers[..., 1:], np.repeat(numbers, 2, -1), numbers[..., None])):
         forge_copy(folder, tmp_path / str(n), file, array, wrong)
-        with pytest.raises(FileError, match=r"'noise' has shape"):
+        with pytest.raises(FileError, match=r"noise' has shape"):
             tensorm.resume(tmp_path / str(n), progress=False)
 
 
