@@ -246,11 +246,13 @@ def draw(tensors: list[dict[str, Any]], path: Path) -> None:
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), sharey=True, layout="constrained")
     for ax, over in zip(axes, ("noise", "density", "rank"), strict=True):
         values = sorted({row[over] for row in tensors})
-        for method in SHOWN:
+        for number, method in enumerate(SHOWN):
             groups = [[row for row in tensors if row[over] == value and method in row] for value in values]
             if all(groups):
                 means, spreads = np.transpose([error(group, method) for group in groups])
-                style = {"ls": "--", "color": "0.5"} if method == "identifiable" else {"marker": "o", "ms": 4}
+                style = {"marker": "o", "ms": 4, "color": f"C{number}"}
+                if method == "identifiable":
+                    style = {"ls": "--", "color": "0.5"}
                 ax.errorbar(values, means, spreads, label=method, capsize=2, **style)
         ax.set_xlabel(over)
     axes[0].set_ylabel("relative error")

@@ -241,3 +241,15 @@ def test_a_posterior_cannot_be_changed() -> None:
     found: Any = make_posterior(make_draws((3, 4), 2, 1))
     with pytest.raises(AttributeError):
         found.shape = (1, 1)
+
+
+def test_no_probability_exceeds_one() -> None:
+    """Weights of many distinct draws add up to a little more than 1."""
+    rng = np.random.default_rng(0)
+    draws = [([rng.random((4, 2)) < 0.999 for _ in range(3)], Rates(1 - 1e-16, 0.1)) for _ in range(7)]
+    for seed in range(60):
+        weights = np.random.default_rng(seed).dirichlet(np.ones(3))
+        found = make_posterior(draws, draws, draws, weights=[*weights], explanations=(0, 1, 2))
+        cells = [np.arange(4)] * 3
+        assert found.predict_cells(cells).max() <= 1
+        assert found.predict_all().max() <= 1

@@ -297,7 +297,7 @@ class Posterior(Named):
         total = np.zeros(len(indices[0]))
         for factors, noise, weight in self._weighted(method):
             total += weight * noise.predict(factors, indices)
-        return total
+        return np.minimum(total, 1.0, out=total)  # weights add up to 1 but for rounding
 
     def _unite(self, unite: Callable[[Sequence[Floats]], Floats]) -> Floats:
         return np.sum([w * self.parameters.rebuild(means, unite) for w, means in self.explained_by], axis=0)

@@ -44,7 +44,8 @@ def average_box(draws: Weighted, where: Sequence[slice], shape: Sequence[int]) -
     sizes = [len(range(*span.indices(size))) for span, size in zip(where, shape, strict=True)]
     total = np.zeros((math.prod(sizes[:-1]), sizes[-1]))
     base = sum(noise.add_box(total, factors, where, weight) for factors, noise, weight in draws)
-    return (total + base).reshape(sizes)
+    total += base
+    return np.clip(total, 0.0, 1.0, out=total).reshape(sizes)  # where rounding went beyond
 
 
 def unite_box(means: Sequence[Floats], where: Sequence[slice]) -> Floats:
