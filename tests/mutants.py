@@ -67,8 +67,8 @@ MUTANTS = [
     ),
     Mutant(
         "sampler/prior.py",
-        "betaincinv(self.a + ones, self.b",
-        "betaincinv(self.a + ones + 1, self.b",
+        "betaincinv(self.a + ones, self.b + entries",
+        "betaincinv(self.a + ones + 1, self.b + entries",
         "sampler/test_exactness.py",
     ),
     Mutant(
@@ -410,6 +410,30 @@ MUTANTS = [
         "ones, seen = ones + pos, seen + tot",
         "ones, seen = ones + pos, seen + pos",
         "contract/test_update.py -k dense",
+    ),
+    Mutant(
+        "sampler/search/rounds.py",
+        "if number == 1 or self._melts(number):",
+        "if number == 99:",
+        "sampler/search/test_heating.py -k busy",
+    ),
+    Mutant(
+        "sampler/search/rounds.py",
+        "return hot, tally / self.SCORED",
+        "return hot, -float(hot.sweep)",
+        "sampler/search/test_heating.py -k busy",
+    ),
+    Mutant(
+        "storage/checkpoints.py",
+        '"heat_tally": np.array([heat.tally]),',
+        '"heat_tally": np.array([0.0]),',
+        "storage/test_checkpoints.py -k strengths",
+    ),
+    Mutant(
+        "posterior/draws.py",
+        "return np.minimum(total, 1.0, out=total)",
+        "return total",
+        "posterior/test_draws.py -k exceeds",
     ),
 ]
 
