@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MIN_ESS, GOOD_RHAT = 100, 1.05
 DISPUTED = 0.05  # share of entries that chains may disagree on before the conclusion says so
-FAIR_RHAT = 1.3  # below which other quantities do not cast doubt on memberships that have mixed
+FAIR_RHAT = 1.2  # below which other quantities do not cast doubt on memberships that have mixed
 SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
 MAX_OTHERS = 2  # explanations that get a sentence, besides the one with most weight
 IN_WORDS = {
