@@ -31,7 +31,7 @@ class GivenNoise(TwoRates):
     def draw(self, confusion: Confusion, noise: Rates, u: Any) -> Rates:
         return self.noise
 
-    fit = log_prior = log_marginal = None
+    fit = log_marginal = None
 
 
 class Draws(NamedTuple):

@@ -207,12 +207,6 @@ def mean_reconstruction(mean_factors: Sequence[np.ndarray]) -> np.ndarray:
     return result
 
 
-def log_rates(hit: float, false_alarm: float, a: float, b: float, symmetric: bool) -> float:
-    """Log prior density of the rates, Beta(a, b) each, without the constant; one rate if symmetric."""
-    rates = [hit] if symmetric else [hit, false_alarm]
-    return sum((a - 1) * math.log(rate) + (b - 1) * math.log(1 - rate) for rate in rates)
-
-
 def log_factor_given(factor: np.ndarray, prior: np.ndarray) -> float:
     """Log probability of a factor whose entries are 1 with given probabilities."""
     return sum(

@@ -37,7 +37,6 @@ def cells() -> np.ndarray:
 def expected(X: np.ndarray, model: TensOrMachine, factors: list[np.ndarray], rates: np.ndarray) -> float:
     hit, false_alarm = rates
     value = naive.log_likelihood(X == 1, ~np.isnan(X), factors, hit, false_alarm)
-    value += naive.log_rates(hit, false_alarm, *model.noise_prior, model.noise == "symmetric")
     given = model.factor_prior
     for mode, factor in enumerate(factors[:2] if model.symmetric else factors):
         if isinstance(given, str):

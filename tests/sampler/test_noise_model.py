@@ -116,9 +116,6 @@ class Jittered(Asymmetric):
         L, N = factors.n_components, sum(map(len, factors))
         return self._around(self.fit(confusion), np.zeros(L), np.zeros(N))
 
-    def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Any = None) -> Any:
-        return super().log_prior(parameters.rates)
-
     def widen(self, parameters: Jitters, extra: int, rng: np.random.Generator) -> Jitters:
         return parameters._replace(strength=np.append(parameters.strength, rng.uniform(0.5, 1, extra)))
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import naive
 import tensorm
@@ -21,7 +20,6 @@ from tensorm import DenseTensor, RelationalTensor, SparseTensor, TensOrMachine, 
 from tensorm.datasets import simulate
 from tensorm.errors import FileError, InputError
 from tensorm.estimator.plan import make_plan
-from tensorm.kernels.activities import HIGHEST, LOWEST, STEP
 from tensorm.posterior.draws import most_probable
 from tensorm.sampler.chains import run_chain
 from tensorm.sampler.sample import sample
@@ -111,27 +109,6 @@ def test_contributions_with_the_strengths_of_the_same_components(model: TensOrMa
     lost = trace.noise_at(draw).log_ratios(tensor, trace.factors_at(draw), posterior.best_factors[0])
     np.testing.assert_allclose([row.log_likelihood_lost for row in model.contributions_], lost)
     assert (np.diff(lost) <= 0).all()
-
-
-def test_priors_as_densities() -> None:
-    strength = np.array([0.2, 0.7])
-    c = 1 / 0.25 - 1
-    wanted = sum(stats.beta.logpdf(q, 1 + 0.6 * c, 1 + 0.4 * c) for q in strength) - math.log(0.25)
-    constant = ConstantStrengths(strength, 0.6, 0.25, 0.1)
-    assert ConstantModel().log_prior(constant) == pytest.approx(wanted)
-    given = ConstantModel(2.0, 3.0).log_prior(constant) - wanted
-    assert given == pytest.approx(math.log(0.1) + 2 * math.log(0.9))
-    grid, shapes = STEP * np.arange(LOWEST, HIGHEST + 1), [0.5, 4.0, 4.0]
-    levels = [np.array([0, -16]), np.array([8, 3, -5]), np.array([8, 3, -5])]
-    active = ActiveStrengths(
-        strength, 0.6, 0.25, 0.1, np.array(shapes), np.exp(STEP * np.concatenate(levels))
-    )
-    for tied, modes in ((None, (0, 1, 2)), ((1, 2), (0, 1))):
-        total = wanted
-        for k in modes:
-            masses = np.exp(grid) ** shapes[k] * np.exp(-shapes[k] * np.exp(grid))
-            total += np.log(masses[levels[k] - LOWEST] / masses.sum()).sum()
-        assert ActivityModel().log_prior(active, (2, 3, 3), tied) == pytest.approx(total)
 
 
 def test_components_are_found_with_two_rates_first() -> None:

@@ -26,7 +26,7 @@ from tensorm.sampler.prior import FactorPrior, LearnedPrior, SidesPrior
 from tensorm.sampler.two_rates import CONTRAST, PAPERS_RATES, RATE_EDGE, truncated_beta
 from tensorm.tensors.bits import combine
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Pair, Stream, Tensor, Weights
+from tensorm.tensors.protocol import Stream, Tensor, Weights
 
 # With less, a component that says nothing would alternate for ever.
 MIN_AGREEMENT = 1 / (1 + math.exp(-CONTRAST))
@@ -171,9 +171,6 @@ class Comparisons(NoiseModel):
     def estimate(self, tensor: Tensor, factors: Factors, confusion: Confusion) -> Agreement:
         a, b = self._shapes(confusion.tp, confusion.fp)
         return self._make(min(max(a / (a + b), MIN_AGREEMENT), 1 - RATE_EDGE))
-
-    def log_prior(self, parameters: Agreement, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
-        return xlogy(self.a - 1, parameters.agreement) + xlog1py(self.b - 1, -parameters.agreement)
 
     def log_marginal(self, tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Floats:
         a, b = self._shapes(np.maximum(tp, 0), np.maximum(fp, 0))

@@ -266,10 +266,6 @@ class NoiseModel(ABC):
         """Return parameters that fit these factors."""
 
     @abstractmethod
-    def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
-        """Return the log prior density of parameters, up to a constant; what tied modes share counts once."""
-
-    @abstractmethod
     def log_marginal(self, tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Floats:
         """Return the log-likelihood of such counts with the parameters integrated out; arrays broadcast.
 

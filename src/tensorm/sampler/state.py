@@ -48,8 +48,8 @@ class Trace:
     log_likelihood : ndarray (S,)
         Log probability of the observed cells given factors and noise.
     log_posterior : ndarray (S,)
-        Log posterior density of factors and noise, learned densities integrated out, up to a constant that
-        all chains of a fit share (``sweep.log_posterior``).
+        Log posterior probability of the factors given the noise, learned densities integrated out, up to a
+        constant that all chains of a fit share (``sweep.log_posterior``).
     n_components : int
     burn_in : int
         Sweeps before the first draw.

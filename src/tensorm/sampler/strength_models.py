@@ -14,8 +14,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import stats
-from scipy.special import xlog1py, xlogy
 
 from tensorm.data.arrays import Counts, Floats, Indices, Ints
 from tensorm.errors import InputError
@@ -126,12 +124,6 @@ class StrengthModel(NoiseModel):
         log_zero, log_one = parameters.log_scores(tally)
         return float(zeros @ log_zero + (ones * log_one).sum() - tally.exposure)
 
-    def log_prior(self, parameters: Strong, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
-        size = 1 / parameters.spread - 1
-        a, b = 1 + size * parameters.typical, 1 + size * (1 - parameters.typical)
-        own = xlogy(self.typical_a - 1, parameters.typical) + xlog1py(self.typical_b - 1, -parameters.typical)
-        return stats.beta.logpdf(parameters.strength, a, b).sum() - math.log(parameters.spread) + own
-
     def _prior_of(self, parameters: Strong) -> tuple[Any, ...]:
         """Return the prior of strengths and what is known of it beforehand, for kernels."""
         above = self.typical_a, self.typical_b, self.spread_least, self.spread_most
@@ -181,10 +173,6 @@ class ConstantModel(StrengthModel):
         typical, spread, zeros, ones = kernel.draw_strengths(q, prior, found, probe, given)
         b = kernel.draw_background(now.background, q, zeros, ones, (self.a, self.b), given)
         return ConstantStrengths(_restore(q, now.order), typical, spread, b), confusion
-
-    def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
-        b = parameters.background
-        return super().log_prior(parameters) + xlogy(self.a - 1, b) + xlog1py(self.b - 1, -b)
 
 
 @dataclass(frozen=True)
@@ -264,15 +252,6 @@ class ActivityModel(StrengthModel):
             levels[k] = levels[k] + shift
             level -= times * shift
         return math.exp(STEP * level), shapes, np.exp(STEP * np.concatenate(levels))
-
-    def log_prior(self, parameters: Any, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
-        value = super().log_prior(parameters)
-        for mode, activity in enumerate(by_mode(parameters.activity, shape)):
-            if not (tied and mode == tied[1]):  # shared activities count once
-                evenness = parameters.evenness[mode]
-                normaliser = NORMALISERS[np.abs(SHAPES - evenness).argmin()]
-                value += evenness * (np.log(activity) - activity).sum() - len(activity) * normaliser
-        return value
 
 
 def _sum_up(ones: Counts, tot: Counts) -> Confusion:

@@ -71,21 +71,10 @@ def log_likelihood(tensor: Tensor, target: Target, state: State, confusion: Conf
 
 
 def log_posterior(target: Target, state: State, log_likelihood: float) -> float:
-    """Return the log posterior density of a state's factors and noise, up to a constant for all states.
+    """Return the log posterior probability of a state's factors given its noise, up to a constant.
 
-    Learned densities are integrated out; noise parameters are not. A plug-in, which draws no noise, gets the
-    density at its estimate: it ranks states, but their frequencies in a chain do not follow it.
-    """
-    shape = [len(masks) for masks in state.factors]
-    prior = float(target.noise.log_prior(state.noise, shape, target.tied))
-    return log_score(target, state, log_likelihood + prior)
-
-
-def log_score(target: Target, state: State, log_likelihood: float) -> float:
-    """Return the log-likelihood and the log prior probability of a state's factors, densities integrated out.
-
-    Explanations are compared by its mean: where noise has many parameters, their prior density says less
-    about an explanation than about how far parameters are from their mode.
+    Learned densities are integrated out. The prior density of the noise is left out: where noise has many
+    parameters, it says how close they are to their mode rather than how good an explanation is.
     """
     value = log_likelihood
     for mode in range(len(state.factors)):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, xlog1py, xlogy
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln
 
 from tensorm.data.arrays import Bits, Counts, Floats, Indices
 from tensorm.kernels.philox import uniforms
@@ -24,7 +24,7 @@ from tensorm.model import Confusion, Noise
 from tensorm.sampler.noise_model import ONCE, NoiseModel, Parameters, count_alone
 from tensorm.tensors.bits import combine
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Pair, Stream, Tensor, Weights
+from tensorm.tensors.protocol import Stream, Tensor, Weights
 
 CONTRAST = 0.1  # least difference of the rates' log-odds
 RATE_EDGE = 1e-15  # rates stay this far from 0 and 1
@@ -148,9 +148,6 @@ class Symmetric(TwoRates):
         sigma = (self.a + confusion.correct) / (self.a + self.b + confusion.observed)
         return Rates.symmetric(max(sigma, _shift(0.5, CONTRAST / 2)))
 
-    def log_prior(self, parameters: Noise, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
-        return xlogy(self.a - 1, parameters.hit) + xlog1py(self.b - 1, -parameters.hit)
-
     def log_marginal(self, tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Floats:
         return betaln(self.a + tp + tn, self.b + fp + fn)
 
@@ -182,9 +179,6 @@ class Asymmetric(TwoRates):
         false_alarm = min((self.a + fn) / (self.a + self.b + fn + tn), 1 - 2 * RATE_EDGE)
         hit = (self.a + tp) / (self.a + self.b + tp + fp)
         return Rates(min(max(hit, _shift(false_alarm, CONTRAST)), 1 - RATE_EDGE), false_alarm)
-
-    def log_prior(self, parameters: Noise, shape: Sequence[int] = (), tied: Pair | None = None) -> Any:
-        return sum(xlogy(self.a - 1, rate) + xlog1py(self.b - 1, -rate) for rate in parameters)
 
     def log_marginal(self, tp: int | Counts, fp: int | Counts, fn: int | Counts, tn: int | Counts) -> Floats:
         return betaln(self.a + tp, self.b + fp) + betaln(self.a + fn, self.b + tn)

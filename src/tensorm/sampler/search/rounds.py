@@ -24,7 +24,7 @@ from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.heating import MELTED, Heat, Rounds, lowest_beta
 from tensorm.sampler.search.seeding import CHANCE_GAIN, is_more_to_find, regrow
 from tensorm.sampler.state import FILL, State
-from tensorm.sampler.sweep import Target, log_likelihood, log_score, sweep, update_factors
+from tensorm.sampler.sweep import Target, log_likelihood, log_posterior, sweep, update_factors
 
 REPLACED = 4  # rounds replace 0, 3, 2 or 1 components in turn
 POLISH = 3
@@ -119,7 +119,7 @@ class SampledRounds(Rounds):
         return lowest ** (1 - (heat.sweeps + 1) / cooling)
 
     def _score(self, state: State, confusion: Confusion) -> float:
-        return log_score(self.target, state, log_likelihood(self.tensor, self.target, state, confusion))
+        return log_posterior(self.target, state, log_likelihood(self.tensor, self.target, state, confusion))
 
     def _regrow(self, base: State, rng: np.random.Generator, n_out: int) -> State:
         """Replace a few components by others that pay under the stand-in."""
