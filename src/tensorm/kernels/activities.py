@@ -47,7 +47,7 @@ class Activities(NamedTuple):
     rates: Any  # (levels,) by the level of a cell without the index' own
     rest: Any  # (levels,) how many cells of a slice have which
     base: int  # what to add to levels for the place of a score
-    probe: int  # see ranked.count_decided
+    probe: int  # see decided.count_decided
     shape: float  # of the Gamma prior, whose mean is 1
     window: int  # steps that an activity can move at once; 0: the cells are only counted
 
@@ -309,7 +309,7 @@ def draw_activities(counts, factor, rows, slices, given, stream):
     """Draw the activities of some indices and count their slices' cells.
 
     counts are (ones (2, L + 1, levels), all (2, L + 1)), to which the cells are added in the groups of
-    ranked.count_decided, those that the probe holds apart.
+    decided.count_decided, those that the probe holds apart.
     """
     source, masks = slices
     given, factor, counts = Activities(*lend(given)), lend(factor), lend(counts)

@@ -240,7 +240,7 @@ def find_decider(stack, cells, at, row, probe):
 
 @kernel
 def count_decided_listed(counts, factor, rows, listing, probe):
-    """Add to counts (2, 2, L + 1) of ranked.count_decided the listed ones and cells; none is -1.
+    """Add to counts (2, 2, L + 1) of decided.count_decided the listed ones and cells; none is -1.
 
     Where unlisted cells count, missing ones are taken away instead.
     """

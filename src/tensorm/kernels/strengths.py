@@ -270,7 +270,7 @@ def draw_strengths(q, prior, counts, probe, stream):
     """Draw all strengths q (L + 1), the last one 0, in place; return their prior, and what each decides.
 
     The prior is the typical strength, the spread, and a tuple of PriorsOfPrior.
-    counts are all cells (2, L + 1) and ones (2, L + 1, levels) in the groups of ranked.count_decided, in the
+    counts are all cells (2, L + 1) and ones (2, L + 1, levels) in the groups of decided.count_decided, in the
     first place without the cells that the probe holds, and the chances of a one without components by level.
     """
     tot, ones, chances = counts

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorm.data.arrays import Counts, Ints, Rows, Words
-from tensorm.kernels import ranked, runners_up
+from tensorm.kernels import decided, runners_up
 from tensorm.kernels.ranked import LevelScores
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Pair, every
@@ -46,7 +46,7 @@ class RankedSlices(StoredCells):
 
         def count(some: Rows) -> Counts:
             counts = np.zeros((2, 2, groups), np.int64)
-            ranked.count_decided(counts, factors[0], some, *given)
+            decided.count_decided(counts, factors[0], some, *given)
             return counts
 
         counts = np.sum(self._share(0, factors, every(self.shape[0]), count), axis=0)
