@@ -25,7 +25,7 @@ from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, Tensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.symmetric import SymmetricTensor
 
-ROUND, MOST, LEAST = HeldRounds.length(0), HeldRounds.most, HeldRounds.least
+ROUND, MOST = HeldRounds.length(0), HeldRounds.most
 TARGET = Target(6, Asymmetric(), LearnedPrior(), np.uint64(1))
 
 
@@ -75,7 +75,7 @@ def test_fewer_rounds_are_worth_while_where_they_cost_more(doubtful, monkeypatch
         state = State(Factors.empty((60, 60), n), None, (0.5, 0.5), 0)
         held = HeldRounds(doubtful, replace(TARGET, n_components=n), 0)
         worth.append(held.weigh(state, np.random.default_rng(0))[0])
-    assert worth == [MOST, round(MOST * (2**20 / 3.6e6) ** 0.5), LEAST]
+    assert worth == [MOST, round(MOST * (2**20 / 3.6e6) ** 0.25), round(MOST * (2**20 / 3.6e8) ** 0.25)]
 
 
 def test_where_the_data_leave_no_doubt_one_round_is_all() -> None:
@@ -132,6 +132,17 @@ def test_effort_limits_the_rounds(doubtful) -> None:
     for going_on in (spent._replace(score=20.0), spent._replace(hot=hot, sweeps=3)):
         assert not held.is_over(going_on, 1.0)
     assert held.is_over(Heat(MOST, MOST, first=-9, score=999), 1.0)
+
+
+@pytest.mark.parametrize("kind", [HeldRounds, SampledRounds])
+def test_gains_buy_no_more_rounds_than_a_tensor_of_this_size_can_be_given(kind) -> None:
+    """They grow with the cells, as the time of a round does."""
+    shape = (2000, 3000)
+    large = kind(SparseTensor(np.eye(3)[:, :2].astype(int), shape), replace(TARGET, n_components=50), 0)
+    assert kind.least <= large.affordable < kind.most / 2
+    heat = Heat(large.affordable, 1, first=-1e9, score=-1.0)
+    assert large.is_over(heat, 1.0)
+    assert not large.is_over(heat._replace(rounds=large.affordable - 1), 1.0)
 
 
 def test_rounds_fill_the_range_of_heat() -> None:

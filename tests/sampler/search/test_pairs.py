@@ -96,6 +96,26 @@ def test_a_block_is_found_in_noise_whatever_the_order_of_sums() -> None:
     np.testing.assert_array_equal(mixed_fits, fits)
 
 
+@pytest.mark.parametrize("shape", [(20, 9), (5, 12, 11), (4, 16, 16, 16)])
+def test_sums_are_exact(shape) -> None:
+    """So that candidates are the same on every processor."""
+    sim = simulate(shape, rank=2, density=0.4, noise=0.2, random_state=1)
+    explanation = make_explanation(sim.observed, sim.factors).emptied([0, 1])
+    whole = score_slices(explanation, np.random.default_rng(0), 0, np.arange(shape[0]), NOISE, 2**14)
+    scores = whole.score(*np.triu_indices(shape[0], 1))
+    vectors, fits = alternate(scores)
+    exact = [part.astype(np.int64) for part in (scores, *vectors)]
+    letters = "abc"[: len(vectors)]
+    for left, kept in enumerate(letters):
+        others = [k for k in range(len(vectors)) if k != left]
+        names = ",".join([f"n{letters}", *(f"n{letters[k]}" for k in others)])
+        expected = np.einsum(f"{names}->n{kept}", exact[0], *(exact[1 + k] for k in others))
+        np.testing.assert_array_equal(contract(scores, vectors, left), expected)
+    norms = np.prod([(vector**2).sum(axis=1) for vector in vectors], axis=0)
+    product = np.einsum(f"n{letters},{','.join(f'n{k}' for k in letters)}->n", *exact)
+    np.testing.assert_array_equal(fits, product / np.sqrt(np.maximum(norms, 1)))
+
+
 def test_pairs_are_of_different_indices_and_all_if_there_are_few() -> None:
     rng = np.random.default_rng(4)
     for size, count, expected in ((9, 20, 20), (9, 36, 36), (9, 99, 36), (2, 5, 1)):

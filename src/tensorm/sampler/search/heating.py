@@ -64,6 +64,7 @@ class Rounds(ABC):
     chain: int
     most: ClassVar[int]
     least: ClassVar[int]  # of them in tensors of any size
+    fall: ClassVar[float]  # how fast they become fewer as tensors grow
 
     @classmethod
     @abstractmethod
@@ -79,7 +80,7 @@ class Rounds(ABC):
     def affordable(self) -> int:
         """Rounds that a tensor of this size can be given."""
         size = math.prod(self.tensor.shape) * self.target.n_components
-        return max(self.least, round(self.most * min(1.0, math.sqrt(CHEAP_SIZE / size))))
+        return max(self.least, round(self.most * min(1.0, (CHEAP_SIZE / size) ** self.fall)))
 
     @abstractmethod
     def weigh(self, state: State, rng: np.random.Generator) -> tuple[int, float]:
@@ -105,12 +106,8 @@ class Rounds(ABC):
         """Whether more rounds are not worth their while."""
         if not heat.worth:
             return effort == 0
-        most = min(heat.worth + PER_NAT * (heat.score - heat.first), self._limit)
+        most = min(heat.worth + PER_NAT * (heat.score - heat.first), self.affordable)
         return heat.hot is None and (heat.solid or heat.rounds >= round(most * effort))
-
-    @property
-    def _limit(self) -> int:
-        return self.most
 
 
 def lowest_beta(number: int) -> float:

@@ -6,7 +6,8 @@ fewer tries to hit two of its indices than one of its cells. What a pair has in 
 by how much more probable it is inside a component, and the vectors whose product fits these scores best are
 found by alternating between the modes.
 
-Scores and vectors are small whole numbers, so that sums are exact, in whatever order a machine adds them up.
+Scores and vectors are small whole numbers, held in 32 bits where all sums stay below 2^24 and in 64 bits
+elsewhere. So sums are exact, in whatever order a machine adds them up.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorm.data.arrays import Bits, Floats, Indices, ShortFloats
+from tensorm.data.arrays import Array, Bits, Floats, Indices, ShortFloats
 from tensorm.model import Noise
 from tensorm.sampler.search.explanation import Explanation
 
@@ -24,6 +25,7 @@ LARGE_SLICE = 2**14  # cells of a slice that are looked at
 SMALL_SLICE, FEW_PAIRS = 2**12, 1000  # and with fewer pairs than this, which lead to large components only
 SCORED_AT_ONCE = 2**19  # cells of the pairs that are scored together
 SCORES, LEVELS = 16, 31  # largest numbers
+EXACT = 2**24  # below which 32 bits hold whole numbers exactly
 TURNS = 6  # of each mode
 MAX_PAIR_CELLS = 2**25  # of a mode's pairs that are looked at
 READ_CELLS, PAIRS_PER_CHOICE = 2**16, 2  # cells read, if they give so many pairs for each one looked at
@@ -38,14 +40,21 @@ class Slices(NamedTuple):
     ratios: ShortFloats
     scale: float
 
-    def score(self, first: Indices, second: Indices) -> ShortFloats:
+    def score(self, first: Indices, second: Indices) -> Array:
         """Return the same about two cells, for all cells of pairs of slices: (1 + r)(1 + r') - 1."""
         one, other = self.ratios[first], self.ratios[second]
         scores = one * other
         one += other
         one *= np.float32(np.rint(self.scale))
         scores += one
-        return scores
+        return scores if self._small else scores.astype(np.float64)
+
+    @property
+    def _small(self) -> bool:
+        """Whether sums of scores times vectors stay below 2^24, so that 32 bits hold them exactly."""
+        sizes, largest = self.ratios.shape[1:], SCORES * (SCORES + 2 * math.ceil(self.scale))
+        summed = math.prod(sizes) // min(sizes) * LEVELS ** (len(sizes) - 1)
+        return largest * summed < EXACT
 
 
 def score_slices(
@@ -70,7 +79,7 @@ def score_slices(
     return Slices(mode, indices, values.take(np.moveaxis(cells, mode, 0)), scale)
 
 
-def contract(scores: ShortFloats, vectors: list[ShortFloats], left: int) -> ShortFloats:
+def contract(scores: Array, vectors: list[Array], left: int) -> Array:
     """Multiply the scores (n, N_1, .., N_m) of each pair by the vectors (n, N_k) of all modes but one."""
     n, product = len(scores), scores
     for vector in vectors[:left:-1]:
@@ -80,17 +89,17 @@ def contract(scores: ShortFloats, vectors: list[ShortFloats], left: int) -> Shor
     return product.reshape(n, -1)
 
 
-@np.errstate(invalid="ignore")  # scores are finite; a matmul of a chain warned once, unexplained
-def alternate(scores: ShortFloats) -> tuple[list[ShortFloats], ShortFloats]:
+@np.errstate(invalid="ignore", divide="ignore", over="ignore")  # OpenBLAS may warn of finite numbers
+def alternate(scores: Array) -> tuple[list[Array], Floats]:
     """Return vectors (n, N_k) whose product fits the scores of each pair well, and how well."""
-    vectors = [np.ones((len(scores), size), np.float32) for size in scores.shape[1:]]
-    for _ in range(TURNS):
+    vectors = [np.ones((len(scores), size), scores.dtype) for size in scores.shape[1:]]
+    for _ in range(TURNS if len(vectors) > 1 else 1):  # a single vector does not depend on others
         for mode in range(len(vectors)):
             product = contract(scores, vectors, mode)
             top = np.maximum.reduce(product, axis=1, keepdims=True, initial=1)
             vectors[mode] = np.rint(np.maximum(product * (LEVELS / top), 0))
     norms = np.prod([np.maximum((vector**2).sum(axis=1), 1) for vector in vectors], axis=0)
-    fit = (contract(scores, vectors, 0) * vectors[0]).sum(axis=1) / np.sqrt(norms)
+    fit = (contract(scores, vectors, 0) * vectors[0]).sum(axis=1, dtype=np.float64) / np.sqrt(norms)
     return vectors, fit
 
 
@@ -134,7 +143,7 @@ def propose(
 
 def look_at(
     explanation: Explanation, rng: np.random.Generator, noise: Noise, mode: int, count: int, most: int
-) -> tuple[list[Bits], ShortFloats]:
+) -> tuple[list[Bits], Floats]:
     """Look at pairs of a mode's slices; return the best candidates' columns, and how well they fit."""
     shape = explanation.tensor.shape
     largest = SMALL_SLICE if count < FEW_PAIRS else LARGE_SLICE
@@ -150,5 +159,6 @@ def look_at(
     columns[mode][pairs[:, best], np.arange(len(best))] = True
     others = [k for k in range(len(shape)) if k != mode]
     for k, parts in zip(others, zip(*(vectors for vectors, _ in found), strict=True), strict=True):
-        columns[k][slices.indices[k]] = split_rates(np.concatenate(parts)[best].T)
+        chosen_vectors = np.array([parts[n // step][n % step] for n in best])
+        columns[k][slices.indices[k]] = split_rates(chosen_vectors.T)
     return columns, fits[best]

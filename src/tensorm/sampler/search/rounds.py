@@ -35,7 +35,8 @@ class HeldRounds(Rounds):
     """Noise and densities are held."""
 
     most: ClassVar[int] = 120
-    least: ClassVar[int] = 24
+    least: ClassVar[int] = FEW_ROUNDS
+    fall: ClassVar[float] = 0.25
 
     @classmethod
     def total(cls, rounds: int) -> int:
@@ -69,6 +70,7 @@ class SampledRounds(Rounds):
 
     most: ClassVar[int] = 24
     least: ClassVar[int] = 2
+    fall: ClassVar[float] = 0.5
     WORTH: ClassVar[int] = 6  # rounds that are made even if they gain nothing
     FIRST_MELT, CYCLE = 2, 5  # the rounds that melt
     HOT, MELTING, COLD, SCORED = 40, 100, 15, 10  # sweeps that cool, from a melt, at the end, for the score
@@ -101,10 +103,6 @@ class SampledRounds(Rounds):
     def judge(self, heat: Heat, gain: float) -> Heat:
         """Count what is gained from the end of the first round on, in which the chain only settles."""
         return heat if heat.rounds else heat._replace(first=heat.score + max(gain, 0.0))
-
-    @property
-    def _limit(self) -> int:
-        return self.affordable
 
     @classmethod
     def _melts(cls, number: int) -> bool:
