@@ -77,10 +77,10 @@ class TensOrMachine(FittedModel):
         draws come from the exact sampler. Chains from other starts are not repaired.
     effort : float, default 1.0
         How hard burn-in searches for better explanations. Chains that start from the data are heated and
-        cooled again, in rounds of 40 sweeps: 24 to 120 rounds if one more component would improve the fit
-        (more for smaller data), otherwise 4, or a few more if these find something, and only one if the data
-        leave no doubt. With strengths, 6 rounds of 55 or 115 sweeps, and more while they find something, up
-        to 24. All numbers of rounds are multiplied by ``effort``; 0 turns heating off.
+        cooled again, in rounds; their number is multiplied by ``effort``, and 0 turns heating off. On real
+        data heating takes half of a default fit or more, on data that leave no doubt next to nothing: "How
+        hard chains search" on the page about diagnostics has rounds, times and what they gain. A fixed
+        ``burn_in`` makes only those rounds that fit into it.
     noise : "auto", "asymmetric", "symmetric", "strengths" or "comparisons", default "auto"
         "asymmetric": two rates of ones, inside and outside the components; "symmetric": the paper's single
         error rate; "strengths": a strength for each component, the probability that it makes a cell 1, where
