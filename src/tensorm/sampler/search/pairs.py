@@ -90,7 +90,8 @@ def alternate(scores: ShortFloats) -> tuple[list[ShortFloats], ShortFloats]:
             top = np.maximum.reduce(product, axis=1, keepdims=True, initial=1)
             vectors[mode] = np.rint(np.maximum(product * (LEVELS / top), 0))
     norms = np.prod([np.maximum((vector**2).sum(axis=1), 1) for vector in vectors], axis=0)
-    fit = (contract(scores, vectors, 0) * vectors[0]).sum(axis=1) / np.sqrt(norms)
+    sums = (contract(scores, vectors, 0) * vectors[0]).sum(axis=1)
+    fit: ShortFloats = np.divide(sums, np.sqrt(norms))  # numpy's types take the quotient for float64
     return vectors, fit
 
 
