@@ -69,6 +69,7 @@ def newest(session: nox.Session) -> None:
     session.run("pytest", "-n", "2", "-W", untested, *(session.posargs or CORE), env=QUIET)
 
 
+PACKAGED = ["tests/test_package.py", "tests/data", "tests/datasets"]
 CORE = ["tests/kernels", "tests/tensors", "tests/sampler", "tests/contract"]
 NEEDED_BY_CORE = [
     "pytest",
@@ -86,7 +87,7 @@ def coverage(session: nox.Session) -> None:
     """Measure which lines the tests run; kernels are compiled, so they are left out."""
     session.install("-e", ".[dev,plot]", "pytest-cov")
     session.run("pytest", "-n", "2", "--cov=tensorm", "--cov-report=xml", "--cov-report=", env=QUIET)
-    with open("coverage.md", "w") as summary:
+    with open("coverage.md", "w", encoding="utf-8") as summary:
         session.run("coverage", "report", "--format=markdown", stdout=summary)
     session.run("coverage", "report", "--fail-under=95")
 
@@ -109,27 +110,24 @@ def package(session: nox.Session) -> None:
     session.install("build", "twine")
     shutil.rmtree("dist", ignore_errors=True)
     session.run("python", "-m", "build", "--outdir", "dist", silent=True)
-    wheel, *_ = Path("dist").glob("*.whl")
-    session.run("twine", "check", "--strict", *map(str, Path("dist").iterdir()))
+    (wheel,), (sdist,) = (list(Path("dist").resolve().glob(ending)) for ending in ("*.whl", "*.tar.gz"))
+    session.run("twine", "check", "--strict", str(wheel), str(sdist))
     tags = [argument for argument in session.posargs if argument.startswith("--tag=")]
     session.run("python", "packaging/check_dist.py", "dist", *tags)
     session.run("python", "-m", "venv", "--clear", str(Path(session.create_tmp()) / "fresh"))
     folder = Path(session.create_tmp()).resolve()
     python = folder / "fresh" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    session.run(str(python), "-m", "pip", "install", "-qq", f"{wheel.resolve()}[plot]", external=True)
-    sources = Path.cwd()
+    session.run(str(python), "-m", "pip", "install", "-qq", str(wheel), external=True)
     with session.chdir(folder):
         session.run(str(python), "-m", "tensorm", "demo", "--out", "demo", env=QUIET, external=True)
-        if "--quick" not in session.posargs:
-            session.run(
-                str(python), "-m", "pip", "install", "-qq", f"{wheel.resolve()}[dev,plot]", external=True
-            )
-            shutil.rmtree("tests", ignore_errors=True)
-            for name in ("tests", "benchmarks", "experiments", "docs"):
-                shutil.copytree(sources / name, name, dirs_exist_ok=True)
-            for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "mkdocs.yml"):
-                shutil.copy(sources / name, name)
-            session.run(str(python), "-m", "pytest", "-n", "2", *CORE, env=QUIET, external=True)
+    if "--quick" not in session.posargs:
+        session.run(str(python), "-m", "pip", "install", "-qq", f"{wheel}[dev,plot]", external=True)
+        unpacked = folder / sdist.name.removesuffix(".tar.gz")
+        shutil.rmtree(unpacked, ignore_errors=True)
+        shutil.unpack_archive(sdist, folder, filter="data")
+        shutil.rmtree(unpacked / "src")  # so that the tests of the sdist meet the wheel
+        with session.chdir(unpacked):
+            session.run(str(python), "-m", "pytest", "-n", "2", *PACKAGED, env=QUIET, external=True)
 
 
 @nox.session
