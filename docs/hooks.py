@@ -11,8 +11,14 @@ from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
-FROM_ROOT = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+FROM_ROOT = {
+    "index.md": "README.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "changelog.md": "CHANGELOG.md",
+    "security.md": "SECURITY.md",
+}
 TO_ROOT = {f"({old}": f"({new}" for new, old in FROM_ROOT.items()}
+BADGE = re.compile(r"^\[!\[.*\n", re.MULTILINE)  # its picture would be loaded from elsewhere
 OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:(?:\.\./)+(?:src|tests|benchmarks)/|LICENSE)[^)]*\)")
 FORMULA = re.compile(
     r"(^```.*?^```$|`[^`\n]+`)|(?<![\w$])\$(?!\s)([^$\n]+?)(?<!\s)\$(?!\w)", re.MULTILINE | re.DOTALL
@@ -47,7 +53,7 @@ def on_files(files: Any, config: Any) -> Any:
         page = f"notebooks/{path.stem}.md"
         files.append(File.generated(config, page, content=show_notebook(path)))
     for page, source in FROM_ROOT.items():
-        text = (ROOT / source).read_text(encoding="utf-8").replace("(docs/", "(")
+        text = BADGE.sub("", (ROOT / source).read_text(encoding="utf-8")).replace("(docs/", "(")
         for old, new in TO_ROOT.items():
             text = text.replace(old, new)
         files.append(File.generated(config, page, content=text))

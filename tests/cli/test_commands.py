@@ -252,7 +252,7 @@ def test_netcdf_needs_an_extra(folder, monkeypatch) -> None:
     for line in ("datasets get ward --out none.nc", "fit some.nc --out runs/none"):
         result = run(*line.split())
         assert result.exit_code != 0
-        assert "netCDF files need h5netcdf; install it with: pip install 'tensorm[netcdf]'" in result.output
+        assert 'netCDF files need h5netcdf; install it with: pip install "tensorm[netcdf]"' in result.output
     assert not (folder / "none.nc").exists()
 
 

@@ -124,7 +124,7 @@ def test_a_folder_needs_no_pooch_and_a_download_says_how_to_install_it(server, c
     monkeypatch.setitem(sys.modules, "pooch", None)
     assert fetch("some/cells.txt")[0].exists()
     monkeypatch.delenv("TENSORM_DATA")
-    with pytest.raises(FileError, match=r"need pooch; install it with: pip install 'tensorm\[data\]'\.$"):
+    with pytest.raises(FileError, match=r'need pooch; install it with: pip install "tensorm\[data\]"\.$'):
         fetch("some/cells.txt")
     assert not server.asked
 

@@ -88,6 +88,21 @@ def test_a_full_disk_is_told_once(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert not list(folder.iterdir())  # nothing half written is left behind
 
 
+def test_windows_does_not_replace_code_that_another_process_reads(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(new: str, old: Path) -> None:
+        old.write_bytes(b"of another process")
+        raise PermissionError(errno.EACCES, "Access is denied")
+
+    monkeypatch.setattr(os, "replace", fail)
+    monkeypatch.setattr(stored.sys, "platform", "win32")
+    assert [run(), run()] == [0, 0]  # without a warning, which would be an error here
+    monkeypatch.setattr(stored.sys, "platform", "linux")
+    with pytest.warns(RuntimeWarning, match="Access is denied: .*; every process compiles its kernels"):
+        run()
+
+
 def test_code_without_bytes_is_used_but_not_stored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("no compiled object yet")  # as numba says after Ctrl-C

@@ -19,7 +19,7 @@ from tensorm.data.checks import short
 from tensorm.data.hdf5 import NETCDF
 from tensorm.data.opening import need
 from tensorm.datasets.registry import DATA_FOLDER, SOURCES
-from tensorm.errors import FileError
+from tensorm.errors import FileError, PackageError
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.posterior.align import similarity
 from tensorm.storage.files import replace_file
@@ -62,8 +62,11 @@ def demo(out: Path, n_components: int, random_state: int) -> None:
         say(text, bold=r"^Components? \d+")
     say(f"\n{_name_planted(model.factors_, truth)}")
     picture = out / "factors.png"
-    model.plot(groups=roles).savefig(picture, dpi=110)
-    say(f"Figure of the factors: {picture}")
+    try:
+        model.plot(groups=roles).savefig(picture, dpi=110)
+        say(f"Figure of the factors: {picture}")
+    except PackageError as error:  # matplotlib is an extra
+        say(f"No figure of the factors: {error}")
     report = out / "report.html"
     model.report(report, X, metadata=roles, title="Who met whom on a simulated hospital ward")
     say(f"Report, to open in a browser: {report}")

@@ -175,7 +175,7 @@ FORMATS: dict[str, Format] = {
     ),
     ".xlsx": Format(
         True, read_excel, ("an Excel file", "a spreadsheet, or save the sheet as CSV"),
-        ("openpyxl", "Excel files", "'tensorm[excel]'"),
+        ("openpyxl", "Excel files", '"tensorm[excel]"'),
     ),
     ".npy": Format(False, _read_npy, ("an array of numbers", "numpy.save")),
     ".npz": Format(False, _read_npz, ("arrays of numbers", "numpy.savez"), named=True),
@@ -185,7 +185,7 @@ FORMATS: dict[str, Format] = {
         folder=True, plain=False, named=True, parts=True,
     ),
     ".h5ad": Format(
-        False, read_h5ad, ("AnnData", "write_h5ad"), ("anndata", "h5ad files", "'tensorm[bio]'")
+        False, read_h5ad, ("AnnData", "write_h5ad"), ("anndata", "h5ad files", '"tensorm[bio]"')
     ),
 }  # fmt: skip
 ENDINGS = f"{', '.join(FORMATS)}, or text with .gz"

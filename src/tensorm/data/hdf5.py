@@ -22,7 +22,7 @@ from tensorm.data.memory import at_most, check_room
 from tensorm.data.opening import check_chunk, load_variable, weigh_decoded
 from tensorm.errors import FileError
 
-NETCDF = "h5netcdf", "netCDF files", "'tensorm[netcdf]'"  # what reads them
+NETCDF = "h5netcdf", "netCDF files", '"tensorm[netcdf]"'  # what reads them
 HEAP = b"GCOL\1\0\0\0"  # begins a block of texts of any length
 LARGEST_TEXTS = 2**26  # bytes that are read to find out how long texts are
 FREE_TEXT_MEMORY, TEXT_GROWTH = 2**26, 6  # bytes that texts may take, and more for each byte of the file

@@ -20,7 +20,7 @@ from tensorm.data.opening import need
 from tensorm.errors import FileError
 
 DATA_FOLDER = "TENSORM_DATA"  # the environment variable that names one
-POOCH = ("pooch", "Public data", "'tensorm[data]'")
+POOCH = ("pooch", "Public data", '"tensorm[data]"')
 
 
 class Source(NamedTuple):

@@ -65,6 +65,8 @@ class StoredCode(NullCache):
         try:
             write_whole(path, seal(about, code) + code)
         except OSError as error:
+            if sys.platform == "win32" and isinstance(error, PermissionError) and path.is_file():
+                return  # another process reads what was just stored, and Windows does not replace that
             warn_once(f"{error.strerror or error}: {path.parent}")
 
     def locate(self, sig, codegen):

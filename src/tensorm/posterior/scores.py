@@ -174,9 +174,8 @@ def score_cells(
 def _calibrate(ones: Bits, chances: Floats, n_bins: int) -> Calibration:
     """Compare probabilities with shares of ones in equally wide bins."""
     bins = np.minimum((chances * n_bins).astype(np.intp), n_bins - 1)
-    cells, hits, total = (
-        np.bincount(bins, weights, minlength=n_bins) for weights in (None, ones.astype(np.float64), chances)
-    )
+    cells = np.bincount(bins, minlength=n_bins)
+    hits, total = (np.bincount(bins, each, minlength=n_bins) for each in (ones.astype(np.float64), chances))
     used = cells > 0
     cells, hits, total = cells[used], hits[used], total[used]
     low, high = (betaincinv(hits + 0.5, cells - hits + 0.5, q) for q in (0.025, 0.975))

@@ -76,7 +76,7 @@ def summarise_parameter(posterior: Posterior, field: str) -> dict[str, Any]:
 
 def to_networkx(posterior: Posterior, threshold: float = MEMBER) -> Any:
     """Return who is in which component as a graph; see ``TensOrMachine.to_networkx``."""
-    networkx = need("networkx", "Graphs", "'tensorm[network]'")
+    networkx = need("networkx", "Graphs", '"tensorm[network]"')
     check_number("threshold", threshold)
     graph = networkx.Graph()
     for l in range(posterior.n_components):
@@ -93,7 +93,7 @@ def to_networkx(posterior: Posterior, threshold: float = MEMBER) -> Any:
 
 def to_anndata(posterior: Posterior, adata: Any = None) -> Any:
     """Return the memberships as an AnnData object; see ``TensOrMachine.to_anndata``."""
-    anndata, pandas = need("anndata", "AnnData objects", "'tensorm[bio]'"), need("pandas", "Tables", "pandas")
+    anndata, pandas = need("anndata", "AnnData objects", '"tensorm[bio]"'), need("pandas", "Tables", "pandas")
     modes = list_modes(posterior)
     names = [[mode.label(n) for n in range(len(mode.means))] for mode in modes]
     if adata is None:

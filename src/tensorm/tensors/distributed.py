@@ -34,7 +34,7 @@ from tensorm.tensors.workers import Workers
 
 MAX_TIMEOUT = 10**9  # seconds
 TIMEOUT = 600.0
-DASK = ("distributed", "Tensors on a cluster", "'tensorm[dask]'")
+DASK = ("distributed", "Tensors on a cluster", '"tensorm[dask]"')
 DASHBOARD = 8787  # the port where people expect it
 
 

@@ -39,7 +39,7 @@ def choose_mask(
     candidates = observed
     if mirrored is not None:  # one side of the diagonal, itself included
         side = np.triu(np.ones((ones.shape[mirrored[0]],) * 2, np.bool_))
-        candidates = observed & np.expand_dims(side, [k for k in range(ones.ndim) if k not in mirrored])
+        candidates = observed & np.expand_dims(side, tuple(k for k in range(ones.ndim) if k not in mirrored))
     groups = [candidates & ones, candidates & ~ones] if stratify else [candidates]
     mask = np.zeros(ones.shape, np.bool_)
     for group in groups:

@@ -131,7 +131,7 @@ def test_wrong_arguments_are_refused() -> None:
 
 def test_without_matplotlib_it_says_how_to_get_it(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install 'tensorm\[plot\]'"):
+    with pytest.raises(ImportError, match=r'pip install "tensorm\[plot\]"'):
         plot_factor(ward_posterior(), 0)
 
 

@@ -24,7 +24,7 @@ def pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        wanted = "install it with: pip install 'tensorm[plot]'"
+        wanted = 'install it with: pip install "tensorm[plot]"'
         raise PackageError(f"Plots need matplotlib; {wanted}.") from error
     return pyplot
 
