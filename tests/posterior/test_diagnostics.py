@@ -52,7 +52,7 @@ def test_chains_that_agree() -> None:
 
 def test_the_whole_text() -> None:
     lines = str(diagnose(posterior())).splitlines()
-    assert lines[0] == "chain  explanation  weight  accuracy  log-likelihood  active  agreement  burn-in"
+    assert lines[0] == "chain  explanation  weight  explained  covered  log-likelihood  active  agreement  burn-in"
     assert len({len(line) for line in lines[:5]}) == 1
     assert lines[5] == "quantity              R-hat    ESS  tail ESS"
     assert len({len(line) for line in lines[5:9]}) == 1

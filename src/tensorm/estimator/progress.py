@@ -1,4 +1,4 @@
-"""Progress on a terminal: one bar per chain with sweep, accuracy, noise and time left.
+"""Progress on a terminal: one bar per chain with sweep, ones explained, noise and time left.
 
 Quiet when the output is not a terminal. Also announces long runs, and the first compilation of the kernels.
 """
@@ -83,7 +83,7 @@ def watching(n_chains: int, shown: bool, forecast: Forecast | None = None) -> It
                 total=step.total,
                 phase=step.phase,
                 of=step.total or "?",
-                found=f"accuracy {step.confusion.accuracy:.3f}  noise {step.state.noise}",
+                found=f"explains {step.confusion.explained:.0%} of the ones  noise {step.state.noise}",
             )
 
         yield show

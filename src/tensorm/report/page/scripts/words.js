@@ -119,6 +119,7 @@ const tellSize = l => {
     );
   const strong = strength ? " By itself it makes a cell 1 with probability " + percent(strength[0]) + "." : "";
   if (covered === undefined) return "It covers " + times(cells, "cell") + "." + strong;
+  if (!covered) return "The most probable draw does without it.";
   const only = alone ? "; " + whole(alone) + " of these ones are in no other component" : "";
   return "It covers " + times(covered, "observed cell") + ", of which " + ones + " are 1" + only + "." + strong;
 };
