@@ -140,7 +140,8 @@ class TensOrMachine(FittedModel):
         "explained", the share of the ones that components contain. With strengths, instead of the
         rates: "strength", its "typical" value and "spread", and "background", or "rate", "activity" and its
         "evenness" in each mode (docs/model.md). With comparisons: "agreement", the share of predicted
-        comparisons that are correct, and "explained", the share of all that are, where comparisons without a prediction count half.
+        comparisons that are correct, and "explained", the share of all that are; comparisons without a
+        prediction count half.
     strengths_, activity_ : pandas.DataFrame
         With ``noise="strengths"``: posterior means and 90% intervals of the strength of each component, and
         of the activity of each index.
@@ -245,6 +246,7 @@ class TensOrMachine(FittedModel):
         self
         """
         given = make_tensor(X, self.symmetric, options)
+        self._reading = type(X), {name: option for name, option in options.items() if name != "client"}
         plan = make_plan(self, given)
         auto = self.n_components == AUTO
         target = plan.target

@@ -43,8 +43,8 @@ class ChainSummary(NamedTuple):
     weight: float  # in predictions
     settled: bool  # whether its burn-in converged
     burn_in: int  # sweeps
-    explained: float  # share of the ones in components (of comparisons: predicted correctly), mean over draws
-    covered: float  # share of the observed cells in components: random cells would explain as much
+    explained: float  # share of the ones in components (comparisons: that are correct), mean over draws
+    covered: float  # share of the observed cells in components: random ones would explain as much
     log_likelihood: float  # mean over draws
     log_posterior: float  # of the factors, median over draws
     active: int  # components with a member in every mode
@@ -102,8 +102,8 @@ class Diagnostics(NamedTuple):
         lines = ["chain  explanation  weight  explained  covered  log-likelihood  active  agreement  burn-in"]
         for row in self.chains:
             lines.append(
-                f"{row.chain:5d}  {row.explanation:11d}  {row.weight:6.2f}  {row.explained:9.3f}  {row.covered:7.3f}  "
-                f"{row.log_likelihood:14.1f}  {row.active:6d}  {row.agreement:9.3f}  {row.burn_in:7d}"
+                f"{row.chain:5d}  {row.explanation:11d}  {row.weight:6.2f}  {row.explained:9.3f}  "
+                f"{row.covered:7.3f}  {row.log_likelihood:14.1f}  {row.active:6d}  {row.agreement:9.3f}  {row.burn_in:7d}"
             )
         width = max(len(row.name) for row in self.quantities)
         lines.append(f"{'quantity':{width}}  R-hat    ESS  tail ESS")
