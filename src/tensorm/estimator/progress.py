@@ -24,7 +24,7 @@ from tensorm.tensors.cached import memory_for_counts
 LOG = logging.getLogger("tensorm")
 LONG = 60.0  # seconds beyond which a run is announced
 Forecast = Callable[[float], str | None]  # what to expect if a sweep takes this many seconds
-COMPILING = "Compiling for this processor. This takes a while, but happens only once."
+COMPILING = "Compiling for this processor. This takes a while, but only the first time for this kind of data."
 
 
 def forecast_run(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: float) -> str | None:

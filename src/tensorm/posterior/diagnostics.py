@@ -103,7 +103,8 @@ class Diagnostics(NamedTuple):
         for row in self.chains:
             lines.append(
                 f"{row.chain:5d}  {row.explanation:11d}  {row.weight:6.2f}  {row.explained:9.3f}  "
-                f"{row.covered:7.3f}  {row.log_likelihood:14.1f}  {row.active:6d}  {row.agreement:9.3f}  {row.burn_in:7d}"
+                f"{row.covered:7.3f}  {row.log_likelihood:14.1f}  {row.active:6d}  "
+                f"{row.agreement:9.3f}  {row.burn_in:7d}"
             )
         width = max(len(row.name) for row in self.quantities)
         lines.append(f"{'quantity':{width}}  R-hat    ESS  tail ESS")
