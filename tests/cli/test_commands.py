@@ -147,7 +147,7 @@ def test_noise_is_told_once_and_gets_no_advice_on_draws(tmp_path) -> None:
     told = run("fit", tmp_path / "noise.csv", "--wide", "--no-header", *quick, "--out", tmp_path / "run")
     assert told.exit_code == 0, told.stderr
     assert told.stdout.count("look like noise") == 1
-    assert "chain" not in told.stdout
+    assert load(tmp_path / "run").diagnostics_.conclusion not in told.stdout
 
 
 def test_without_a_folder_the_run_has_the_name_of_the_file(folder, tmp_path, monkeypatch) -> None:
