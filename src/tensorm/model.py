@@ -89,9 +89,9 @@ class Confusion(NamedTuple):
         return self.tp + self.tn
 
     @property
-    def accuracy(self) -> float:
-        """Share of the observed cells equal to the product."""
-        return self.correct / self.observed
+    def explained(self) -> float:
+        """Share of the ones where the product is 1."""
+        return self.tp / max(self.tp + self.fn, 1)
 
 
 def boolean_product(factors: Sequence[npt.ArrayLike]) -> npt.NDArray[np.bool_]:

@@ -156,6 +156,7 @@ def test_demo_without_matplotlib_lacks_only_the_figure(tmp_path, monkeypatch) ->
     result = run("demo", "--out", tmp_path, "--components", 1)
     assert result.exit_code == 0
     assert "Component 0 - hour: " in result.stdout
+    assert result.stdout.count("Strengths were chosen: ") == 1
     why = 'Plots need matplotlib; install it with: pip install "tensorm[plot]".'
     assert f"No figure of the factors: {why}\n" in result.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"contacts.csv", "roles.csv", "report.html"}

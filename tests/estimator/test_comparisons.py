@@ -153,4 +153,4 @@ def test_the_planted_number_is_found(n_sets: int) -> None:
     assert found.best == max(n_sets, 1)
     assert "each had less weight" in found.reason
     if not n_sets:
-        assert "look like noise" in found.reason
+        assert "improves on a constant rate" in found.reason

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -35,6 +36,19 @@ def test_every_output_of_one_fit(tmp_path: Path) -> None:
         assert "<h1>Mice &amp; genes</h1>" in (tmp_path / "page.html").read_text(encoding="utf-8")
     for method in (TensOrMachine.members, TensOrMachine.describe):
         assert str(method(model)) == str(method(again))
+
+
+def test_a_table_is_read_as_in_fit(tmp_path: Path) -> None:
+    orders = pd.DataFrame({"who": ["ann", "ann", "bob"], "what": ["tea", "nuts", "tea"], "n": [3, 0, 2]})
+    model = TensOrMachine(1, n_chains=1, n_draws=3, burn_in=0, noise="asymmetric", random_state=0)
+    model.fit(orders, modes=["who", "what"], value="n", threshold=1)
+    model.report(tmp_path / "page.html", orders)
+    assert model.scores(orders).n_ones == 2
+    assert model.score(orders) in (0.25, 0.5, 0.75, 1.0)
+    assert model.transform(orders).shape == (2, 1)
+    assert model.score(np.ones((2, 2))) >= 0  # an array needs no options
+    with pytest.raises(InputError, match=r"has shape \(2, 2, 3\)"):
+        model.fit(tensorm.read(np.ones((2, 2)))).scores(orders)  # another fit, without them
 
 
 def test_the_report_as_a_function(tmp_path: Path) -> None:

@@ -157,13 +157,16 @@ def test_draws_explain_what_they_say(fitted: TensOrMachine) -> None:
     for trace in fitted.posterior_.traces:
         for s in range(len(trace)):
             factors = [trace.bits(k)[s] for k in range(3)]
-            assert trace.accuracy[s] == pytest.approx((model.boolean_product(factors) == X).mean())
+            product = model.boolean_product(factors)
+            assert trace.accuracy[s] == pytest.approx((product == X).mean())
+            assert trace.explained[s] == pytest.approx(product[X == 1].mean())
+            assert trace.covered[s] == pytest.approx(product.mean())
             noise = model.Noise(*trace.noise[s])
             assert trace.log_likelihood[s] == pytest.approx(
                 definitions.log_likelihood(X == 1, None, factors, noise)
             )
-    accuracies = [trace.accuracy for trace in fitted.posterior_.traces]
-    assert fitted.noise_["explained"] == pytest.approx(np.mean(accuracies))
+    explained = [trace.explained for trace in fitted.posterior_.traces]
+    assert fitted.noise_["explained"] == pytest.approx(np.mean(explained))
 
 
 def test_planted_factors_are_kept() -> None:

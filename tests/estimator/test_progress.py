@@ -69,7 +69,7 @@ def test_one_bar_per_chain_with_what_it_found(terminal: Terminal) -> None:
         watch(make_step(0, "burn-in", 7, None))
         watch(make_step(1, "draws", 250, 250))
     assert shows(terminal, "chain 0", "burn-in", "7/?", "chain 1", "draws", "250/250")
-    assert shows(terminal, "accuracy 0.850", "noise 0.81/0.12")
+    assert shows(terminal, "explains 89% of the ones", "noise 0.81/0.12")
 
 
 def test_time_left_is_told_once_it_is_known(terminal: Terminal) -> None:

@@ -56,7 +56,7 @@ def test_noise_alone_is_called_so() -> None:
     for method in ("posterior", "occam"):
         found = select_components(X, method, progress=False)
         assert found.best == 1
-        told = "look like noise. A fit needs at least one component, so 1 is returned."
+        told = "improves on a constant rate of ones. A fit needs at least one component, so 1 is returned."
         assert told in found.reason
 
 

@@ -52,8 +52,13 @@ def test_chains_that_agree() -> None:
 
 def test_the_whole_text() -> None:
     lines = str(diagnose(posterior())).splitlines()
-    assert lines[0] == "chain  explanation  weight  accuracy  log-likelihood  active  agreement  burn-in"
+    assert (
+        lines[0]
+        == "chain  explanation  weight  explained  covered  log-likelihood  active  agreement  burn-in"
+    )
     assert len({len(line) for line in lines[:5]}) == 1
+    trace = posterior().traces[0]
+    assert lines[1].split()[3:5] == [f"{trace.explained[0]:.3f}", f"{trace.covered[0]:.3f}"]
     assert lines[5] == "quantity              R-hat    ESS  tail ESS"
     assert len({len(line) for line in lines[5:9]}) == 1
     assert lines[6].startswith("rate of ones inside    1.0")

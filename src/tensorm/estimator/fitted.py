@@ -139,6 +139,8 @@ class FittedModel(Predictor):
         """
         draw = PLOTS[check_choice("kind", kind, tuple(PLOTS))]
         _check_options(kind, draw, options)
+        if "X" in options:
+            options["X"] = self._read(options["X"])
         return draw(self._fitted, **options)
 
     def report(
@@ -164,7 +166,8 @@ class FittedModel(Predictor):
         path : path
             The file to write; an older one is replaced in a single step.
         X : array-like or tensor, optional
-            The data of the fit, which the model does not keep; without them the page shows predictions only.
+            The data of the fit, which the model does not keep, read with the options given to ``fit``;
+            without them the page shows predictions only.
         metadata : mapping, optional
             For some modes, by name or number, a table with a row for each label, such as the role of a
             person, or an array with a value for each index. Labels can be ordered and filtered by it, and
@@ -189,7 +192,7 @@ class FittedModel(Predictor):
         write_page(
             self._fitted,
             path,
-            X=X,
+            X=self._read(X),
             metadata=metadata,
             selection=getattr(self, "selection_", None) if selection is None else selection,
             title=title,
@@ -246,7 +249,7 @@ class FittedModel(Predictor):
         -------
         xarray.DataTree
         """
-        tensor = None if X is None else self._fitted.check_tensor(X)
+        tensor = None if X is None else self._fitted.check_tensor(self._read(X))
         settings = self.get_params(deep=False)
         return to_datatree(self._fitted, settings, tensor, log_likelihood, all_chains)
 

@@ -137,10 +137,11 @@ class TensOrMachine(FittedModel):
         Posterior means, strongest component first.
     noise_ : dict
         Posterior means: "hit", the rate of ones where the product is 1; "false_alarm", where it is 0;
-        "explained", the share of the observed cells that equal the product. With strengths, instead of the
+        "explained", the share of the ones that components contain. With strengths, instead of the
         rates: "strength", its "typical" value and "spread", and "background", or "rate", "activity" and its
         "evenness" in each mode (docs/model.md). With comparisons: "agreement", the share of predicted
-        comparisons that are correct, and "explained", where comparisons without a prediction count half.
+        comparisons that are correct, and "explained", the share of all that are; comparisons without a
+        prediction count half.
     strengths_, activity_ : pandas.DataFrame
         With ``noise="strengths"``: posterior means and 90% intervals of the strength of each component, and
         of the activity of each index.
@@ -245,6 +246,7 @@ class TensOrMachine(FittedModel):
         self
         """
         given = make_tensor(X, self.symmetric, options)
+        self._reading = type(X), {name: option for name, option in options.items() if name != "client"}
         plan = make_plan(self, given)
         auto = self.n_components == AUTO
         target = plan.target
@@ -268,7 +270,6 @@ class TensOrMachine(FittedModel):
         reason = None
         if self.noise == AUTO and plan.target.noise.has_stand_in:
             tensor, plan, reason = self._choose_noise(tensor, plan, _store(folder))
-            announce(reason, self.progress)
         if self.n_components == AUTO:
             known = None if folder is None else Selection.read(folder)
             self.selection_ = known or self._choose_number(tensor, plan, folder)

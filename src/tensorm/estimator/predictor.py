@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ class Predictor(TransformerMixin, BaseEstimator):
     n_jobs: int | None
     posterior_: Posterior
     _target: Target
+    _reading: tuple[type, Mapping[str, Any]] = (type(None), {})  # what ``fit`` was given, and how it was read
 
     def predict_proba(self, indices: Any = None) -> Floats:
         """Return the posterior predictive P(x = 1) (eq. 7), over all chains by their weights.
@@ -85,7 +87,7 @@ class Predictor(TransformerMixin, BaseEstimator):
         y : None
             Ignored; part of the scikit-learn interface.
         """
-        posterior, tensor = self._fitted, read(X)
+        posterior, tensor = self._fitted, read(self._read(X))
         if self._has_new_slices(tensor):
             mask, ones = tensor.choose_mask(SHARE_TO_PREDICT, np.random.default_rng(0))
             shown, posterior = self._prepare_slices(tensor.hide(mask))
@@ -113,7 +115,7 @@ class Predictor(TransformerMixin, BaseEstimator):
             ``RelationalTensor`` with more than eight million observed cells, a random sample of objects is
             scored, with about four million cells.
         """
-        tensor = self._fitted.check_shape(X)
+        tensor = self._fitted.check_shape(self._read(X))
         return score_tensor(self._fitted.match(tensor.labels), tensor, mask)
 
     def top_cells(
@@ -152,7 +154,7 @@ class Predictor(TransformerMixin, BaseEstimator):
         """
         posterior, given = self._fitted, self.symmetric if symmetric is None else symmetric
         pair = check_symmetric(given, posterior.modes, posterior.shape) or posterior.names.undirected
-        return top_cells(posterior, mode, index, n, known, pair)
+        return top_cells(posterior, mode, index, n, self._read(known), pair)
 
     def transform(self, X: Any, kind: str = "membership") -> Floats:
         """Return the membership of each slice of X along mode 0 in each component.
@@ -187,7 +189,7 @@ class Predictor(TransformerMixin, BaseEstimator):
         posterior = self._fitted
         if self._target.tied and self._target.tied[0] == 0:
             raise InputError("Mode 0 shares its factor with another mode; transform needs one with its own.")
-        tensor, shape = make_tensor(X, self.symmetric), posterior.shape
+        tensor, shape = make_tensor(self._read(X), self.symmetric), posterior.shape
         if len(tensor.shape) != len(shape) or tensor.shape[1:] != shape[1:]:
             wanted = f"(any, {', '.join(map(str, shape[1:]))})"
             raise InputError(f"X has shape {tensor.shape}; give {wanted}, as in fit.")
@@ -215,6 +217,11 @@ class Predictor(TransformerMixin, BaseEstimator):
             Ignored; part of the scikit-learn interface.
         """
         return np.array([f"component{l}" for l in range(self._fitted.n_components)], dtype=object)
+
+    def _read(self, X: Any) -> Any:
+        """Return data of the kind that ``fit`` was given as a tensor, read with the options given there."""
+        kind, options = self._reading
+        return read(X, **options) if options and isinstance(X, kind) else X
 
     def _predict(self, indices: Any, method: str) -> Floats:
         posterior = self._fitted

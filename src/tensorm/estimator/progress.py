@@ -1,4 +1,4 @@
-"""Progress on a terminal: one bar per chain with sweep, accuracy, noise and time left.
+"""Progress on a terminal: one bar per chain with sweep, ones explained, noise and time left.
 
 Quiet when the output is not a terminal. Also announces long runs, and the first compilation of the kernels.
 """
@@ -24,7 +24,7 @@ from tensorm.tensors.cached import memory_for_counts
 LOG = logging.getLogger("tensorm")
 LONG = 60.0  # seconds beyond which a run is announced
 Forecast = Callable[[float], str | None]  # what to expect if a sweep takes this many seconds
-COMPILING = "Compiling for this processor. This takes a while, but happens only once."
+COMPILING = "Compiling for this processor. This takes a while, but only the first time for this kind of data."
 
 
 def forecast_run(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: float) -> str | None:
@@ -83,7 +83,7 @@ def watching(n_chains: int, shown: bool, forecast: Forecast | None = None) -> It
                 total=step.total,
                 phase=step.phase,
                 of=step.total or "?",
-                found=f"accuracy {step.confusion.accuracy:.3f}  noise {step.state.noise}",
+                found=f"explains {step.confusion.explained:.0%} of the ones  noise {step.state.noise}",
             )
 
         yield show

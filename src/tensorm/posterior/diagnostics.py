@@ -43,7 +43,8 @@ class ChainSummary(NamedTuple):
     weight: float  # in predictions
     settled: bool  # whether its burn-in converged
     burn_in: int  # sweeps
-    accuracy: float  # share of the observed cells explained, mean over draws
+    explained: float  # share of the ones in components (comparisons: that are correct), mean over draws
+    covered: float  # share of the observed cells in components: random ones would explain as much
     log_likelihood: float  # mean over draws
     log_posterior: float  # of the factors, median over draws
     active: int  # components with a member in every mode
@@ -98,11 +99,12 @@ class Diagnostics(NamedTuple):
         return [*filter(None, found), self.conclusion]
 
     def __str__(self) -> str:
-        lines = ["chain  explanation  weight  accuracy  log-likelihood  active  agreement  burn-in"]
+        lines = ["chain  explanation  weight  explained  covered  log-likelihood  active  agreement  burn-in"]
         for row in self.chains:
             lines.append(
-                f"{row.chain:5d}  {row.explanation:11d}  {row.weight:6.2f}  {row.accuracy:8.4f}  "
-                f"{row.log_likelihood:14.1f}  {row.active:6d}  {row.agreement:9.3f}  {row.burn_in:7d}"
+                f"{row.chain:5d}  {row.explanation:11d}  {row.weight:6.2f}  {row.explained:9.3f}  "
+                f"{row.covered:7.3f}  {row.log_likelihood:14.1f}  {row.active:6d}  "
+                f"{row.agreement:9.3f}  {row.burn_in:7d}"
             )
         width = max(len(row.name) for row in self.quantities)
         lines.append(f"{'quantity':{width}}  R-hat    ESS  tail ESS")
@@ -198,7 +200,8 @@ def _summarise(posterior: Posterior, chains: Sequence[Sequence[Floats]]) -> list
                 weight=posterior.weights[number],
                 settled=trace.settled,
                 burn_in=trace.burn_in,
-                accuracy=float(trace.accuracy.mean()),
+                explained=float(trace.explained.mean()),
+                covered=float(trace.covered.mean()),
                 log_likelihood=float(trace.log_likelihood.mean()),
                 log_posterior=float(np.median(trace.log_posterior)),
                 active=int(active(mine).sum()),

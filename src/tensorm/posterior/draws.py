@@ -145,11 +145,11 @@ class Posterior(Named):
 
     @cached_property
     def noise(self) -> dict[str, Any]:
-        """Means of the noise parameters by name and of the share of cells explained, beside ``factors``."""
-        trace, accuracy = self.traces[0], np.concatenate([trace.accuracy for trace in self.traces])
+        """Means of the noise parameters by name and of what is explained, beside ``factors``."""
+        trace, explained = self.traces[0], np.concatenate([trace.explained for trace in self.traces])
         rows = np.concatenate([trace.noise for trace in self.traces]).mean(axis=0)
         means = trace.parameters.by_name(rows, trace.n_components, trace.shape)
-        return {**{name: mean.tolist() for name, mean in means.items()}, "explained": float(accuracy.mean())}
+        return {**{name: mean.tolist() for name, mean in means.items()}, "explained": float(explained.mean())}
 
     @property
     def parameters(self) -> type[Parameters]:

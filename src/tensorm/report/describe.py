@@ -99,6 +99,8 @@ class Description(NamedTuple):
             return text + ("." if self.ones is None else f", {percent(self.ones)} of them correctly.")
         text = f"It covers {number:,} {plural('cell', number)} ({share})."
         if self.ones is not None:
+            if not number:
+                return "The most probable draw does without it."
             cells = f"{number:,} observed {plural('cell', number)}"
             text = f"It covers {cells} ({share}), of which {percent(self.ones)} are 1."
         if self.strength is not None:
@@ -215,9 +217,9 @@ def describe_noise(posterior: Posterior) -> str:
         ones = percent(posterior.base_rate)
         found = "The data look like noise: no component has members in every mode"
         return f"{found}; {ones} of the observed cells are 1.{why}"
-    noise, explained = posterior.noise, percent(posterior.noise["explained"])
-    ones, cells = map(percent, share_explained(posterior))
-    right = f"The components contain {ones} of the ones and {cells} of all observed cells."
+    noise = posterior.noise
+    explained, covered = map(percent, share_explained(posterior))
+    right = f"The components contain {explained} of the ones and {covered} of all observed cells."
     if posterior.compared is not None:
         right = (
             f"Counting the remaining comparisons as half correct, {explained} of all comparisons are "
@@ -229,8 +231,8 @@ def describe_noise(posterior: Posterior) -> str:
 
 def share_explained(posterior: Posterior) -> tuple[float, float]:
     """Return the shares of ones and of observed cells in components, means over draws."""
-    tp, fp, fn, tn = np.concatenate([trace.confusion for trace in posterior.traces]).mean(axis=0)
-    return float(tp / max(tp + fn, 1)), float((tp + fp) / max(tp + fp + fn + tn, 1))
+    covered = np.concatenate([trace.covered for trace in posterior.traces])
+    return posterior.noise["explained"], float(covered.mean())
 
 
 def _interval(posterior: Posterior, name: str) -> str:

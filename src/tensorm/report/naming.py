@@ -21,6 +21,7 @@ MAX_LISTED = 8  # names in a list before it is cut short
 INTERVAL_LABEL = re.compile(r"([^-–]+)[-–]([^-–]+)")
 ORDERED = "iufmM"  # dtype kinds of labels whose order carries meaning: numbers and times
 NUMBERED = re.compile(r"(.*?)(\d+)")
+LAST_NUMBER = re.compile(r"(?<=[\W_])\d+$")  # of "patient 12", but not of "Q12"
 IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
 NO_PLURAL = (  # verbs, and what groups are often called
     "who", "whom", "what", "met", "saw", "sent", "bought", "chose", "won", "heard", "read", "knew",
@@ -114,10 +115,9 @@ def _name_run(mode: FittedMode, run: Sequence[int]) -> list[str]:
         return [f"{a[1]}-{b[2]}"]
     if len(run) < 3:
         return [quote_label(name) for name in names]
-    number = (
-        None if mode.labels is None or mode.labels.dtype.kind in ORDERED else NUMBERED.fullmatch(names[-1])
-    )
-    return [f"{names[0]} to {number[2] if number else names[-1]}"]
+    ordered = mode.labels is None or mode.labels.dtype.kind in ORDERED
+    number = None if ordered else LAST_NUMBER.search(names[-1])
+    return [f"{names[0]} to {number[0] if number else names[-1]}"]
 
 
 def plural(name: str, count: int) -> str:

@@ -77,6 +77,17 @@ class Trace:
         return self.confusion[:, [0, 3]].sum(axis=1) / self.confusion.sum(axis=1)
 
     @property
+    def explained(self) -> Floats:
+        """Share of the ones that are in components, (S,); of comparisons, the share predicted correctly."""
+        ones = self.confusion[:, [0, 2]].sum(axis=1)
+        return self.accuracy if self.parameters.pair else self.confusion[:, 0] / np.maximum(ones, 1)
+
+    @property
+    def covered(self) -> Floats:
+        """Share of the observed cells that are in components, (S,)."""
+        return self.confusion[:, :2].sum(axis=1) / self.confusion.sum(axis=1)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the modes."""
         return tuple(packed.shape[1] for packed in self.factors)

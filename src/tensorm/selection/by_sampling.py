@@ -250,7 +250,7 @@ def tell_none(chosen: int) -> str:
     """Return sentences for a choice where no component was found; some number has to be returned."""
     smallest = ", the smallest candidate," * (chosen > 1)
     return (
-        "No component improves on a constant rate of ones; the data look like noise. "
+        "No component improves on a constant rate of ones. "
         f"A fit needs at least one component, so {chosen}{smallest} is returned."
     )
 

@@ -96,7 +96,7 @@ def test_cells_and_predictions_are_as_they_are(ward) -> None:
     assert slices["titles"][:2] == ["mean of all 13 slices", "hour night"]
 
 
-@pytest.mark.parametrize("shape", [(5, 4), (3, 2, 5, 4)])
+@pytest.mark.parametrize("shape", [(5, 4), (3, 2, 5, 4), (9, 7, 12, 11)])
 def test_any_number_of_modes(shape) -> None:
     posterior = make_posterior([[[bits(size, [0, 1], [size - 1]) for size in shape]] * 4])
     X = np.random.default_rng(0).random(shape) < 0.5
@@ -105,6 +105,7 @@ def test_any_number_of_modes(shape) -> None:
     assert (slices["rows"], slices["columns"]) == (K - 2, K - 1)
     shown = slices["data"][1:] if K > 2 else slices["data"]
     np.testing.assert_array_equal(np.reshape(shown, shape) / 100, X)
+    assert slices["complete"]
     assert len(data["components"][0]["block"]["pairs"]) == K * (K - 1) // 2
     assert all(len(row) == K + 1 for row in data["unknown"])
 

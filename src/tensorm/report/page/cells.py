@@ -24,7 +24,7 @@ from tensorm.posterior.stacking import sample_cells
 from tensorm.tensors.protocol import MISSING, Tensor
 
 SIDE = 160  # maximal rows and columns of a picture
-MAX_SLICES, MAX_SLICE_CELLS = 24, 2**17  # pictures, and cells of all
+MAX_SLICES, MAX_SLICE_CELLS = 200, 2**17  # pictures, and cells of all
 MAX_BOX_SIDE, MAX_BOX_CELLS = 60, 2**18  # of a component's picture, and cells that are read of it
 MANY_COMPONENTS = 30  # beyond which their pictures are smaller
 RANKED_CELLS, RANKING_DRAWS = 4096, 32  # cells of a component that are ranked by a few draws
@@ -50,9 +50,11 @@ def slice_cells(posterior: Posterior, tensor: Tensor | None, homes: Sequence[Ind
     modes, (rows, columns) = list_modes(posterior), _sides(posterior.shape)
     others = [k for k in range(len(posterior.shape)) if k not in (rows, columns)]
     room = MAX_SLICE_CELLS // math.prod(min(posterior.shape[k], SIDE) for k in (rows, columns))
-    each = max(2, int(min(MAX_SLICES, room) ** (1 / max(1, len(others)))))
+    sizes = [SIDE if k in (rows, columns) else posterior.shape[k] for k in range(len(posterior.shape))]
+    while math.prod(sizes[k] for k in others) > min(MAX_SLICES, room):
+        sizes[max(others, key=sizes.__getitem__)] -= 1
     orders = [np.argsort(home, kind="stable") for home in homes]
-    indices = [np.sort(thin(order, SIDE if k in (rows, columns) else each)) for k, order in enumerate(orders)]
+    indices = [np.sort(thin(order, size)) for order, size in zip(orders, sizes, strict=True)]
     place = [*others, rows, columns]
     flat = -1, len(indices[rows]) * len(indices[columns])
     predicted = (100 * posterior.predict_part(indices)).transpose(place).reshape(flat)

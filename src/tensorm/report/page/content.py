@@ -146,15 +146,14 @@ def tabulate_chains(posterior: Posterior, diagnostics: Diagnostics) -> dict[str,
                 "chain": row.chain,
                 "explanation": row.explanation,
                 "weight": round(row.weight, 2),
-                "ones explained": finite(float(tp.sum() / max(tp.sum() + fn.sum(), 1)), 3),
+                ("correct" if posterior.compared else "ones explained"): round(row.explained, 3),
+                "cells covered": round(row.covered, 3),
                 "log-likelihood": round(row.log_likelihood, 1),
                 "components": row.active,
                 "agreement": round(row.agreement, 3),
                 "burn-in": row.burn_in,
             }
-            for row, (tp, _, fn, _) in zip(
-                diagnostics.chains, (trace.confusion.T for trace in posterior.chains), strict=True
-            )
+            for row in diagnostics.chains
         ],
         "quantities": [
             {

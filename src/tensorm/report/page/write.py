@@ -105,8 +105,8 @@ def _fill(
         css=css,
         found=escape(finding.found).replace(" × ", "&nbsp;×&nbsp;"),  # sizes stay on one line
         sure=escape(finding.sure),
-        state="fine" if diagnostics.fine and not finding.noise else "heed",
-        conclusion=escape(diagnostics.conclusion),
+        state="fine" if diagnostics.fine else "heed",
+        conclusion="" if finding.noise else escape(diagnostics.conclusion),  # what was found is no pattern
         plain="\n".join(f"<p>{escape(text)}</p>" for text in static if text),
         data=b64encode(packed).decode(),  # no browser takes it for markup
         script=script,

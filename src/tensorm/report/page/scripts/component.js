@@ -151,8 +151,8 @@ const blockPicture = (l, width) => {
     h(
       "p",
       { class: "quiet" },
-      (K > 2 ? "Shade: share of ones over its members in the other mode" + (K > 3 ? "s" : "") + "; " : "") +
-        "grey: missing." +
+      (K > 2 ? "Shade: share of ones over its members in the other mode" + (K > 3 ? "s" : "") + "; grey" : "Grey") +
+        ": missing." +
         (narrow() ? "" : " Most contributing members first.") +
         (block.complete ? "" : " A sample of its members is shown."),
     ),

@@ -69,8 +69,8 @@ const makeGrid = parts => {
         pen.fillRect(left - STRIP - 1, y, STRIP - 2, tall - gap);
       }
       if (lit.row && lit.row(row)) {
-        pen.fillStyle = colours.cross;
-        pen.fillRect(left - 2, y, 2, tall - gap);
+        pen.strokeStyle = colours.cross;
+        pen.strokeRect(left - 1, y, across * field, Math.max(2, tall - gap));
       }
       if (left <= STRIP + 2) continue;
       pen.fillStyle = lit.row && lit.row(row) ? colours.cross : colours.ink;
@@ -87,8 +87,8 @@ const makeGrid = parts => {
         pen.fillRect(x, head - STRIP - 1, field - gap, STRIP - 2);
       }
       if (lit.column && lit.column(column)) {
-        pen.fillStyle = colours.cross;
-        pen.fillRect(x, head - 2, field - gap, 2);
+        pen.strokeStyle = colours.cross;
+        pen.strokeRect(x, head - 1, Math.max(2, field - gap), down * tall);
       }
       if (head <= STRIP + 2) continue;
       pen.fillStyle = lit.column && lit.column(column) ? colours.cross : colours.ink;

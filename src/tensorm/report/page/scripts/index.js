@@ -74,10 +74,16 @@ const indexItem = (l, most) => {
         "aria-current": now === l && state.view === "component" ? "true" : null,
         "data-key": "index " + l,
         "data-component": l,
+        "data-holds": holds(l),
         "data-chains": component.chains < page.chains ? "few" : "all",
       },
     ),
   );
+};
+// Whether the chosen label is a member of the component.
+const holds = l => {
+  const focus = chosen();
+  return Boolean(focus) && sameThings(focus.k).some(k => chance(k, focus.n, l) > threshold());
 };
 // How many chains found a component, as dots.
 const foundBy = chains =>

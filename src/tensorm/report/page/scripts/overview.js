@@ -197,37 +197,38 @@ const viewOverview = () => {
   const names = { data: "Data", predicted: "Reconstruction", difference: "Data minus reconstruction" };
   const several = slices.titles.length > 1,
     now = clamp(Math.round(Number(state.slice)) || 0, 0, slices.titles.length - 1);
-  return [
-    h(
-      "div",
-      { class: "controls" },
-      several &&
-        h(
-          "label",
-          { class: "stretch" },
-          "Slice ",
-          h("input", {
-            type: "range",
-            class: "which",
-            "data-key": "slice",
-            min: 0,
-            max: slices.titles.length - 1,
-            value: now,
-            "aria-valuetext": slices.titles[now],
-            oninput: event => go({ slice: event.target.value }, false),
-          }),
-        ),
-      several && h("output", { class: "title" }, slices.titles[now]),
-      choice("Order", "order", [
-        ["components", "by component"],
-        ["data", "as in the data"],
+  const controls = h(
+    "div",
+    { class: "controls" },
+    several &&
+      h(
+        "label",
+        { class: "stretch" },
+        "Slice ",
+        h("input", {
+          type: "range",
+          class: "which",
+          "data-key": "slice",
+          min: 0,
+          max: slices.titles.length - 1,
+          value: now,
+          "aria-valuetext": slices.titles[now],
+          oninput: event => go({ slice: event.target.value }, false),
+        }),
+      ),
+    several && h("output", { class: "title" }, slices.titles[now]),
+    choice("Order", "order", [
+      ["components", "by component"],
+      ["data", "as in the data"],
+    ]),
+    hasData &&
+      choice("Beside the data", "show", [
+        ["both", "reconstruction"],
+        ["difference", "difference"],
       ]),
-      hasData &&
-        choice("Beside the data", "show", [
-          ["both", "reconstruction"],
-          ["difference", "difference"],
-        ]),
-    ),
+  );
+  return [
+    !narrow() && controls,
     h(
       "div",
       { class: "pair" },
@@ -240,6 +241,7 @@ const viewOverview = () => {
         ),
       ),
     ),
+    narrow() && controls, // on a phone the picture comes first
     h(
       "p",
       { class: "quiet" },

@@ -37,8 +37,8 @@ const nameRun = (mode, run) => {
     b = names.at(-1).match(INTERVAL);
   if (run.length > 1 && touch(names[0], names[1]) && a && b) return [a[1] + "-" + b[2]];
   if (run.length < 3) return names.map(quote);
-  const number = mode.ordered ? null : names.at(-1).match(NUMBERED);
-  return [names[0] + " to " + (number ? number[2] : names.at(-1))];
+  const number = mode.ordered ? null : names.at(-1).match(/(?<=[^\p{L}\p{N}])\d+$/u); // of "patient 12", but not of "Q12"
+  return [names[0] + " to " + (number ? number[0] : names.at(-1))];
 };
 const tellAll = k => (sizes[k] === 2 ? "both" : "all " + sizes[k]);
 const nameMembers = (k, found) => {
@@ -119,6 +119,7 @@ const tellSize = l => {
     );
   const strong = strength ? " By itself it makes a cell 1 with probability " + percent(strength[0]) + "." : "";
   if (covered === undefined) return "It covers " + times(cells, "cell") + "." + strong;
+  if (!covered) return "The most probable draw does without it.";
   const only = alone ? "; " + whole(alone) + " of these ones are in no other component" : "";
   return "It covers " + times(covered, "observed cell") + ", of which " + ones + " are 1" + only + "." + strong;
 };
