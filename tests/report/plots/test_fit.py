@@ -38,7 +38,7 @@ def names(axis) -> list[str]:
 def test_members_are_listed_with_their_probabilities() -> None:
     ax = plot_members(ward_posterior(), 1, "met", threshold=0.2)
     assert names(ax.yaxis) == ["nurse 02", "nurse 03", "nurse 04 (0.25)"]
-    assert [bar.get_width() for bar in ax.patches] == [1, 1, 0.25]
+    assert [bar.get_width() for bar in ax.patches][:3] == [1, 1, 0.25]
     assert ax.get_title() == "met (3 of 8)"
     assert names(plot_members(ward_posterior(), 1, "met").yaxis) == ["nurse 02", "nurse 03"]
 
@@ -54,6 +54,13 @@ def test_members_are_ordered_by_what_they_contribute() -> None:
     assert [bar.get_width() for bar in ax.patches] == [1, 0.5, 0.25, 1, 0.25, 0.25]
     figure = plot_component(make_posterior([[other]]), 0, X=X)
     assert names(figure.axes[1].yaxis) == ["0", "1", "2", "3"]
+
+
+def test_without_data_members_are_ordered_by_how_much_is_their_own() -> None:
+    draw = [bits(4, [0, 1, 2], [0]), bits(4, [0, 1], [0, 3])]  # index 0 has half of its cells in both
+    ax = plot_members(make_posterior([[draw]]), 0, 0)
+    assert names(ax.yaxis) == ["1", "2", "0"]
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx([1, 1, 1, 1, 1, 1 / 1.5])
 
 
 def test_without_at_the_fullest_slice_is_drawn() -> None:
@@ -109,7 +116,7 @@ def test_calibration_is_drawn() -> None:
 def test_long_lists_are_cut_and_empty_ones_drawn() -> None:
     posterior = make_posterior([[[bits(100, range(50), []), bits(3, [0], [])]]])
     ax = plot_members(posterior, 0, 0)
-    assert len(ax.patches) == 40
+    assert len(ax.patches) == 2 * 40  # light and dark
     assert names(ax.yaxis)[-1] == "and 10 more"
     assert plot_members(posterior, 1, 0).get_title() == "mode 0 (0 of 100)"
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorm.data.arrays import Floats
 from tensorm.data.checks import check_mode, check_number
 from tensorm.errors import InputError, printable
 from tensorm.posterior.align import MEMBER
@@ -14,7 +16,8 @@ from tensorm.posterior.modes import FittedMode, find_component, of_posterior
 from tensorm.report.associations import associate
 from tensorm.report.export import summarise_parameter
 from tensorm.report.metadata import Metadata
-from tensorm.report.page.members import MemberCounts, count_members
+from tensorm.report.naming import share_cells
+from tensorm.report.page.members import count_members
 from tensorm.report.plots.style import (
     COLOURS,
     FONT_SIZE,
@@ -64,8 +67,8 @@ def plot_members(
         Members have a probability above this.
     X : array-like or tensor, optional
         The data of the fit. Bars are then the share of ones among the component's cells with this member, and
-        its darker part those ones that no other component explains; without data, the probabilities of
-        membership, which are often all 1.
+        its darker part those ones that no other component explains. Without data, they are the probabilities
+        of membership, and the darker part is the larger, the fewer other components hold the member's cells.
 
     Returns
     -------
@@ -74,29 +77,32 @@ def plot_members(
         membership up to 0.99 are written beside the names.
     """
     limit, l = check_number("threshold", threshold), find_component(posterior, component)
-    k = check_mode(mode, posterior.modes)
-    counts = None if X is None else count_members(posterior, posterior.check_tensor(X))
-    return _draw_members(ax, drawn_modes(posterior)[k], l, limit, None if counts is None else counts[k])
+    k, modes = check_mode(mode, posterior.modes), drawn_modes(posterior)
+    return _draw_members(ax, modes[k], l, limit, *_measure_members(posterior, modes, X)[k])
+
+
+def _measure_members(
+    posterior: Posterior, modes: Sequence[FittedMode], X: Any
+) -> list[tuple[Floats, Floats]]:
+    """Return for each mode the lengths (N, L) of bars, and of their darker parts."""
+    if X is None:
+        held = share_cells(modes)
+        return [(mode.means, mode.means / (1 + others)) for mode, others in zip(modes, held, strict=True)]
+    counts = count_members(posterior, posterior.check_tensor(X))
+    cells = [np.maximum(part.cells, 1) for part in counts]
+    return [(part.ones / size, part.alone / size) for part, size in zip(counts, cells, strict=True)]
 
 
 def _draw_members(
-    ax: Axes | None, part: FittedMode, l: int, limit: float, counts: MemberCounts | None
+    ax: Axes | None, part: FittedMode, l: int, limit: float, length: Floats, dark: Floats
 ) -> Axes:
     found = part.members(l, limit)
-    if counts is not None:
-        share, own = (
-            ones[found, l] / np.maximum(counts.cells[found, l], 1) for ones in (counts.ones, counts.alone)
-        )
-        order = np.argsort(-share, kind="stable")
-        found, share, own = found[order], share[order], own[order]
-    shown, left_out = found[:LONGEST_LIST].tolist(), max(0, len(found) - LONGEST_LIST)
+    found = found[np.lexsort((-dark[found, l], -length[found, l].round(2)))]
+    shown, left_out = found[:LONGEST_LIST], max(0, len(found) - LONGEST_LIST)
     ax = new_axes(ax, (2.8, 0.6 + 0.17 * max(1, len(shown))))
+    ax.barh(range(len(shown)), length[shown, l], height=0.55, color=COLOURS[1])
+    ax.barh(range(len(shown)), dark[shown, l], height=0.55, color=COLOURS[2])
     p = part.means[shown, l]
-    if counts is None:
-        ax.barh(range(len(shown)), p, height=0.55, color=COLOURS[2])
-    else:
-        ax.barh(range(len(shown)), share[: len(shown)], height=0.55, color=COLOURS[1])
-        ax.barh(range(len(shown)), own[: len(shown)], height=0.55, color=COLOURS[2])
     names = [
         part.label(n) + (f" ({q:.2f})" if q <= NEARLY_CERTAIN else "") for n, q in zip(shown, p, strict=True)
     ]
@@ -126,16 +132,18 @@ def plot_component(posterior: Posterior, component: int, threshold: float = MEMB
     """
     limit, l = check_number("threshold", threshold), find_component(posterior, component)
     modes = drawn_modes(posterior)
-    counts = None if X is None else count_members(posterior, posterior.check_tensor(X))
+    lengths = _measure_members(posterior, modes, X)
     longest = max(len(mode.members(l, limit)[:LONGEST_LIST]) for mode in modes)
     height = 0.9 + 0.17 * max(1, longest + 1)
     figure = new_figure((2.4 * len(modes), height))
     axes = figure.subplots(1, len(modes), squeeze=False)[0]
     for k, ax in enumerate(axes):
-        _draw_members(ax, modes[k], l, limit, None if counts is None else counts[k])
+        _draw_members(ax, modes[k], l, limit, *lengths[k])
         ax.set_ylim(max(longest, 1) + 0.6, -0.6)
     figure.suptitle(f"component {l}", fontsize=FONT_SIZE + 2)
-    told = "probability" if X is None else "share of ones (dark: in no other component)"
+    told = "share of ones (dark: in no other component)"
+    if X is None:
+        told = "probability (longer dark part: in fewer other components)"
     figure.supxlabel(told, fontsize=FONT_SIZE)
     return figure
 
