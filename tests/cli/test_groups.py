@@ -126,7 +126,7 @@ def test_demo_says_and_draws_what_it_found(tmp_path) -> None:
 
 
 def test_demo_is_plain_text_when_piped_and_depends_on_its_seed_alone(tmp_path) -> None:
-    arguments = ("demo", "--out", tmp_path, "--components", 2, "--seed", 3)
+    arguments = ("demo", "--out", tmp_path, "--seed", 3)
     first, second = (
         [line for line in run(*arguments).stdout.splitlines() if " s:" not in line] for _ in "ab"
     )
@@ -153,11 +153,11 @@ def test_wrong_arguments(arguments, sentence) -> None:
 
 def test_demo_without_matplotlib_still_says_what_it_found(tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = run("demo", "--out", tmp_path, "--components", 1)
+    result = run("demo", "--out", tmp_path)
     assert result.exit_code == 2
     assert "Component 0 - hour: " in result.stdout
     *notes, error = result.stderr.splitlines()  # one may say that kernels are compiled
-    assert notes[-1].startswith("Strengths were chosen: ")
+    assert notes[-1].startswith("Two rates are enough: ")
     assert error == "Error: Plots need matplotlib; install it with: pip install 'tensorm[plot]'."
 
 
