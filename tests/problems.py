@@ -66,12 +66,14 @@ class Problem(NamedTuple):
 
     def confusion(self, factors: list[np.ndarray] | None = None) -> tuple[int, ...]:
         factors = factors or self.factors
-        quick = self.once or self.ones.size >= 20_000
-        found = (model.confusion if quick else naive.confusion)(self.ones, self.observed, factors)
         if self.once:  # a contested pair has a one and a zero inside, which are as good as outside
             said = model.boolean_product(factors)
-            contested = np.count_nonzero(said & said.swapaxes(1, 2) & self.seen) // 2
-            return tuple(n + sign * contested for n, sign in zip(found, (-1, -1, 1, 1), strict=True))
+            inside, zeros = said & ~said.swapaxes(1, 2), self.seen & ~self.ones
+            n_ones, n_zeros = np.count_nonzero(self.ones), np.count_nonzero(zeros)
+            hits, false_alarms = np.count_nonzero(inside & self.ones), np.count_nonzero(inside & zeros)
+            return hits, false_alarms, n_ones - hits, n_zeros - false_alarms
+        quick = self.ones.size >= 20_000
+        found = (model.confusion if quick else naive.confusion)(self.ones, self.observed, factors)
         return tuple(found) if self.pair is None else tuple(n // 2 for n in found)
 
     def conditional(self, mode: int, n: int, l: int, noise: Rates, prior: float) -> float:

@@ -31,7 +31,7 @@ def test_the_code_prints_what_is_shown() -> None:
 
 def test_the_commands_run_on_what_the_demo_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    quick = {"demo": ["--components", "2"], "fit": ["--components", "2", "--chains", "1", "--draws", "5"]}
+    quick = {"fit": ["--components", "2", "--chains", "1", "--draws", "5", "--effort", "0"]}
     for line in ["tensorm demo", *block("console").splitlines()]:
         _, command, *words = shlex.split(line)
         done = CliRunner().invoke(main, [command, *words, *quick.get(command, [])])

@@ -126,7 +126,7 @@ def test_demo_says_and_draws_what_it_found(tmp_path) -> None:
 
 
 def test_demo_is_plain_text_when_piped_and_depends_on_its_seed_alone(tmp_path) -> None:
-    arguments = ("demo", "--out", tmp_path, "--components", 2, "--seed", 3)
+    arguments = ("demo", "--out", tmp_path, "--seed", 3)
     first, second = (
         [line for line in run(*arguments).stdout.splitlines() if " s:" not in line] for _ in "ab"
     )
@@ -153,10 +153,10 @@ def test_wrong_arguments(arguments, sentence) -> None:
 
 def test_demo_without_matplotlib_lacks_only_the_figure(tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = run("demo", "--out", tmp_path, "--components", 1)
+    result = run("demo", "--out", tmp_path)
     assert result.exit_code == 0
     assert "Component 0 - hour: " in result.stdout
-    assert result.stdout.count("Strengths were chosen: ") == 1
+    assert result.stdout.count("Two rates are enough: ") == 1
     why = 'Plots need matplotlib; install it with: pip install "tensorm[plot]".'
     assert f"No figure of the factors: {why}\n" in result.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"contacts.csv", "roles.csv", "report.html"}

@@ -52,7 +52,7 @@ def answer(tensor: Tensor, problem: Problem, noise: Any) -> list[np.ndarray]:
             rule = Rule(np.arange(problem.L), METROPOLIS, weights.tempered(0.1), given)
             stream = Stream(np.uint64(5), 0, 1, mode)
             found.append(tensor.update_factor(mode, factors, rule, stream))
-            some = np.arange(size)[::2]
+            some = np.arange(0, size, 2)
             found.append(tensor.update_factor(mode, factors, rule, stream, some))
         if isinstance(noise, ActiveStrengths) and not (problem.pair and mode == problem.pair[1]):
             levels, stream = by_mode(noise.levels, tensor.shape), Stream(np.uint64(7), 0, 3, 210)

@@ -212,7 +212,7 @@ def test_anndata_with_memberships_can_be_written(fitted: TensOrMachine, tmp_path
 
 def test_a_grid_search_finds_enough_components() -> None:
     sim = datasets.simulate((60, 20, 15), rank=3, density=0.3, noise=0.05, random_state=0)
-    search = GridSearchCV(TensOrMachine(1, **QUICK), {"n_components": [1, 3]}, cv=3).fit(
+    search = GridSearchCV(TensOrMachine(1, **QUICK, effort=0), {"n_components": [1, 3]}, cv=3).fit(
         np.asarray(sim.observed)
     )
     few, enough = search.cv_results_["mean_test_score"]

@@ -222,7 +222,14 @@ def test_a_fit_that_was_stopped_goes_on_and_its_choice_is_kept(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X = np.random.default_rng(0).random((6, 5, 4)) < 0.3
-    settings = {"n_components": "auto", "n_chains": 1, "n_draws": 5, "burn_in": 5, "random_state": 0}
+    settings = {
+        "n_components": "auto",
+        "n_chains": 1,
+        "n_draws": 5,
+        "burn_in": 5,
+        "effort": 0,
+        "random_state": 0,
+    }
     whole = study.fit_once("tiny", X, {}, settings)
     kept = study.fit_once("tiny", X, {}, settings)
     assert whole.selection is not None

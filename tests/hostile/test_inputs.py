@@ -36,6 +36,13 @@ def test_forgeries(tmp_path: Path) -> None:
     assert refused(paths, tmp_path / "outside") == []
 
 
+@pytest.mark.slow
+def test_very_many_columns(tmp_path: Path) -> None:
+    samples.write_secrets(tmp_path / "outside")
+    (tmp_path / "columns.csv").write_text(samples.many_columns(20_000))
+    assert refused([tmp_path / "columns.csv"], tmp_path / "outside") == []
+
+
 class Singing(numcodecs.abc.Codec):
     """A codec that runs what it reads, as that of pickles did up to numcodecs 0.16.5."""
 

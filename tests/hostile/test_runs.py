@@ -13,7 +13,8 @@ import tensorm
 from hostile import child, runs
 from tensorm import FileError
 
-CASES = 100  # python -m hostile runs 5000, in tests/, tries more
+# python -m hostile runs 5000, in tests/, tries more
+CASES = [50, pytest.param(100, marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +27,14 @@ def try_all(folder: Path, cases: list[str]) -> list[child.Outcome]:
     return list(child.run("hostile.runs:use", cases, folder / "outside"))
 
 
-def test_mutated_files_of_runs(samples: list[Path], tmp_path: Path) -> None:
-    cases, told = runs.make_cases(tmp_path / "cases", samples, range(CASES))
+@pytest.mark.parametrize("n_cases", CASES)
+def test_mutated_files_of_runs(samples: list[Path], tmp_path: Path, n_cases: int) -> None:
+    cases, told = runs.make_cases(tmp_path / "cases", samples, range(n_cases))
     outcomes = try_all(tmp_path, cases)
     bad = [pair for pair in zip(told, outcomes, strict=True) if not pair[1].accepted]
     assert not bad
     kinds = [outcome.kind for outcome in outcomes]
-    assert kinds.count("error") > CASES // 2  # most mutations are noticed
+    assert kinds.count("error") > n_cases // 2  # most mutations are noticed
 
 
 def test_files_of_other_runs_are_refused(samples: list[Path], tmp_path: Path) -> None:

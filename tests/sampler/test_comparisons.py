@@ -63,8 +63,8 @@ PRIORS = {
     ("name", "flips"),
     [
         ("fixed", GIBBS),
-        ("learned", METROPOLIS),
         ("sides", METROPOLIS),
+        pytest.param("learned", METROPOLIS, marks=pytest.mark.slow),
         pytest.param("learned", GIBBS, marks=pytest.mark.slow),
         pytest.param("fixed", METROPOLIS, marks=pytest.mark.slow),
     ],

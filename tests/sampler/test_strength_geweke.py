@@ -59,10 +59,6 @@ def assert_alike(n_sweeps: int, model: Any, shape: tuple[int, ...], pair: Any = 
     assert np.abs(z).max() < 4, z.round(1)
 
 
-def test_constant_background() -> None:
-    assert_alike(3000, ConstantModel(2.0, 3.0), (3, 4, 2))
-
-
 GIVEN = {"typical_a": 2.0, "typical_b": 5.0, "spread_least": 0.02, "spread_most": 0.4}
 EXTENT = {"rate_least": 0.05, "rate_most": 1.0, "evenness_least": 1.0, "evenness_most": 8.0}
 
@@ -73,7 +69,9 @@ def test_other_priors() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [ConstantModel(), ActivityModel(), ActivityModel(**GIVEN, **EXTENT)])
+@pytest.mark.parametrize(
+    "model", [ConstantModel(2.0, 3.0), ConstantModel(), ActivityModel(), ActivityModel(**GIVEN, **EXTENT)]
+)
 @pytest.mark.parametrize(("shape", "pair"), [((3, 4, 2), None), ((2, 4, 4), (1, 2))])
 def test_long(model: Any, shape: tuple[int, ...], pair: Any) -> None:
     assert_alike(25_000, model, shape, pair)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -237,24 +238,39 @@ def test_settings_that_only_two_rates_know(settings: Any) -> None:
         TensOrMachine(2, noise="strengths", **SHORT, **settings).fit(STRONG)
 
 
-@pytest.mark.parametrize("at", [1, 20, 45, 70])  # in the search, with each model, in another split
-def test_stopped_while_the_noise_is_chosen(at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No sweep is made twice, and the run ends as if it had never been stopped."""
+@pytest.fixture(scope="module")
+def chosen() -> tuple[list[tuple[int, str]], TensOrMachine]:
+    """The sweeps in which the noise is chosen, and the fit."""
     steps: list[tuple[int, str]] = []
-    model = TensOrMachine(2, **SHORT)
+    with pytest.MonkeyPatch.context() as patch:
+        watch = nullcontext(partial(note, steps))
+        patch.setattr("tensorm.estimator.machine.watching", lambda *given: watch)
+        return steps, TensOrMachine(2, **SHORT).fit(STRONG)
+
+
+def note(steps: list[tuple[int, str]], step: Step) -> None:
+    steps.extend([(step.state.sweep, type(step.state.noise).__name__)] * (step.phase == "noise"))
+
+
+@pytest.mark.parametrize("at", [1, 20, 45, 70])  # in the search, with each model, in another split
+def test_stopped_while_the_noise_is_chosen(
+    at: int,
+    chosen: tuple[list[tuple[int, str]], TensOrMachine],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No sweep is made twice, and the run ends as if it had never been stopped."""
+    made, whole = chosen
+    steps: list[tuple[int, str]] = []
 
     def watch(step: Step) -> bool:
-        steps.extend([(step.state.sweep, type(step.state.noise).__name__)] * (step.phase == "noise"))
+        note(steps, step)
         return len(steps) >= at
 
     with monkeypatch.context() as patch:
-        patch.setattr("tensorm.estimator.machine.watching", lambda *given: nullcontext(watch))
-        whole = TensOrMachine(2, **SHORT).fit(STRONG)
-    made, steps = steps, []
-    with monkeypatch.context() as patch:
         CtrlC(patch, watch).watch_in("tensorm.estimator.machine")
         with pytest.raises(KeyboardInterrupt):
-            model.fit(STRONG, run_dir=tmp_path)
+            TensOrMachine(2, **SHORT).fit(STRONG, run_dir=tmp_path)
     assert at <= len(steps) < len(made)
     with monkeypatch.context() as patch:
         patch.setattr("tensorm.estimator.machine.watching", lambda *given: nullcontext(watch))
@@ -314,17 +330,18 @@ def test_the_number_is_chosen_alike_with_and_without_a_fit(cells: np.ndarray) ->
 def test_a_stopped_selection_keeps_the_noise_that_it_chose(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = select_components(STRONG, progress=False)
+    given: dict[str, Any] = {"candidates": [1, 2], "n_repeats": 2}
+    whole = select_components(STRONG, **given, progress=False)
     with monkeypatch.context() as patch:
         CtrlC(patch, lambda step: step.done > 0).watch_in("tensorm.estimator.select")
         with pytest.raises(KeyboardInterrupt):
-            select_components(STRONG, run_dir=tmp_path)
+            select_components(STRONG, **given, run_dir=tmp_path)
     monkeypatch.setattr(choosing, "_try_splits", lambda *given: pytest.fail("chosen again"))
-    assert select_components(STRONG, run_dir=tmp_path, progress=False).to_json() == whole.to_json()
+    again = select_components(STRONG, **given, run_dir=tmp_path, progress=False)
+    assert again.to_json() == whole.to_json()
+    other = TensOrMachine(noise="strengths")
     with pytest.raises(FileError, match="a different noise; give another run_dir"):
-        select_components(
-            STRONG, estimator=TensOrMachine(noise="strengths"), run_dir=tmp_path, progress=False
-        )
+        select_components(STRONG, **given, estimator=other, run_dir=tmp_path, progress=False)
 
 
 def test_the_number_may_be_open_too() -> None:
