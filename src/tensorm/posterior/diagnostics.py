@@ -1,4 +1,4 @@
-"""Whether a fit can be trusted: tables, what chains see differently, and one sentence that says what to do.
+"""Whether a fit can be trusted: tables, what chains see differently, and sentences that say what to do.
 
 docs/diagnostics.md explains each sentence.
 """
@@ -55,8 +55,8 @@ class Diagnostics(NamedTuple):
 
     Attributes
     ----------
-    conclusion : str
-        The conclusion and what to do about it, in one sentence.
+    problems : tuple of str
+        What is wrong and what to do about it, in one sentence each, the gravest first.
     chains : tuple of ChainSummary
         A summary of every chain.
     quantities : tuple of Mixing
@@ -68,22 +68,24 @@ class Diagnostics(NamedTuple):
         How many chains found each component; 0 for one that is empty.
     differences : tuple of str
         What chains with other explanations see differently, in a few sentences.
-    also : str
-        A further problem, of how well the chains of one explanation have mixed, where chains found several.
     """
 
-    conclusion: str
+    problems: tuple[str, ...]
     chains: tuple[ChainSummary, ...]
     quantities: tuple[Mixing, ...]
     entries: EntryMixing
     finders: tuple[int, ...] = ()
     differences: tuple[str, ...] = ()
-    also: str = ""
 
     @property
     def fine(self) -> bool:
         """Whether the chains agree, so that nothing needs to be done."""
-        return self.conclusion == f"All {len(self.chains)} chains agree."
+        return not self.problems
+
+    @property
+    def conclusion(self) -> str:
+        """The problems, or that there are none."""
+        return " ".join(self.problems) or f"All {len(self.chains)} chains agree."
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a pandas table with a row for each chain."""
@@ -94,8 +96,7 @@ class Diagnostics(NamedTuple):
 
     def sentences(self) -> list[str]:
         """Return what the tables show in words, the conclusion last."""
-        found = [self.about_entries(), *self.about_components(), *self.differences, self.also]
-        return [*filter(None, found), self.conclusion]
+        return [self.about_entries(), *self.about_components(), *self.differences, self.conclusion]
 
     def __str__(self) -> str:
         lines = ["chain  explanation  weight  accuracy  log-likelihood  active  agreement  burn-in"]
@@ -146,17 +147,15 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     length = min(len(trace) for trace in posterior.traces)
     finders = count_finders(posterior.factors, chains)
     judged = [quantity for quantity in quantities if quantity.judged]
-    mixing = list(_judge_mixing(judged, entries, length))
     used = bool(active(posterior.factors).any())
-    conclusion = next(
-        chain(_judge_chains(rows, finders if used else ()), mixing), f"All {len(rows)} chains agree."
-    )
-    several = len({row.explanation for row in rows}) > 1 and conclusion not in mixing
-    also = ""
-    if several and mixing:
-        also = f"In the explanation with most weight, {mixing[0][0].lower()}{mixing[0][1:]}"
+    problems = [*_judge_chains(rows, finders if used else ())][:1]
+    mixing = [*_judge_mixing(judged, entries, length)][:1]
+    if not problems:
+        problems = mixing
+    elif mixing and 1 < len(posterior.traces) < len(rows):  # one chain by itself is in no disagreement
+        problems.append(f"In the explanation with most weight, {mixing[0][0].lower()}{mixing[0][1:]}")
     told = tuple(tell_differences(posterior))
-    return Diagnostics(conclusion, tuple(rows), quantities, entries, tuple(finders), told, also)
+    return Diagnostics(tuple(problems), tuple(rows), quantities, entries, tuple(finders), told)
 
 
 def doubt_findings(posterior: Posterior, finders: Sequence[int]) -> str:
