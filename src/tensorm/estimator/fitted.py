@@ -96,9 +96,9 @@ class FittedModel(Predictor):
         Returns
         -------
         list of str
-            One text per component, strongest first; then one each about components that are not described,
-            were found by too few chains, or are empty; some about how chains differ; and one about the
-            noise and, with ``noise="auto"``, why it was chosen. Prints as one text.
+            One text per component, strongest first; then one each about components that are not described or
+            are empty; some about how chains differ; and one about the noise and, with ``noise="auto"``, why
+            it was chosen. Prints as one text.
         """
         return describe(self._fitted, groups, most)
 

@@ -72,14 +72,12 @@ def same_components(a: Sequence[Floats], b: Sequence[Floats]) -> bool:
 
 
 def count_finders(reference: Sequence[Floats], chains: Sequence[Sequence[Floats]]) -> list[int]:
-    """Return how many chains found each component of the reference, at least one with members in every mode.
+    """Return how many chains found each component of the reference; 0 for one without members in every mode.
 
-    The others may have the same component without being sure of a member, as ``same_components`` has it.
+    A chain may have the same component without being sure of a member, as ``same_components`` has it.
     """
-    alike = [similarity(reference, means) > MIN_SIMILARITY for means in chains]
-    sure = [(found & active(means)).any(axis=1) for found, means in zip(alike, chains, strict=True)]
-    counts = np.sum([found.any(axis=1) for found in alike], axis=0) * np.any(sure, axis=0)
-    return [int(count) for count in counts]
+    found = [(similarity(reference, means) > MIN_SIMILARITY).any(axis=1) for means in chains]
+    return [int(count) for count in np.sum(found, axis=0) * active(reference)]
 
 
 def worse(best: Trace, other: Trace) -> bool:

@@ -147,8 +147,7 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     length = min(len(trace) for trace in posterior.traces)
     finders = count_finders(posterior.factors, chains)
     judged = [quantity for quantity in quantities if quantity.judged]
-    used = bool(active(posterior.factors).any())
-    problems = [*_judge_chains(rows, finders if used else ())][:1]
+    problems = [*_judge_chains(rows, finders)][:1]
     mixing = [*_judge_mixing(judged, entries, length)][:1]
     if not problems:
         problems = mixing

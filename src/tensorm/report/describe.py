@@ -150,11 +150,7 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     texts += map(str, shown)
     if rest:
         texts.append(f"{count_rest(rest)}.")
-    rare = [component.component for component in components if component.empty and component.chains]
-    none = [component.component for component in components if component.empty and not component.chains]
-    if rare:
-        them = "it" if len(rare) == 1 else "them"
-        texts.append(f"Too few chains found {number_components(rare)} to describe {them}.")
+    none = [component.component for component in components if component.empty]
     if none and len(none) < len(components):  # otherwise describe_noise says so
         are = "is" if len(none) == 1 else "are"
         texts.append(f"{number_components(none).capitalize()} {are} empty.")
