@@ -134,7 +134,14 @@ def frozen(apart=0.0) -> Posterior:
     return found
 
 
+def without_one(**changes) -> Posterior:
+    """A fit of four chains, of which number 1 failed."""
+    outcomes = ("kept", "failed", "kept", "kept")
+    return dataclasses.replace(posterior(3, **changes), outcomes=outcomes)
+
+
 SITUATIONS = (  # the gravest first
+    without_one,
     lambda: make_posterior([[[np.zeros((4, 2), bool), np.zeros((3, 2), bool)]] * 30] * 2),
     lambda: posterior(1),
     lambda: change(posterior(), 1, settled=False),
@@ -184,6 +191,25 @@ def test_one_chain_with_an_explanation_of_its_own_needs_no_draws() -> None:
     lagging = posterior(2, n_draws=1500, lag=0.95, seed=5)
     (problem,) = diagnose(dataclasses.replace(lagging, weights=(0.5, 0.5), explanations=(0, 1))).problems
     assert problem.startswith("The 2 chains found 2 explanations of the data; ")
+
+
+def test_chains_that_are_not_counted_come_first() -> None:
+    told = diagnose(without_one())
+    assert [row.chain for row in told.chains] == [0, 2, 3]
+    assert told.about_components() == ["All 3 remaining chains found components 0 and 1."]
+    assert told.conclusion == "1 of 4 chains failed and is not counted; the others agree."
+    assert not told.fine
+    unsettled = diagnose(change(without_one(), 1, settled=False))
+    assert unsettled.problems[0] == "1 of 4 chains failed and is not counted."
+    assert unsettled.problems[1].startswith("Some chains were still improving")
+    outcomes = ("stopped", "kept", "failed", "stopped", "kept")
+    told = diagnose(dataclasses.replace(posterior(2), outcomes=outcomes))
+    assert told.problems == (
+        "1 of 5 chains failed and is not counted; 2 of 5 chains stopped in burn-in and are not counted; the "
+        "others agree.",
+    )
+    apart = dataclasses.replace(without_one(), weights=(0.5, 0.3, 0.2), explanations=(0, 0, 1))
+    assert diagnose(apart).differences[0].startswith("Chain 3 (weight 0.20) ")
 
 
 def test_one_chain() -> None:
@@ -275,7 +301,7 @@ def test_components_that_are_all_empty(n_chains: int) -> None:
 
 
 def test_chains_that_were_still_improving() -> None:
-    assert diagnose(SITUATIONS[2]()).conclusion == (
+    assert diagnose(SITUATIONS[3]()).conclusion == (
         "Some chains were still improving when burn-in ended; use a longer burn-in."
     )
 
@@ -296,7 +322,7 @@ def test_a_large_rhat_asks_for_as_many_more_draws() -> None:
 
 
 def test_few_effective_draws() -> None:
-    slow = diagnose(SITUATIONS[8]())
+    slow = diagnose(SITUATIONS[9]())
     assert max(row.rhat for row in slow.quantities) < 1.05
     least = min(row.ess for row in slow.quantities)
     assert least < 100

@@ -28,6 +28,7 @@ from tensorm.report.naming import plural, quote_label
 from tensorm.report.page.finding import name_sizes
 from tensorm.report.selection import Selection
 from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, describe_choices, list_choices
+from tensorm.sampler.state import FAILED
 from tensorm.storage.run import FIT, RUN, find_file
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
@@ -270,6 +271,10 @@ def _tell(model: TensOrMachine, fit: Path, as_json: bool, quiet: bool) -> None:
     if fit.is_dir() and find_file(fit, FIT) is None:
         say(f"Stopped before the end. To continue:  tensorm resume {fit}")
         return
+    if fit.is_dir() and (failed := posterior.outcomes.count(FAILED)):
+        them = "it" if failed == 1 else "them"
+        how = f"To try {them} again:  tensorm resume {fit}"
+        say(f"{failed} of {len(posterior.outcomes)} chains failed. {how}")
     say(f"The fit is saved in {fit}. To see it in a browser:  tensorm report {fit}")
     say(f'To use it in Python:  tensorm.load("{fit}")')
 

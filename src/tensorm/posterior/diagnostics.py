@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, compress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from tensorm.posterior.convergence import MAX_RHAT, EntryMixing, Mixing, assess,
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.tables import tabulate, to_html
 from tensorm.sampler.noise_model import COMPONENT, MODE
+from tensorm.sampler.state import FAILED, STOPPED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +57,8 @@ class Diagnostics(NamedTuple):
     Attributes
     ----------
     problems : tuple of str
-        What is wrong and what to do about it, in one sentence each, the gravest first.
+        Which chains are not counted, then what is wrong with the others and what to do about it, the gravest
+        first, in one sentence each.
     chains : tuple of ChainSummary
         A summary of every chain.
     quantities : tuple of Mixing
@@ -68,6 +70,8 @@ class Diagnostics(NamedTuple):
         How many chains found each component; 0 for one that is empty.
     differences : tuple of str
         What chains with other explanations see differently, in a few sentences.
+    n_chains : int
+        Number of chains that were asked for; those that failed or were stopped in burn-in are not counted.
     """
 
     problems: tuple[str, ...]
@@ -76,6 +80,7 @@ class Diagnostics(NamedTuple):
     entries: EntryMixing
     finders: tuple[int, ...] = ()
     differences: tuple[str, ...] = ()
+    n_chains: int = 0
 
     @property
     def fine(self) -> bool:
@@ -115,9 +120,10 @@ class Diagnostics(NamedTuple):
     def about_components(self) -> list[str]:
         """Return a sentence on how many chains found which components; none for a single chain."""
         total, texts = len(self.chains), []
+        rest = "remaining " * (total < self.n_chains)
         for count in sorted({*self.finders} - {0}, reverse=True) if total > 1 else ():
             numbers = [l for l, finders in enumerate(self.finders) if finders == count]
-            everybody = "both chains" if total == 2 else f"all {total} chains"
+            everybody = f"both {rest}chains" if total == 2 else f"all {total} {rest}chains"
             who = everybody if count == total else f"{count} chain{'s' * (count > 1)}"
             texts.append(f"{who} found {number_components(numbers)}")
         return [f"{'; '.join(texts)}.".capitalize()] if texts else []
@@ -153,8 +159,20 @@ def diagnose(posterior: Posterior) -> Diagnostics:
         problems = mixing
     elif mixing and 1 < len(posterior.traces) < len(rows):  # one chain by itself is in no disagreement
         problems.append(f"In the explanation with most weight, {mixing[0][0].lower()}{mixing[0][1:]}")
-    told = tuple(tell_differences(posterior))
-    return Diagnostics(tuple(problems), tuple(rows), quantities, entries, tuple(finders), told)
+    if lost := _tell_left_out(posterior.outcomes):
+        problems = [f"{lost}.", *problems] if problems else [f"{lost}; the others agree."]
+    told, n_chains = tuple(tell_differences(posterior)), len(posterior.outcomes)
+    return Diagnostics(tuple(problems), tuple(rows), quantities, entries, tuple(finders), told, n_chains)
+
+
+def _tell_left_out(outcomes: Sequence[str]) -> str:
+    """Return how many chains are not counted, and why, or nothing."""
+    texts = []
+    for outcome, what in ((FAILED, "failed"), (STOPPED, "stopped in burn-in")):
+        if count := outcomes.count(outcome):
+            are = "is" if count == 1 else "are"
+            texts.append(f"{count} of {len(outcomes)} chains {what} and {are} not counted")
+    return "; ".join(texts)
 
 
 def doubt_findings(posterior: Posterior, finders: Sequence[int]) -> str:
@@ -187,13 +205,13 @@ def _summarise(posterior: Posterior, chains: Sequence[Sequence[Floats]]) -> list
     """Summarise each chain, whose means are given."""
     used = np.diag(similarity(posterior.factors, posterior.factors)) > 0
     rows = []
-    for number, (trace, mine) in enumerate(zip(posterior.chains, chains, strict=True)):
+    for index, (trace, mine) in enumerate(zip(posterior.chains, chains, strict=True)):
         alike = np.diag(similarity(posterior.factors, mine))[used]
         rows.append(
             ChainSummary(
-                chain=number,
-                explanation=posterior.explanations[number],
-                weight=posterior.weights[number],
+                chain=posterior.numbers[index],
+                explanation=posterior.explanations[index],
+                weight=posterior.weights[index],
                 settled=trace.settled,
                 burn_in=trace.burn_in,
                 accuracy=float(trace.accuracy.mean()),
@@ -211,7 +229,8 @@ def tell_differences(posterior: Posterior) -> Iterator[str]:
     others = list(enumerate(posterior.explained_by))[1:]
     lead = active(posterior.factors)
     for number, (weight, means) in others[:MAX_OTHERS]:
-        chains = [n for n, own in enumerate(posterior.explanations) if own == number]
+        members = np.equal(posterior.explanations, number)
+        chains = [*compress(posterior.numbers, members)]
         alike = similarity(posterior.factors, means) > MIN_SIMILARITY
         lacking = np.flatnonzero(lead & ~alike.any(axis=1)).tolist()
         extra = int(np.count_nonzero(active(means) & ~alike.any(axis=0)))

@@ -33,7 +33,7 @@ from tensorm.posterior.convergence import EntrySummary, summarise_entries
 from tensorm.posterior.predict import CellSummary, average_box, summarise_cells, unite_box, unite_cells
 from tensorm.posterior.stacking import weigh_chains
 from tensorm.sampler.noise_model import ACTIVITY, STRENGTH, Parameters
-from tensorm.sampler.state import Trace
+from tensorm.sampler.state import KEPT, Trace
 from tensorm.sampler.two_rates import Rates
 from tensorm.tensors import read
 from tensorm.tensors.factors import Factors
@@ -69,6 +69,9 @@ class Posterior(Named):
         Which component of the chain with that draw each one was while it was sampled. Not saved to a file.
     noise_choice : str or None
         Which noise model was chosen and why, if the cells chose it.
+    outcomes : tuple of str
+        For each chain that was asked for "kept", or why it is not among ``chains``: it "failed", or was
+        "stopped" in burn-in. By default all were kept.
     """
 
     chains: tuple[Trace, ...]
@@ -79,15 +82,21 @@ class Posterior(Named):
     contributions: tuple[Contribution, ...] = ()
     order: tuple[int, ...] = ()
     noise_choice: str | None = None
+    outcomes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         drawn = sum(map(len, self.chains))
         object.__setattr__(self, "weights", self.weights or tuple(len(c) / drawn for c in self.chains))
         object.__setattr__(self, "explanations", self.explanations or (0,) * len(self.chains))
+        object.__setattr__(self, "outcomes", self.outcomes or (KEPT,) * len(self.chains))
 
     @classmethod
     def from_traces(
-        cls, traces: Sequence[Trace], tensor: Tensor, noise_choice: str | None = None
+        cls,
+        traces: Sequence[Trace],
+        tensor: Tensor,
+        noise_choice: str | None = None,
+        outcomes: tuple[str, ...] = (),
     ) -> Posterior:
         """Weigh the chains, align their components, and put the one that explains most first."""
         means = [factor_means(trace) for trace in traces]
@@ -101,11 +110,16 @@ class Posterior(Named):
         chains = tuple(trace.reorder(order) for trace in align(traces, means, lead))
         found = contributions(tensor, chains[lead].factors_at(draw), chains[lead].noise_at(draw))
         given = chains, tensor.shape, tensor.names
-        return cls(*given, tuple(weights.tolist()), explanations, found, tuple(order), noise_choice)
+        return cls(*given, tuple(weights.tolist()), explanations, found, tuple(order), noise_choice, outcomes)
 
     def __repr__(self) -> str:
         draws = f"{self.n_draws} draws from {len(self.chains)} chains"
         return f"Posterior(shape={self.shape}, n_components={self.n_components}, {draws})"
+
+    @property
+    def numbers(self) -> list[int]:
+        """The number of each chain, among all that were asked for."""
+        return [number for number, outcome in enumerate(self.outcomes) if outcome == KEPT]
 
     @property
     def traces(self) -> tuple[Trace, ...]:
