@@ -11,7 +11,7 @@ import pytest
 import xarray
 
 from posteriors import bits, make_posterior, set_noise
-from tensorm import Posterior, TensOrMachine, datasets
+from tensorm import InputError, Posterior, TensOrMachine, datasets
 from tensorm.posterior.align import factor_means, group_chains
 from tensorm.posterior.convergence import EntryMixing, Mixing
 from tensorm.posterior.diagnostics import _judge_mixing, _tell_shared, diagnose, name_owner, number_components
@@ -274,11 +274,33 @@ def test_chains_said_to_agree_found_all_components() -> None:
 
 
 def test_many_explanations_are_cut_short() -> None:
-    found = dataclasses.replace(
-        posterior(5), weights=(0.4, 0.3, 0.2, 0.06, 0.04), explanations=tuple(range(5))
-    )
-    assert len(diagnose(found).differences) == 3
-    assert diagnose(found).differences[-1] == "The other explanations have a total weight of 0.10."
+    def differences(*weights: float) -> tuple[str, ...]:
+        several = {"weights": weights, "explanations": tuple(range(len(weights)))}
+        return diagnose(dataclasses.replace(posterior(len(weights)), **several)).differences
+
+    every = differences(0.4, 0.3, 0.2, 0.1)
+    assert [text.split(")")[0] for text in every] == [f"Chain {n} (weight 0.{4 - n}0" for n in (1, 2, 3)]
+    assert differences(0.4, 0.3, 0.2, 0.06, 0.04)[3:] == ("The other explanation has a weight of 0.04.",)
+    told = ("The other explanations have a total weight of 0.04.",)
+    assert differences(0.4, 0.3, 0.2, 0.06, 0.03, 0.01)[3:] == told
+
+
+def test_other_explanations_can_be_described() -> None:
+    found = with_explanations()
+    model = TensOrMachine()
+    model._keep(found, None)
+    assert model.describe(explanation=0) == model.describe()
+    told = model.describe(explanation=2)
+    assert told[2].startswith("Component 1 - mode 0: 1, 4 (2 of 6); mode 1: 0, 2 (2 of 5). ")
+    assert told[2].endswith(" 1 of 4 chains found it.")
+    assert told[3:5] == [
+        "Chain 3 (weight 0.25) did not find component 1 but found 1 other.",
+        "Chains 0 and 1 (weight 0.60) did not find component 1 but found 1 other.",
+    ]
+    first = found.put_first(2)
+    np.testing.assert_array_equal(first.predict_all(), found.predict_all())
+    with pytest.raises(InputError, match="explanation is 3; give"):
+        model.describe(explanation=3)
 
 
 @pytest.mark.parametrize(

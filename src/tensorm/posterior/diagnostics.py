@@ -28,7 +28,7 @@ MIN_ESS, GOOD_RHAT = 100, 1.05
 DISPUTED = 0.05  # share of entries that chains may disagree on before the conclusion says so
 FAIR_RHAT = 1.2  # below which other quantities do not cast doubt on memberships that have mixed
 SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
-MAX_OTHERS = 2  # explanations that get a sentence, besides the one with most weight
+MAX_OTHERS = 3  # explanations that get a sentence, besides the one with most weight
 IN_WORDS = {
     "constant": "the same in all draws",
     "stuck": "constant within chains, different between them",
@@ -242,8 +242,9 @@ def tell_differences(posterior: Posterior) -> Iterator[str]:
             told += " with other members"
         yield f"{who} (weight {weight:.2f}) {told}."
     if len(others) > MAX_OTHERS:
-        rest = sum(weight for _, (weight, _) in others[MAX_OTHERS:])
-        yield f"The other explanations have a total weight of {rest:.2f}."
+        rest = [weight for _, (weight, _) in others[MAX_OTHERS:]]
+        have = "explanation has a weight" if len(rest) == 1 else "explanations have a total weight"
+        yield f"The other {have} of {sum(rest):.2f}."
 
 
 def largest_rhat(length: int) -> float:

@@ -131,6 +131,24 @@ class Posterior(Named):
         explanation = check_count("explanation", explanation, 0, most=max(self.explanations))
         return tuple(compress(self.chains, (number == explanation for number in self.explanations)))
 
+    def put_first(self, explanation: int) -> Posterior:
+        """Return the posterior with another explanation in first place, to which components then refer.
+
+        Predictions that average chains stay the same. Contributions are dropped: they refer to the
+        explanation with most weight.
+
+        Parameters
+        ----------
+        explanation : int
+            Its number, as in ``explanations``.
+        """
+        number = check_count("explanation", explanation, 0, most=max(self.explanations))
+        if number == 0:
+            return self
+        moved = {0: number, number: 0}
+        explanations = tuple(moved.get(own, own) for own in self.explanations)
+        return replace(self, explanations=explanations, contributions=())
+
     @property
     def counted(self) -> tuple[tuple[Trace, float], ...]:
         """The chains that count in predictions, with their weights."""
