@@ -10,6 +10,7 @@ import xarray
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, set_noise, ward_posterior
 from tensorm import TensOrMachine, datasets
+from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.diagnostics import diagnose
 from tensorm.report.describe import Description, describe, describe_components, describe_noise
 from tensorm.report.naming import plural
@@ -171,6 +172,17 @@ def test_doubt_in_several_modes_names_each() -> None:
     halves = [[bits(3, [0, 1]), bits(3, [0, 1])]] * 3 + [[bits(3, [0]), bits(3, [0])]]
     text = describe(make_posterior([halves], modes=("hour", "met")))[0]
     assert text.endswith(" Uncertain members in hour: 1 (0.75), in met: 1 (0.75).")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [(None, "The most probable draw does without it."), ("x above y", "It predicts 0 comparisons (0%).")],
+)
+def test_nothing_is_said_of_the_ones_among_no_cells(said: str | None, told: str) -> None:
+    posterior = ward_posterior()
+    none = Contribution(0, 0, 0, 0, 0, 0, 0.0, 0.0)
+    first, _ = describe_components(replace(posterior, contributions=(none, none._replace(component=1))))
+    assert first._replace(said=said).how_much() == told
 
 
 def test_doubt_is_counted_and_named() -> None:

@@ -96,9 +96,12 @@ class Description(NamedTuple):
         share = percent(self.share * number / (self.cells or 1))  # of the number that is told
         if self.said is not None:
             text = f"It predicts {number:,} {plural('comparison', number)} ({share})"
-            return text + ("." if self.ones is None else f", {percent(self.ones)} of them correctly.")
+            told = "" if self.ones is None or not number else f", {percent(self.ones)} of them correctly"
+            return f"{text}{told}."
         text = f"It covers {number:,} {plural('cell', number)} ({share})."
         if self.ones is not None:
+            if not number:
+                return "The most probable draw does without it."
             cells = f"{number:,} observed {plural('cell', number)}"
             text = f"It covers {cells} ({share}), of which {percent(self.ones)} are 1."
         if self.strength is not None:

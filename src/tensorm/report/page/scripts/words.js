@@ -114,11 +114,10 @@ const tellSize = l => {
   const { covered, explained, alone, cells, strength } = page.components[l],
     ones = percent(explained / Math.max(1, covered));
   if (page.compares)
-    return (
-      "It predicts " + times(cells, "comparison") + (covered === undefined ? "." : ", " + ones + " of them correctly.")
-    );
+    return "It predicts " + times(cells, "comparison") + (covered ? ", " + ones + " of them correctly." : ".");
   const strong = strength ? " By itself it makes a cell 1 with probability " + percent(strength[0]) + "." : "";
   if (covered === undefined) return "It covers " + times(cells, "cell") + "." + strong;
+  if (!covered) return "The most probable draw does without it.";
   const only = alone ? "; " + whole(alone) + " of these ones are in no other component" : "";
   return "It covers " + times(covered, "observed cell") + ", of which " + ones + " are 1" + only + "." + strong;
 };
