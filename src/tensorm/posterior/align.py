@@ -27,6 +27,12 @@ def factor_means(trace: Trace, at_once: int = 32) -> list[Floats]:
     return means
 
 
+def mean_factors(traces: Sequence[Trace]) -> list[Floats]:
+    """Return the posterior mean of each mode's factor, (N_k, L), over the draws of some chains."""
+    lengths, chains = [len(trace) for trace in traces], map(factor_means, traces)
+    return [np.average(means, axis=0, weights=lengths) for means in zip(*chains, strict=True)]
+
+
 def active(means: Sequence[Floats]) -> Bits:
     """Return which components have a member in every mode."""
     return np.logical_and.reduce([(mean > MEMBER).any(axis=0) for mean in means])
@@ -109,3 +115,10 @@ def group_chains(traces: Sequence[Trace], means: Sequence[Sequence[Floats]]) -> 
             numbers[chain] = len(leaders)
             leaders.append(chain)
     return numbers
+
+
+def most_probable(traces: Sequence[Trace], explanations: Sequence[int]) -> tuple[int, int]:
+    """Return the chain and the draw with the highest log posterior in explanation 0."""
+    chains = np.flatnonzero(np.array(explanations) == 0).tolist()
+    lead = max(chains, key=lambda chain: float(traces[chain].log_posterior.max()))
+    return lead, int(traces[lead].log_posterior.argmax())

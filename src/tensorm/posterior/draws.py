@@ -27,7 +27,7 @@ from tensorm.data.checks import (
 from tensorm.data.inputs import Named, Names
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
-from tensorm.posterior.align import align, factor_means, group_chains
+from tensorm.posterior.align import align, factor_means, group_chains, mean_factors, most_probable
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
 from tensorm.posterior.convergence import EntrySummary, summarise_entries
 from tensorm.posterior.predict import CellSummary, average_box, summarise_cells, unite_box, unite_cells
@@ -134,13 +134,7 @@ class Posterior(Named):
     def put_first(self, explanation: int) -> Posterior:
         """Return the posterior with another explanation in first place, to which components then refer.
 
-        Predictions that average chains stay the same. Contributions are dropped: they refer to the
-        explanation with most weight.
-
-        Parameters
-        ----------
-        explanation : int
-            Its number, as in ``explanations``.
+        Averages of all chains stay the same. Contributions are dropped: they are those of the old first one.
         """
         number = check_count("explanation", explanation, 0, most=max(self.explanations))
         if number == 0:
@@ -401,16 +395,3 @@ def check_draws_fit(shape: Sequence[int], n_components: int, n_chains: int, n_dr
     need = n_chains * (n_draws * entries // 8 + 8 * entries) + 8 * L**2  # draws, means, similarities
     what = f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}: these draws take"
     check_fits(what, need, "reduce one of the three")
-
-
-def mean_factors(traces: Sequence[Trace]) -> list[Floats]:
-    """Return the posterior mean of each mode's factor, (N_k, L), over the draws of some chains."""
-    lengths, chains = [len(trace) for trace in traces], map(factor_means, traces)
-    return [np.average(means, axis=0, weights=lengths) for means in zip(*chains, strict=True)]
-
-
-def most_probable(traces: Sequence[Trace], explanations: Sequence[int]) -> tuple[int, int]:
-    """Return the chain and the draw with the highest log posterior in explanation 0."""
-    chains = np.flatnonzero(np.array(explanations) == 0).tolist()
-    lead = max(chains, key=lambda chain: float(traces[chain].log_posterior.max()))
-    return lead, int(traces[lead].log_posterior.argmax())
