@@ -396,9 +396,11 @@ def test_effort_reaches_the_fit(folder, monkeypatch) -> None:
     for effort in (0, 0.5):
         assert run("fit", *small, "--effort", effort, "--out", f"runs/effort-{effort}").exit_code == 0
         assert load(f"runs/effort-{effort}").effort == effort
-    result = run("fit", *small, "--effort", -1, "--out", "runs/effort")
-    assert result.exit_code == 2
-    assert "Invalid value for '--effort'" in result.output
+    for effort in ("-1", "1e7", "nan", "inf", "much"):
+        result = run("fit", "no-such-file.csv", "--effort", effort, "--out", "runs/effort")
+        assert result.exit_code == 2
+        told = f"'--effort': {effort!r} is not a number from 0 to 1,000,000.\n"
+        assert result.stderr.endswith(f"Invalid value for {told}")
 
 
 def test_datasets_are_listed(monkeypatch) -> None:

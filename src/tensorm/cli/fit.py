@@ -14,7 +14,7 @@ import click
 from tensorm.cli import options
 from tensorm.cli.folders import load_metadata, starting
 from tensorm.cli.groups import TOLD, main, quietly, say
-from tensorm.data.checks import short
+from tensorm.data.checks import MAX_REPEATS, check_amount, short
 from tensorm.data.files import ENDINGS, FORMATS
 from tensorm.data.text import ending_of
 from tensorm.estimator.load import load, resume
@@ -58,6 +58,15 @@ def prior(value: str) -> float | str:
         raise click.BadParameter(message) from None
 
 
+def effort(value: str) -> float:
+    """Read how hard to search."""
+    try:
+        return check_amount("effort", float(value))
+    except ValueError:
+        message = f"{short(value)} is not a number from 0 to {MAX_REPEATS:,}."
+        raise click.BadParameter(message) from None
+
+
 @main.command("fit", epilog=f"Files: {ENDINGS}.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
@@ -84,7 +93,8 @@ def prior(value: str) -> float | str:
 )
 @click.option(
     "--effort",
-    type=click.FloatRange(min=0),
+    type=effort,
+    metavar="NUMBER",
     default=1.0,
     help="How hard to search for a better explanation: 0 is quickest, 10 takes up to ten times as long.",
 )

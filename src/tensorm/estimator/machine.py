@@ -160,7 +160,7 @@ class TensOrMachine(FittedModel):
         With ``noise="auto"``: which noise model was chosen, and why. None if nothing was chosen.
     storage_ : str
         "dense" or "sparse": how the cells were stored while sampling, whichever is faster. The draws are the
-        same. Not saved to a file.
+        same. Not saved to a file. Of a ``DaskTensor`` it is the storage of its parts, which stays as it is.
     n_features_in_ : int
         Size of mode 1.
 
