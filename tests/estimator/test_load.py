@@ -91,7 +91,7 @@ def test_a_chain_that_fails_leaves_a_fit_of_the_others_and_is_tried_again(
         with pytest.warns(RuntimeWarning, match=told):  # again
             tensorm.resume(tmp_path)
     for one in (model, tensorm.load(tmp_path)):
-        assert one.posterior_.outcomes == ("kept", "failed", "kept")
+        assert one.posterior_.outcomes == ("included", "failed", "included")
         assert one.diagnostics_.conclusion.startswith("1 of 3 chains failed and is not counted")
         assert [row.chain for row in one.diagnostics_.chains] == [0, 2]
         assert one.to_datatree()["posterior"].chain.values.tolist() == [0, 2]
@@ -102,7 +102,7 @@ def test_a_chain_that_fails_leaves_a_fit_of_the_others_and_is_tried_again(
             tensorm.resume(tmp_path)
     assert (tmp_path / "fit.tensorm").read_bytes() == before
     again = tensorm.resume(tmp_path)
-    assert again.posterior_.outcomes == ("kept", "kept", "kept")
+    assert again.posterior_.outcomes == ("included", "included", "included")
     assert_same_fit(again, TensOrMachine(**settings).fit(killable.X))
     assert_same_fit(again, tensorm.load(tmp_path))
 

@@ -13,6 +13,7 @@ import xarray
 from posteriors import bits, make_posterior, set_noise
 from tensorm import InputError, Posterior, TensOrMachine, datasets
 from tensorm.posterior.align import factor_means, group_chains
+from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.convergence import EntryMixing, Mixing
 from tensorm.posterior.diagnostics import _judge_mixing, _tell_shared, diagnose, name_owner, number_components
 from tensorm.report.describe import describe_components
@@ -136,7 +137,7 @@ def frozen(apart=0.0) -> Posterior:
 
 def without_one(**changes) -> Posterior:
     """A fit of four chains, of which number 1 failed."""
-    outcomes = ("kept", "failed", "kept", "kept")
+    outcomes = ("included", "failed", "included", "included")
     return dataclasses.replace(posterior(3, **changes), outcomes=outcomes)
 
 
@@ -202,7 +203,7 @@ def test_chains_that_are_not_counted_come_first() -> None:
     unsettled = diagnose(change(without_one(), 1, settled=False))
     assert unsettled.problems[0] == "1 of 4 chains failed and is not counted."
     assert unsettled.problems[1].startswith("Some chains were still improving")
-    outcomes = ("stopped", "kept", "failed", "stopped", "kept")
+    outcomes = ("stopped", "included", "failed", "stopped", "included")
     told = diagnose(dataclasses.replace(posterior(2), outcomes=outcomes))
     assert told.problems == (
         "1 of 5 chains failed and is not counted; 2 of 5 chains stopped in burn-in and are not counted; the "
@@ -297,7 +298,8 @@ def test_other_explanations_can_be_described() -> None:
         "Chain 3 (weight 0.25) did not find component 1 but found 1 other.",
         "Chains 0 and 1 (weight 0.60) did not find component 1 but found 1 other.",
     ]
-    first = found.put_first(2)
+    first = dataclasses.replace(found, contributions=(Contribution(0, 6, 5, 5, 5, 1, 0.1, 9.0),)).put_first(2)
+    assert first.contributions == ()
     np.testing.assert_array_equal(first.predict_all(), found.predict_all())
     with pytest.raises(InputError, match="explanation is 3; give"):
         model.describe(explanation=3)

@@ -218,7 +218,7 @@ def test_a_chain_that_fails_does_not_void_the_others(n_threads: int) -> None:
 
     traces, outcomes, error, interrupted = run_chains(TENSOR, PLAN, 3, n_threads, watch)
     assert not interrupted
-    assert outcomes == ("kept", "failed", "kept")
+    assert outcomes == ("included", "failed", "included")
     assert repr(error) == "MemoryError('no room')"
     assert len(traces) == 2
     for chain, trace in zip((0, 2), traces, strict=True):
@@ -284,7 +284,7 @@ def test_ctrl_c_keeps_the_draws_of_chains_that_are_past_burn_in(press_ctrl_c: Ca
 
     traces, outcomes, _, interrupted = run_interrupted(Plan(MODEL, FOREVER, 5, PLAN.init), 4, watch)
     assert interrupted
-    assert outcomes == ("kept", "stopped", "stopped", "stopped")
+    assert outcomes == ("included", "stopped", "stopped", "stopped")
     assert len(traces) == 1
     assert len(traces[0]) >= 7
     assert traces[0].settled

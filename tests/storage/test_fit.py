@@ -113,8 +113,8 @@ def test_chains_that_are_not_counted_stay_so(tmp_path: Path) -> None:
     import dataclasses
 
     model = fit(np.random.default_rng(0).random((6, 5)) < 0.4)
-    assert reload(model, tmp_path).posterior_.outcomes == ("kept", "kept")
-    lost = ("failed", "kept", "stopped", "kept")
+    assert reload(model, tmp_path).posterior_.outcomes == ("included", "included")
+    lost = ("failed", "included", "stopped", "included")
     model._keep(dataclasses.replace(model.posterior_, outcomes=lost), model._target)
     again = reload(model, tmp_path)
     assert (again.posterior_.outcomes, again.posterior_.numbers) == (lost, [1, 3])
@@ -123,7 +123,7 @@ def test_chains_that_are_not_counted_stay_so(tmp_path: Path) -> None:
     parts = forge.Parts(path.read_bytes())
     del parts.about["outcomes"]  # as files were before there were any
     path.write_bytes(parts.join())
-    assert tensorm.load(path).posterior_.outcomes == ("kept", "kept")
+    assert tensorm.load(path).posterior_.outcomes == ("included", "included")
 
 
 def test_settings_changed_after_the_fit_do_not_change_what_was_fitted(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from tensorm.posterior.convergence import EntrySummary, summarise_entries
 from tensorm.posterior.predict import CellSummary, average_box, summarise_cells, unite_box, unite_cells
 from tensorm.posterior.stacking import weigh_chains
 from tensorm.sampler.noise_model import ACTIVITY, STRENGTH, Parameters
-from tensorm.sampler.state import KEPT, Trace
+from tensorm.sampler.state import INCLUDED, Trace
 from tensorm.sampler.two_rates import Rates
 from tensorm.tensors import read
 from tensorm.tensors.factors import Factors
@@ -70,8 +70,8 @@ class Posterior(Named):
     noise_choice : str or None
         Which noise model was chosen and why, if the cells chose it.
     outcomes : tuple of str
-        For each chain that was asked for "kept", or why it is not among ``chains``: it "failed", or was
-        "stopped" in burn-in. By default all were kept.
+        For each chain that was asked for "included", or why it is not among ``chains``: it "failed", or was
+        "stopped" in burn-in. By default all are included.
     """
 
     chains: tuple[Trace, ...]
@@ -88,7 +88,7 @@ class Posterior(Named):
         drawn = sum(map(len, self.chains))
         object.__setattr__(self, "weights", self.weights or tuple(len(c) / drawn for c in self.chains))
         object.__setattr__(self, "explanations", self.explanations or (0,) * len(self.chains))
-        object.__setattr__(self, "outcomes", self.outcomes or (KEPT,) * len(self.chains))
+        object.__setattr__(self, "outcomes", self.outcomes or (INCLUDED,) * len(self.chains))
 
     @classmethod
     def from_traces(
@@ -119,7 +119,7 @@ class Posterior(Named):
     @property
     def numbers(self) -> list[int]:
         """The number of each chain, among all that were asked for."""
-        return [number for number, outcome in enumerate(self.outcomes) if outcome == KEPT]
+        return [number for number, outcome in enumerate(self.outcomes) if outcome == INCLUDED]
 
     @property
     def traces(self) -> tuple[Trace, ...]:

@@ -20,7 +20,7 @@ from tensorm.errors import InputError, PlainError
 from tensorm.model import Confusion
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
-from tensorm.sampler.state import FAILED, KEPT, STOPPED, State, Trace
+from tensorm.sampler.state import FAILED, INCLUDED, STOPPED, State, Trace
 from tensorm.sampler.sweep import Target, enter, log_likelihood, log_posterior, sweep
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
@@ -238,7 +238,7 @@ class Chains(NamedTuple):
     """Chains that were run: the draws of those that are kept, and for each what became of it."""
 
     traces: list[Trace]
-    outcomes: tuple[str, ...]  # KEPT, FAILED or STOPPED
+    outcomes: tuple[str, ...]  # INCLUDED, FAILED or STOPPED
     error: Exception | None  # of the first that failed
     interrupted: bool  # by Ctrl-C
 
@@ -277,7 +277,7 @@ def run_chains(
     first = next(iter(errors.values()), None)
     if not traces:
         raise first or KeyboardInterrupt
-    outcomes = (KEPT if n in traces else FAILED if n in errors else STOPPED for n in range(n_chains))
+    outcomes = (INCLUDED if n in traces else FAILED if n in errors else STOPPED for n in range(n_chains))
     return Chains([*traces.values()], tuple(outcomes), first, interrupted)
 
 

@@ -17,7 +17,7 @@ from tensorm.data.version import __version__
 from tensorm.errors import FileError, InputError, printable
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.draws import Posterior, check_draws_fit
-from tensorm.sampler.state import KEPT, OUTCOMES
+from tensorm.sampler.state import INCLUDED, OUTCOMES
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, open_archive, write_archive
 from tensorm.storage.chain import (
@@ -186,10 +186,10 @@ def _read_weights(file: Stored, n_chains: int) -> tuple[tuple[float, ...], tuple
 
 def _read_outcomes(file: Stored, n_chains: int) -> tuple[str, ...]:
     """Read what became of all chains that were asked for; files of before have none left out."""
-    outcomes = file.value("outcomes", [KEPT] * n_chains)
+    outcomes = file.value("outcomes", [INCLUDED] * n_chains)
     known = isinstance(outcomes, list) and all(outcome in OUTCOMES for outcome in outcomes)
-    if not known or outcomes.count(KEPT) != n_chains:
-        raise file.refuse(f"outcomes do not say which {n_chains:,} chains were kept")
+    if not known or outcomes.count(INCLUDED) != n_chains:
+        raise file.refuse(f"outcomes do not say which {n_chains:,} chains are included")
     return tuple(outcomes)
 
 
