@@ -1,4 +1,4 @@
-"""Ctrl-C at a chosen step of a chain, as the main thread would hear it, and SIGTERM."""
+"""Ctrl-C at a chosen step of a chain, as the main thread would hear it, SIGTERM, and a chain that fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -20,6 +20,16 @@ def terminate() -> None:
     """Send SIGTERM to this process, unless nobody listens: that would end the tests, not fail one."""
     assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL, "nothing handles SIGTERM"
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def let_chain_fail(monkeypatch: pytest.MonkeyPatch, chain: int = 1) -> None:
+    """Raise an error in one chain of a fit while it draws."""
+
+    def watch(step: Step) -> None:
+        if (step.chain, step.phase, step.done) == (chain, "draws", 3):
+            raise MemoryError("no room")
+
+    monkeypatch.setattr("tensorm.estimator.machine.watching", lambda *_: nullcontext(watch))
 
 
 class CtrlC:

@@ -31,7 +31,7 @@ def compare(name: str, noise: float, n_components: int, entry_wise: bool) -> Non
         )
         tensor = make_tensor(sim.observed, None)
         plan = make_plan(model, tensor)
-        (trace,), _ = run_chains(tensor, plan, n_chains=1, n_threads=1)
+        (trace,) = run_chains(tensor, plan, n_chains=1, n_threads=1).traces
         factors = [trace.factors_at(draw) for draw in range(len(trace))]
         scores = np.array([Explanation(tensor, plan.target, one).score for one in factors])
         priors = [

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from interrupting import let_chain_fail
 from tensorm import FileError, InputError, RelationalTensor, TensOrMachine, datasets, load
 from tensorm.cli import main
 from tensorm.cli.folders import load_metadata
@@ -117,6 +118,28 @@ def test_what_was_found_is_said_again(folder, monkeypatch) -> None:
     assert "was already finished" in run("resume", "runs/again").stderr
     wrong = run("predict", "runs/again", "--of", "zed", "ann").stderr
     assert wrong.startswith("Error: Unknown mode 'zed'; the modes are 'hour', 'person', 'met'.")
+
+
+@pytest.mark.filterwarnings("always:1 of 3 chains failed:RuntimeWarning")
+def test_a_chain_that_failed_is_told_and_can_be_tried_again(folder, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    about = ["--modes", "hour,person,met", "--components", 2, "--draws", 10, "--chains", 3]
+    with monkeypatch.context() as patch:
+        let_chain_fail(patch)
+        first = run("fit", "contacts.csv", *about, "--noise", "asymmetric", "--out", "runs/lost")
+    assert first.exit_code == 0
+    assert "1 of 3 chains failed (MemoryError: no room)" in first.stderr
+    for text in (first.stdout, run("show", "runs/lost").stdout):
+        assert "1 of 3 chains failed and is not counted" in text
+        assert "1 of 3 chains failed. To try it again:  tensorm resume runs/lost\n" in text
+        assert "Stopped before the end" not in text
+    shown = json.loads(run("show", "runs/lost", "--json").stdout)
+    assert shown["conclusion"].startswith("1 of 3 chains failed and is not counted")
+    assert run("report", "runs/lost").exit_code == 0
+    assert "1 of 3 chains failed" in (folder / "runs/lost/report.html").read_text(encoding="utf-8")
+    again = run("resume", "runs/lost")
+    assert "failed" not in again.output
+    assert "failed" not in run("show", "runs/lost").stdout
 
 
 def test_columns_that_are_not_used_are_told(folder, tmp_path) -> None:
@@ -387,9 +410,11 @@ def test_effort_reaches_the_fit(folder, monkeypatch) -> None:
     for effort in (0, 0.1):
         assert run("fit", *small, "--effort", effort, "--out", f"runs/effort-{effort}").exit_code == 0
         assert load(f"runs/effort-{effort}").effort == effort
-    result = run("fit", *small, "--effort", -1, "--out", "runs/effort")
-    assert result.exit_code == 2
-    assert "Invalid value for '--effort'" in result.output
+    for effort in ("-1", "1e7", "nan", "inf", "much"):
+        result = run("fit", "no-such-file.csv", "--effort", effort, "--out", "runs/effort")
+        assert result.exit_code == 2
+        told = f"'--effort': {effort!r} is not a number from 0 to 1,000,000.\n"
+        assert result.stderr.endswith(f"Invalid value for {told}")
 
 
 def test_datasets_are_listed(monkeypatch) -> None:

@@ -15,6 +15,7 @@ import forge
 import killable
 import tensorm
 from forking import SERVER
+from interrupting import CtrlC, let_chain_fail
 from tensorm import FileError, SparseTensor, TensOrMachine, datasets
 
 KILLS = 20
@@ -75,6 +76,35 @@ def test_a_run_in_a_folder_is_an_ordinary_fit(tmp_path: Path) -> None:
     assert_same_fit(resumed, plain)
     assert resumed.modes_ == ("hour", "person", "met")
     np.testing.assert_array_equal(resumed.labels_[1], X["person"].values)
+
+
+def test_a_chain_that_fails_leaves_a_fit_of_the_others_and_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = killable.SETTINGS | {"n_chains": 3, "n_draws": 10}
+    told = r"^1 of 3 chains failed \(MemoryError: no room\); this fit is based on the others\.$"
+    with monkeypatch.context() as patch:
+        let_chain_fail(patch)
+        with pytest.warns(RuntimeWarning, match=told) as caught:
+            model = TensOrMachine(**settings).fit(killable.X, run_dir=tmp_path)
+        assert caught[0].filename == __file__
+        with pytest.warns(RuntimeWarning, match=told):  # again
+            tensorm.resume(tmp_path)
+    for one in (model, tensorm.load(tmp_path)):
+        assert one.posterior_.outcomes == ("included", "failed", "included")
+        assert one.diagnostics_.conclusion.startswith("1 of 3 chains failed and is not counted")
+        assert [row.chain for row in one.diagnostics_.chains] == [0, 2]
+        assert one.to_datatree()["posterior"].chain.values.tolist() == [0, 2]
+    before = (tmp_path / "fit.tensorm").read_bytes()
+    with monkeypatch.context() as patch:
+        CtrlC(patch, lambda step: step.phase == "draws").watch_in("tensorm.estimator.machine")
+        with pytest.raises(KeyboardInterrupt):
+            tensorm.resume(tmp_path)
+    assert (tmp_path / "fit.tensorm").read_bytes() == before
+    again = tensorm.resume(tmp_path)
+    assert again.posterior_.outcomes == ("included", "included", "included")
+    assert_same_fit(again, TensOrMachine(**settings).fit(killable.X))
+    assert_same_fit(again, tensorm.load(tmp_path))
 
 
 def test_how_the_number_was_chosen_is_known_after_a_stop(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 import xarray
 
 from posteriors import bits, make_posterior, set_noise
-from tensorm import Posterior, TensOrMachine, datasets
+from tensorm import InputError, Posterior, TensOrMachine, datasets
 from tensorm.posterior.align import factor_means, group_chains
+from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.convergence import EntryMixing, Mixing
 from tensorm.posterior.diagnostics import _judge_mixing, _tell_shared, diagnose, name_owner, number_components
 from tensorm.report.describe import describe_components
@@ -44,7 +45,7 @@ def test_chains_that_agree() -> None:
     found = diagnose(posterior())
     assert found.conclusion == "All 4 chains agree."
     assert found.fine
-    assert not found._replace(conclusion="Run more chains.").fine
+    assert not found._replace(problems=("Run more chains.",)).fine
     assert [row.chain for row in found.chains] == [0, 1, 2, 3]
     assert all(row.rhat < 1.05 and row.ess > 100 for row in found.quantities)
     assert found.entries.constant == found.entries.total == 22
@@ -139,7 +140,14 @@ def frozen(apart=0.0) -> Posterior:
     return found
 
 
+def without_one(**changes) -> Posterior:
+    """A fit of four chains, of which number 1 failed."""
+    outcomes = ("included", "failed", "included", "included")
+    return dataclasses.replace(posterior(3, **changes), outcomes=outcomes)
+
+
 SITUATIONS = (  # the gravest first
+    without_one,
     lambda: make_posterior([[[np.zeros((4, 2), bool), np.zeros((3, 2), bool)]] * 30] * 2),
     lambda: posterior(1),
     lambda: change(posterior(), 1, settled=False),
@@ -173,11 +181,41 @@ def test_the_gravest_comes_first() -> None:
 
 
 def test_slow_chains_are_told_of_where_chains_differ_too() -> None:
+    slow = {"n_draws": 1500, "lag": 0.95, "seed": 5}
+    (problem,) = diagnose(posterior(2, **slow)).problems
+    found = dataclasses.replace(posterior(3, **slow), weights=(0.3, 0.3, 0.4), explanations=(0, 0, 1))
+    several = diagnose(found)
+    first, second = several.problems
+    assert first.startswith("The 3 chains found 2 explanations of the data; ")
+    assert problem.startswith("The effective sample size is only ")
+    assert second == f"In the explanation with most weight, the {problem.removeprefix('The ')}"
+    assert several.sentences()[-1] == several.conclusion == f"{first} {second}"
+
+
+def test_one_chain_with_an_explanation_of_its_own_needs_no_draws() -> None:
+    """More draws would not make explanations agree, and one chain cannot disagree with itself."""
     lagging = posterior(2, n_draws=1500, lag=0.95, seed=5)
-    assert diagnose(lagging).also == ""
-    several = diagnose(dataclasses.replace(lagging, weights=(0.5, 0.5), explanations=(0, 1)))
-    assert several.also.startswith("In the explanation with most weight, the effective sample size is only ")
-    assert several.sentences()[-2:] == [several.also, several.conclusion]
+    (problem,) = diagnose(dataclasses.replace(lagging, weights=(0.5, 0.5), explanations=(0, 1))).problems
+    assert problem.startswith("The 2 chains found 2 explanations of the data; ")
+
+
+def test_chains_that_are_not_counted_come_first() -> None:
+    told = diagnose(without_one())
+    assert [row.chain for row in told.chains] == [0, 2, 3]
+    assert told.about_components() == ["All 3 remaining chains found components 0 and 1."]
+    assert told.conclusion == "1 of 4 chains failed and is not counted; the others agree."
+    assert not told.fine
+    unsettled = diagnose(change(without_one(), 1, settled=False))
+    assert unsettled.problems[0] == "1 of 4 chains failed and is not counted."
+    assert unsettled.problems[1].startswith("Some chains were still improving")
+    outcomes = ("stopped", "included", "failed", "stopped", "included")
+    told = diagnose(dataclasses.replace(posterior(2), outcomes=outcomes))
+    assert told.problems == (
+        "1 of 5 chains failed and is not counted; 2 of 5 chains stopped in burn-in and are not counted; the "
+        "others agree.",
+    )
+    apart = dataclasses.replace(without_one(), weights=(0.5, 0.3, 0.2), explanations=(0, 0, 1))
+    assert diagnose(apart).differences[0].startswith("Chain 3 (weight 0.20) ")
 
 
 def test_one_chain() -> None:
@@ -242,11 +280,34 @@ def test_chains_said_to_agree_found_all_components() -> None:
 
 
 def test_many_explanations_are_cut_short() -> None:
-    found = dataclasses.replace(
-        posterior(5), weights=(0.4, 0.3, 0.2, 0.06, 0.04), explanations=tuple(range(5))
-    )
-    assert len(diagnose(found).differences) == 3
-    assert diagnose(found).differences[-1] == "The other explanations have a total weight of 0.10."
+    def differences(*weights: float) -> tuple[str, ...]:
+        several = {"weights": weights, "explanations": tuple(range(len(weights)))}
+        return diagnose(dataclasses.replace(posterior(len(weights)), **several)).differences
+
+    every = differences(0.4, 0.3, 0.2, 0.1)
+    assert [text.split(")")[0] for text in every] == [f"Chain {n} (weight 0.{4 - n}0" for n in (1, 2, 3)]
+    assert differences(0.4, 0.3, 0.2, 0.06, 0.04)[3:] == ("The other explanation has a weight of 0.04.",)
+    told = ("The other explanations have a total weight of 0.04.",)
+    assert differences(0.4, 0.3, 0.2, 0.06, 0.03, 0.01)[3:] == told
+
+
+def test_other_explanations_can_be_described() -> None:
+    found = with_explanations()
+    model = TensOrMachine()
+    model._keep(found, None)
+    assert model.describe(explanation=0) == model.describe()
+    told = model.describe(explanation=2)
+    assert told[2].startswith("Component 1 - mode 0: 1, 4 (2 of 6); mode 1: 0, 2 (2 of 5). ")
+    assert told[2].endswith(" 1 of 4 chains found it.")
+    assert told[3:5] == [
+        "Chain 3 (weight 0.25) did not find component 1 but found 1 other.",
+        "Chains 0 and 1 (weight 0.60) did not find component 1 but found 1 other.",
+    ]
+    first = dataclasses.replace(found, contributions=(Contribution(0, 6, 5, 5, 5, 1, 0.1, 9.0),)).put_first(2)
+    assert first.contributions == ()
+    np.testing.assert_array_equal(first.predict_all(), found.predict_all())
+    with pytest.raises(InputError, match="explanation is 3; give"):
+        model.describe(explanation=3)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +330,7 @@ def test_components_that_are_all_empty(n_chains: int) -> None:
 
 
 def test_chains_that_were_still_improving() -> None:
-    assert diagnose(SITUATIONS[2]()).conclusion == (
+    assert diagnose(SITUATIONS[3]()).conclusion == (
         "Some chains were still improving when burn-in ended; use a longer burn-in."
     )
 
@@ -290,7 +351,7 @@ def test_a_large_rhat_asks_for_as_many_more_draws() -> None:
 
 
 def test_few_effective_draws() -> None:
-    slow = diagnose(SITUATIONS[8]())
+    slow = diagnose(SITUATIONS[9]())
     assert max(row.rhat for row in slow.quantities) < 1.05
     least = min(row.ess for row in slow.quantities)
     assert least < 100

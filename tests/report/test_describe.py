@@ -10,6 +10,8 @@ import xarray
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, set_noise, ward_posterior
 from tensorm import TensOrMachine, datasets
+from tensorm.posterior.contributions import Contribution
+from tensorm.posterior.diagnostics import diagnose
 from tensorm.report.describe import Description, describe, describe_components, describe_noise
 from tensorm.report.naming import plural
 
@@ -172,6 +174,17 @@ def test_doubt_in_several_modes_names_each() -> None:
     assert text.endswith(" Uncertain members in hour: 1 (0.75), in met: 1 (0.75).")
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [(None, "The most probable draw does without it."), ("x above y", "It predicts 0 comparisons (0%).")],
+)
+def test_nothing_is_said_of_the_ones_among_no_cells(said: str | None, told: str) -> None:
+    posterior = ward_posterior()
+    none = Contribution(0, 0, 0, 0, 0, 0, 0.0, 0.0)
+    first, _ = describe_components(replace(posterior, contributions=(none, none._replace(component=1))))
+    assert first._replace(said=said).how_much() == told
+
+
 def test_doubt_is_counted_and_named() -> None:
     sure, unsure = bits(8, range(6)), bits(8, [0])
     posterior = make_posterior([[[bits(2, [0]), sure]] * 3 + [[bits(2, [0]), unsure]]])
@@ -201,9 +214,22 @@ def test_chains_that_found_something_else_are_counted() -> None:
     assert not texts[0].endswith("chains found it.")
     assert texts[1].endswith("2 of 3 chains found it.")
     texts = describe(make_posterior([[draw], [lost], [lost]]))
-    assert texts[1] == "Too few chains found component 1 to describe it."
+    assert texts[1] == "Component 1 is empty."
     texts = describe(make_posterior([[lost], [lost]]))
     assert texts[1] == "Component 1 is empty."
+
+
+@pytest.mark.parametrize(("kept", "number"), [([0, 1], 1), ([], 0)])
+def test_what_is_too_uncertain_to_describe_is_not_said_to_be_found(kept: list[int], number: int) -> None:
+    """One chain is sure of the members of a component; in the mean of all chains it has none."""
+    draw = [bits(4, kept, [2]), bits(4, kept, [2])]
+    lost = [bits(4, kept, []), bits(4, kept, [])]
+    posterior = make_posterior([[draw] * n + [lost] * (10 - n) for n in (6, 4, 4, 4)])
+    assert [one.chains for one in describe_components(posterior)] == [4 * number, 0]
+    told, summary = describe(posterior), str(diagnose(posterior))
+    assert summary.count("found component") == number
+    assert ("All 4 chains found component 0.\n" in summary) == ("Component 1 is empty." in told) == bool(kept)
+    assert ("look like noise" in told[-1]) == ("No pattern was found" in summary) == (not kept)
 
 
 def test_what_other_explanations_see_differently_is_told() -> None:
@@ -224,7 +250,6 @@ def test_nothing_is_said_about_the_inside_of_empty_components() -> None:
     ]
     found = [bits(4, [0], [1]), bits(4, [0], [1])]
     assert describe(make_posterior([[nothing], [nothing], [found]])) == [
-        "Too few chains found components 0 and 1 to describe them.",
         "The data look like noise: no component has members in every mode; 5.3% of the observed cells are 1.",
     ]
 

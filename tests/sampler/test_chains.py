@@ -21,7 +21,7 @@ import pytest
 
 from tensorm.datasets import simulate
 from tensorm.errors import FileError
-from tensorm.sampler.chains import run_chain, run_chains, warm_up
+from tensorm.sampler.chains import Chains, run_chain, run_chains, warm_up
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import CHECK_EVERY, TREND_SWEEPS, Plan, Step, sample, steady
 from tensorm.sampler.state import State, Trace
@@ -74,7 +74,7 @@ def alone(chain: int, plan: Plan = PLAN, tensor: DenseTensor = TENSOR) -> Trace:
 
 @pytest.mark.parametrize(("n_chains", "n_threads"), [(1, 1), (4, 1), (4, 2), (3, 8)])
 def test_threads_and_neighbours_change_nothing(n_chains: int, n_threads: int) -> None:
-    traces, interrupted = run_chains(TENSOR, PLAN, n_chains, n_threads)
+    traces, *_, interrupted = run_chains(TENSOR, PLAN, n_chains, n_threads)
     assert not interrupted
     assert len(traces) == n_chains
     for chain, trace in enumerate(traces):
@@ -84,7 +84,7 @@ def test_threads_and_neighbours_change_nothing(n_chains: int, n_threads: int) ->
 def test_threads_inside_a_chain_change_nothing() -> None:
     big = DenseTensor(simulate((70, 65, 64), rank=L, random_state=0).observed)  # large enough to be shared
     plan = Plan(MODEL, n_draws=3, burn_in=2, init=coins(big.shape))
-    one, three = (run_chains(big, plan, 1, n_threads)[0][0] for n_threads in (1, 3))
+    one, three = (run_chains(big, plan, 1, n_threads).traces[0] for n_threads in (1, 3))
     assert_same(one, three)
 
 
@@ -216,10 +216,10 @@ def test_a_chain_that_fails_does_not_void_the_others(n_threads: int) -> None:
         if step.chain == 1 and step.done > 3:
             raise MemoryError("no room")
 
-    told = r"^1 of 3 chains failed \(MemoryError: no room\); this fit is based on the others\.$"
-    with pytest.warns(RuntimeWarning, match=told):
-        traces, interrupted = run_chains(TENSOR, PLAN, 3, n_threads, watch)
+    traces, outcomes, error, interrupted = run_chains(TENSOR, PLAN, 3, n_threads, watch)
     assert not interrupted
+    assert outcomes == ("included", "failed", "included")
+    assert repr(error) == "MemoryError('no room')"
     assert len(traces) == 2
     for chain, trace in zip((0, 2), traces, strict=True):
         assert_same(trace, alone(chain))
@@ -256,7 +256,7 @@ def press_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return press
 
 
-def run_interrupted(plan: Plan, n_chains: int, *watch: Callable[[Step], None]) -> tuple[list[Trace], bool]:
+def run_interrupted(plan: Plan, n_chains: int, *watch: Callable[[Step], None]) -> Chains:
     """Chains on two threads; pytest itself would end if Ctrl-C came through."""
     try:
         return run_chains(TENSOR, plan, n_chains, 2, *watch)
@@ -282,8 +282,9 @@ def test_ctrl_c_keeps_the_draws_of_chains_that_are_past_burn_in(press_ctrl_c: Ca
             press_ctrl_c()
             held.set()
 
-    traces, interrupted = run_interrupted(Plan(MODEL, FOREVER, 5, PLAN.init), 4, watch)
+    traces, outcomes, _, interrupted = run_interrupted(Plan(MODEL, FOREVER, 5, PLAN.init), 4, watch)
     assert interrupted
+    assert outcomes == ("included", "stopped", "stopped", "stopped")
     assert len(traces) == 1
     assert len(traces[0]) >= 7
     assert traces[0].settled
@@ -296,7 +297,7 @@ def test_ctrl_c_in_every_burn_in_leaves_last_states(press_ctrl_c: Callable[[], N
         if step.done == 6 and step.chain == 0:
             press_ctrl_c()
 
-    traces, interrupted = run_interrupted(Plan(MODEL, 5, FOREVER, PLAN.init), 2, watch)
+    traces, *_, interrupted = run_interrupted(Plan(MODEL, 5, FOREVER, PLAN.init), 2, watch)
     assert interrupted
     assert not any(trace.settled for trace in traces)
     assert [len(trace) for trace in traces] == [1] * len(traces)
@@ -313,7 +314,7 @@ def test_ctrl_c_while_chains_are_being_started(monkeypatch: pytest.MonkeyPatch) 
         return submit(pool, *args)
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted_submit)
-    traces, interrupted = run_interrupted(Plan(MODEL, FOREVER, 0, PLAN.init), 4, lambda step: drawn.set())
+    traces, *_, interrupted = run_interrupted(Plan(MODEL, FOREVER, 0, PLAN.init), 4, lambda step: drawn.set())
     assert interrupted
     assert [0 < len(trace) < FOREVER for trace in traces] == [True]
 
@@ -327,7 +328,7 @@ def test_ctrl_c_in_the_moment_a_chain_is_handed_over_loses_no_draw(monkeypatch: 
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted_submit)
-    traces, interrupted = run_interrupted(Plan(MODEL, FOREVER, 0, PLAN.init), 4, lambda step: drawn.set())
+    traces, *_, interrupted = run_interrupted(Plan(MODEL, FOREVER, 0, PLAN.init), 4, lambda step: drawn.set())
     assert interrupted
     assert [0 < len(trace) < FOREVER for trace in traces] == [True]
 

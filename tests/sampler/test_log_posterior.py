@@ -57,7 +57,7 @@ def assert_exact(
     settings = {"noise": "asymmetric", "noise_prior": (2.0, 1.5)} | settings
     model = TensOrMachine(n_components, n_draws=25, burn_in=5, random_state=1, **settings)
     tensor = make_tensor(X, model.symmetric)
-    traces, _ = run_chains(tensor, make_plan(model, tensor), n_chains=2, n_threads=1)
+    traces = run_chains(tensor, make_plan(model, tensor), n_chains=2, n_threads=1).traces
     found, wanted, empty = [], [], 0
     for trace in traces:
         bits = [trace.bits(mode) for mode in range(X.ndim)]

@@ -20,7 +20,7 @@ from tensorm import DenseTensor, RelationalTensor, SparseTensor, TensOrMachine, 
 from tensorm.datasets import simulate
 from tensorm.errors import FileError, InputError
 from tensorm.estimator.plan import make_plan
-from tensorm.posterior.draws import most_probable
+from tensorm.posterior.align import most_probable
 from tensorm.sampler.chains import run_chain
 from tensorm.sampler.sample import sample
 from tensorm.sampler.state import Trace

@@ -99,6 +99,16 @@ def test_strengths_that_make_up_for_missing_components_are_not_chosen() -> None:
     assert not choose_noise(tensor, target, numbers=(3, 12)).strong
 
 
+def test_rates_that_are_evener_than_chance_are_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensorm.selection.noise.unevenness", lambda *_: -13.3)
+    strong, reason = choose(DenseTensor(PLAIN))
+    assert not strong
+    assert reason == (
+        "Two rates are enough: components and indices differ even less in their rates of ones than by chance "
+        "(z = -13.3)."
+    )
+
+
 def naive_unevenness(X: np.ndarray, factors: Factors) -> float:
     """Sum up Pearson's chi-squared group by group, from the cells themselves; NaN is missing."""
     holds = np.einsum("al,bl,cl->abcl", *factors.bits())

@@ -109,6 +109,23 @@ def test_chains_of_different_length_and_chains_left_out(tmp_path: Path) -> None:
         assert_same(model, reload(model, tmp_path))
 
 
+def test_chains_that_are_not_counted_stay_so(tmp_path: Path) -> None:
+    import dataclasses
+
+    model = fit(np.random.default_rng(0).random((6, 5)) < 0.4)
+    assert reload(model, tmp_path).posterior_.outcomes == ("included", "included")
+    lost = ("failed", "included", "stopped", "included")
+    model._keep(dataclasses.replace(model.posterior_, outcomes=lost), model._target)
+    again = reload(model, tmp_path)
+    assert (again.posterior_.outcomes, again.posterior_.numbers) == (lost, [1, 3])
+    assert str(again.diagnostics_) == str(model.diagnostics_)
+    path = tmp_path / "run.tensorm"
+    parts = forge.Parts(path.read_bytes())
+    del parts.about["outcomes"]  # as files were before there were any
+    path.write_bytes(parts.join())
+    assert tensorm.load(path).posterior_.outcomes == ("included", "included")
+
+
 def test_settings_changed_after_the_fit_do_not_change_what_was_fitted(tmp_path: Path) -> None:
     X = np.random.default_rng(0).random((6, 5)) < 0.4
     model = fit(X, flips="gibbs").set_params(flips="metropolis", n_components=7, random_state=9)

@@ -202,6 +202,15 @@ FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
     "version 0": (said("format_version", 0), "format_version is 0"),
     "version true": (said("format_version", True), "format_version is True"),
     "version huge": (said("format_version", 10**300), "format_version is a very large number"),
+    "outcomes of other chains": (
+        said("outcomes", ["included", "failed"]),
+        "which 2 chains are included",
+    ),
+    "outcomes unknown": (
+        said("outcomes", ["included", "included", ["x"]]),
+        "which 2 chains are included",
+    ),
+    "outcomes no list": (said("outcomes", "included"), "which 2 chains are included"),
     "no sentence": (said("noise_choice", 7), "noise_choice is 7, not a text"),
     "other format": (said("format", "tensorm chain"), "format is 'tensorm chain', not 'tensorm fit'"),
     "escape codes": (said("format", "\x1b]0;\x07\n"), r"format is '\x1b]0;\x07\n', not"),

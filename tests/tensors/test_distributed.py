@@ -19,6 +19,7 @@ from tensorm import ClusterError, DaskTensor, FileError, InputError, TensOrMachi
 from tensorm.tensors import DenseTensor, read, workers
 from tensorm.tensors.distributed import connect
 from tensorm.tensors.factors import Factors
+from tensorm.tensors.pick import to_sparse
 
 distributed = pytest.importorskip("distributed")
 SETTINGS: dict[str, Any] = {
@@ -96,6 +97,14 @@ def test_names_and_labels_come_along(client: Any) -> None:
     assert tensor.modes == ("hour", "person", "met")
     np.testing.assert_array_equal(tensor.labels[1], ward["person"].values)
     assert_same_cells(tensor, ward.values)
+
+
+def test_storage_is_that_of_the_parts(client: Any) -> None:
+    dense, sparse = DenseTensor(X[:9]), to_sparse(DenseTensor(X[9:]))
+    assert DaskTensor([dense, X[9:]]).storage == "dense"
+    assert DaskTensor([dense, sparse]).storage == "dense and sparse"
+    tensor = DaskTensor([to_sparse(dense), sparse])
+    assert fit(tensor).storage_ == tensor.storage == "sparse"
 
 
 def test_workers_read_their_own_parts(client: Any, tmp_path: Path) -> None:

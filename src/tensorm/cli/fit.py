@@ -14,7 +14,7 @@ import click
 from tensorm.cli import options
 from tensorm.cli.folders import load_metadata, starting
 from tensorm.cli.groups import TOLD, main, quietly, say
-from tensorm.data.checks import short
+from tensorm.data.checks import MAX_REPEATS, check_amount, short
 from tensorm.data.files import ENDINGS, FORMATS
 from tensorm.data.text import ending_of
 from tensorm.estimator.load import load, resume
@@ -29,6 +29,7 @@ from tensorm.report.naming import plural, quote_label
 from tensorm.report.page.finding import name_sizes
 from tensorm.report.selection import Selection
 from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, describe_choices, list_choices
+from tensorm.sampler.state import FAILED
 from tensorm.storage.run import FIT, RUN, find_file
 from tensorm.tensors import Tensor
 from tensorm.tensors.distributed import connect
@@ -58,6 +59,15 @@ def prior(value: str) -> float | str:
         raise click.BadParameter(message) from None
 
 
+def effort(value: str) -> float:
+    """Read how hard to search."""
+    try:
+        return check_amount("effort", float(value))
+    except ValueError:
+        message = f"{short(value)} is not a number from 0 to {MAX_REPEATS:,}."
+        raise click.BadParameter(message) from None
+
+
 @main.command("fit", epilog=f"Files: {ENDINGS}.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
@@ -84,7 +94,8 @@ def prior(value: str) -> float | str:
 )
 @click.option(
     "--effort",
-    type=click.FloatRange(min=0),
+    type=effort,
+    metavar="NUMBER",
     default=1.0,
     help="How hard to search for a better explanation: 0 is quickest, 10 takes up to ten times as long.",
 )
@@ -273,6 +284,10 @@ def _tell(model: TensOrMachine, fit: Path, as_json: bool, quiet: bool) -> None:
     if fit.is_dir() and find_file(fit, FIT) is None:
         say(f"Stopped before the end. To continue:  tensorm resume {fit}")
         return
+    if fit.is_dir() and (failed := posterior.outcomes.count(FAILED)):
+        them = "it" if failed == 1 else "them"
+        how = f"To try {them} again:  tensorm resume {fit}"
+        say(f"{failed} of {len(posterior.outcomes)} chains failed. {how}")
     say(f"The fit is saved in {fit}. To see it in a browser:  tensorm report {fit}")
     say(f'To use it in Python:  tensorm.load("{fit}")')
 

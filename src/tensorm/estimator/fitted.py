@@ -81,7 +81,9 @@ class FittedModel(Predictor):
         """Print how the chains compare, how well they have mixed, and what to conclude."""
         print("\n".join(filter(None, [str(self.diagnostics_), self.noise_choice_])))
 
-    def describe(self, groups: GroupsByMode | None = None, most: int | None = None) -> Sentences:
+    def describe(
+        self, groups: GroupsByMode | None = None, most: int | None = None, explanation: int = 0
+    ) -> Sentences:
         """Describe what was found in sentences.
 
         Parameters
@@ -92,15 +94,18 @@ class FittedModel(Predictor):
         most : int, optional
             Describe at most this many components: the strongest of those that more than half of the chains
             found.
+        explanation : int, default 0
+            Which explanation to describe, if chains found several; 0 has the most weight. ``summary()`` lists
+            which chain found which.
 
         Returns
         -------
         list of str
-            One text per component, strongest first; then one each about components that are not described,
-            were found by too few chains, or are empty; some about how chains differ; and one about the
-            noise and, with ``noise="auto"``, why it was chosen. Prints as one text.
+            One text per component, strongest first; then one each about components that are not described or
+            are empty; some about how chains differ; and one about the noise and, with ``noise="auto"``, why
+            it was chosen. Prints as one text.
         """
-        return describe(self._fitted, groups, most)
+        return describe(self._fitted.put_first(explanation), groups, most)
 
     def members(self, threshold: float = MEMBER) -> pd.DataFrame:
         """Return a table with a row for each member of each component in each mode.

@@ -16,6 +16,7 @@ from tensorm.estimator.plan import AUTO, make_plan, make_tensor
 from tensorm.estimator.progress import announce
 from tensorm.report.selection import Selection
 from tensorm.sampler.sample import Plan
+from tensorm.sampler.state import FAILED
 from tensorm.storage.files import as_path, check_links, owning, quote
 from tensorm.storage.fit import read_fit
 from tensorm.storage.run import FIT, RUN, digest_run, find_file, find_run, open_run
@@ -62,6 +63,8 @@ def load(path: str | os.PathLike[str]) -> TensOrMachine:
 def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = True) -> TensOrMachine:
     """Continue a run that was stopped, from the checkpoints that ``fit(..., run_dir=...)`` wrote.
 
+    Chains that failed are tried again.
+
     Parameters
     ----------
     run_dir : path
@@ -84,19 +87,27 @@ def resume(run_dir: str | os.PathLike[str], X: Any = None, *, progress: bool = T
         When X differs from the cells that the run began with.
     """
     folder, progress = as_path(run_dir, "run_dir"), check_flag("progress", progress)
-    if find_file(folder, FIT) is None:
+    whole = _load_whole(folder)
+    if whole is None:
         find_run(folder)
         with owning(folder):
-            if find_file(folder, FIT) is None:  # else its owner has just ended
+            whole = _load_whole(folder)
+            if whole is None:  # else its owner has just ended
                 model, tensor, plan = _reopen(folder, None if X is None else read(X))
                 return model.set_params(progress=progress)._run(tensor, plan, folder)
     if X is not None:
         open_run(folder, TensOrMachine._get_param_names(), read(X))
     announce(f"The run in {run_dir} was already finished; nothing was left to do.", progress)
-    model, selection = load(folder), Selection.read(folder)
+    selection = Selection.read(folder)
     if selection is not None:
-        model.selection_ = selection
-    return model
+        whole.selection_ = selection
+    return whole
+
+
+def _load_whole(folder: Path) -> TensOrMachine | None:
+    """Return the fit in a folder, unless there is none or chains of it failed."""
+    model = None if find_file(folder, FIT) is None else load(folder)
+    return None if model is None or FAILED in model.posterior_.outcomes else model
 
 
 def _reopen(folder: Path, given: Tensor | None) -> tuple[TensOrMachine, Tensor, Plan]:

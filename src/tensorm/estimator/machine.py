@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,9 @@ from tensorm.estimator.plan import AUTO, make_plan, make_tensor
 from tensorm.estimator.progress import announce, announcing_compilation, forecast_run, watching
 from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.report.selection import Selection
-from tensorm.sampler.chains import ChainPool, TrialStore, run_chains, warm_up
+from tensorm.sampler.chains import ChainPool, Chains, TrialStore, run_chains, warm_up
 from tensorm.sampler.sample import Plan
-from tensorm.sampler.state import Trace
+from tensorm.sampler.state import FAILED
 from tensorm.sampler.sweep import Target
 from tensorm.sampler.two_rates import PAPERS_LAMBDA
 from tensorm.selection.choose import DEFAULT, choose_number, find_method
@@ -27,7 +27,7 @@ from tensorm.selection.noise import TRIAL_NUMBERS, choose_noise, choose_untried,
 from tensorm.storage.checkpoints import Checkpoints
 from tensorm.storage.files import name_stop, owning
 from tensorm.storage.fit import Fit, write_fit
-from tensorm.storage.run import CHOICE, FIT, Run, check_folder, digest_run, start_run
+from tensorm.storage.run import CHOICE, FIT, Run, check_folder, digest_run, find_file, start_run
 from tensorm.storage.trials import Store
 from tensorm.tensors import Tensor, pick_storage
 from tensorm.tensors.pick import note_storage
@@ -161,7 +161,7 @@ class TensOrMachine(FittedModel):
         With ``noise="auto"``: which noise model was chosen, and why. None if nothing was chosen.
     storage_ : str
         "dense" or "sparse": how the cells were stored while sampling, whichever is faster. The draws are the
-        same. Not saved to a file.
+        same. Not saved to a file. Of a ``DaskTensor`` it is the storage of its parts, which stays as it is.
     n_features_in_ : int
         Size of mode 1.
 
@@ -237,7 +237,7 @@ class TensOrMachine(FittedModel):
             A folder for checkpoints, written every few seconds. ``tensorm.resume`` continues from them after
             Ctrl-C or a power cut, also while the noise model or the number of components is being chosen, and
             ends with the same draws as a run that was never stopped. At the end the fit is saved there, too,
-            as fit.tensorm.
+            as fit.tensorm; if chains failed, without them, and ``tensorm.resume`` tries them again.
         **options
             Options of ``tensorm.read`` that X needs: ``fit(table, modes=["hour", "person", "met"])``.
 
@@ -282,15 +282,19 @@ class TensOrMachine(FittedModel):
             warm_up(tensor, plan.target)
         forecast = partial(forecast_run, tensor, plan, self.n_chains, threads)
         with watching(self.n_chains, self.progress, forecast) as watch:
-            traces, interrupted = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
-        posterior = Posterior.from_traces(traces, tensor.with_threads(threads), reason)
+            chains = run_chains(tensor, plan, self.n_chains, threads, watch, checkpoints)
+        if chains.interrupted and folder is not None and find_file(folder, FIT) is not None:
+            raise KeyboardInterrupt  # while a failed chain was tried again: the fit of the others stays
+        posterior = Posterior.from_traces(
+            chains.traces, tensor.with_threads(threads), reason, chains.outcomes
+        )
         target = replace(plan.target, prior=plan.target.prior.reorder(posterior.order))
         self._keep(posterior, target)
         self.storage_ = tensor.storage
-        if folder is not None and len(traces) == self.n_chains and not interrupted:
+        if folder is not None and not chains.interrupted:
             fit = Fit(self.get_params(deep=False), target, posterior)
             write_fit(folder / FIT, fit, run)
-        _warn(traces, self.n_chains, interrupted)
+        _warn(chains)
         return self
 
     def _choose_noise(self, tensor: Tensor, plan: Plan, store: TrialStore | None) -> tuple[Tensor, Plan, str]:
@@ -350,10 +354,15 @@ def warn_if_stopped(selection: Selection, stacklevel: int) -> None:
         warnings.warn(told, RuntimeWarning, stacklevel=stacklevel)
 
 
-def _warn(traces: Sequence[Trace], n_chains: int, interrupted: bool) -> None:
+def _warn(chains: Chains) -> None:
     """Warn if the fit is based on less than was asked for."""
+    traces, n_chains, n_failed = chains.traces, len(chains.outcomes), chains.outcomes.count(FAILED)
     unsettled = [trace for trace in traces if not trace.settled]
-    if interrupted:
+    if n_failed:
+        why = f"{type(chains.error).__name__}: {chains.error}"
+        told = f"{n_failed} of {n_chains} chains failed ({why}); this fit is based on the others."
+        warnings.warn(told, RuntimeWarning, stacklevel=4)
+    if chains.interrupted:
         made = f"{sum(map(len, traces))} draws from {len(traces)} of {n_chains} chains"
         unsure = ", drawn before burn-in ended" if unsettled else ""
         told = f"Stopped by {name_stop()}: this fit is based on {made}{unsure}."

@@ -27,6 +27,12 @@ def factor_means(trace: Trace, at_once: int = 32) -> list[Floats]:
     return means
 
 
+def mean_factors(traces: Sequence[Trace]) -> list[Floats]:
+    """Return the posterior mean of each mode's factor, (N_k, L), over the draws of some chains."""
+    lengths, chains = [len(trace) for trace in traces], map(factor_means, traces)
+    return [np.average(means, axis=0, weights=lengths) for means in zip(*chains, strict=True)]
+
+
 def active(means: Sequence[Floats]) -> Bits:
     """Return which components have a member in every mode."""
     return np.logical_and.reduce([(mean > MEMBER).any(axis=0) for mean in means])
@@ -72,14 +78,12 @@ def same_components(a: Sequence[Floats], b: Sequence[Floats]) -> bool:
 
 
 def count_finders(reference: Sequence[Floats], chains: Sequence[Sequence[Floats]]) -> list[int]:
-    """Return how many chains found each component of the reference, at least one with members in every mode.
+    """Return how many chains found each component of the reference; 0 for one without members in every mode.
 
-    The others may have the same component without being sure of a member, as ``same_components`` has it.
+    A chain may have the same component without being sure of a member, as ``same_components`` has it.
     """
-    alike = [similarity(reference, means) > MIN_SIMILARITY for means in chains]
-    sure = [(found & active(means)).any(axis=1) for found, means in zip(alike, chains, strict=True)]
-    counts = np.sum([found.any(axis=1) for found in alike], axis=0) * np.any(sure, axis=0)
-    return [int(count) for count in counts]
+    found = [(similarity(reference, means) > MIN_SIMILARITY).any(axis=1) for means in chains]
+    return [int(count) for count in np.sum(found, axis=0) * active(reference)]
 
 
 def worse(best: Trace, other: Trace) -> bool:
@@ -111,3 +115,10 @@ def group_chains(traces: Sequence[Trace], means: Sequence[Sequence[Floats]]) -> 
             numbers[chain] = len(leaders)
             leaders.append(chain)
     return numbers
+
+
+def most_probable(traces: Sequence[Trace], explanations: Sequence[int]) -> tuple[int, int]:
+    """Return the chain and the draw with the highest log posterior in explanation 0."""
+    chains = np.flatnonzero(np.array(explanations) == 0).tolist()
+    lead = max(chains, key=lambda chain: float(traces[chain].log_posterior.max()))
+    return lead, int(traces[lead].log_posterior.argmax())

@@ -84,7 +84,7 @@ def _coordinates(parts: _Parts) -> dict[str, Any]:
     """Return the numbers or labels along each dimension."""
     posterior = parts.posterior
     known: dict[str, Any] = {
-        "chain": list(parts.chains),
+        "chain": [posterior.numbers[index] for index in parts.chains],
         "draw": np.arange(parts.n_draws),
         "component": np.arange(posterior.n_components),
         "mode": list(parts.names),
@@ -209,7 +209,8 @@ def _log_likelihood(parts: _Parts, tensor: Tensor) -> xarray.Dataset:
         for draw, row in enumerate(rows):
             rate = trace.noise_at(draw).predict(trace.factors_at(draw), indices)
             row[...] = np.log(np.where(ones, rate, 1 - rate))
-    coordinates: dict[str, Any] = {"chain": list(parts.chains), "draw": np.arange(parts.n_draws)}
+    known = _coordinates(parts)
+    coordinates: dict[str, Any] = {name: known[name] for name in ("chain", "draw")}
     for name, labels, index in zip(parts.names, parts.posterior.labels, indices, strict=True):
         coordinates[name] = ("cell", index if labels is None else _as_coordinate(labels)[index])
     return xarray.Dataset({"x": ((*PER_DRAW, "cell"), values)}, coordinates)

@@ -1,4 +1,4 @@
-"""Whether a fit can be trusted: tables, what chains see differently, and one sentence that says what to do.
+"""Whether a fit can be trusted: tables, what chains see differently, and sentences that say what to do.
 
 docs/diagnostics.md explains each sentence.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, compress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from tensorm.posterior.convergence import MAX_RHAT, EntryMixing, Mixing, assess,
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.tables import tabulate, to_html
 from tensorm.sampler.noise_model import COMPONENT, MODE
+from tensorm.sampler.state import FAILED, STOPPED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,7 @@ MIN_ESS, GOOD_RHAT = 100, 1.05
 DISPUTED = 0.05  # share of entries that chains may disagree on before the conclusion says so
 FAIR_RHAT = 1.2  # below which other quantities do not cast doubt on memberships that have mixed
 SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
-MAX_OTHERS = 2  # explanations that get a sentence, besides the one with most weight
+MAX_OTHERS = 3  # explanations that get a sentence, besides the one with most weight
 IN_WORDS = {
     "constant": "the same in all draws",
     "stuck": "constant within chains, different between them",
@@ -56,8 +57,9 @@ class Diagnostics(NamedTuple):
 
     Attributes
     ----------
-    conclusion : str
-        The conclusion and what to do about it, in one sentence.
+    problems : tuple of str
+        Which chains are not counted, then what is wrong with the others and what to do about it, the gravest
+        first, in one sentence each.
     chains : tuple of ChainSummary
         A summary of every chain.
     quantities : tuple of Mixing
@@ -69,22 +71,27 @@ class Diagnostics(NamedTuple):
         How many chains found each component; 0 for one that is empty.
     differences : tuple of str
         What chains with other explanations see differently, in a few sentences.
-    also : str
-        A further problem, of how well the chains of one explanation have mixed, where chains found several.
+    n_chains : int
+        Number of chains that were asked for; those that failed or were stopped in burn-in are not counted.
     """
 
-    conclusion: str
+    problems: tuple[str, ...]
     chains: tuple[ChainSummary, ...]
     quantities: tuple[Mixing, ...]
     entries: EntryMixing
     finders: tuple[int, ...] = ()
     differences: tuple[str, ...] = ()
-    also: str = ""
+    n_chains: int = 0
 
     @property
     def fine(self) -> bool:
         """Whether the chains agree, so that nothing needs to be done."""
-        return self.conclusion == f"All {len(self.chains)} chains agree."
+        return not self.problems
+
+    @property
+    def conclusion(self) -> str:
+        """The problems, or that there are none."""
+        return " ".join(self.problems) or f"All {len(self.chains)} chains agree."
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a pandas table with a row for each chain."""
@@ -95,8 +102,7 @@ class Diagnostics(NamedTuple):
 
     def sentences(self) -> list[str]:
         """Return what the tables show in words, the conclusion last."""
-        found = [self.about_entries(), *self.about_components(), *self.differences, self.also]
-        return [*filter(None, found), self.conclusion]
+        return [self.about_entries(), *self.about_components(), *self.differences, self.conclusion]
 
     def __str__(self) -> str:
         lines = ["chain  explanation  weight  explained  covered  log-likelihood  active  agreement  burn-in"]
@@ -116,9 +122,10 @@ class Diagnostics(NamedTuple):
     def about_components(self) -> list[str]:
         """Return a sentence on how many chains found which components; none for a single chain."""
         total, texts = len(self.chains), []
+        rest = "remaining " * (total < self.n_chains)
         for count in sorted({*self.finders} - {0}, reverse=True) if total > 1 else ():
             numbers = [l for l, finders in enumerate(self.finders) if finders == count]
-            everybody = "both chains" if total == 2 else f"all {total} chains"
+            everybody = f"both {rest}chains" if total == 2 else f"all {total} {rest}chains"
             who = everybody if count == total else f"{count} chain{'s' * (count > 1)}"
             texts.append(f"{who} found {number_components(numbers)}")
         return [f"{'; '.join(texts)}.".capitalize()] if texts else []
@@ -148,17 +155,26 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     length = min(len(trace) for trace in posterior.traces)
     finders = count_finders(posterior.factors, chains)
     judged = [quantity for quantity in quantities if quantity.judged]
-    mixing = list(_judge_mixing(judged, entries, length))
-    used = bool(active(posterior.factors).any())
-    conclusion = next(
-        chain(_judge_chains(rows, finders if used else ()), mixing), f"All {len(rows)} chains agree."
-    )
-    several = len({row.explanation for row in rows}) > 1 and conclusion not in mixing
-    also = ""
-    if several and mixing:
-        also = f"In the explanation with most weight, {mixing[0][0].lower()}{mixing[0][1:]}"
-    told = tuple(tell_differences(posterior))
-    return Diagnostics(conclusion, tuple(rows), quantities, entries, tuple(finders), told, also)
+    problems = [*_judge_chains(rows, finders)][:1]
+    mixing = [*_judge_mixing(judged, entries, length)][:1]
+    if not problems:
+        problems = mixing
+    elif mixing and 1 < len(posterior.traces) < len(rows):  # one chain by itself is in no disagreement
+        problems.append(f"In the explanation with most weight, {mixing[0][0].lower()}{mixing[0][1:]}")
+    if lost := _tell_left_out(posterior.outcomes):
+        problems = [f"{lost}.", *problems] if problems else [f"{lost}; the others agree."]
+    told, n_chains = tuple(tell_differences(posterior)), len(posterior.outcomes)
+    return Diagnostics(tuple(problems), tuple(rows), quantities, entries, tuple(finders), told, n_chains)
+
+
+def _tell_left_out(outcomes: Sequence[str]) -> str:
+    """Return how many chains are not counted, and why, or nothing."""
+    texts = []
+    for outcome, what in ((FAILED, "failed"), (STOPPED, "stopped in burn-in")):
+        if count := outcomes.count(outcome):
+            are = "is" if count == 1 else "are"
+            texts.append(f"{count} of {len(outcomes)} chains {what} and {are} not counted")
+    return "; ".join(texts)
 
 
 def doubt_findings(posterior: Posterior, finders: Sequence[int]) -> str:
@@ -191,13 +207,13 @@ def _summarise(posterior: Posterior, chains: Sequence[Sequence[Floats]]) -> list
     """Summarise each chain, whose means are given."""
     used = np.diag(similarity(posterior.factors, posterior.factors)) > 0
     rows = []
-    for number, (trace, mine) in enumerate(zip(posterior.chains, chains, strict=True)):
+    for index, (trace, mine) in enumerate(zip(posterior.chains, chains, strict=True)):
         alike = np.diag(similarity(posterior.factors, mine))[used]
         rows.append(
             ChainSummary(
-                chain=number,
-                explanation=posterior.explanations[number],
-                weight=posterior.weights[number],
+                chain=posterior.numbers[index],
+                explanation=posterior.explanations[index],
+                weight=posterior.weights[index],
                 settled=trace.settled,
                 burn_in=trace.burn_in,
                 explained=float(trace.explained.mean()),
@@ -216,7 +232,8 @@ def tell_differences(posterior: Posterior) -> Iterator[str]:
     others = list(enumerate(posterior.explained_by))[1:]
     lead = active(posterior.factors)
     for number, (weight, means) in others[:MAX_OTHERS]:
-        chains = [n for n, own in enumerate(posterior.explanations) if own == number]
+        members = np.equal(posterior.explanations, number)
+        chains = [*compress(posterior.numbers, members)]
         alike = similarity(posterior.factors, means) > MIN_SIMILARITY
         lacking = np.flatnonzero(lead & ~alike.any(axis=1)).tolist()
         extra = int(np.count_nonzero(active(means) & ~alike.any(axis=0)))
@@ -228,8 +245,9 @@ def tell_differences(posterior: Posterior) -> Iterator[str]:
             told += " with other members"
         yield f"{who} (weight {weight:.2f}) {told}."
     if len(others) > MAX_OTHERS:
-        rest = sum(weight for _, (weight, _) in others[MAX_OTHERS:])
-        yield f"The other explanations have a total weight of {rest:.2f}."
+        rest = [weight for _, (weight, _) in others[MAX_OTHERS:]]
+        have = "explanation has a weight" if len(rest) == 1 else "explanations have a total weight"
+        yield f"The other {have} of {sum(rest):.2f}."
 
 
 def largest_rhat(length: int) -> float:

@@ -27,13 +27,13 @@ from tensorm.data.checks import (
 from tensorm.data.inputs import Named, Names
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
-from tensorm.posterior.align import align, factor_means, group_chains
+from tensorm.posterior.align import align, factor_means, group_chains, mean_factors, most_probable
 from tensorm.posterior.contributions import Contribution, contributions, strongest_first
 from tensorm.posterior.convergence import EntrySummary, summarise_entries
 from tensorm.posterior.predict import CellSummary, average_box, summarise_cells, unite_box, unite_cells
 from tensorm.posterior.stacking import weigh_chains
 from tensorm.sampler.noise_model import ACTIVITY, STRENGTH, Parameters
-from tensorm.sampler.state import Trace
+from tensorm.sampler.state import INCLUDED, Trace
 from tensorm.sampler.two_rates import Rates
 from tensorm.tensors import read
 from tensorm.tensors.factors import Factors
@@ -69,6 +69,9 @@ class Posterior(Named):
         Which component of the chain with that draw each one was while it was sampled. Not saved to a file.
     noise_choice : str or None
         Which noise model was chosen and why, if the cells chose it.
+    outcomes : tuple of str
+        For each chain that was asked for "included", or why it is not among ``chains``: it "failed", or was
+        "stopped" in burn-in. By default all are included.
     """
 
     chains: tuple[Trace, ...]
@@ -79,15 +82,21 @@ class Posterior(Named):
     contributions: tuple[Contribution, ...] = ()
     order: tuple[int, ...] = ()
     noise_choice: str | None = None
+    outcomes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         drawn = sum(map(len, self.chains))
         object.__setattr__(self, "weights", self.weights or tuple(len(c) / drawn for c in self.chains))
         object.__setattr__(self, "explanations", self.explanations or (0,) * len(self.chains))
+        object.__setattr__(self, "outcomes", self.outcomes or (INCLUDED,) * len(self.chains))
 
     @classmethod
     def from_traces(
-        cls, traces: Sequence[Trace], tensor: Tensor, noise_choice: str | None = None
+        cls,
+        traces: Sequence[Trace],
+        tensor: Tensor,
+        noise_choice: str | None = None,
+        outcomes: tuple[str, ...] = (),
     ) -> Posterior:
         """Weigh the chains, align their components, and put the one that explains most first."""
         means = [factor_means(trace) for trace in traces]
@@ -101,11 +110,16 @@ class Posterior(Named):
         chains = tuple(trace.reorder(order) for trace in align(traces, means, lead))
         found = contributions(tensor, chains[lead].factors_at(draw), chains[lead].noise_at(draw))
         given = chains, tensor.shape, tensor.names
-        return cls(*given, tuple(weights.tolist()), explanations, found, tuple(order), noise_choice)
+        return cls(*given, tuple(weights.tolist()), explanations, found, tuple(order), noise_choice, outcomes)
 
     def __repr__(self) -> str:
         draws = f"{self.n_draws} draws from {len(self.chains)} chains"
         return f"Posterior(shape={self.shape}, n_components={self.n_components}, {draws})"
+
+    @property
+    def numbers(self) -> list[int]:
+        """The number of each chain, among all that were asked for."""
+        return [number for number, outcome in enumerate(self.outcomes) if outcome == INCLUDED]
 
     @property
     def traces(self) -> tuple[Trace, ...]:
@@ -116,6 +130,18 @@ class Posterior(Named):
         """Return the draws of the chains that found an explanation, 0 for the one with most weight."""
         explanation = check_count("explanation", explanation, 0, most=max(self.explanations))
         return tuple(compress(self.chains, (number == explanation for number in self.explanations)))
+
+    def put_first(self, explanation: int) -> Posterior:
+        """Return the posterior with another explanation in first place, to which components then refer.
+
+        Averages of all chains stay the same. Contributions are dropped: they are those of the old first one.
+        """
+        number = check_count("explanation", explanation, 0, most=max(self.explanations))
+        if number == 0:
+            return self
+        moved = {0: number, number: 0}
+        explanations = tuple(moved.get(own, own) for own in self.explanations)
+        return replace(self, explanations=explanations, contributions=())
 
     @property
     def counted(self) -> tuple[tuple[Trace, float], ...]:
@@ -369,16 +395,3 @@ def check_draws_fit(shape: Sequence[int], n_components: int, n_chains: int, n_dr
     need = n_chains * (n_draws * entries // 8 + 8 * entries) + 8 * L**2  # draws, means, similarities
     what = f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}: these draws take"
     check_fits(what, need, "reduce one of the three")
-
-
-def mean_factors(traces: Sequence[Trace]) -> list[Floats]:
-    """Return the posterior mean of each mode's factor, (N_k, L), over the draws of some chains."""
-    lengths, chains = [len(trace) for trace in traces], map(factor_means, traces)
-    return [np.average(means, axis=0, weights=lengths) for means in zip(*chains, strict=True)]
-
-
-def most_probable(traces: Sequence[Trace], explanations: Sequence[int]) -> tuple[int, int]:
-    """Return the chain and the draw with the highest log posterior in explanation 0."""
-    chains = np.flatnonzero(np.array(explanations) == 0).tolist()
-    lead = max(chains, key=lambda chain: float(traces[chain].log_posterior.max()))
-    return lead, int(traces[lead].log_posterior.argmax())

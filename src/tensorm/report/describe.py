@@ -96,7 +96,8 @@ class Description(NamedTuple):
         share = percent(self.share * number / (self.cells or 1))  # of the number that is told
         if self.said is not None:
             text = f"It predicts {number:,} {plural('comparison', number)} ({share})"
-            return text + ("." if self.ones is None else f", {percent(self.ones)} of them correctly.")
+            told = "" if self.ones is None or not number else f", {percent(self.ones)} of them correctly"
+            return f"{text}{told}."
         text = f"It covers {number:,} {plural('cell', number)} ({share})."
         if self.ones is not None:
             if not number:
@@ -152,11 +153,7 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     texts += map(str, shown)
     if rest:
         texts.append(f"{count_rest(rest)}.")
-    rare = [component.component for component in components if component.empty and component.chains]
-    none = [component.component for component in components if component.empty and not component.chains]
-    if rare:
-        them = "it" if len(rare) == 1 else "them"
-        texts.append(f"Too few chains found {number_components(rare)} to describe {them}.")
+    none = [component.component for component in components if component.empty]
     if none and len(none) < len(components):  # otherwise describe_noise says so
         are = "is" if len(none) == 1 else "are"
         texts.append(f"{number_components(none).capitalize()} {are} empty.")

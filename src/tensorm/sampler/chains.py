@@ -1,13 +1,13 @@
 """Chains side by side: draws collected, checkpoints handed to whoever keeps them, kernels compiled.
 
 Ctrl-C, or an error that concerns all chains, turns ``stop()`` true: every chain ends after its current sweep
-and returns what it has. A second Ctrl-C gives up at once. A chain that fails by itself ends alone.
+and returns what it has. A second Ctrl-C gives up at once. A chain that fails by itself ends alone, and the
+others keep their numbers.
 """
 
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tensorm.errors import InputError, PlainError
 from tensorm.model import Confusion
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
-from tensorm.sampler.state import State, Trace
+from tensorm.sampler.state import FAILED, INCLUDED, STOPPED, State, Trace
 from tensorm.sampler.sweep import Target, enter, log_likelihood, log_posterior, sweep
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Tensor
@@ -234,6 +234,15 @@ def run_chain(
     return recorder.trace(*(last.burnt or (last.state.sweep, False)))
 
 
+class Chains(NamedTuple):
+    """Chains that were run: the draws of those that are kept, and for each what became of it."""
+
+    traces: list[Trace]
+    outcomes: tuple[str, ...]  # INCLUDED, FAILED or STOPPED
+    error: Exception | None  # of the first that failed
+    interrupted: bool  # by Ctrl-C
+
+
 def run_chains(
     tensor: Tensor,
     plan: Plan,
@@ -241,37 +250,35 @@ def run_chains(
     n_threads: int,
     watch: Watch = lambda step: None,
     checkpoints: ChainStore | None = None,
-) -> tuple[list[Trace], bool]:
+) -> Chains:
     """Run chains side by side, each with its share of the threads.
 
-    Returns their traces, and whether Ctrl-C cut them short. Then only the draws made so far are there; chains
-    still in burn-in are left out, unless all are. So is a chain that fails, after a warning, unless all do;
-    an error with a message for the user, which any chain would meet, is raised.
+    If Ctrl-C cuts them short, only the draws made so far are there, and chains still in burn-in are left out,
+    unless all are. So is a chain that fails, unless all do; an error with a message for the user, which any
+    chain would meet, is raised.
     """
-    pool, failed = ChainPool(n_chains, n_threads), list[Exception]()
+    pool = ChainPool(n_chains, n_threads)
     shared = pool.share(tensor)
 
-    def work(number: int, stop: Stop) -> Trace | None:
+    def work(number: int, stop: Stop) -> tuple[int, Trace | Exception] | None:
         try:
-            return run_chain(shared, plan, number, watch, stop, checkpoints)
+            trace = run_chain(shared, plan, number, watch, stop, checkpoints)
         except PlainError:
             raise
         except Exception as error:
-            failed.append(error)
-            return None
+            return number, error
+        return None if trace is None else (number, trace)
 
-    traces, interrupted = pool.run(work)
-    if failed and not traces:
-        raise failed[0]
-    if failed:
-        what = f"{type(failed[0]).__name__}: {failed[0]}"
-        told = f"{len(failed)} of {n_chains} chains failed ({what}); this fit is based on the others."
-        warnings.warn(told, RuntimeWarning, stacklevel=5)
+    found, interrupted = pool.run(work)
+    errors = {number: made for number, made in found if isinstance(made, Exception)}
+    traces = {number: made for number, made in found if isinstance(made, Trace)}
     if interrupted:
-        traces = [trace for trace in traces if trace.settled] or traces
-        if not traces:
-            raise KeyboardInterrupt
-    return traces, interrupted
+        traces = {number: trace for number, trace in traces.items() if trace.settled} or traces
+    first = next(iter(errors.values()), None)
+    if not traces:
+        raise first or KeyboardInterrupt
+    outcomes = (INCLUDED if n in traces else FAILED if n in errors else STOPPED for n in range(n_chains))
+    return Chains([*traces.values()], tuple(outcomes), first, interrupted)
 
 
 def warm_up(tensor: Tensor, target: Target) -> None:

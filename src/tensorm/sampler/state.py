@@ -17,6 +17,11 @@ from tensorm.tensors.factors import Factors
 DENSITY, NOISE, ORDER, START, PLACE, FILL = 249, 250, 251, 252, 253, 254
 LARGEST_LOG = 1e20  # of a likelihood or a posterior density, whatever its sign
 MAX_SWEEPS = 2**32 - 1  # that have random numbers of their own
+OUTCOMES = INCLUDED, FAILED, STOPPED = (
+    "included",
+    "failed",
+    "stopped",
+)  # of a chain; stopped in burn-in, that is
 
 
 class State(NamedTuple):

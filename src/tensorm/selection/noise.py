@@ -147,6 +147,8 @@ def _try_splits(
             return None
         if n_splits == 1 and (z := unevenness(split.train, found.factors)) < EVEN_Z:
             told = "neither components nor indices differ in their rates of ones by more than chance"
+            if z < -EVEN_Z:  # as where cells with the same index exclude each other
+                told = "components and indices differ even less in their rates of ones than by chance"
             return NoiseChoice(False, f"Two rates are enough: {told} (z = {z:.1f}).")
         strong, plain = (trial.predict(split, one, found) for one in (target, two_rates(target)))
         if strong is None or plain is None:

@@ -148,11 +148,11 @@ class Stored:
             content = bytearray(file.read())
             return np.ndarray(sizes, found, content).astype(found.newbyteorder("="), copy=False)
 
-    def value(self, name: str) -> Any:
-        """Return what JSON says under a name."""
-        if name not in self._about:
+    def value(self, name: str, default: Any = None) -> Any:
+        """Return what JSON says under a name, which may be left out if there is a default."""
+        if name not in self._about and default is None:
             raise self.refuse(f"{quote(name)} is missing")
-        return self._about[name]
+        return self._about.get(name, default)
 
     def word(self, name: str, options: Sequence[str] | None = None) -> str:
         """Read a text, one of the options if there are any."""
@@ -172,7 +172,7 @@ class Stored:
 
     def positive(self, name: str, maximum: float, default: float | None = None) -> float:
         """Read a positive number, which may be left out if there is a default."""
-        value = self.value(name) if default is None else self._about.get(name, default)
+        value = self.value(name, default)
         if type(value) is not float or not 0 < value <= maximum:
             raise self.refuse(f"{name} is {quote(value)}, not a positive number up to {maximum:g}")
         return value

@@ -17,6 +17,7 @@ from tensorm.data.version import __version__
 from tensorm.errors import FileError, InputError, printable
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.draws import Posterior, check_draws_fit
+from tensorm.sampler.state import INCLUDED, OUTCOMES
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, open_archive, write_archive
 from tensorm.storage.chain import (
@@ -64,6 +65,7 @@ def write_fit(path: FilePath, fit: Fit, run: str | None = None) -> None:
         "weights": np.array(posterior.weights),
         "explanations": np.array(posterior.explanations, np.int64),
         "noise_choice": posterior.noise_choice,
+        "outcomes": list(posterior.outcomes),
         "settings": pack_settings(fit.settings),
         "model": pack_target(fit.target),
         "contributions": {
@@ -103,7 +105,11 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
         least = 0 if traces[0].parameters.pair is None else -most  # one that contests others takes ones away
         contributions = _read_contributions(file.tree("contributions"), L, (least, most))
         choice = None if file.value("noise_choice") is None else printable(file.word("noise_choice"))
-        posterior = Posterior(traces, shape, names, weights, explanations, contributions, noise_choice=choice)
+        posterior = Posterior(
+            *(traces, shape, names, weights, explanations, contributions),
+            noise_choice=choice,
+            outcomes=_read_outcomes(file, n_chains),
+        )
         try:
             check_draws_fit(shape, L, n_chains, max(map(len, traces)))
         except InputError as error:
@@ -176,6 +182,15 @@ def _read_weights(file: Stored, n_chains: int) -> tuple[tuple[float, ...], tuple
     if not np.array_equal(numbers, np.arange(len(numbers))):  # 0 and up, none left out
         raise file.refuse("explanations are not numbered from 0 without gaps")
     return tuple(weights.tolist()), tuple(explanations.tolist())
+
+
+def _read_outcomes(file: Stored, n_chains: int) -> tuple[str, ...]:
+    """Read what became of all chains that were asked for; files of before have none left out."""
+    outcomes = file.value("outcomes", [INCLUDED] * n_chains)
+    known = isinstance(outcomes, list) and all(outcome in OUTCOMES for outcome in outcomes)
+    if not known or outcomes.count(INCLUDED) != n_chains:
+        raise file.refuse(f"outcomes do not say which {n_chains:,} chains are included")
+    return tuple(outcomes)
 
 
 def _read_contributions(tree: Stored, n_components: int, bounds: tuple[int, int]) -> tuple[Contribution, ...]:

@@ -98,7 +98,7 @@ class Tensor(Named, ABC):
     n_observed, n_ones : int
         Number of cells that are not missing, and of cells that are 1.
     storage : str
-        What messages call it: "sparse" if cells are listed, otherwise "dense".
+        What messages call it: "sparse" if cells are listed, otherwise "dense"; or both, if parts differ.
     caveat : str
         What to keep in mind about a number of components that was chosen from these cells, or "".
     pair : (int, int) or None

@@ -41,6 +41,7 @@ class Facts(NamedTuple):
     n_ones: int
     n_observed: int
     nbytes: int
+    storage: str
     mirrored: Pair | None
     caveat: str
     refusal: str  # why components cannot have strengths, or ""
@@ -135,6 +136,7 @@ class ShardedTensor(ReadTensor):
             sum(getattr(fact, name) for fact in facts) for name in ("n_ones", "n_observed", "nbytes")
         )
         self.n_shards, self.caveat = len(facts), first.caveat
+        self.storage = " and ".join(sorted({fact.storage for fact in facts}))
         self._refusal = next((fact.refusal for fact in facts if fact.refusal), "")
         self._mirrored = first.mirrored if all(fact.mirrored == first.mirrored for fact in facts) else None
         self._last = threading.local()  # the last factors of each chain whose confusion is known

@@ -281,7 +281,7 @@ def test_traces_only_where_they_say_something(ward_fit) -> None:
     assert not diagnostics.fine
     lines = trace_chains(model.posterior_, diagnostics)
     assert [len(line["y"]) for line in lines] == [20, 20]
-    assert trace_chains(model.posterior_, diagnostics._replace(conclusion="All 2 chains agree.")) == []
+    assert trace_chains(model.posterior_, diagnostics._replace(problems=())) == []
 
 
 def test_thinning_keeps_the_ends() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, ward_posterior
 from tensorm import FileError, InputError, TensOrMachine
+from tensorm.posterior.diagnostics import diagnose
 from tensorm.report.page import render_report, write_page
 from tensorm.report.page.write import SCRIPTS
 from tensorm.report.selection import Candidate, Selection, Trial
@@ -169,6 +170,8 @@ def test_other_explanations_and_weights_are_there() -> None:
     assert "The 2 chains found 2 explanations of the data" in reader.text
     data = reader.data()
     assert "Chain 1 (weight 0.20) did not find component 1 but found 1 other." in data["fit"]["texts"]
+    told = diagnose(found).sentences()
+    assert [*data["fit"]["texts"], data["fit"]["conclusion"]] == told
     assert [line["explanation"] for line in data["traces"]] == [0, 1]
     assert [row["weight"] for row in data["fit"]["chains"]] == [0.8, 0.2]
 

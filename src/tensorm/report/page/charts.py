@@ -18,7 +18,8 @@ def trace_chains(posterior: Posterior, diagnostics: Diagnostics) -> list[dict[st
     if diagnostics.fine:
         return []
     lines = []
-    for chain, (trace, number) in enumerate(zip(posterior.chains, posterior.explanations, strict=True)):
+    known = zip(posterior.numbers, posterior.chains, posterior.explanations, strict=True)
+    for chain, trace, number in known:
         at = np.unique(np.linspace(0, len(trace) - 1, min(len(trace), MAX_CHART_POINTS)).astype(int))
         values = np.round(trace.log_likelihood[at], 2)
         lines.append({"chain": chain, "explanation": number, "x": at.tolist(), "y": values.tolist()})

@@ -140,7 +140,7 @@ def tabulate_chains(posterior: Posterior, diagnostics: Diagnostics) -> dict[str,
     return {
         "conclusion": diagnostics.conclusion,
         "fine": diagnostics.fine,
-        "texts": [*diagnostics.about_components(), *diagnostics.differences, diagnostics.about_entries()],
+        "texts": diagnostics.sentences()[:-1],
         "chains": [
             {
                 "chain": row.chain,

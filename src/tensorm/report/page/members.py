@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorm.data.arrays import Counts, Indices
-from tensorm.posterior.align import MEMBER, active
-from tensorm.posterior.draws import Posterior, most_probable
+from tensorm.posterior.align import MEMBER, active, most_probable
+from tensorm.posterior.draws import Posterior
 from tensorm.tensors.protocol import Tensor
 
 PROBABILITY_UNITS = 1000  # in which probabilities are stored

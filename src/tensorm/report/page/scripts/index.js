@@ -147,7 +147,7 @@ const renderIndex = () => {
           (empty.length === 1 ? "Component " : "Components ") +
             listed(runsOf(empty)) +
             (empty.length === 1 ? " is" : " are") +
-            " empty at this threshold, or found by too few chains.",
+            " empty at this threshold.",
         )
       : "",
   );

@@ -114,9 +114,7 @@ const tellSize = l => {
   const { covered, explained, alone, cells, strength } = page.components[l],
     ones = percent(explained / Math.max(1, covered));
   if (page.compares)
-    return (
-      "It predicts " + times(cells, "comparison") + (covered === undefined ? "." : ", " + ones + " of them correctly.")
-    );
+    return "It predicts " + times(cells, "comparison") + (covered ? ", " + ones + " of them correctly." : ".");
   const strong = strength ? " By itself it makes a cell 1 with probability " + percent(strength[0]) + "." : "";
   if (covered === undefined) return "It covers " + times(cells, "cell") + "." + strong;
   if (!covered) return "The most probable draw does without it.";
