@@ -131,8 +131,8 @@ def tabulate(found: dict[str, list[Row]]) -> list[Row]:
             "of": rows[0]["number"],
         }
         for score in ("accuracy", "balanced", "legend"):
-            deviation = float(np.std([row[score] for row in rows], ddof=1)) if len(rows) > 1 else 0.0
-            line[score] = f"{mean(rows, score):.3f} ± {deviation:.3f}"
+            deviation = f" ± {np.std([row[score] for row in rows], ddof=1):.3f}" if len(rows) > 1 else ""
+            line[score] = f"{mean(rows, score):.3f}{deviation}"
         line["starts"] = len(rows)
         table.append(line | {"the paper": PAPER.get(name, "")})
     return table
@@ -145,10 +145,13 @@ def pair(found: dict[str, list[Row]], first: str, second: str, score: str = "acc
     return lead(both, "a", "b")
 
 
-def is_ahead(found: dict[str, list[Row]], first: str, second: str) -> bool | None:
+def contest(found: dict[str, list[Row]], paper: str, first: str, second: str) -> Claim:
     """Return whether one kind of features is clearly ahead of another; one start cannot tell."""
     starts = {row["start"] for row in found[first]} & {row["start"] for row in found[second]}
-    return pair(found, first, second).judge(MARGIN) == AHEAD if len(starts) > 1 else None
+    ahead = pair(found, first, second)
+    if len(starts) < 2:
+        return Claim(paper, first, f"{ahead.mean:+.4f}, one start", None)
+    return Claim(paper, first, f"{ahead}", ahead.judge(MARGIN) == AHEAD)
 
 
 def compare(found: dict[str, list[Row]], common: float) -> list[Claim]:
@@ -161,14 +164,12 @@ def compare(found: dict[str, list[Row]], common: float) -> list[Claim]:
             (PCA, "memberships predict types better than PCA (91% and 86%)"),
             (ALS, "memberships predict types better than dbtf's (91% and 81%)"),
         ):
-            said.append(Claim(paper, name, f"{pair(found, name, other)}", is_ahead(found, name, other)))
+            said.append(contest(found, paper, name, other))
         trivial = Lead(mean(found[name], "accuracy") - common, spread(found[name], "accuracy"))
         text = f"{mean(found[name], 'accuracy'):.3f}; always the most common type {common:.3f}"
         holds = trivial.judge(MARGIN) == AHEAD
         said.append(Claim("(not in the paper) better than the most common type", name, text, holds))
-    over = f"{pair(found, PCA, ALS)}"
-    paper = "PCA predicts types better than dbtf (86% and 81%)"
-    return [*said, Claim(paper, PCA, over, is_ahead(found, PCA, ALS))]
+    return [*said, contest(found, "PCA predicts types better than dbtf (86% and 81%)", PCA, ALS)]
 
 
 def tell_order(found: dict[str, list[Row]]) -> str:

@@ -3,8 +3,8 @@
     python -m experiments.figure3_reasons --quick | --full
 
 The razor may start from components found in the data, take the likeliest of ten chains, or also remove the
-components that do not raise the likelihood; cross-validation may start from the data or average five splits.
-Their rival, MDL, may take components of Boolean ALS from one start instead of the best of 20.
+components that do not raise the likelihood; cross-validation may start from the data. Their rival, MDL, may
+take components of Boolean ALS from one start instead of the best of 20.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import numpy as np
 
 from benchmarks.accuracy import Cell
 from benchmarks.selection import CANDIDATES, NOISES, describe_als
-from experiments.figure3 import MARGIN, MORE, PERFECT
+from experiments.figure3 import MARGIN, RANKS
 from experiments.grid import SEEDED
 from experiments.record import Bits, Row, markdown, mean, options, run, show, write_section
-from experiments.verdicts import lead
+from experiments.verdicts import AHEAD, LEVEL, lead
 from tensorm import TensOrMachine, select_components
 from tensorm.tensors import DenseTensor
 
 PLAIN, FROM_DATA = "as published", "start from data"
-TEN, USEFUL, SPLITS = "likeliest of ten chains", "useless components removed, too", "mean of five splits"
+TEN, USEFUL = "likeliest of ten chains", "useless components removed, too"
 BOTH = "useless components removed, start from data"
 RIVAL, WEAK = "MDL of ALS, best of 20 starts", "MDL of ALS, one start"
 FULL_RANKS, FULL_DENSITIES = (2, 4, 6, 8, 10), (0.1, 0.3, 0.5)
 
 
-def choose(X: Bits, seed: int, method: str, n_repeats: int = 1, **changes: Any) -> int:
-    """Return the number of one of the paper's rules with one thing changed."""
+def choose(X: Bits, seed: int, method: str, chains: int = 1, **changes: Any) -> int:
+    """Return the number that one of the paper's rules chooses with one thing changed."""
     machine = TensOrMachine.as_published(**changes)
-    settings = {"n_repeats": n_repeats, "n_jobs": 1, "random_state": seed, "progress": False}
+    settings = {"n_repeats": chains, "n_jobs": 1, "random_state": seed, "progress": False}
     return select_components(X, method, CANDIDATES, estimator=machine, **settings).best
 
 
@@ -78,7 +78,6 @@ RULES: dict[str, dict[str, Callable[[Bits, int], int]]] = {
     "cross-validation": {
         PLAIN: lambda X, seed: choose(X, seed, "cv-published"),
         FROM_DATA: lambda X, seed: choose(X, seed, "cv-published", **SEEDED),
-        SPLITS: lambda X, seed: choose(X, seed, "cv-published", 5),
     },
     "MDL": {
         RIVAL: lambda X, seed: describe_als(DenseTensor(X), seed),
@@ -114,30 +113,32 @@ def tabulate(trials: Sequence[Row]) -> list[Row]:
 
 
 def conclude(trials: Sequence[Row]) -> str:
-    """Return which changes make a rule clearly better than MDL, or virtually perfect without noise."""
-    rival = [row["error"] for row in trials if row["change"] == RIVAL]
+    """Return with which changes each rule is ahead of MDL, or level with it, and its errors without noise."""
     said = []
     for rule in ("Occam's razor", "cross-validation"):
-        better, perfect = [], []
+        clean = []
+        words: dict[tuple[str, str], list[str]] = {}
         for change in RULES[rule]:
             mine = [row for row in trials if (row["rule"], row["change"]) == (rule, change)]
-            both = [{"a": a, "b": row["error"]} for a, row in zip(rival, mine, strict=True)]
-            if lead(both, "a", "b").judge(MARGIN) == "ahead":
-                better.append(change)
-            if mean([row for row in mine if row["noise"] == 0], "error") <= PERFECT:
-                perfect.append(change)
-        said.append(
-            f"{rule} is clearly better than MDL of the best of 20 starts with: "
-            f"{' and '.join(better) or 'none'}; virtually perfect without noise with: "
-            f"{' and '.join(perfect) or 'none'}."
-        )
-    return " ".join(said)
+            clean.append(f"*{change}* {mean([row for row in mine if row['noise'] == 0], 'error'):.3f}")
+            for rival in (RIVAL, WEAK):
+                theirs = [row for row in trials if row["change"] == rival]
+                both = [{"a": a["error"], "b": row["error"]} for a, row in zip(theirs, mine, strict=True)]
+                words.setdefault((rival, lead(both, "a", "b").judge(MARGIN)), []).append(change)
+        told = [
+            f"{word} {'of' if word == AHEAD else 'with'} {rival}: "
+            f"{', '.join(f'*{one}*' for one in words.get((rival, word), [])) or 'none'}"
+            for rival in (RIVAL, WEAK)
+            for word in (AHEAD, LEVEL)
+        ]
+        said.append(f"- **{rule}** is {'; '.join(told)}. Errors without noise: {', '.join(clean)}.")
+    return "\n".join(said)
 
 
 @options
 def main(quick: bool, fresh: bool, jobs: int) -> None:
     """Variations of the paper's rules for the number of components."""
-    ranks, densities = (MORE, (0.1, 0.3)) if quick else (FULL_RANKS, FULL_DENSITIES)
+    ranks, densities = (RANKS, (0.1, 0.3)) if quick else (FULL_RANKS, FULL_DENSITIES)
     work = [
         {"rank": rank, "density": density, "noise": noise, "number": 0, "rule": rule, "change": change}
         for rule, changes in RULES.items()

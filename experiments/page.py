@@ -28,7 +28,7 @@ TEMPLATES = (HERE / "reproduction.md", HERE / "noisy-or.md", *sorted(HERE.glob("
 PLACE = re.compile(r"^<!-- experiment: (\w+) -->$", re.MULTILINE)
 LIST = "<!-- differences -->"
 REASONS = HERE / "reasons.toml"
-HEADING = re.compile(r"^(#{1,2}) (.+)$")
+HEADING = re.compile(r"^(#{1,3}) (.+)$")
 DIFFERS = re.compile(r"^\| (.+) \| \*\*differs\*\* \|$")
 
 
@@ -55,7 +55,7 @@ def list_differences(pages: Mapping[Path, str]) -> str:
         title = heading = anchor = ""
         for line in page.splitlines():
             if match := HEADING.match(line):
-                heading = match[2] if len(match[1]) == 2 else ""
+                heading = match[2] if len(match[1]) > 1 else ""
                 title = title or match[2]
                 plain = re.sub(r"[^\w\s-]", "", heading).strip().lower()  # as the site names headings
                 anchor = "#" + re.sub(r"[-\s]+", "-", plain) if heading else ""

@@ -340,7 +340,7 @@ def test_the_papers_order_of_features_can_hold_and_fail(accuracy: Row, held: lis
     assert [claim.holds for claim in cancer_paper.compare(found, 0.1)] == held
     assert word in cancer_paper.tell_order(found)
     once = {name: rows[:1] for name, rows in found.items()}
-    assert {cancer_paper.is_ahead(once, name, cancer_paper.PCA) for name in once} == {None}
+    assert cancer_paper.contest(once, "p", cancer_paper.PCA, cancer_paper.ALS).holds is None
 
 
 def test_specific_components_are_in_few_types() -> None:
@@ -362,7 +362,7 @@ def test_rows_that_differ_are_listed_with_their_section_and_reason(
     assert page.find_reason("q | f | h") == "none was tested"
     said = [Claim("p", "f", "h", False), Claim("q", "f", "h", True)]
     text = f"# Page\n\n## One, two\n\n{claims(said)}\n"
-    other = f"# Other\n\n{claims(said)}\n\n## Three\n\n{claims(said)}\n"
+    other = f"# Other\n\n{claims(said)}\n\n### Three\n\n{claims(said)}\n"
     rows = page.list_differences({Path("a.md"): text, Path("b/c.md"): other}).splitlines()
     assert [row for row in rows if row.startswith("**")] == [
         "**[One, two](a.md#one-two)**",
