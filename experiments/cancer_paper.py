@@ -31,7 +31,7 @@ from tensorm.posterior.modes import MEMBER
 SETTINGS = {"mrna": ("mrna17", 800, 200), "mirna": ("mirna", 1500, 100)}  # data set, patients, attributes
 BOTH = "both"
 RIVALS = 350  # attributes of Boolean ALS in the paper
-STARTS = 5
+STARTS, FEWEST = 5, 3  # starts of each method, and those that a verdict needs
 DRAWN = 0  # the start whose memberships are kept for the figure
 MARGIN = 0.01  # of accuracy
 SPECIFIC = 0.8  # share of the patients of a type in a component that is specific to it
@@ -146,11 +146,11 @@ def pair(found: dict[str, list[Row]], first: str, second: str, score: str = "acc
 
 
 def contest(found: dict[str, list[Row]], paper: str, first: str, second: str) -> Claim:
-    """Return whether one kind of features is clearly ahead of another; one start cannot tell."""
+    """Return whether one kind of features is clearly ahead of another; few starts cannot tell."""
     starts = {row["start"] for row in found[first]} & {row["start"] for row in found[second]}
     ahead = pair(found, first, second)
-    if len(starts) < 2:
-        return Claim(paper, first, f"{ahead.mean:+.4f}, one start", None)
+    if len(starts) < FEWEST:
+        return Claim(paper, first, f"{ahead.mean:+.4f}, fewer than {FEWEST} starts", None)
     return Claim(paper, first, f"{ahead}", ahead.judge(MARGIN) == AHEAD)
 
 
