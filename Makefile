@@ -8,7 +8,7 @@ venv := .venv
 bin := $(venv)/bin
 install := $(bin)/python -m pip install --disable-pip-version-check -qq
 
-EXPERIMENTS := figure2a figure2b figure2c figure3 timing rivals noisy_or
+EXPERIMENTS := figure2a figure2b figure2c figure3 figure3_reasons timing rivals noisy_or
 STUDIES := hospital hospital_paper students students_paper nations cancer_paper cancer pathways trials
 
 .PHONY: demo test lint types imports docs reproduce studies clean

@@ -95,9 +95,9 @@ def measure(cell: Cell, number: int, method: str) -> dict[str, Any]:
     return row | {"chosen": chosen, "seconds": seconds}
 
 
-def describe_als(tensor: DenseTensor, seed: int) -> int:
+def describe_als(tensor: DenseTensor, seed: int, starts: int = 20) -> int:
     """Take the shortest description by factors that Boolean ALS finds, as before there were posteriors."""
-    options = {"init": "fibres", "n_init": 20, "n_jobs": 1, "random_state": seed, "progress": False}
+    options = {"init": "fibres", "n_init": starts, "n_jobs": 1, "random_state": seed, "progress": False}
     lengths = []
     for L in CANDIDATES:
         factors = BooleanALS(L, **options).fit(tensor).factors_

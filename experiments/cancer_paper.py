@@ -1,7 +1,8 @@
 """Section 5.3 as the paper did it: features of patients by several methods and starts, and Fig. 4c.
 
-    python -m experiments.cancer_paper --kind mrna     # 400 genes, 17 types; needs TENSORM_DATA
-    python -m experiments.cancer_paper --kind mirna    # 200 miRNAs, 28 types
+    python -m experiments.cancer_paper --kind mrna     # 800 patients, 200 genes, 17 types; needs TENSORM_DATA
+    python -m experiments.cancer_paper --kind mirna    # 1,500 patients, 100 miRNAs, 28 types
+    python -m experiments.cancer_paper --kind mrna --patients 0 --attributes 400    # all patients: hours
 
 Random forests predict the type of cancer from memberships of patients in components. Every method has five
 starts, each with other folds of patients. Balanced accuracy is the mean over types, whatever their size.
@@ -27,10 +28,11 @@ from experiments.verdicts import AHEAD, BEHIND, Claim, Lead, claims, lead
 from tensorm import RelationalTensor, TensOrMachine, baselines, select_components
 from tensorm.posterior.modes import MEMBER
 
-SETTINGS = {"mrna": ("mrna17", 400), "mirna": ("mirna", 200)}  # data set, attributes
+SETTINGS = {"mrna": ("mrna17", 800, 200), "mirna": ("mirna", 1500, 100)}  # data set, patients, attributes
 BOTH = "both"
 RIVALS = 350  # attributes of Boolean ALS in the paper
-STARTS = 5
+STARTS, FEWEST = 5, 3  # starts of each method, and those that a verdict needs
+DRAWN = 0  # the start whose memberships are kept for the figure
 MARGIN = 0.01  # of accuracy
 SPECIFIC = 0.8  # share of the patients of a type in a component that is specific to it
 ELSEWHERE = 0.2  # share of the patients of another type from which it is not
@@ -51,6 +53,7 @@ FEATURES: dict[str, tuple[str, ...]] = {
     "als": (ALS,),
     "pca": (PCA, "PCA of z-scores, above the mean or not"),
 }
+QUICK, SLOW = ("pca", "als", "published", "from data"), ("two rates", "ours")  # in the order of their jobs
 
 
 def fit_model(method: str, tensor: RelationalTensor, components: int, start: int) -> TensOrMachine:
@@ -103,6 +106,8 @@ def measure(kind: str, attributes: int, patients: int, components: int, method: 
             "balanced": balanced,
             "legend": forest_scores(values[legend], types[legend], start)[0],
         }
+        if start == DRAWN and values.dtype == bool:
+            found[name]["members"] = values.astype(int).tolist()
     return found
 
 
@@ -126,8 +131,8 @@ def tabulate(found: dict[str, list[Row]]) -> list[Row]:
             "of": rows[0]["number"],
         }
         for score in ("accuracy", "balanced", "legend"):
-            deviation = float(np.std([row[score] for row in rows], ddof=1)) if len(rows) > 1 else 0.0
-            line[score] = f"{mean(rows, score):.3f} ± {deviation:.3f}"
+            deviation = f" ± {np.std([row[score] for row in rows], ddof=1):.3f}" if len(rows) > 1 else ""
+            line[score] = f"{mean(rows, score):.3f}{deviation}"
         line["starts"] = len(rows)
         table.append(line | {"the paper": PAPER.get(name, "")})
     return table
@@ -140,46 +145,31 @@ def pair(found: dict[str, list[Row]], first: str, second: str, score: str = "acc
     return lead(both, "a", "b")
 
 
+def contest(found: dict[str, list[Row]], paper: str, first: str, second: str) -> Claim:
+    """Return whether one kind of features is clearly ahead of another; few starts cannot tell."""
+    starts = {row["start"] for row in found[first]} & {row["start"] for row in found[second]}
+    ahead = pair(found, first, second)
+    if len(starts) < FEWEST:
+        return Claim(paper, first, f"{ahead.mean:+.4f}, fewer than {FEWEST} starts", None)
+    return Claim(paper, first, f"{ahead}", ahead.judge(MARGIN) == AHEAD)
+
+
 def compare(found: dict[str, list[Row]], common: float) -> list[Claim]:
     """Return the paper's order of features, and what is found here."""
     said = []
     for name in (PLAIN, FROM_DATA, TWO, OURS, EVIDENCE):
         if name not in found:
             continue
-        over_pca, over_als = pair(found, name, PCA), pair(found, name, ALS)
-        said.append(
-            Claim(
-                "memberships predict types better than PCA (91% and 86%)",
-                name,
-                f"{over_pca}",
-                over_pca.judge(MARGIN) == AHEAD,
-            )
-        )
-        said.append(
-            Claim(
-                "memberships predict types better than dbtf's (91% and 81%)",
-                name,
-                f"{over_als}",
-                over_als.judge(MARGIN) == AHEAD,
-            )
-        )
+        for other, paper in (
+            (PCA, "memberships predict types better than PCA (91% and 86%)"),
+            (ALS, "memberships predict types better than dbtf's (91% and 81%)"),
+        ):
+            said.append(contest(found, paper, name, other))
         trivial = Lead(mean(found[name], "accuracy") - common, spread(found[name], "accuracy"))
         text = f"{mean(found[name], 'accuracy'):.3f}; always the most common type {common:.3f}"
-        said.append(
-            Claim(
-                "(not in the paper) better than the most common type",
-                name,
-                text,
-                trivial.judge(MARGIN) == AHEAD,
-            )
-        )
-    over = pair(found, PCA, ALS)
-    return [
-        *said,
-        Claim(
-            "PCA predicts types better than dbtf (86% and 81%)", PCA, f"{over}", over.judge(MARGIN) == AHEAD
-        ),
-    ]
+        holds = trivial.judge(MARGIN) == AHEAD
+        said.append(Claim("(not in the paper) better than the most common type", name, text, holds))
+    return [*said, contest(found, "PCA predicts types better than dbtf (86% and 81%)", PCA, ALS)]
 
 
 def tell_order(found: dict[str, list[Row]]) -> str:
@@ -190,9 +180,13 @@ def tell_order(found: dict[str, list[Row]]) -> str:
     leads = pair(found, best, PCA), pair(found, PCA, ALS)
     holds = all(one.judge(MARGIN) == AHEAD for one in leads)
     reverse = all(one.judge(MARGIN) == BEHIND for one in leads)
-    scores = ", ".join(f"{name} {mean(found[name], 'accuracy'):.3f}" for name in (best, PCA, ALS))
     words = "reproduced" if holds else "reversed" if reverse else "not reproduced"
-    return f"The paper's order (memberships 91%, PCA 86%, dbtf 81%) is {words}: {scores}."
+    scores = ", ".join(f"{name} {mean(found[name], 'accuracy'):.3f}" for name in (best, PCA, ALS))
+    return (
+        f"The paper's order (memberships 91%, PCA 86%, dbtf 81%) is {words}: {scores}. "
+        f"Memberships minus PCA {leads[0]}, PCA minus Boolean ALS {leads[1]}, "
+        f"memberships minus Boolean ALS {pair(found, best, ALS)}."
+    )
 
 
 def count_specific(factor: npt.NDArray[Any], types: npt.NDArray[Any]) -> tuple[int, int]:
@@ -202,17 +196,18 @@ def count_specific(factor: npt.NDArray[Any], types: npt.NDArray[Any]) -> tuple[i
     return int(specific.sum()), int((shares > 0).any(axis=0).sum())
 
 
-def draw(name: str, M: Any, components: int) -> str:
-    """Draw patients by type for three methods; return a sentence on how specific components are."""
+def draw(name: str, M: Any, components: int, found: dict[str, list[Row]]) -> str:
+    """Draw patients by type for four methods; return a sentence on how specific components are."""
     types = M.coords["cancer"].values
-    tensor = RelationalTensor(M)
     axes = scale(principal_axes(scale(M.values), components))
     panels = {
-        "tensorm": fit_model("ours", tensor, components, 0).factors_[0],
-        "as published, start from data": fit_model("from data", tensor, components, 0).factors_[0],
-        "PCA": np.clip(axes / 4 + 0.5, 0, 1),
-        "Boolean ALS": descend(M, components, 0).astype(float),
+        title: np.array(row["members"], float)
+        for title in (OURS, FROM_DATA, ALS)
+        for row in found.get(title, [])
+        if row["start"] == DRAWN
     }
+    counts = {title: count_specific(values, types) for title, values in panels.items()}
+    panels[PCA] = np.clip(axes / 4 + 0.5, 0, 1)
     with saving(name) as save:
         import matplotlib.pyplot as plt
 
@@ -221,7 +216,6 @@ def draw(name: str, M: Any, components: int) -> str:
             draw_patients(ax, values, types)
             ax.set_title(title, fontsize=8)
         save(figure)
-    counts = {title: count_specific(values, types) for title, values in panels.items() if title != "PCA"}
     told = ", ".join(f"{title} {some} of {used}" for title, (some, used) in counts.items())
     return (
         f"Components with over {SPECIFIC:.0%} of the patients of some type and over {ELSEWHERE:.0%} "
@@ -229,32 +223,38 @@ def draw(name: str, M: Any, components: int) -> str:
     )
 
 
-def study(kind: str, shared: Row, starts: int, evidence: bool, fresh: bool) -> None:
+def study(kind: str, shared: Row, starts: int, slow_starts: int, evidence: bool, fresh: bool) -> None:
     """Compare features of one matrix, and write its section."""
     name = f"cancer_{kind}"
     jobs = [
         {**shared, "method": method, "start": start}
-        for start in range(starts)
-        for method in FEATURES
-        if method != "evidence"
+        for methods, number in ((QUICK, starts), (SLOW, min(starts, slow_starts)))
+        for start in range(number)
+        for method in methods
     ]
     jobs += [{**shared, "method": "evidence", "start": 0}] * evidence  # choosing a number takes long
     found = gather(run(name, measure, jobs, 1, fresh))
     table = tabulate(found)
     show(name, table)
     M = sample(SETTINGS[kind][0], shared["patients"], shared["attributes"])
+    most = sample(SETTINGS[kind][0], 0, 0).shape
     names, counts = np.unique(M.coords["cancer"].values, return_counts=True)
     said = compare(found, counts.max() / len(M))
     order = tell_order(found)
-    specific = draw(name, M, shared["components"])
+    specific = draw(name, M, shared["components"], found)
     lacking = [text for text in LEGEND if text not in names]
-    write_numbers(name, {"shape": M.shape, "scores": found, "claims": said, "order": order})
+    scores = {
+        title: [{key: row[key] for key in row if key != "members"} for row in rows]
+        for title, rows in found.items()
+    }
+    write_numbers(name, {"shape": M.shape, "scores": scores, "claims": said, "order": order})
     write_section(
         name,
-        f"{M.shape[0]:,} patients, {M.shape[1]:,} attributes, {len(names)} types of cancer; the most common, "
-        f"{names[counts.argmax()]}, has {counts.max() / len(M):.0%} of the patients. Of the {len(LEGEND)} "
-        f"types of the paper's legend {len(LEGEND) - len(lacking)} are there (not {', '.join(lacking)}); "
-        f"*legend* is the accuracy on these alone. Means over starts and their standard deviations; "
+        f"{M.shape[0]:,} of {most[0]:,} patients, at random; the {M.shape[1]:,} of {most[1]:,} attributes "
+        f"that vary most. {len(names)} types of cancer; the most common, {names[counts.argmax()]}, has "
+        f"{counts.max() / len(M):.0%} of the patients. Of the {len(LEGEND)} types of the paper's legend "
+        f"{len(LEGEND) - len(lacking)} are there (not {', '.join(lacking)}); *legend* is the accuracy on "
+        "these alone. Means over starts and their standard deviations; "
         "*used* is the number of features that differ between patients:",
         markdown(table),
         order,
@@ -266,34 +266,37 @@ def study(kind: str, shared: Row, starts: int, evidence: bool, fresh: bool) -> N
 
 @options
 @click.option("--kind", default=BOTH, type=click.Choice([*SETTINGS, BOTH]), help="Messenger or micro-RNA.")
-@click.option("--attributes", default=0, type=COUNT, help="Number of most varying attributes; 0: 400 or 200.")
-@click.option("--patients", default=0, type=COUNT, help="Size of a random sample; 0 for all.")
+@click.option("--attributes", type=COUNT, help="Number of most varying attributes; 0 for all.")
+@click.option("--patients", type=COUNT, help="Size of a random sample; 0 for all.")
 @click.option(
     "--components", default=COMPONENTS, type=click.IntRange(min=1), help="Components, but by evidence."
 )
 @click.option("--starts", default=STARTS, type=click.IntRange(min=1), help="Starts of each method.")
+@click.option("--slow-starts", default=STARTS, type=COUNT, help="Starts of the methods that take longest.")
 @click.option("--evidence/--no-evidence", default=True, help="Whether to choose a number of components.")
 def main(
     quick: bool,
     fresh: bool,
     kind: str,
-    attributes: int,
-    patients: int,
+    attributes: int | None,
+    patients: int | None,
     components: int,
     starts: int,
+    slow_starts: int,
     evidence: bool,
 ) -> None:
     """Features of patients by several methods and starts."""
     if quick:
         attributes, patients, components = 40, 200, 8
     for each in SETTINGS if kind == BOTH else (kind,):
+        _, most_patients, most_attributes = SETTINGS[each]
         shared: Row = {
             "kind": each,
-            "attributes": attributes or SETTINGS[each][1],
-            "patients": patients,
+            "attributes": most_attributes if attributes is None else attributes,
+            "patients": most_patients if patients is None else patients,
             "components": components,
         }
-        study(each, shared, 2 if quick else starts, evidence, fresh)
+        study(each, shared, 2 if quick else starts, slow_starts, evidence, fresh)
 
 
 if __name__ == "__main__":

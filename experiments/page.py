@@ -5,8 +5,8 @@
 
 A line ``<!-- experiment: figure2a -->`` of the template is replaced by the section in experiments/out, and
 figures are copied beside the pages. A section without a result keeps the text that the page in docs has.
-``<!-- differences -->`` is replaced by a list of the rows of all pages that say *differs*, with the
-reasons in reasons.toml.
+``<!-- differences -->`` is replaced by the rows of all pages that say *differs*, with the reasons in
+reasons.toml.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TEMPLATES = (HERE / "reproduction.md", HERE / "noisy-or.md", *sorted(HERE.glob("
 PLACE = re.compile(r"^<!-- experiment: (\w+) -->$", re.MULTILINE)
 LIST = "<!-- differences -->"
 REASONS = HERE / "reasons.toml"
-HEADING = re.compile(r"^(#{1,2}) (.+)$")
+HEADING = re.compile(r"^(#{1,3}) (.+)$")
 DIFFERS = re.compile(r"^\| (.+) \| \*\*differs\*\* \|$")
 
 
@@ -49,18 +49,22 @@ def fill(template: str, old: str, out: Path) -> str:
 
 
 def list_differences(pages: Mapping[Path, str]) -> str:
-    """Return a table of the rows of all pages that differ, with the page and the section they are in."""
-    rows = ["| section | the paper | fit | here | the reason that was tested |", "|---|---|---|---|---|"]
+    """Return the rows of all pages that differ, with reasons: a table for each section, under its link."""
+    found: dict[str, list[str]] = {}
     for name, page in pages.items():
-        title = heading = ""
+        title = heading = anchor = ""
         for line in page.splitlines():
-            if found := HEADING.match(line):
-                title, heading = (found[2], "") if len(found[1]) == 1 else (title, f": {found[2]}")
-            elif found := DIFFERS.match(line):
-                rows.append(
-                    f"| [{title}]({name.as_posix()}){heading} | {found[1]} | {find_reason(found[1])} |"
-                )
-    return "\n".join(rows)
+            if match := HEADING.match(line):
+                heading = match[2] if len(match[1]) > 1 else ""
+                title = title or match[2]
+                plain = re.sub(r"[^\w\s-]", "", heading).strip().lower()  # as the site names headings
+                anchor = "#" + re.sub(r"[-\s]+", "-", plain) if heading else ""
+            elif match := DIFFERS.match(line):
+                text = f"{title}: {heading}" if name.parent != Path() and heading else heading or title
+                link = f"**[{text}]({name.as_posix()}{anchor})**"
+                found.setdefault(link, []).append(f"| {match[1]} | {find_reason(match[1])} |")
+    head = ["| the paper | fit | here | why |", "|---|---|---|---|"]
+    return "\n\n".join(f"{link}\n\n" + "\n".join([*head, *rows]) for link, rows in found.items())
 
 
 def find_reason(row: str) -> str:

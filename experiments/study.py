@@ -26,7 +26,14 @@ from tensorm.report.selection import Selection
 from tensorm.storage.run import RUN, find_file
 
 FIGURES = "../figures"  # as seen from docs/gallery
-NEUTRAL = ("quick", "fresh", "kind", "starts", "evidence")  # options that do not change what is found
+NEUTRAL = (
+    "quick",
+    "fresh",
+    "kind",
+    "starts",
+    "slow_starts",
+    "evidence",
+)  # options that do not change what is found
 Statement = tuple[str, str, bool | None]  # of the paper, what is found, whether it holds
 
 

@@ -375,8 +375,15 @@ def test_each_start_of_each_method_predicts_types(
     assert (line["accuracy"], line["starts"]) == ("0.850 ± 0.071", 2)
 
 
-def test_features_are_drawn_by_type_for_four_methods(made_up: xarray.DataArray, out: Path) -> None:
-    said = cancer_paper.draw("any", made_up[:, :20], 4)
+def test_features_are_drawn_by_type_for_four_methods(
+    made_up: xarray.DataArray, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cancer_paper, "LEGEND", {"A": "first", "B": "second"})
+    found = {}
+    for method in ("ours", "from data", "als"):
+        for name, row in cancer_paper.measure("mirna", 20, 0, 4, method, 0).items():
+            found[name] = [{"start": 0, **row}]
+    said = cancer_paper.draw("any", tumours.sample("mirna", 0, 20), 4, found)
     assert (out / "any.png").stat().st_size > 10_000
     assert "tensorm" in said
     assert "Boolean ALS" in said

@@ -339,6 +339,8 @@ def test_the_papers_order_of_features_can_hold_and_fail(accuracy: Row, held: lis
     found = features(**accuracy)
     assert [claim.holds for claim in cancer_paper.compare(found, 0.1)] == held
     assert word in cancer_paper.tell_order(found)
+    twice = {name: rows[:2] for name, rows in found.items()}
+    assert cancer_paper.contest(twice, "p", cancer_paper.PCA, cancer_paper.ALS).holds is None
 
 
 def test_specific_components_are_in_few_types() -> None:
@@ -359,12 +361,16 @@ def test_rows_that_differ_are_listed_with_their_section_and_reason(
     monkeypatch.setattr(page, "REASONS", reasons)
     assert page.find_reason("q | f | h") == "none was tested"
     said = [Claim("p", "f", "h", False), Claim("q", "f", "h", True)]
-    text = f"# Page\n\n## One\n\n{claims(said)}\n"
-    rows = page.list_differences({Path("a.md"): text, Path("b/c.md"): f"# Other\n\n{claims(said)}\n"})
-    assert rows.splitlines()[2:] == [
-        "| [Page](a.md): One | p | f | h | because |",
-        "| [Other](b/c.md) | p | f | h | because |",
+    text = f"# Page\n\n## One, two\n\n{claims(said)}\n"
+    other = f"# Other\n\n{claims(said)}\n\n### Three\n\n{claims(said)}\n"
+    rows = page.list_differences({Path("a.md"): text, Path("b/c.md"): other}).splitlines()
+    assert [row for row in rows if row.startswith("**")] == [
+        "**[One, two](a.md#one-two)**",
+        "**[Other](b/c.md)**",
+        "**[Other: Three](b/c.md#three)**",
     ]
+    assert rows.count("| p | f | h | because |") == 3
+    assert not any("q" in row for row in rows)
 
 
 def test_samples_never_replace_full_tables(
