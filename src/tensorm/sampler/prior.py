@@ -94,6 +94,16 @@ class FixedPrior(NamedTuple):
         pairs = zip(self.tables, part, strict=True)
         return FixedPrior(tuple(table if len(table) == 1 else table[index] for table, index in pairs))
 
+    def searched(self, part: Sequence[Indices], shape: Sequence[int]) -> FixedPrior:
+        """Return the prior with which a part of a tensor of this shape is searched.
+
+        Entries have fewer cells there, and their log-odds are smaller in the same proportion. Otherwise a
+        prior that all cells outweigh would keep components out of the part.
+        """
+        left = np.array([len(index) / N for index, N in zip(part, shape, strict=True)])
+        weakened = (table * np.delete(left, k).prod() for k, table in enumerate(self.at(part).tables))
+        return FixedPrior(tuple(weakened))
+
     def reorder(self, order: Sequence[int]) -> FixedPrior:
         """Return the prior of the components in another order."""
         tables = (table if table.shape[1] == 1 else table[:, list(order)] for table in self.tables)
@@ -150,6 +160,10 @@ class LearnedPrior(NamedTuple):
         return column
 
     def at(self, part: Sequence[Indices]) -> LearnedPrior:
+        """Return the same prior."""
+        return self
+
+    def searched(self, part: Sequence[Indices], shape: Sequence[int]) -> LearnedPrior:
         """Return the same prior."""
         return self
 

@@ -7,6 +7,7 @@ import numpy as np
 from explanations import make_explanation, make_model
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
+from tensorm.sampler.prior import FixedPrior
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.region import FIRST_SEARCH, RARE_ONES, SearchSize, choose_region
 from tensorm.sampler.search.seeding import begin
@@ -31,6 +32,22 @@ def test_large_tensors_are_searched_in_part() -> None:
     for found, factor in zip(whole.bits, sim.factors, strict=True):
         np.testing.assert_array_equal(found, factor)
     np.testing.assert_array_equal(boolean_product(begin(tensor, make_model(5), rng).bits), sim.noise_free)
+
+
+def test_a_given_prior_weighs_as_much_in_a_part_as_in_the_whole() -> None:
+    """Entries have fewer cells there, so their log-odds are smaller in the same proportion."""
+    tensor = DenseTensor(np.random.default_rng(0).random((300, 200)) < 0.5)
+    whole = Explanation(
+        tensor,
+        make_model(2, prior=FixedPrior.from_probabilities([0.5, 1e-30])),
+        Factors.empty(tensor.shape, 2),
+    )
+    part = choose_region(tensor, np.random.default_rng(0), SearchSize(600, 9, 1))
+    n = [len(index) for index in part.indices]
+    assert np.prod(n) <= 600
+    first, second = part.cut(whole).target.prior.tables
+    assert (first == 0).all()
+    np.testing.assert_allclose(second, np.log(1e-30 / (1 - 1e-30)) * n[0] / 300)
 
 
 def test_small_tensors_are_searched_as_a_whole() -> None:

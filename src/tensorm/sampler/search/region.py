@@ -46,7 +46,8 @@ class Region(NamedTuple):
         """Return the explanation in this part."""
         if self.indices is None:
             return explanation
-        target = replace(explanation.target, prior=explanation.target.prior.at(self.indices))
+        prior = explanation.target.prior.searched(self.indices, explanation.tensor.shape)
+        target = replace(explanation.target, prior=prior)
         return Explanation(
             explanation.tensor.take(self.indices), target, explanation.factors.take(self.indices)
         )
