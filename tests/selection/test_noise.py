@@ -85,6 +85,14 @@ def test_what_gains_decide(gain: float, few: bool, strong: bool) -> None:
     assert choosing._judge(np.full(1000, gain), few).strong is strong
 
 
+def test_few_cells_that_are_not_sure_keep_strengths() -> None:
+    """A fit of a few thousand cells would else lose a tenth where a short trial errs."""
+    spread = np.tile([0.3, -0.3], 500)  # the standard error is .0095
+    assert choosing._judge(-0.015 + spread, True).strong
+    assert not choosing._judge(-0.03 + spread, True).strong
+    assert not choosing._judge(-0.015 + spread, False).strong
+
+
 def test_a_small_gain_has_to_be_certain() -> None:
     gains = np.full(10_000, 0.001)
     assert choosing._judge(gains, False).strong

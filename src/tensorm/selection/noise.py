@@ -166,7 +166,7 @@ def _judge(gains: Floats, lenient: bool) -> NoiseChoice:
     change = f"change in mean log probability: {gain:+.4f} ± {error:.4f}"
     if gains.sum() > NEGLIGIBLE_LOG_ODDS and (gain > WORTH_HAVING or gain > CERTAIN_Z * error):
         return NoiseChoice(True, f"Strengths were chosen: they predict hidden cells better ({change}).")
-    if lenient and gains.sum() > -NEGLIGIBLE_LOG_ODDS:
+    if lenient and (gains.sum() > -NEGLIGIBLE_LOG_ODDS or gain > -CERTAIN_Z * error):
         told = "there are too few cells to decide, and strengths cost little even where two rates suffice"
         return NoiseChoice(True, f"Strengths were chosen: {told} ({change}).")
     told = f"strengths predict hidden cells {'hardly any' if gain > 0 else 'no'} better"
