@@ -68,10 +68,11 @@ class Problem(NamedTuple):
         factors = factors or self.factors
         if self.once:  # a contested pair has a one and a zero inside, which are as good as outside
             said = model.boolean_product(factors)
-            inside, zeros = said & ~said.swapaxes(1, 2), self.seen & ~self.ones
-            n_ones, n_zeros = np.count_nonzero(self.ones), np.count_nonzero(zeros)
-            hits, false_alarms = np.count_nonzero(inside & self.ones), np.count_nonzero(inside & zeros)
-            return hits, false_alarms, n_ones - hits, n_zeros - false_alarms
+            inside, ones, zeros = said & ~said.swapaxes(1, 2), self.seen & self.ones, self.seen & ~self.ones
+            hits, false_alarms = np.count_nonzero(inside & ones), np.count_nonzero(inside & zeros)
+            return (
+                hits, false_alarms, np.count_nonzero(ones) - hits, np.count_nonzero(zeros) - false_alarms
+            )  # fmt: skip
         quick = self.ones.size >= 20_000
         found = (model.confusion if quick else naive.confusion)(self.ones, self.observed, factors)
         return tuple(found) if self.pair is None else tuple(n // 2 for n in found)

@@ -137,7 +137,7 @@ def test_every_sweep_is_told() -> None:
     assert trace is not None
     expected = [(2, "burn-in", n, 5) for n in range(1, 6)] + [(2, "draws", n, 12) for n in range(1, 13)]
     assert [step[:4] for step in steps] == expected
-    assert [step.confusion.accuracy for step in steps[5:]] == trace.accuracy.tolist()
+    assert [step.confusion.correct / step.confusion.observed for step in steps[5:]] == trace.accuracy.tolist()
     automatic: list[Step] = []
     run_chain(TENSOR, Plan(MODEL, 1, None, PLAN.init), 0, automatic.append)
     assert {step.total for step in automatic if step.phase == "burn-in"} == {None}

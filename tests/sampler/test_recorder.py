@@ -27,7 +27,7 @@ def test_what_is_recorded_comes_back(L: int) -> None:
         assert tuple(trace.noise[i]) == state.noise
         assert tuple(trace.density[i]) == state.density
         assert tuple(trace.confusion[i]) == confusion
-        assert trace.accuracy[i] == confusion.accuracy
+        assert trace.accuracy[i] == confusion.correct / confusion.observed
         assert trace.log_likelihood[i] == pytest.approx(state.noise.log_likelihood(confusion), rel=1e-12)
 
 

@@ -63,7 +63,7 @@ def test_a_confusion_tells_accuracy_and_likelihood() -> None:
     ones, observed, noise = rng.random(SHAPE) < 0.5, rng.random(SHAPE) < 0.8, Rates(0.8, 0.15)
     confusion = model.confusion(ones, observed, factors)
     right = (model.boolean_product(factors) == ones)[observed]
-    assert confusion.accuracy == pytest.approx(right.mean())
+    assert confusion.correct / confusion.observed == pytest.approx(right.mean())
     assert noise.log_likelihood(confusion) == pytest.approx(
         definitions.log_likelihood(ones, observed, factors, noise)
     )

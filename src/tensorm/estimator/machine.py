@@ -246,7 +246,7 @@ class TensOrMachine(FittedModel):
         self
         """
         given = make_tensor(X, self.symmetric, options)
-        self._reading = type(X), {name: option for name, option in options.items() if name != "client"}
+        reading = type(X), {name: option for name, option in options.items() if name != "client"}
         plan = make_plan(self, given)
         auto = self.n_components == AUTO
         target = plan.target
@@ -257,10 +257,13 @@ class TensOrMachine(FittedModel):
             announce(note, self.progress)
         self.__dict__.pop("selection_", None)
         if run_dir is None:
-            return self._run(tensor, plan)
-        with owning(check_folder(run_dir)) as folder:
-            start_run(folder, Run(self.get_params(deep=False), int(plan.target.seed), tensor))
-            return self._run(tensor, plan, folder)
+            self._run(tensor, plan)
+        else:
+            with owning(check_folder(run_dir)) as folder:
+                start_run(folder, Run(self.get_params(deep=False), int(plan.target.seed), tensor))
+                self._run(tensor, plan, folder)
+        self._reading = reading
+        return self
 
     def _run(self, tensor: Tensor, plan: Plan, folder: Path | None = None) -> Self:
         """Choose the number of components if asked to, run the chains, and keep what they found.
