@@ -127,12 +127,11 @@ const tellCertainty = l => {
   const sure = chances.filter(p => p > 0.9).length;
   return (sure === chances.length ? "All " : sure + " of ") + chances.length + " members have p > 0.9.";
 };
-const tellChains = l =>
-  page.chains < 2
-    ? ""
-    : (page.components[l].chains === page.chains ? "All " : page.components[l].chains + " of ") +
-      page.chains +
-      " chains found it.";
+const tellChains = l => {
+  const found = page.components[l].chains,
+    all = page.chains === 2 ? "Both" : "All " + page.chains;
+  return page.chains < 2 ? "" : (found === page.chains ? all : found + " of " + page.chains) + " chains found it.";
+};
 const shortly = l =>
   isEmpty(l)
     ? "empty"
