@@ -17,7 +17,10 @@ from tensorm.posterior.align import (
     factor_means,
     group_chains,
     match,
+    pair_components,
+    same_components,
     similarity,
+    unpaired,
     worse,
 )
 from tensorm.sampler.state import Trace
@@ -200,3 +203,25 @@ def test_finders_are_counted_wherever_they_have_a_component() -> None:
     lost[0][:, 0] ^= True
     means = [factor_means(trace_of([draw])) for draw in (truth, turned, lost)]
     assert count_finders(means[0], means) == [2, 3, 0]
+
+
+def test_two_components_are_not_found_by_one() -> None:
+    """Else "all chains found components 0 and 1" stands beside a chain that has one component."""
+    truth = [np.random.default_rng(k).random((20, 3)) < 0.4 for k in range(3)]
+    twins = [factor[:, [0, 0, 2]] for factor in truth]
+    twins[2][np.flatnonzero(twins[2][:, 1])[0], 1] = False
+    single = [factor & [True, False, True] for factor in truth]
+    means = [factor_means(trace_of([draw])) for draw in (twins, single)]
+    assert count_finders(means[0], means) == [2, 1, 2]
+    assert not same_components(*means)
+    assert not same_components(*means[::-1])
+    assert unpaired(means[0], pair_components(*means)) == [1]
+
+
+def test_a_component_of_few_draws_is_not_found() -> None:
+    """Cosines do not see how often a component is there; halfway counts, less does not."""
+    truth = [np.random.default_rng(k).random((20, 2)) < 0.4 for k in range(3)]
+    without = [truth[0] & [True, False], *truth[1:]]
+    means = [factor_means(trace_of([truth] * n + [without] * (20 - n))) for n in (20, 9, 4)]
+    assert count_finders(means[0], means) == [3, 2]
+    assert [same_components(means[0], other) for other in means] == [True, True, False]

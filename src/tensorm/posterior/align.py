@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -33,9 +33,9 @@ def mean_factors(traces: Sequence[Trace]) -> list[Floats]:
     return [np.average(means, axis=0, weights=lengths) for means in zip(*chains, strict=True)]
 
 
-def active(means: Sequence[Floats]) -> Bits:
-    """Return which components have a member in every mode."""
-    return np.logical_and.reduce([(mean > MEMBER).any(axis=0) for mean in means])
+def active(means: Sequence[Floats], threshold: float = MEMBER) -> Bits:
+    """Return which components have a member in every mode, an index above the threshold."""
+    return np.logical_and.reduce([(mean > threshold).any(axis=0) for mean in means])
 
 
 def similarity(a: Sequence[Floats], b: Sequence[Floats]) -> Floats:
@@ -70,20 +70,33 @@ def align(traces: Sequence[Trace], means: Sequence[Sequence[Floats]], lead: int)
     ]
 
 
+def pair_components(a: Sequence[Floats], b: Sequence[Floats]) -> dict[int, int]:
+    """Return which component of one chain is which of another: {number in a: number in b}, one to one.
+
+    One of the two has a member in every mode, and the other at least halfway: chains with 51% and 49% of
+    their draws for a component do not differ on it. Whatever says that a chain found a component asks here.
+    """
+    alike = similarity(a, b) * np.outer(active(a, MEMBER / 2), active(b, MEMBER / 2))
+    alike[(alike <= MIN_SIMILARITY) | ~(active(a)[:, None] | active(b))] = 0
+    pairs = zip(*linear_sum_assignment(alike, maximize=True), strict=True)
+    return {int(mine): int(other) for mine, other in pairs if alike[mine, other]}
+
+
 def same_components(a: Sequence[Floats], b: Sequence[Floats]) -> bool:
-    """Whether two chains found the same components: each that one of them uses has a match in the other."""
-    order = match(a, b)
-    alike = similarity(a, b)[np.arange(len(order)), order]
-    return bool((alike[active(a) | active(b)[order]] > MIN_SIMILARITY).all())
+    """Whether two chains found the same components: each that one of them uses is one of the other's."""
+    pairs = pair_components(a, b)
+    return not unpaired(a, pairs) and not unpaired(b, pairs.values())
+
+
+def unpaired(means: Sequence[Floats], paired: Collection[int]) -> list[int]:
+    """Return the components with a member in every mode that are not among the paired ones."""
+    return [l for l in np.flatnonzero(active(means)).tolist() if l not in paired]
 
 
 def count_finders(reference: Sequence[Floats], chains: Sequence[Sequence[Floats]]) -> list[int]:
-    """Return how many chains found each component of the reference; 0 for one without members in every mode.
-
-    A chain may have the same component without being sure of a member, as ``same_components`` has it.
-    """
-    found = [(similarity(reference, means) > MIN_SIMILARITY).any(axis=1) for means in chains]
-    return [int(count) for count in np.sum(found, axis=0) * active(reference)]
+    """Return how many chains found each component of the reference; 0 for one without members."""
+    pairs = [pair_components(reference, means) for means in chains]
+    return [sum(l in found for found in pairs) * int(used) for l, used in enumerate(active(reference))]
 
 
 def worse(best: Trace, other: Trace) -> bool:

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tensorm.data.arrays import Floats
-from tensorm.posterior.align import MIN_SIMILARITY, active, count_finders, factor_means, similarity
+from tensorm.posterior.align import (
+    active,
+    count_finders,
+    factor_means,
+    pair_components,
+    similarity,
+    unpaired,
+)
 from tensorm.posterior.convergence import MAX_RHAT, EntryMixing, Mixing, assess, assess_entries
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.tables import tabulate, to_html
@@ -48,7 +55,7 @@ class ChainSummary(NamedTuple):
     covered: float  # share of the observed cells in components: random ones would explain as much
     log_likelihood: float  # mean over draws
     log_posterior: float  # of the factors, median over draws
-    active: int  # components with a member in every mode
+    active: int  # components with a member in every mode, or found halfway and sure elsewhere
     agreement: float  # similarity of its components to those of explanation 0, 1 if identical
 
 
@@ -209,6 +216,7 @@ def _summarise(posterior: Posterior, chains: Sequence[Sequence[Floats]]) -> list
     rows = []
     for index, (trace, mine) in enumerate(zip(posterior.chains, chains, strict=True)):
         alike = np.diag(similarity(posterior.factors, mine))[used]
+        pairs = pair_components(posterior.factors, mine)
         rows.append(
             ChainSummary(
                 chain=posterior.numbers[index],
@@ -220,7 +228,7 @@ def _summarise(posterior: Posterior, chains: Sequence[Sequence[Floats]]) -> list
                 covered=float(trace.covered.mean()),
                 log_likelihood=float(trace.log_likelihood.mean()),
                 log_posterior=float(np.median(trace.log_posterior)),
-                active=int(active(mine).sum()),
+                active=len(pairs) + len(unpaired(mine, pairs.values())),
                 agreement=float(alike.mean()) if alike.size else 1.0,
             )
         )
@@ -230,13 +238,11 @@ def _summarise(posterior: Posterior, chains: Sequence[Sequence[Floats]]) -> list
 def tell_differences(posterior: Posterior) -> Iterator[str]:
     """Yield sentences on what the other explanations see differently from the one with most weight."""
     others = list(enumerate(posterior.explained_by))[1:]
-    lead = active(posterior.factors)
     for number, (weight, means) in others[:MAX_OTHERS]:
         members = np.equal(posterior.explanations, number)
         chains = [*compress(posterior.numbers, members)]
-        alike = similarity(posterior.factors, means) > MIN_SIMILARITY
-        lacking = np.flatnonzero(lead & ~alike.any(axis=1)).tolist()
-        extra = int(np.count_nonzero(active(means) & ~alike.any(axis=0)))
+        pairs = pair_components(posterior.factors, means)
+        lacking, extra = unpaired(posterior.factors, pairs), len(unpaired(means, pairs.values()))
         who = f"Chain{'s' * (len(chains) > 1)} {listed(chains)}"
         told = f"did not find {number_components(lacking)}" if lacking else "found the same components"
         if extra:

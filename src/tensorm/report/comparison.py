@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from tensorm.data.checks import find_order, short
 from tensorm.errors import InputError
-from tensorm.posterior.align import MIN_SIMILARITY, active, similarity
+from tensorm.posterior.align import pair_components, similarity, unpaired
 from tensorm.posterior.diagnostics import number_components
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.tables import tabulate, to_html
@@ -83,14 +82,16 @@ def compare_fits(first: Any, second: Any) -> Comparison:
             )
         factors.append(factor[order])
     alike = similarity(a.factors, factors)
-    pairs = {int(i): int(j) for i, j in zip(*linear_sum_assignment(alike, maximize=True), strict=True)}
-    used, used_too = (set(np.flatnonzero(active(fit.factors)).tolist()) for fit in (a, b))
-    same = {i: j for i, j in pairs.items() if i in used and j in used_too and alike[i, j] > MIN_SIMILARITY}
+    same = pair_components(a.factors, factors)
+    first, second = unpaired(a.factors, same), unpaired(factors, same.values())
     matches = [
-        *(Match(i, same.get(i), float(alike[i, same.get(i, alike[i].argmax())])) for i in sorted(used)),
-        *(Match(None, j, float(alike[:, j].max())) for j in sorted(used_too - {*same.values()})),
+        *(
+            Match(i, same.get(i), float(alike[i, same.get(i, alike[i].argmax())]))
+            for i in sorted([*same, *first])
+        ),
+        *(Match(None, j, float(alike[:, j].max())) for j in second),
     ]
-    return Comparison(tuple(matches), _conclude(len(same), used - {*same}, used_too - {*same.values()}))
+    return Comparison(tuple(matches), _conclude(len(same), first, second))
 
 
 def _posterior(name: str, fit: Any) -> Posterior:
@@ -100,12 +101,12 @@ def _posterior(name: str, fit: Any) -> Posterior:
     return posterior
 
 
-def _conclude(shared: int, first: set[int], second: set[int]) -> str:
+def _conclude(shared: int, first: list[int], second: list[int]) -> str:
     """Say how many components both fits found, and which only one of them found."""
     if not first and not second:
         return f"Both fits found the same {shared} component{'s' * (shared != 1)}."
     only = [
-        f"only the {name} found {number_components(sorted(found))}"
+        f"only the {name} found {number_components(found)}"
         for name, found in (("first", first), ("second", second))
         if found
     ]
