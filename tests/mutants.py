@@ -419,14 +419,20 @@ MUTANTS = [
     ),
     Mutant(
         "sampler/search/rounds.py",
-        "return hot, tally / self.SCORED",
+        "return hot, score_sum / self.SCORED",
         "return hot, -float(hot.sweep)",
         "sampler/search/test_heating.py -k busy",
     ),
     Mutant(
+        "sampler/search/rounds.py",
+        "return log_posterior(self.target, state, likelihood) - state.noise.information(self.tensor)",
+        "return log_posterior(self.target, state, likelihood)",
+        "sampler/search/test_heating.py -k swallow",
+    ),
+    Mutant(
         "storage/checkpoints.py",
-        '"heat_tally": np.array([heat.tally]),',
-        '"heat_tally": np.array([0.0]),',
+        '"heat_score_sum": np.array([heat.score_sum]),',
+        '"heat_score_sum": np.array([0.0]),',
         "storage/test_checkpoints.py -k strengths",
     ),
     Mutant(
