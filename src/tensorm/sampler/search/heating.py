@@ -82,6 +82,11 @@ class Rounds(ABC):
         size = math.prod(self.tensor.shape) * self.target.n_components
         return max(self.least, round(self.most * min(1.0, (CHEAP_SIZE / size) ** self.fall)))
 
+    @property
+    def certain(self) -> int:
+        """Rounds that are made even if the first one finds nothing, with an effort of 1."""
+        return 1
+
     @abstractmethod
     def plan(self, state: State, rng: np.random.Generator) -> tuple[int, float]:
         """Return how many rounds are worth while, and the score of a chain before them."""

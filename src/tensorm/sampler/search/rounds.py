@@ -80,9 +80,13 @@ class SampledNoiseRounds(Rounds):
         melts = (rounds + cls.CYCLE - cls.FIRST_MELT - 1) // cls.CYCLE
         return rounds * (cls.COLD + cls.HOT) + melts * (cls.MELTING - cls.HOT)
 
+    @property
+    def certain(self) -> int:
+        return min(self.WORTH, self.affordable)
+
     def plan(self, state: State, rng: np.random.Generator) -> tuple[int, float]:
         confusion = self.tensor.confusion(state.factors)
-        return min(self.WORTH, self.affordable), self._score(state, confusion)
+        return self.certain, self._score(state, confusion)
 
     def start_round(self, base: State, state: State, number: int, rng: np.random.Generator) -> State:
         """Leave the first round as it is; begin the second, and those that melt, with a full background."""
