@@ -304,7 +304,7 @@ def test_other_explanations_can_be_described() -> None:
         "Chain 3 (weight 0.25) did not find component 1 but found 1 other.",
         "Chains 0 and 1 (weight 0.60) did not find component 1 but found 1 other.",
     ]
-    first = dataclasses.replace(found, contributions=(Contribution(0, 6, 5, 5, 5, 1, 0.1, 9.0),)).put_first(2)
+    first = dataclasses.replace(found, contributions=(Contribution(0, 6, 5, 5, 1, 5, 1, 0.1, 9.0),)).put_first(2)
     assert first.contributions == ()
     np.testing.assert_array_equal(first.predict_all(), found.predict_all())
     with pytest.raises(InputError, match="explanation is 3; give"):

@@ -202,6 +202,7 @@ class FittedModel(Predictor):
             selection=getattr(self, "selection_", None) if selection is None else selection,
             title=title,
             command=command,
+            tied=self._target.tied,
             settings={name: getattr(self, name) for name in parameters},
             defaults={name: parameter.default for name, parameter in parameters.items()},
         )

@@ -27,6 +27,7 @@ from tensorm.report.page.content import collect, tabulate_associations, tabulate
 from tensorm.report.page.finding import Finding, tell_finding
 from tensorm.report.selection import Selection
 from tensorm.storage.files import as_path, replace_file
+from tensorm.tensors.protocol import Pair, Tensor
 
 SCRIPTS = (  # in this order; each is a part of one function
     "start", "state", "model", "words", "paint", "table", "grid", "index", "overview", "component", "label",
@@ -52,6 +53,7 @@ def render_report(
     command: str | None = None,
     settings: Settings | None = None,
     defaults: Settings | None = None,
+    tied: Pair | None = None,
 ) -> str:
     """Return the page as text.
 
@@ -62,6 +64,8 @@ def render_report(
         As for ``TensOrMachine.report``.
     settings, defaults : mapping, optional
         The settings of the estimator and their defaults, for the section on how to repeat the fit.
+    tied : pair of int, optional
+        Two modes that share a factor.
     """
     for name, text in (("title", title), ("command", command)):
         check_text(name, text)
@@ -69,16 +73,20 @@ def render_report(
         raise InputError(f"selection is {short(selection)}; give what select_components returned.")
     heading = printable(_title_of(posterior) if title is None else title)
     tensor = None if X is None else posterior.check_tensor(X)
+    counted = None
+    if tensor is not None:
+        counted = _hold(posterior, tensor, tied)
+        posterior = posterior.count(counted)
     if metadata is not None:
         read_metadata(posterior, metadata)  # raises if it does not fit
         metadata = share_metadata(posterior, metadata)
     told = describe_components(posterior, groups_of(posterior, metadata))
     diagnostics = diagnose(posterior)
     texts = {name: _text(value) for name, value in (settings or {}).items()}
-    content = collect(posterior, tensor, metadata, told) | {
+    finding = tell_finding(posterior, diagnostics)
+    content = collect(posterior, tensor, metadata, told, diagnostics, counted) | {
         "title": heading,
         "version": __version__,
-        "noise": describe_noise(posterior),
         "fit": tabulate_chains(posterior, diagnostics),
         "traces": trace_chains(posterior, diagnostics),
         "selection": None if selection is None else chart_selection(selection),
@@ -88,8 +96,8 @@ def render_report(
         "recipe": _recipe(posterior, texts, defaults or {}) if texts else None,
         "command": command,
     }
-    static = [*map(str, told), content["noise"], "" if selection is None else selection.reason, command or ""]
-    return _fill(content, static, tell_finding(posterior, diagnostics), diagnostics)
+    static = [*map(str, told), describe_noise(posterior), "" if selection is None else selection.reason, command or ""]
+    return _fill(content, static, finding, diagnostics)
 
 
 def _fill(
@@ -111,6 +119,13 @@ def _fill(
         data=b64encode(packed).decode(),  # no browser takes it for markup
         script=script,
     )
+
+
+def _hold(posterior: Posterior, tensor: Tensor, tied: Pair | None) -> Tensor:
+    """Return the cells as the fit counted them."""
+    if posterior.compared:
+        return tensor.compared()
+    return tensor.tied(tied) if tensor.pair is None else tensor
 
 
 def _title_of(posterior: Posterior) -> str:
