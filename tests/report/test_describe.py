@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -20,7 +21,9 @@ from tensorm.report.describe import (
     describe_noise,
     share_explained,
 )
+from tensorm.report.card import render_card
 from tensorm.report.export import list_members
+from tensorm.report.page.write import render_report
 from tensorm.report.naming import plural
 
 BY_ROLE = {"person": ROLES, "met": ROLES}
@@ -285,12 +288,27 @@ def test_components_that_explain_nothing_look_like_noise() -> None:
     for trace in posterior.chains:
         trace.confusion[:] = [30, 70, 261, 639]
         set_noise(trace, (0.3, 0.29))
-    first, component, _ = describe(posterior)
+    first, state, component, _ = describe(posterior)
     assert first == "The data look like noise: the components explain next to nothing."
+    assert state == "Each chain has only 2 draws, too few to compare chains; use at least 100."
     assert component.startswith("Component 0 - ")
     apart = [[[bits(3, [n]), bits(4, [n])]] * 3 for n in range(2)]
     told = describe(replace(make_posterior(apart), weights=(0.5, 0.5), explanations=(0, 1)))
     assert told[0] == "The data look like noise: no two chains found the same component."
+
+
+def test_noise_does_not_hide_that_chains_have_not_mixed() -> None:
+    one = [bits(3, [0]), bits(4, [0])]
+    posterior = make_posterior([[one] * 20] * 2)
+    for trace, shift in zip(posterior.chains, (0.0, 0.02), strict=True):
+        trace.confusion[:] = [30, 70, 261, 639]
+        set_noise(trace, np.column_stack([0.31 + shift + 0.001 * np.arange(20), np.full(20, 0.29)]))
+    first, second, component, _ = describe(posterior)
+    assert first == "The data look like noise: the components explain next to nothing."
+    assert second.startswith("All chains found the same components but have not mixed: the R-hat of the ")
+    assert component.startswith("Component 0 - ")
+    assert second in unescape(render_card(posterior))
+    assert second in unescape(render_report(posterior))
 
 
 def test_noise_in_words() -> None:

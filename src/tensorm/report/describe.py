@@ -19,7 +19,7 @@ from tensorm.data.arrays import Floats
 from tensorm.data.checks import check_count
 from tensorm.posterior.align import MEMBER, SURE, active, count_finders, factor_means
 from tensorm.posterior.contributions import Contribution
-from tensorm.posterior.diagnostics import doubt_findings, listed, number_components, tell_differences
+from tensorm.posterior.diagnostics import diagnose, doubt_findings, listed, number_components, tell_differences
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes, of_posterior, rank_members
 from tensorm.report.export import INTERVAL_QUANTILES
@@ -151,6 +151,8 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     shown, rest = pick_clear(components, len(components) if most is None else check_count("most", most, 0))
     noise = doubt_findings(posterior, [component.chains for component in components])
     texts = [f"The data look like noise: {noise}."] if noise and shown else []
+    if noise and (state := diagnose(posterior).beside(noise)):
+        texts.append(state)
     texts += map(str, shown)
     if rest:
         texts.append(f"{count_rest(rest)}.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorm.posterior.contributions import count_members
-from tensorm.posterior.diagnostics import IN_WORDS, Diagnostics
+from tensorm.posterior.diagnostics import Diagnostics
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, list_modes
 from tensorm.report.associations import Associations, associate
@@ -169,7 +169,7 @@ def tabulate_chains(posterior: Posterior, diagnostics: Diagnostics) -> dict[str,
                 "R-hat": finite(row.rhat, 2),
                 "ESS": finite(row.ess, 0),
                 "tail ESS": finite(row.ess_tail, 0),
-                "state": IN_WORDS.get(row.state, ""),
+                "note": diagnostics.note(row),
             }
             for row in diagnostics.quantities
         ],

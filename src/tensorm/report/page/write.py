@@ -114,7 +114,7 @@ def _fill(
         found=escape(finding.found).replace(" × ", "&nbsp;×&nbsp;"),  # sizes stay on one line
         sure=escape(finding.sure),
         state="fine" if diagnostics.fine else "heed",
-        conclusion="" if finding.noise else escape(diagnostics.conclusion),  # what was found is no pattern
+        conclusion=escape(diagnostics.beside(finding.noise)),
         plain="\n".join(f"<p>{escape(text)}</p>" for text in static if text),
         data=b64encode(packed).decode(),  # no browser takes it for markup
         script=script,
