@@ -461,7 +461,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "fit contacts.csv --metadata met=patients.csv --out x",
             "has the unknown label 'p0' in line 2 of patients.csv",
         ),
-        ("fit badges.tsv --time-column t --bins fortnight --modes i,j --out x", "give clock, a number, or a"),
+        ("fit badges.tsv --time-column t --bins fortnight --modes i,j --out x", "give clock, each, a number, or a"),
         ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give at most"),
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
         (

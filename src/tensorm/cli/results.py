@@ -77,6 +77,7 @@ def report_command(
             selection=Selection.read(fit),
             title=title or folders.read_title(fit),
             command=folders.read_command(fit),
+            notes=folders.read_notes(fit),
             open=open,
         )
     if not quiet:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,7 @@ class FittedModel(Predictor):
         selection: Any = None,
         title: str | None = None,
         command: str | None = None,
+        notes: Sequence[str] = (),
         open: bool = False,
     ) -> None:
         """Write the fit as a single HTML page, to open in a browser, mail or print; it loads nothing else.
@@ -183,6 +185,8 @@ class FittedModel(Predictor):
             The heading; by default the names of the modes.
         command : str, optional
             The shell commands that made the fit, shown instead of the Python code.
+        notes : sequence of str, optional
+            Sentences about the data to show, such as what was left out. Warnings while X is read are added.
         open : bool, default False
             Whether to open the page in the default browser.
 
@@ -194,10 +198,14 @@ class FittedModel(Predictor):
             If the file cannot be written.
         """
         parameters = inspect.signature(type(self)).parameters
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            cells = self._read(X)
         write_page(
             self._fitted,
             path,
-            X=self._read(X),
+            X=cells,
+            notes=[*notes, *(str(warning.message) for warning in told)],
             metadata=metadata,
             selection=getattr(self, "selection_", None) if selection is None else selection,
             title=title,

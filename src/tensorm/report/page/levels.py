@@ -14,7 +14,7 @@ from tensorm.tensors.protocol import Tensor
 
 STEPS = 20  # thresholds are 1/20, 2/20 and so on
 MAX_COUNTED = 2**32  # cells times components, beyond which only members at 0.5 are counted
-COUNTS = ("covered", "explained", "added", "alone", "errors", "log_likelihood_lost")
+PACKED_COUNTS = ("covered", "explained", "added", "alone", "errors", "log_likelihood_lost")
 
 
 def collect_levels(posterior: Posterior, tensor: Tensor | None, diagnostics: Diagnostics) -> dict[str, Any]:
@@ -48,5 +48,5 @@ def _tell_level(
         "found": finding.found,
         "sure": finding.sure,
         "noise": describe_noise(posterior, counted, threshold),
-        "counts": [[round(getattr(row, name), 1) for name in COUNTS] for row in counted],
+        "counts": [[round(getattr(row, name), 1) for name in PACKED_COUNTS] for row in counted],
     }

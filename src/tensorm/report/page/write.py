@@ -51,6 +51,7 @@ def render_report(
     selection: Selection | None = None,
     title: str | None = None,
     command: str | None = None,
+    notes: Sequence[str] = (),
     settings: Settings | None = None,
     defaults: Settings | None = None,
     tied: Pair | None = None,
@@ -60,7 +61,7 @@ def render_report(
     Parameters
     ----------
     posterior : Posterior
-    X, metadata, selection, title, command
+    X, metadata, selection, title, command, notes
         As for ``TensOrMachine.report``.
     settings, defaults : mapping, optional
         The settings of the estimator and their defaults, for the section on how to repeat the fit.
@@ -95,6 +96,7 @@ def render_report(
         "settings": texts,
         "recipe": _recipe(posterior, texts, defaults or {}) if texts else None,
         "command": command,
+        "notes": [printable(check_text("notes", note)) for note in notes],
     }
     static = [*map(str, told), describe_noise(posterior), "" if selection is None else selection.reason, command or ""]
     return _fill(content, static, finding, diagnostics)

@@ -267,6 +267,7 @@ const viewOverview = () => {
       hasData ? "" : " To see the data beside the reconstruction, pass them to report as X.",
     ),
     h("p", { class: "text" }, finding().noise),
+    page.notes.length ? h("p", { class: "text" }, "About the data: " + page.notes.join(" ")) : null,
     active.length ? h("div", { class: "body" }, overlapMap(), componentTable()) : null,
   ];
 };

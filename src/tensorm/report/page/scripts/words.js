@@ -14,7 +14,7 @@ const runsOf = numbers => {
 const cut = texts => (texts.length <= LONGEST + 1 ? texts : [...texts.slice(0, LONGEST), "..."]).join(", ");
 const IRREGULAR = { person: "people", child: "children", man: "men", woman: "women" };
 const NO_PLURAL = (
-  "who whom what met saw sent bought chose won heard read knew told north south east west urban rural old young high low " +
+  "who whom what when where which how via from to met saw sent bought chose won heard read knew told north south east west urban rural old young high low " +
   "medium small large rich poor public private left right yes no true false other none"
 ).split(" ");
 const plural = (name, count) => {
