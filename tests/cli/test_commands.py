@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from interrupting import let_chain_fail
+from page_data import page_data
 from tensorm import FileError, InputError, RelationalTensor, TensOrMachine, datasets, load
 from tensorm.cli import main
 from tensorm.cli.folders import load_metadata
@@ -172,6 +173,32 @@ def test_noise_is_told_once_and_so_is_what_else_is_wrong(tmp_path) -> None:
     assert told.stdout.count("look like noise") == 1
     assert told.stdout.count("A single chain cannot be checked against others") == 1
     assert "No pattern was found" not in told.stdout
+
+
+def test_the_page_of_a_saved_file_stands_beside_it_and_says_what_it_lacks(folder, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
+    assert run("fit", folder / "genes.csv", *quick, "--out", "runs/a").exit_code == 0
+    for name, page in (("runs/ord", "runs/ord.html"), ("runs/v1.2.tensorm", "runs/v1.2.html")):
+        load("runs/a").save(name)
+        told = run("report", name).stdout
+        assert f"Wrote {page} (" in told
+        assert "has no data, so the page shows predictions only; to see both:  model.report(path, X)" in told
+        assert (tmp_path / page).exists()
+    assert "has no data" not in run("report", "runs/a").stdout
+
+
+def test_what_was_noted_is_on_the_page(tmp_path) -> None:
+    lines = ["who,what", *(f"{who},{what}" for who in ("ann", "Ann", "bob") for what in "xyz"), ",x"]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
+    told = run("fit", tmp_path / "a.csv", *quick, "--skip-bad-rows", "--out", tmp_path / "run")
+    assert run("report", tmp_path / "run").exit_code == 0
+    left_out, alike = page_data(tmp_path / "run" / "report.html")["notes"]
+    assert left_out.endswith("a.csv: left out 1 bad row: line 11 ('who' is empty).")
+    assert alike.endswith("'ann'; if they mean the same, set --merge-labels.")
+    assert f"Note: {left_out}\n" in told.stderr
+    assert f"Note: {alike}\n" in told.stderr
 
 
 def test_without_a_folder_the_run_has_the_name_of_the_file(folder, tmp_path, monkeypatch) -> None:

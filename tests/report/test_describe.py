@@ -19,6 +19,7 @@ from tensorm.report.describe import (
     describe,
     describe_components,
     describe_noise,
+    percent,
     share_explained,
 )
 from tensorm.report.card import render_card
@@ -67,6 +68,18 @@ def test_number_and_share_of_cells_agree() -> None:
         "It covers 7 observed cells (78%), of which 50% are 1. "
         "By itself it makes a cell 1 with probability 20%."
     )
+
+
+def test_a_component_weaker_than_its_surroundings_may_be_noise() -> None:
+    found = Description(0, (), 7, 0.1, 1, 1, strength=0.011, ones=0.2, outside=0.023)
+    assert found.how_much().endswith("with probability 1.1%, less than 2.3% outside: it may be noise.")
+    assert found._replace(strength=0.03).how_much().endswith(" By itself it makes a cell 1 with probability 3.0%.")
+
+
+def test_shares_near_one_have_a_decimal() -> None:
+    assert [percent(share) for share in (0.05, 0.42, 0.9849, 0.985, 0.99, 0.9951, 0.9996, 1)] == [
+        "5.0%", "42%", "98%", "98.5%", "99.0%", "99.5%", ">99.9%", "100%"
+    ]  # fmt: skip
 
 
 def test_cells_are_those_of_the_contributions() -> None:

@@ -218,6 +218,13 @@ class Posterior(Named):
         return np.array(self.noise[STRENGTH]) if STRENGTH in self.noise else None
 
     @property
+    def background(self) -> float | None:
+        """Mean probability of a one outside components with strengths, for typical indices; None without these."""
+        if STRENGTH not in self.noise:
+            return None
+        return self.noise["background"] if "background" in self.noise else -math.expm1(-self.noise["rate"])
+
+    @property
     def activities(self) -> list[Floats] | None:
         """Mean activity of each mode's indices, or None if the noise model has none."""
         return by_mode(np.array(self.noise[ACTIVITY]), self.shape) if ACTIVITY in self.noise else None

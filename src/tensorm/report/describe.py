@@ -60,6 +60,8 @@ class Description(NamedTuple):
         What it says, if cells are comparisons that count once; each of its cells is then one comparison.
     ones : float or None
         The share of ones among its observed cells, if these were counted.
+    outside : float or None
+        The probability of a one outside components, if these have strengths of their own.
     """
 
     component: int
@@ -71,6 +73,7 @@ class Description(NamedTuple):
     strength: float | None = None
     said: str | None = None
     ones: float | None = None
+    outside: float | None = None
 
     @property
     def empty(self) -> bool:
@@ -106,7 +109,9 @@ class Description(NamedTuple):
             cells = f"{number:,} observed {plural('cell', number)}"
             text = f"It covers {cells} ({share}), of which {percent(self.ones)} are 1."
         if self.strength is not None:
-            text += f" By itself it makes a cell 1 with probability {percent(self.strength)}."
+            text += f" By itself it makes a cell 1 with probability {percent(self.strength)}"
+            weak = self.outside is not None and self.strength < self.outside
+            text += f", less than {percent(self.outside or 0)} outside: it may be noise." if weak else "."
         return text
 
     def how_sure(self) -> str:
@@ -204,6 +209,7 @@ def describe_components(posterior: Posterior, groups: GroupsByMode | None = None
             None if posterior.strengths is None else float(posterior.strengths[l]),
             _say(modes, l) if posterior.compared else None,
             ones[l],
+            posterior.background,
         )
         for l in range(posterior.n_components)
     ]
@@ -356,4 +362,4 @@ def percent(share: float) -> str:
         return "<0.1%"
     if 99.95 < percent < 100:
         return ">99.9%"
-    return f"{percent:.{0 if percent in (0, 100) or 9.95 <= percent <= 99 else 1}f}%"
+    return f"{percent:.{0 if percent in (0, 100) or 9.95 <= percent < 98.5 else 1}f}%"

@@ -64,6 +64,7 @@ def collect(
         "mirrored": mirrored,
         "compares": posterior.compared is not None,
         "chains": len(posterior.chains),
+        "outside": finite(posterior.background),
         "ones": round(posterior.base_rate * posterior.n_observed),
         "components": [
             _pack_component(posterior, description)

@@ -119,7 +119,12 @@ const tellSize = l => {
     ones = percent(explained / Math.max(1, covered));
   if (page.compares)
     return "It predicts " + times(cells, "comparison") + (covered ? ", " + ones + " of them correctly." : ".");
-  const strong = strength ? " By itself it makes a cell 1 with probability " + percent(strength[0]) + "." : "";
+  const weak = strength && strength[0] < page.outside;
+  const strong = strength
+    ? " By itself it makes a cell 1 with probability " +
+      percent(strength[0]) +
+      (weak ? ", less than " + percent(page.outside) + " outside: it may be noise." : ".")
+    : "";
   if (covered === undefined) return "It covers " + times(cells, "cell") + "." + strong;
   if (!covered) return "None of its cells is observed.";
   const only = alone ? "; " + whole(alone) + " of these ones are in no other component" : "";
