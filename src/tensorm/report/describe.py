@@ -155,9 +155,8 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     components = describe_components(posterior, groups)
     shown, rest = pick_clear(components, len(components) if most is None else check_count("most", most, 0))
     noise = doubt_findings(posterior, [component.chains for component in components])
-    texts = [f"The data look like noise: {noise}."] if noise and shown else []
-    if noise and (state := diagnose(posterior).beside(noise)):
-        texts.append(state)
+    state = diagnose(posterior).beside(noise) if noise else ""
+    texts = [f"The data look like noise: {noise}.", *filter(None, [state])] if noise and shown else []
     texts += map(str, shown)
     if rest:
         texts.append(f"{count_rest(rest)}.")
@@ -165,7 +164,8 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     if none and len(none) < len(components):  # otherwise describe_noise says so
         are = "is" if len(none) == 1 else "are"
         texts.append(f"{number_components(none).capitalize()} {are} empty.")
-    return Sentences([*texts, *tell_differences(posterior), describe_noise(posterior)])
+    texts += [*tell_differences(posterior), describe_noise(posterior)]
+    return Sentences([*texts, state] if state and not shown else texts)
 
 
 def pick_clear(
