@@ -188,11 +188,13 @@ def test_the_page_of_a_saved_file_stands_beside_it_and_says_what_it_lacks(folder
     assert "has no data" not in run("report", "runs/a").stdout
 
 
+@pytest.mark.filterwarnings("always")
 def test_what_was_noted_is_on_the_page(tmp_path) -> None:
     lines = ["who,what", "ann,x", "ann,y", "Ann,x", "Ann,y", "bob,z", "bob,x", "cat,z", "cat,y", "dan,y", ",x"]
     (tmp_path / "a.csv").write_text("\n".join(lines))
     quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
     told = run("fit", tmp_path / "a.csv", *quick, "--skip-bad-rows", "--out", tmp_path / "run")
+    assert told.exit_code == 0, told.stderr
     assert run("report", tmp_path / "run").exit_code == 0
     left_out, alike = page_data(tmp_path / "run" / "report.html")["notes"]
     assert left_out.endswith("a.csv: left out 1 bad row: line 11 ('who' is empty).")
