@@ -175,7 +175,9 @@ def test_noise_is_told_once_and_so_is_what_else_is_wrong(tmp_path) -> None:
     assert "No pattern was found" not in told.stdout
 
 
-def test_the_page_of_a_saved_file_stands_beside_it_and_says_what_it_lacks(folder, tmp_path, monkeypatch) -> None:
+def test_the_page_of_a_saved_file_stands_beside_it_and_says_what_it_lacks(
+    folder, tmp_path, monkeypatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
     assert run("fit", folder / "genes.csv", *quick, "--out", "runs/a").exit_code == 0
@@ -190,8 +192,8 @@ def test_the_page_of_a_saved_file_stands_beside_it_and_says_what_it_lacks(folder
 
 @pytest.mark.filterwarnings("always")
 def test_what_was_noted_is_on_the_page(tmp_path) -> None:
-    lines = ["who,what", "ann,x", "ann,y", "Ann,x", "Ann,y", "bob,z", "bob,x", "cat,z", "cat,y", "dan,y", ",x"]
-    (tmp_path / "a.csv").write_text("\n".join(lines))
+    rows = "who,what ann,x ann,y Ann,x Ann,y bob,z bob,x cat,z cat,y dan,y ,x"
+    (tmp_path / "a.csv").write_text(rows.replace(" ", "\n"))
     quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
     told = run("fit", tmp_path / "a.csv", *quick, "--skip-bad-rows", "--out", tmp_path / "run")
     assert told.exit_code == 0, told.stderr
@@ -490,7 +492,10 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "fit contacts.csv --metadata met=patients.csv --out x",
             "has the unknown label 'p0' in line 2 of patients.csv",
         ),
-        ("fit badges.tsv --time-column t --bins fortnight --modes i,j --out x", "give clock, each, a number, or a"),
+        (
+            "fit badges.tsv --time-column t --bins fortnight --modes i,j --out x",
+            "give clock, each, a number, or a",
+        ),
         ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give at most"),
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
         (

@@ -306,7 +306,8 @@ def test_other_explanations_can_be_described() -> None:
         "Chain 3 (weight 0.25) did not find component 1 but found 1 other.",
         "Chains 0 and 1 (weight 0.60) did not find component 1 but found 1 other.",
     ]
-    first = dataclasses.replace(found, contributions=(Contribution(0, 6, 5, 5, 1, 5, 1, 0.1, 9.0),)).put_first(2)
+    counted = (Contribution(0, 6, 5, 5, 1, 5, 1, 0.1, 9.0),)
+    first = dataclasses.replace(found, contributions=counted).put_first(2)
     assert first.contributions == ()
     np.testing.assert_array_equal(first.predict_all(), found.predict_all())
     with pytest.raises(InputError, match="explanation is 3; give"):
@@ -375,7 +376,7 @@ def test_beside_noise_only_what_it_does_not_say_is_told() -> None:
     nothing, rest = "No pattern was found beyond a constant rate of ones.", "The chains are tired."
     assert found._replace(problems=(nothing,)).beside("x") == ""
     assert found._replace(problems=(nothing, rest)).beside("x") == rest
-    assert found._replace(problems=()).beside("x") == ""  # that chains agree is no news where nothing is found
+    assert found._replace(problems=()).beside("x") == ""  # that chains agree is no news here
 
 
 def test_a_large_rhat_asks_for_as_many_more_draws() -> None:
@@ -392,8 +393,8 @@ def test_few_effective_draws() -> None:
     wanted = 1500 * int(np.ceil(100 / least))
     slowest = min(slow.quantities, key=lambda row: row.ess)
     assert slow.conclusion == (
-        f"The effective sample size of the {slowest.name} is only {least:.0f}; use at least {wanted:,} draws per chain before "
-        "you trust the second digit of a probability."
+        f"The effective sample size of the {slowest.name} is only {least:.0f}; use at least "
+        f"{wanted:,} draws per chain before you trust the second digit of a probability."
     )
 
 

@@ -14,6 +14,7 @@ from tensorm import DenseTensor, TensOrMachine, datasets
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.diagnostics import diagnose
 from tensorm.posterior.modes import list_modes
+from tensorm.report.card import render_card
 from tensorm.report.describe import (
     Description,
     describe,
@@ -22,10 +23,9 @@ from tensorm.report.describe import (
     percent,
     share_explained,
 )
-from tensorm.report.card import render_card
 from tensorm.report.export import list_members
-from tensorm.report.page.write import render_report
 from tensorm.report.naming import plural
+from tensorm.report.page.write import render_report
 
 BY_ROLE = {"person": ROLES, "met": ROLES}
 
@@ -73,7 +73,8 @@ def test_number_and_share_of_cells_agree() -> None:
 def test_a_component_weaker_than_its_surroundings_may_be_noise() -> None:
     found = Description(0, (), 7, 0.1, 1, 1, strength=0.011, ones=0.2, outside=0.023)
     assert found.how_much().endswith("with probability 1.1%, less than 2.3% outside: it may be noise.")
-    assert found._replace(strength=0.03).how_much().endswith(" By itself it makes a cell 1 with probability 3.0%.")
+    strong = found._replace(strength=0.03)
+    assert strong.how_much().endswith(" By itself it makes a cell 1 with probability 3.0%.")
 
 
 def test_shares_near_one_have_a_decimal() -> None:
@@ -162,7 +163,7 @@ def test_of_many_names_those_that_contribute_most_are_told() -> None:
 
 
 def test_a_doubtful_member_does_not_come_first() -> None:
-    draws = [[bits(12, range(11), []), bits(2, [0], [])]] * 3 + [[bits(12, range(1, 11), []), bits(2, [0], [])]]
+    draws = [[bits(12, range(first, 11), []), bits(2, [0], [])] for first in (0, 0, 0, 1)]
     counted = make_posterior([draws]).count(DenseTensor(np.ones((12, 2))))
     assert list_modes(counted)[0].members(0).tolist() == [*range(1, 11), 0]
 

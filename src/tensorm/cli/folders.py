@@ -24,7 +24,7 @@ REMEDY = "delete it to continue without it"
 
 @contextmanager
 def starting(folder: Path, about: dict[str, Any], metadata: dict[str, Any], force: bool) -> Iterator[None]:
-    """Own a folder, and write the command, its notes and the metadata; leave nothing if no sampling follows."""
+    """Own a folder, and write the command, its notes and the metadata; leave nothing without sampling."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     with owning(make_folder(folder) if force else _check_new(folder)):
         if force:

@@ -219,7 +219,7 @@ def noting() -> Iterator[list[str]]:
         notes.append(str(message))
         show(message, *details)
 
-    warnings.showwarning = keep
+    warnings.showwarning = keep  # type: ignore[assignment]
     try:
         yield notes
     finally:

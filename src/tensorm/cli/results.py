@@ -85,7 +85,8 @@ def report_command(
         how = "" if open else " Open it in a browser."
         say(f"Wrote {page} ({page.stat().st_size / 1000:,.0f} kB).{how}")
         if not run:
-            say("A saved file has no data, so the page shows predictions only; to see both:  model.report(path, X)")
+            lacking = "A saved file has no data, so the page shows predictions only"
+            say(f"{lacking}; to see both:  model.report(path, X)")
 
 
 @main.command("predict")

@@ -151,7 +151,8 @@ def check_stamps(column: CodedColumn) -> None:
         name = repr(column.name)
         raise InputError(
             f"Column {name} has {len(column.values):,} different time stamps; set time={name} to turn them "
-            f"into hours of the day, time={name} bins='1d' into days, or time={name} bins='each' to keep each."
+            f"into hours of the day, time={name} bins='1d' into days, or time={name} bins='each' to keep "
+            "each."
         )
     if len(column.values) > FEW_ROWS and is_stamp(column):
         log.info(
@@ -161,7 +162,7 @@ def check_stamps(column: CodedColumn) -> None:
 
 
 def merge_alike(columns: Sequence[CodedColumn]) -> list[CodedColumn]:
-    """Return columns in which labels that are spelt almost alike are one: the most frequent, or else the first."""
+    """Return columns in which labels that are spelt almost alike are one: the most frequent of them."""
     counts: Counter[str] = Counter()
     for column in columns:
         sizes = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
@@ -192,7 +193,7 @@ def _plain(text: str) -> str:
 
 
 def tell_alike(name: str, labels: Any, merging: bool = True) -> None:
-    """Warn about labels that differ only in case, spaces or punctuation, and say how to merge them if one can."""
+    """Warn about labels that differ only in case, spaces or punctuation; say whether they can be merged."""
     if labels is None or labels.dtype.kind not in "UTO" or len(labels) > MANY_LABELS:
         return
     first: dict[str, str] = {}

@@ -132,7 +132,8 @@ def _length(bins: str) -> float:
     found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*(?:{TIME_UNITS})s?", bins.strip().lower())
     length = float(found[1]) * UNIT_SECONDS[(found.lastindex or 0) - 2] if found else 0.0
     if not SHORTEST_BIN <= length <= LONGEST_BIN:
-        raise InputError(f"bins is {bins[:40]!r}; give clock, each, a number, or a length such as 1h, 30min or 1d.")
+        wanted = "give clock, each, a number, or a length such as 1h, 30min or 1d"
+        raise InputError(f"bins is {bins[:40]!r}; {wanted}.")
     return length
 
 

@@ -126,7 +126,7 @@ class Predictor(TransformerMixin, BaseEstimator):
         known: Any = None,
         symmetric: tuple[str | int, str | int] | None = None,
     ) -> TopCells:
-        """Return the most probable cells, of all or of a slice, such as one person's most likely new contacts.
+        """Return the most probable cells of all, or of a slice: one person's most likely new contacts.
 
         Only cells inside components are considered, so a slice may have any size. If a component has more
         than two million cells in the slice, only its most certain members are considered.

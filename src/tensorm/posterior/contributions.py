@@ -50,8 +50,8 @@ class Contribution(NamedTuple):
         Drop in accuracy if the component is removed, (alone - errors) / observed. Negative if fewer than half
         of the cells that only it covers are 1: it then raises the likelihood, but not the accuracy.
     log_likelihood_lost : float
-        Drop in log-likelihood if the component is removed, at the noise of the most probable draw; components are ordered
-        by it.
+        Drop in log-likelihood if the component is removed, at the noise of the most probable draw; components
+        are ordered by it.
     """
 
     component: int

@@ -105,7 +105,7 @@ class Diagnostics(NamedTuple):
         return " ".join(self.problems) or f"All {len(self.chains)} chains agree."
 
     def beside(self, noise: object) -> str:
-        """Return the conclusion; beside the sentence that the data look like noise only what it adds to it."""
+        """Return the conclusion, or what it adds to the sentence that the data look like noise."""
         added = [problem for problem in self.problems if problem != NOTHING_FOUND]
         return " ".join(added) if noise else self.conclusion
 
@@ -130,11 +130,10 @@ class Diagnostics(NamedTuple):
             )
         width = max(len(row.name) for row in self.quantities)
         lines.append(f"{'quantity':{width}}  R-hat    ESS  tail ESS")
-        for row in self.quantities:
-            name, state, rhat, ess, tail, _ = row
-            found = IN_WORDS[state] if rhat is None else f"{_rhat(rhat):>5}  {ess:5.0f}  {tail:8.0f}"
-            note = "" if rhat is None else self.note(row)
-            lines.append(f"{name:{width}}  {found}{f'  {note}' if note else ''}")
+        for quantity in self.quantities:
+            name, _, rhat, ess, tail, _ = quantity
+            numbers = "" if rhat is None else f"{_rhat(rhat):>5}  {ess:5.0f}  {tail:8.0f}  "
+            lines.append(f"{name:{width}}  {numbers}{self.note(quantity)}".rstrip())
         return "\n".join([*lines, *self.sentences()])
 
     def note(self, row: Mixing) -> str:

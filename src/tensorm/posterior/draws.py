@@ -159,7 +159,8 @@ class Posterior(Named):
     def put_first(self, explanation: int) -> Posterior:
         """Return the posterior with another explanation in first place, to which components then refer.
 
-        Averages of all chains stay the same. Contributions and shares are dropped: they are those of the old first one.
+        Averages of all chains stay the same. Contributions and shares are dropped: they are those of the old
+        first one.
         """
         number = check_count("explanation", explanation, 0, most=max(self.explanations))
         if number == 0:
@@ -219,7 +220,7 @@ class Posterior(Named):
 
     @property
     def background(self) -> float | None:
-        """Mean probability of a one outside components with strengths, for typical indices; None without these."""
+        """Mean probability of a one outside components, for typical indices; None without strengths."""
         if STRENGTH not in self.noise:
             return None
         return self.noise["background"] if "background" in self.noise else -math.expm1(-self.noise["rate"])

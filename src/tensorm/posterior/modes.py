@@ -5,7 +5,7 @@ Descriptions, plots and exports start here, so that all accept the same ``groups
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -107,7 +107,7 @@ def rank_members(same: Sequence[FittedMode], component: int, members: Indices) -
     """
     p = np.mean([np.rint(1000 * mode.means[members, component]) for mode in same], axis=0)
     shares = [mode.shares for mode in same if mode.shares is not None]
-    keys = [-np.mean([part[members, component] for part in parts], axis=0) for parts in zip(*shares)]
+    keys = [-np.mean([one[k][members, component] for one in shares], axis=0) for k in range(2) if shares]
     return members[np.lexsort((-p, *keys[::-1]))]
 
 

@@ -71,15 +71,17 @@ def top_cells(
     if mode is not None and index is None:
         raise InputError(f"top_cells({mode!r}) needs an index, too; give a label of {mode!r}, or no mode.")
     k = None if mode is None else check_mode(mode, posterior.modes)
-    row = None if k is None else check_index(index, posterior.modes[k], posterior.shape[k], posterior.labels[k])
+    row = None
+    if k is not None:
+        row = check_index(index, posterior.modes[k], posterior.shape[k], posterior.labels[k])
     count = check_count("n", n, 1)
     keys = np.unique(np.concatenate([np.zeros(0, np.int64), *_inside(posterior, k, row)]))
     if pair is not None:
         keys = _each_pair_once(keys, posterior.shape, pair, k)
     if known is not None:
         tensor = posterior.check_tensor(known, "known")
-        some = np.unique(np.unravel_index(keys, posterior.shape)[0]).tolist() if k is None or row is None else [row]
-        known_keys = [tensor.known_keys(k or 0, n) for n in some]
+        rows = np.unique(np.unravel_index(keys, posterior.shape)[0]).tolist() if row is None else [row]
+        known_keys = [tensor.known_keys(k or 0, n) for n in rows]
         keys = np.setdiff1d(keys, np.concatenate([keys[:0], *known_keys]))
     indices = np.unravel_index(keys, posterior.shape)
     p = posterior.predict_cells(indices)
@@ -91,7 +93,7 @@ def top_cells(
 
 
 def _inside(posterior: Posterior, mode: int | None, row: int | None) -> list[Keys]:
-    """Return the keys of each component's cells, in the slice if there is one, in any draw of any explanation."""
+    """Return the keys of each component's cells (in the slice, if any) in any draw of any explanation."""
     found = []
     explanations = [means for weight, means in posterior.explained_by if weight]
     for factors, l in [(means, l) for means in explanations for l in range(posterior.n_components)]:

@@ -15,11 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorm.data.arrays import Floats
 from tensorm.data.checks import check_count
 from tensorm.posterior.align import MEMBER, SURE, active, count_finders, factor_means
 from tensorm.posterior.contributions import Contribution
-from tensorm.posterior.diagnostics import diagnose, doubt_findings, listed, number_components, tell_differences
+from tensorm.posterior.diagnostics import (
+    diagnose,
+    doubt_findings,
+    listed,
+    number_components,
+    tell_differences,
+)
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes, of_posterior, rank_members
 from tensorm.report.export import INTERVAL_QUANTILES

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
 import numpy.typing as npt
 
 from tensorm.posterior.modes import FittedMode
@@ -21,7 +22,8 @@ NUMBERED = re.compile(r"(.*?)(\d+)")
 LAST_NUMBER = re.compile(r"(?<=[\W_])\d+$")  # of "patient 12", but not of "Q12"
 IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
 NO_PLURAL = (  # verbs, and what groups are often called
-    "who", "whom", "what", "when", "where", "which", "how", "via", "from", "to", "met", "saw", "sent", "bought", "chose", "won", "heard", "read", "knew",
+    "who", "whom", "what", "when", "where", "which", "how", "via", "from", "to", "met", "saw",
+    "sent", "bought", "chose", "won", "heard", "read", "knew",
     "told", "north", "south", "east", "west", "urban", "rural", "old", "young", "high", "low",
     "medium", "small", "large", "rich", "poor", "public", "private", "left", "right", "yes", "no",
     "true", "false", "other", "none",

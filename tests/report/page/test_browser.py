@@ -103,7 +103,8 @@ def reports(tmp_path_factory, ward_fit):
         trace.confusion[:] = [cells.n_ones, 0, 0, cells.n_observed - cells.n_ones]
     doubts = doubts.count(cells)
     write_page(doubts, folder / "doubts.html", X=X)
-    models = {"cells": cells, "array": X, "doubts": doubts, "verbs": verbs, "gaps": gaps, "ward": model, "strong": strong, "compared": compared}
+    models = {"verbs": verbs, "gaps": gaps, "ward": model, "strong": strong, "compared": compared}
+    models |= {"doubts": doubts, "cells": cells, "array": X}
     return folder, models
 
 
@@ -344,7 +345,8 @@ def test_the_threshold_reaches_every_count(visit, reports, threshold) -> None:
         assert table(page, f"{name} of component 0").locator(".count").inner_text() == str(size)
     row = model.count_contributions(reports[1]["cells"], threshold)[0]
     sentence, entry = page.locator(".sentence").inner_text(), page.locator(".entry").first.inner_text()
-    assert f"It covers {row.covered} observed cells, of which {percent(row.explained / row.covered)}" in sentence
+    ones = percent(row.explained / row.covered)
+    assert f"It covers {row.covered} observed cells, of which {ones} are 1" in sentence
     assert f"{row.covered} cells" in entry
     inside = (members[0].astype(int) @ members[1].T) > 0
     observed = ~np.isnan(reports[1]["array"])

@@ -61,7 +61,10 @@ def test_a_fit_knows_what_its_members_contribute() -> None:
     X[:3, :4] = X[0, 4] = 1
     X[2, 1:3] = 0
     model = TensOrMachine(1, n_chains=1, n_draws=5, effort=0, random_state=0, progress=False).fit(X)
-    told, counted = model.plot("members", component=0, mode=0), model.plot("members", component=0, mode=0, X=X)
+    told, counted = (
+        model.plot("members", component=0, mode=0),
+        model.plot("members", component=0, mode=0, X=X),
+    )
     assert names(told.yaxis) == names(counted.yaxis)
     assert [bar.get_width() for bar in told.patches] == [bar.get_width() for bar in counted.patches]
 

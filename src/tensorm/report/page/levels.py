@@ -22,7 +22,9 @@ def collect_levels(posterior: Posterior, tensor: Tensor | None, diagnostics: Dia
 
     Thresholds between which no membership lies say the same.
     """
-    told, at, known = [], [], {}
+    told: list[dict[str, Any]] = []
+    at: list[int | None] = []
+    known: dict[bytes, int] = {}
     small = math.prod(posterior.shape) * posterior.n_components <= MAX_COUNTED
     for step in range(1, STEPS):
         threshold = step / STEPS

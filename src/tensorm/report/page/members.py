@@ -1,4 +1,4 @@
-"""Who is in a component, what each member contributes to it, and to which component an index belongs first."""
+"""Who is in a component, what each member contributes to it, and which component is an index's first."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ PROBABILITY_UNITS = 1000  # in which probabilities are stored
 
 
 def pack_members(posterior: Posterior, component: int) -> list[dict[str, Any]]:
-    """Return for each mode the indices that may be members, their probabilities, and their shares if known."""
+    """Return for each mode the indices that may be members, with probabilities and, if known, shares."""
     packed = []
     for k, means in enumerate(posterior.factors):
         p = means[:, component]
         at = np.flatnonzero(p >= MIN_LIKELY)
         one = {"at": at.tolist(), "p": _round(p[at])}
         if posterior.shares:
-            one |= {name: part[at, component].tolist() for name, part in posterior.shares[k]._asdict().items()}
+            shares = posterior.shares[k]._asdict()
+            one |= {name: part[at, component].tolist() for name, part in shares.items()}
         packed.append(one)
     return packed
 
 
 def _round(p: Floats) -> list[int]:
-    """Return probabilities in thousandths; one just above a whole percent stays above it, as thresholds ask."""
+    """Return probabilities in thousandths; one just above a threshold in whole percent stays above it."""
     units = np.rint(PROBABILITY_UNITS * p)
     return [int(unit) for unit in units + ((units % 10 == 0) & (p > units / PROBABILITY_UNITS))]
 

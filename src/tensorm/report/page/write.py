@@ -96,9 +96,10 @@ def render_report(
         "settings": texts,
         "recipe": _recipe(posterior, texts, defaults or {}) if texts else None,
         "command": command,
-        "notes": [printable(check_text("notes", note)) for note in notes],
+        "notes": [printable(str(note)) for note in notes],
     }
-    static = [*map(str, told), describe_noise(posterior), "" if selection is None else selection.reason, command or ""]
+    why = "" if selection is None else selection.reason
+    static = [*map(str, told), describe_noise(posterior), why, command or ""]
     return _fill(content, static, finding, diagnostics)
 
 
