@@ -55,7 +55,7 @@ class FittedModel(Predictor):
 
     @property
     def contributions_(self) -> Contributions:
-        """What each component contributes to the most probable draw, strongest first; has a table."""
+        """What each component contributes, strongest first; has a table."""
         return Contributions(self._fitted.contributions)
 
     @property
@@ -120,7 +120,7 @@ class FittedModel(Predictor):
         -------
         pandas.DataFrame
             Columns mode, label (a number for modes without labels), component, probability, and sure: whether
-            the probability is above 0.9. Sorted by component, mode and probability.
+            the probability is above 0.9. Sorted by component and mode; in each, members that contribute most come first.
         """
         return list_members(self._fitted, threshold)
 

@@ -13,7 +13,7 @@ from tensorm.report.page.finding import tell_finding
 from tensorm.tensors.protocol import Tensor
 
 STEPS = 20  # thresholds are 1/20, 2/20 and so on
-MAX_COUNTED = 2**32  # cells times components, beyond which only members at 0.5 are counted
+MAX_COUNTED = 2**36  # cells times components, beyond which only members at 0.5 are counted
 PACKED_COUNTS = ("covered", "explained", "added", "alone", "errors", "log_likelihood_lost")
 
 
