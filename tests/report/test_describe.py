@@ -155,7 +155,7 @@ def test_of_many_names_those_that_contribute_most_are_told() -> None:
     posterior = make_posterior([[members]], labels=(names, None))
     first = describe_components(posterior)[0].members[0].text
     assert first == "a, b, c, d, e, f, g, h, ... (14 of 16)"  # nothing was counted
-    counted = posterior.count(DenseTensor(X))
+    counted = posterior.measure(DenseTensor(X))
     first, second = (component.members[0].text for component in describe_components(counted))
     assert first == "c, d, i, j, k, l, m, n, ... (14 of 16)"
     assert second == "e, f, g, h (4 of 16)"
@@ -164,7 +164,7 @@ def test_of_many_names_those_that_contribute_most_are_told() -> None:
 
 def test_a_doubtful_member_does_not_come_first() -> None:
     draws = [[bits(12, range(first, 11), []), bits(2, [0], [])] for first in (0, 0, 0, 1)]
-    counted = make_posterior([draws]).count(DenseTensor(np.ones((12, 2))))
+    counted = make_posterior([draws]).measure(DenseTensor(np.ones((12, 2))))
     assert list_modes(counted)[0].members(0).tolist() == [*range(1, 11), 0]
 
 
@@ -175,7 +175,7 @@ def test_all_counts_are_those_of_the_members() -> None:
     posterior.chains[0].log_posterior[2] = 1
     X = np.zeros((6, 5))
     X[:4, :3] = X[5, 4] = 1
-    counted = posterior.count(DenseTensor(X))
+    counted = posterior.measure(DenseTensor(X))
     (told,) = describe_components(counted)
     assert (told.cells, told.ones) == (len(list_members(counted).query("mode == 'mode 0'")) * 3, 1)
     assert (counted.contributions[0].covered, counted.contributions[0].added) == (12, 12)

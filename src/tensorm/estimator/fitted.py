@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import estimator_html_repr
 
-from tensorm.data.checks import check_choice, check_flag
+from tensorm.data.checks import check_choice, check_flag, is_list, short
 from tensorm.errors import InputError
 from tensorm.estimator.predictor import Predictor
 from tensorm.posterior.align import MEMBER
@@ -120,7 +120,8 @@ class FittedModel(Predictor):
         -------
         pandas.DataFrame
             Columns mode, label (a number for modes without labels), component, probability, and sure: whether
-            the probability is above 0.9. Sorted by component and mode; in each, members that contribute most come first.
+            the probability is above 0.9. Sorted by component and mode; then those that contribute most come
+            first.
         """
         return list_members(self._fitted, threshold)
 
@@ -198,6 +199,8 @@ class FittedModel(Predictor):
             If the file cannot be written.
         """
         parameters = inspect.signature(type(self)).parameters
+        if not is_list(notes):
+            raise InputError(f"notes is {short(notes)}; give a list of sentences.")
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             cells = self._read(X)

@@ -120,20 +120,20 @@ class Posterior(Named):
         order = strongest_first(tensor, _members(first), traces[lead].noise_at(draw))
         chains = tuple(trace.reorder(order) for trace in aligned)
         given = chains, tensor.shape, tensor.names, tuple(weights.tolist()), explanations
-        return cls(*given, (), tuple(order), noise_choice, outcomes).count(tensor)
+        return cls(*given, (), tuple(order), noise_choice, outcomes).measure(tensor)
 
-    def count(self, tensor: Tensor) -> Posterior:
+    def measure(self, tensor: Tensor) -> Posterior:
         """Return the posterior with what components and members contribute to these cells."""
         likely = [mean >= MIN_LIKELY for mean in self.factors]
-        shares = share_members(tensor, self.members(), likely)
+        shares = share_members(tensor, self.member_factors(), likely)
         return replace(self, contributions=self.count_contributions(tensor), shares=shares)
 
     def count_contributions(self, tensor: Tensor, threshold: float = MEMBER) -> tuple[Contribution, ...]:
         """Return what each component contributes if members are those above a threshold."""
         lead, draw = most_probable(self.chains, self.explanations)
-        return contributions(tensor, self.members(threshold), self.chains[lead].noise_at(draw))
+        return contributions(tensor, self.member_factors(threshold), self.chains[lead].noise_at(draw))
 
-    def members(self, threshold: float = MEMBER) -> Factors:
+    def member_factors(self, threshold: float = MEMBER) -> Factors:
         """Return the factors of which each entry is 1 if its probability is above a threshold."""
         return _members(self.factors, threshold)
 

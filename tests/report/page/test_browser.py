@@ -101,7 +101,7 @@ def reports(tmp_path_factory, ward_fit):
     cells = read(X)
     for trace in doubts.chains:
         trace.confusion[:] = [cells.n_ones, 0, 0, cells.n_observed - cells.n_ones]
-    doubts = doubts.count(cells)
+    doubts = doubts.measure(cells)
     write_page(doubts, folder / "doubts.html", X=X)
     models = {"verbs": verbs, "gaps": gaps, "ward": model, "strong": strong, "compared": compared}
     models |= {"doubts": doubts, "cells": cells, "array": X}

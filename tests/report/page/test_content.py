@@ -30,12 +30,12 @@ from tensorm.tensors import read
 
 def everything(posterior, X=None, metadata=None):
     tensor = None if X is None else read(X)
-    posterior = posterior if tensor is None else posterior.count(tensor)
+    posterior = posterior if tensor is None else posterior.measure(tensor)
     return collect(posterior, tensor, metadata, describe_components(posterior), diagnose(posterior))
 
 
 def count_all(posterior, X):
-    return count_members(read(X), posterior.members(), [np.arange(size) for size in posterior.shape])
+    return count_members(read(X), posterior.member_factors(), [np.arange(size) for size in posterior.shape])
 
 
 def cover(factors):

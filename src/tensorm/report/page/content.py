@@ -50,7 +50,7 @@ def collect(
     modes = list_modes(posterior)
     pair = posterior.compared or next(pairs_of(modes), None)
     every = [np.arange(size) for size in posterior.shape]
-    counts = None if tensor is None else count_members(counted or tensor, posterior.members(), every)
+    counts = None if tensor is None else count_members(counted or tensor, posterior.member_factors(), every)
     homes = find_homes(posterior, counts, pair)
     boxes = [read_box(posterior, tensor, l) for l in range(posterior.n_components)]
     known = zip(modes, read_metadata(posterior, metadata), homes, _activities(posterior), strict=True)

@@ -31,7 +31,7 @@ def collect_levels(posterior: Posterior, tensor: Tensor | None, diagnostics: Dia
         if threshold != MEMBER and (tensor is None or not small):
             at.append(None)
             continue
-        members = b"".join(masks.tobytes() for masks in posterior.members(threshold))
+        members = b"".join(masks.tobytes() for masks in posterior.member_factors(threshold))
         if members not in known:
             known[members] = len(told)
             told.append(_tell_level(posterior, tensor, diagnostics, threshold))

@@ -77,7 +77,7 @@ def render_report(
     counted = None
     if tensor is not None:
         counted = _hold(posterior, tensor, tied)
-        posterior = posterior.count(counted)
+        posterior = posterior.measure(counted)
     if metadata is not None:
         read_metadata(posterior, metadata)  # raises if it does not fit
         metadata = share_metadata(posterior, metadata)

@@ -78,7 +78,7 @@ def plot_members(
 
 
 def _count(posterior: Posterior, X: Any) -> Posterior:
-    return posterior if X is None else posterior.count(posterior.check_tensor(X))
+    return posterior if X is None else posterior.measure(posterior.check_tensor(X))
 
 
 def _draw_members(ax: Axes | None, part: FittedMode, l: int, limit: float) -> Axes:
