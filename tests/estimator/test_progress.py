@@ -16,9 +16,11 @@ from rich.console import Console
 
 from tensorm.estimator.progress import COMPILING, Forecast, announcing_compilation, forecast_run, watching
 from tensorm.model import Confusion
+from tensorm.sampler.noise_model import NoiseModel
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import Plan, Snapshot, Step
 from tensorm.sampler.state import State
+from tensorm.sampler.strength_models import ActivityModel
 from tensorm.sampler.sweep import Target
 from tensorm.sampler.two_rates import Asymmetric, Rates
 from tensorm.tensors import DenseTensor
@@ -94,10 +96,17 @@ def test_a_long_run_is_announced(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize(
-    ("effort", "init", "sweeps"), [(0.0, "data", 60), (1.0, "data", 100), (1.0, "random", 60)]
+    ("noise", "effort", "init", "sweeps"),
+    [
+        (Asymmetric(), 0.0, "data", 60),
+        (Asymmetric(), 1.0, "data", 100),  # there may be one round only
+        (Asymmetric(), 1.0, "random", 60),
+        (ActivityModel(), 0.0, "data", 210),
+        (ActivityModel(), 1.0, "data", 210 + 5 * 55 + 115),
+    ],
 )
-def test_the_forecast_knows_of_heating(effort: float, init: str, sweeps: int) -> None:
-    plan = Plan(Target(2, Asymmetric(), LearnedPrior(), np.uint64(0)), 10, init=init, effort=effort)
+def test_the_forecast_knows_of_heating(noise: NoiseModel, effort: float, init: str, sweeps: int) -> None:
+    plan = Plan(Target(2, noise, LearnedPrior(), np.uint64(0)), 10, init=init, effort=effort)
     assert f"at least {sweeps} sweeps" in forecast_run(DenseTensor(np.eye(3)), plan, 1, 1, 6.0)
 
 

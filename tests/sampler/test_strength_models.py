@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import digamma, gammaln
 
 import naive
 import tensorm
@@ -50,6 +51,30 @@ def fit(background: str) -> TensOrMachine:
 @pytest.fixture(scope="module", params=BACKGROUNDS)
 def model(request: pytest.FixtureRequest) -> TensOrMachine:
     return fit(request.param)
+
+
+@pytest.mark.parametrize("evenness", [0.5, 4.0])
+@pytest.mark.parametrize("rate", [0.3, 3.0])
+def test_information_is_how_far_activities_are_from_their_prior(rate: float, evenness: float) -> None:
+    """Averaged over posterior draws it is the divergence of two Gamma distributions, of shape and rate."""
+    rng, others, known = np.random.default_rng(1), 50, 512.0
+    tensor = DenseTensor(np.zeros((4, others), bool))
+    truth = rng.gamma(evenness, 1 / evenness, 4)
+    exposure = rate * others
+    shapes = np.concatenate([evenness + rng.poisson(exposure * truth), np.full(others, known)])
+    scales = np.repeat([evenness + exposure, known], [4, others])
+    told = [
+        ActiveStrengths(np.array([0.5]), 0.5, 0.3, rate, np.array([evenness, known]), a).information(tensor)
+        for a in rng.gamma(shapes, 1 / scales, (2000, len(shapes)))
+    ]
+    even = ActiveStrengths(np.array([0.5]), 0.5, 0.3, 1e-9, np.array([known, known]), np.ones(4 + others))
+    own, own_scales = shapes[:4], scales[:4]
+    exact = (own - evenness) * digamma(own) - gammaln(own) + gammaln(evenness)
+    exact += evenness * np.log(own_scales / evenness) + own * (evenness - own_scales) / own_scales
+    # Activities of the other mode are drawn from their prior, which a precision that counts cells exceeds.
+    rest = 0.5 * others * np.log1p(rate * truth.sum() / known)
+    assert np.mean(told) == pytest.approx(exact.sum() + rest, abs=1.0)
+    assert even.information(tensor) == pytest.approx(-0.5 * (4 + others), abs=0.1)
 
 
 def assert_same(a: Trace, b: Trace) -> None:

@@ -30,8 +30,9 @@ COMPILING = "Compiling for this processor. This takes a while, but only the firs
 def forecast_run(tensor: Tensor, plan: Plan, n_chains: int, threads: int, seconds: float) -> str | None:
     """Return what to expect of a run if a sweep takes this many seconds, or None if it is short."""
     heated = isinstance(plan.init, str) and plan.init == "data" and plan.effort > 0
-    least = 2 * plan.target.noise.trend
-    least += choose_rounds(plan.target).total(1) * heated  # and more where that finds something
+    rounds, least = choose_rounds(plan.target)(tensor, plan.target, 0), 2 * plan.target.noise.trend
+    if heated:  # and more where rounds find something
+        least += rounds.total(max(1, round(rounds.certain * plan.effort)))
     sweeps = plan.n_draws + (least if plan.burn_in is None else plan.burn_in)
     L, at_once = plan.target.n_components, min(n_chains, threads)
     left = seconds * sweeps * -(-n_chains // at_once)

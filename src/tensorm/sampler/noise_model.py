@@ -127,6 +127,10 @@ class Parameters(ABC):
         ``percent`` writes a share as text; ``interval`` the 90% interval of the share with a given name.
         """
 
+    def information(self, tensor: Tensor) -> float:
+        """Return how many nats the cells tell about parameters with which ones can be explained, if any."""
+        return 0.0
+
     @classmethod
     def by_name(cls, rows: Floats, n_components: int, shape: Sequence[int]) -> dict[str, Floats]:
         """Return the fields (...) or (..., n) of rows (..., P)."""

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy.special import gammaln
 
 from tensorm.data.arrays import Bits, Counts, Floats, Indices, Ints, Words
 from tensorm.kernels.activities import HIGHEST, LOWEST, STEP, WINDOW, Activities
@@ -255,6 +256,23 @@ class ActiveStrengths(_Active, Strong):
         there = stream._replace(purpose=stream.purpose - 10 - mode)
         ones, tot = tensor.ranked().draw_activities(mode, ranked, about, there)
         return ones, tot, float(exposures @ np.exp(STEP * levels[mode])) / (2 if tensor.pair else 1)
+
+    def information(self, tensor: Tensor) -> float:
+        """Sum up over indices how far the posterior of the logarithm of an activity is from its prior.
+
+        Its precision is the shape plus the exposure, that of all cells, times the activity; zeros and ones
+        weigh about the same in it, so that they need not be told apart.
+        """
+        parts = by_mode(self.activity, tensor.shape)
+        product = self.rate * math.prod(float(part.sum()) for part in parts)
+        product *= tensor.n_observed / math.prod(tensor.shape)
+        told = 0.0
+        for k, (part, shape) in enumerate(zip(parts, self.evenness, strict=True)):
+            if not (tensor.pair and k == tensor.pair[1]):
+                prior = shape * (np.log(shape * part) - part) - gammaln(shape)
+                precision = part * (shape + product / part.sum())
+                told += float((0.5 * np.log(precision / (2 * math.pi * math.e)) - prior).sum())
+        return told
 
     def follow(self, before: Self | None, shape: Sequence[int]) -> Self:
         known = self.activity[len(self.activity) - sum(shape[1:]) :]

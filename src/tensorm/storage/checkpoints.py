@@ -186,11 +186,11 @@ def _read_factors(file: Stored, name: str, shape: Sequence[int], target: Target)
 def _pack_heat(heat: Heat) -> dict[str, Any]:
     return {
         "heat_rounds": heat.rounds,
-        "heat_worth": heat.worth,
-        "heat_solid": int(heat.solid),
+        "heat_planned": heat.planned,
+        "heat_exhausted": int(heat.exhausted),
         "heat_sweeps": heat.sweeps,
-        "heat_scores": np.array([heat.first, heat.score, heat.height]),
-        "heat_tally": np.array([heat.tally]),
+        "heat_scores": np.array([heat.first_score, heat.best_score, heat.base_score]),
+        "heat_score_sum": np.array([heat.score_sum]),
         **_pack_state("base", heat.base),
         **_pack_state("hot", heat.hot),
     }
@@ -198,24 +198,25 @@ def _pack_heat(heat: Heat) -> dict[str, Any]:
 
 def _read_heat(file: Stored, shape: Sequence[int], target: Target, sweep: int) -> Heat:
     kind = choose_rounds(target)
-    rounds, worth = file.integer("heat_rounds", 0, sweep), file.integer("heat_worth", 0, kind.most)
+    rounds, planned = file.integer("heat_rounds", 0, sweep), file.integer("heat_planned", 0, kind.most)
     if kind.total(rounds) > sweep:
         raise file.refuse(f"heat_rounds is {rounds:,}, more than {sweep:,} sweeps allow")
     sweeps = file.integer("heat_sweeps", 0, kind.length(rounds) - 1)
-    scores, (tally,) = file.array("heat_scores", "f8", (3,)), file.array("heat_tally", "f8", (1,)).tolist()
+    scores = file.array("heat_scores", "f8", (3,))
+    (score_sum,) = file.array("heat_score_sum", "f8", (1,)).tolist()
     begun = bool(rounds or sweeps)
-    if bool(worth) != begun or not ((np.abs(scores) < LARGEST_LOG) == begun).all():
+    if bool(planned) != begun or not ((np.abs(scores) < LARGEST_LOG) == begun).all():
         raise file.refuse("heat_scores does not contain log posteriors")
-    if not abs(tally) < LARGEST_LOG or (tally and not sweeps):
-        raise file.refuse("heat_tally does not fit what is heated")
+    if not abs(score_sum) < LARGEST_LOG or (score_sum and not sweeps):
+        raise file.refuse("heat_score_sum does not fit what is heated")
     base, hot = (
         _read_state(file, name, shape, target, sweep) if file.has(f"{name}_0") else None
         for name in ("base", "hot")
     )
     if (hot is not None) != bool(sweeps):
         raise file.refuse("heat_sweeps does not fit what is heated")
-    solid, (first, score, height) = bool(file.integer("heat_solid", 0, 1)), scores.tolist()
-    return Heat(rounds, worth, solid, first, score, height, base, sweeps, hot, tally)
+    exhausted, (first, best, base_score) = bool(file.integer("heat_exhausted", 0, 1)), scores.tolist()
+    return Heat(rounds, planned, exhausted, first, best, base_score, base, sweeps, hot, score_sum)
 
 
 def _read_memory(file: Stored, shape: Sequence[int], target: Target, sweep: int) -> Memory:

@@ -10,13 +10,14 @@ import pytest
 
 from shard_hosts import cut, shard
 from tensorm.datasets import simulate
+from tensorm.posterior.align import factor_means, similarity
 from tensorm.sampler.chains import run_chain
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import BURN_IN, Plan, Step, sample
 from tensorm.sampler.search import rounds as made_rounds
 from tensorm.sampler.search.explanation import Explanation
 from tensorm.sampler.search.heating import HOTTEST, MILDEST, Heat, lowest_beta
-from tensorm.sampler.search.rounds import FEW_ROUNDS, HeldRounds, SampledRounds
+from tensorm.sampler.search.rounds import FEW_ROUNDS, HeldNoiseRounds, SampledNoiseRounds
 from tensorm.sampler.state import State
 from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 from tensorm.sampler.sweep import Target, sweep, update_factors
@@ -25,7 +26,7 @@ from tensorm.tensors import DenseTensor, RelationalTensor, SparseTensor, Tensor
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.symmetric import SymmetricTensor
 
-ROUND, MOST = HeldRounds.length(0), HeldRounds.most
+ROUND, MOST = HeldNoiseRounds.length(0), HeldNoiseRounds.most
 TARGET = Target(6, Asymmetric(), LearnedPrior(), np.uint64(1))
 
 
@@ -54,8 +55,8 @@ def test_rounds_go_on_from_what_is_a_little_worse(doubtful) -> None:
     heats = [step.snapshot.memory.heat for step in burn_in(doubtful, 0.5)]
     elsewhere = [heat for heat in heats if heat.base is not None]
     assert elsewhere
-    assert all(heat.height <= heat.score + 1 for heat in elsewhere)
-    assert all(before.score <= after.score for before, after in pairwise(heats) if before.worth)
+    assert all(heat.base_score <= heat.best_score + 1 for heat in elsewhere)
+    assert all(before.best_score <= after.best_score for before, after in pairwise(heats) if before.planned)
 
 
 @pytest.mark.parametrize(("n_components", "rounds"), [(2, MOST), (4, FEW_ROUNDS), (6, FEW_ROUNDS)])
@@ -63,7 +64,7 @@ def test_rounds_are_worth_while_where_components_are_too_few(n_components: int, 
     tensor = DenseTensor(simulate((20, 20, 20), rank=4, density=0.3, noise=0.2, random_state=4).observed)
     target = replace(TARGET, n_components=n_components)
     state = burn_in(tensor, 0.0, target=target)[-1].state
-    worth, score = HeldRounds(tensor, target, 0).weigh(state, np.random.default_rng(0))
+    worth, score = HeldNoiseRounds(tensor, target, 0).plan(state, np.random.default_rng(0))
     assert worth == rounds
     assert score >= Explanation(tensor, target, state.factors).score
 
@@ -73,8 +74,8 @@ def test_fewer_rounds_are_worth_while_where_they_cost_more(doubtful, monkeypatch
     worth = []
     for n in (6, 1000, 10**5):
         state = State(Factors.empty((60, 60), n), None, (0.5, 0.5), 0)
-        held = HeldRounds(doubtful, replace(TARGET, n_components=n), 0)
-        worth.append(held.weigh(state, np.random.default_rng(0))[0])
+        held = HeldNoiseRounds(doubtful, replace(TARGET, n_components=n), 0)
+        worth.append(held.plan(state, np.random.default_rng(0))[0])
     assert worth == [MOST, round(MOST * (2**20 / 3.6e6) ** 0.25), round(MOST * (2**20 / 3.6e8) ** 0.25)]
 
 
@@ -83,7 +84,7 @@ def test_where_the_data_leave_no_doubt_one_round_is_all() -> None:
     target = replace(TARGET, n_components=3)
     steps, plain = (burn_in(clear, effort, target=target) for effort in (1.0, 0.0))
     heat = steps[-1].snapshot.memory.heat
-    assert (heat.rounds, heat.solid) == (1, True)
+    assert (heat.rounds, heat.exhausted) == (1, True)
     assert len(steps) == len(plain) + ROUND
 
 
@@ -122,25 +123,25 @@ def test_only_chains_from_the_data_are_heated(doubtful, init) -> None:
 
 
 def test_effort_limits_the_rounds(doubtful) -> None:
-    held = HeldRounds(doubtful, TARGET, 0)
+    held = HeldNoiseRounds(doubtful, TARGET, 0)
     assert held.is_over(Heat(), 0.0)
     assert not held.is_over(Heat(), 0.1)
-    assert held.is_over(Heat(1, FEW_ROUNDS, solid=True, first=-9, score=-9), 9.0)
-    spent = Heat(FEW_ROUNDS, FEW_ROUNDS, first=-9, score=-9)
+    assert held.is_over(Heat(1, FEW_ROUNDS, exhausted=True, first_score=-9, best_score=-9), 9.0)
+    spent = Heat(FEW_ROUNDS, FEW_ROUNDS, first_score=-9, best_score=-9)
     assert [held.is_over(spent, effort) for effort in (0.5, 1.0, 2.0)] == [True, True, False]
     hot = State(Factors.empty((2, 2), 1), None, (0.5, 0.5), 0)
-    for going_on in (spent._replace(score=20.0), spent._replace(hot=hot, sweeps=3)):
+    for going_on in (spent._replace(best_score=20.0), spent._replace(hot=hot, sweeps=3)):
         assert not held.is_over(going_on, 1.0)
-    assert held.is_over(Heat(MOST, MOST, first=-9, score=999), 1.0)
+    assert held.is_over(Heat(MOST, MOST, first_score=-9, best_score=999), 1.0)
 
 
-@pytest.mark.parametrize("kind", [HeldRounds, SampledRounds])
+@pytest.mark.parametrize("kind", [HeldNoiseRounds, SampledNoiseRounds])
 def test_gains_buy_no_more_rounds_than_a_tensor_of_this_size_can_be_given(kind) -> None:
     """They grow with the cells, as the time of a round does."""
     shape = (2000, 3000)
     large = kind(SparseTensor(np.eye(3)[:, :2].astype(int), shape), replace(TARGET, n_components=50), 0)
     assert kind.least <= large.affordable < kind.most / 2
-    heat = Heat(large.affordable, 1, first=-1e9, score=-1.0)
+    heat = Heat(large.affordable, 1, first_score=-1e9, best_score=-1.0)
     assert large.is_over(heat, 1.0)
     assert not large.is_over(heat._replace(rounds=large.affordable - 1), 1.0)
 
@@ -243,12 +244,27 @@ def test_chains_with_strengths_leave_busy_indices_to_the_background(busy) -> Non
     assert np.median(hot) > np.median(cold) + 20
 
 
+@pytest.mark.parametrize("seed", [0, 6, 7])
+def test_activities_do_not_swallow_a_block(seed: int) -> None:
+    """They can mimic one, but that costs what the cells had to tell about them."""
+    rng, shape = np.random.default_rng(seed), (12, 10, 5)
+    planted = [np.zeros((size, 2)) for size in shape]
+    for l, block in enumerate([(5, 4, 5), (4, 3, 3)]):
+        for factor, n in zip(planted, block, strict=True):
+            factor[rng.choice(len(factor), n, replace=False), l] = 1
+    strength = (np.einsum("al,bl,cl->abcl", *planted) * [0.8, 0.75]).max(axis=-1)
+    tensor = DenseTensor(rng.random(shape) < 1 - np.exp(-0.06) * (1 - strength))
+    for chain in range(3):
+        means = factor_means(run_chain(tensor, Plan(STRONG, n_draws=50, effort=1.0), chain))
+        assert (similarity(planted, means).max(axis=1) > 0.8).all()
+
+
 def test_the_best_explanation_with_strengths_is_kept(busy) -> None:
     """With noise of its own, whatever later rounds do; and the chain stays cold meanwhile."""
     steps = burn_in(busy, 1.0, target=STRONG)
     heats = [step.snapshot.memory.heat for step in steps]
-    assert heats[-1].rounds >= SampledRounds.WORTH
-    assert all(before.score <= after.score for before, after in pairwise(heats) if before.worth)
+    assert heats[-1].rounds >= SampledNoiseRounds.WORTH
+    assert all(before.best_score <= after.best_score for before, after in pairwise(heats) if before.planned)
     for before, after in pairwise(step for step in steps if step.snapshot.memory.heat.sweeps > 1):
         if before.snapshot.memory.heat.rounds == after.snapshot.memory.heat.rounds:
             assert before.state.factors is after.state.factors
@@ -272,12 +288,14 @@ def test_a_full_background_needs_no_components(busy) -> None:
 
 
 def test_sweeps_of_rounds_add_up() -> None:
-    lengths = [SampledRounds.length(number) for number in range(12)]
-    assert [SampledRounds.total(n) for n in range(13)] == [0, *np.cumsum(lengths)]
+    lengths = [SampledNoiseRounds.length(number) for number in range(12)]
+    assert [SampledNoiseRounds.total(n) for n in range(13)] == [0, *np.cumsum(lengths)]
     assert {n for n, length in enumerate(lengths) if length == 115} == {2, 7}
     assert {length for n, length in enumerate(lengths) if n not in (2, 7)} == {55}
 
 
 def test_large_tensors_with_strengths_get_few_rounds(busy) -> None:
-    rounds = [SampledRounds(busy, replace(STRONG, n_components=n), 0).affordable for n in (3, 4000, 10**6)]
+    rounds = [
+        SampledNoiseRounds(busy, replace(STRONG, n_components=n), 0).affordable for n in (3, 4000, 10**6)
+    ]
     assert rounds == [24, round(24 * (2**20 / (2400 * 4000)) ** 0.5), 2]

@@ -34,15 +34,15 @@ class Heat(NamedTuple):
     """How far the heating of a chain has come."""
 
     rounds: int = 0  # that are over
-    worth: int = 0  # rounds that are worth while even if they gain nothing; 0 before the first
-    solid: bool = False  # whether nothing is left to find
-    first: float = math.nan  # score before the first round that could gain
-    score: float = math.nan  # of the best explanation
-    height: float = math.nan  # of the one that the next round starts from
-    base: State | None = None  # that one, if it is not the best
+    planned: int = 0  # rounds that are made even if they gain nothing; 0 before the first
+    exhausted: bool = False  # whether nothing is left to find
+    first_score: float = math.nan  # before the first round that could gain
+    best_score: float = math.nan
+    base_score: float = math.nan  # of what the next round starts from
+    base: State | None = None  # what it starts from, if that is not the best
     sweeps: int = 0  # of the round that goes on
     hot: State | None = None  # in the middle of a round
-    tally: float = 0.0  # what its sweeps have added to the score
+    score_sum: float = 0.0  # of its sweeps that are scored
 
 
 @dataclass(frozen=True)
@@ -82,32 +82,37 @@ class Rounds(ABC):
         size = math.prod(self.tensor.shape) * self.target.n_components
         return max(self.least, round(self.most * min(1.0, (CHEAP_SIZE / size) ** self.fall)))
 
+    @property
+    def certain(self) -> int:
+        """Rounds that are made even if the first one finds nothing, with an effort of 1."""
+        return 1
+
     @abstractmethod
-    def weigh(self, state: State, rng: np.random.Generator) -> tuple[int, float]:
+    def plan(self, state: State, rng: np.random.Generator) -> tuple[int, float]:
         """Return how many rounds are worth while, and the score of a chain before them."""
 
     @abstractmethod
-    def begin(self, base: State, state: State, number: int, rng: np.random.Generator) -> State:
+    def start_round(self, base: State, state: State, number: int, rng: np.random.Generator) -> State:
         """Return what a round heats, from where it starts and where the chain is."""
 
     @abstractmethod
-    def sweep(self, hot: State, heat: Heat) -> tuple[State, float]:
+    def sweep_once(self, hot: State, heat: Heat) -> tuple[State, float]:
         """Make the next sweep of a round; return what it adds to the score of the round, too."""
 
     @abstractmethod
-    def end(self, hot: State, tally: float) -> tuple[State, float]:
+    def end_round(self, hot: State, score_sum: float) -> tuple[State, float]:
         """Return what a round found, and its score."""
 
     @abstractmethod
-    def judge(self, heat: Heat, gain: float) -> Heat:
+    def note_gain(self, heat: Heat, gain: float) -> Heat:
         """Return the heat after a round that gained so much, as far as it decides how many follow."""
 
     def is_over(self, heat: Heat, effort: float) -> bool:
         """Whether more rounds are not worth their while."""
-        if not heat.worth:
+        if not heat.planned:
             return effort == 0
-        most = min(heat.worth + PER_NAT * (heat.score - heat.first), self.affordable)
-        return heat.hot is None and (heat.solid or heat.rounds >= round(most * effort))
+        most = min(heat.planned + PER_NAT * (heat.best_score - heat.first_score), self.affordable)
+        return heat.hot is None and (heat.exhausted or heat.rounds >= round(most * effort))
 
 
 def lowest_beta(number: int) -> float:
@@ -134,12 +139,12 @@ def heat_once(
     hot = heat.hot
     if hot is None:
         base, rng = heat.base or state, draw()
-        if not heat.worth:
-            worth, score = rounds.weigh(base, rng)
-            heat = heat._replace(worth=worth, first=score, score=score, height=score)
-        hot = rounds.begin(base, state, heat.rounds, rng)
-    hot, part = rounds.sweep(hot._replace(sweep=state.sweep), heat)
-    heat = heat._replace(sweeps=heat.sweeps + 1, hot=hot, tally=heat.tally + part)
+        if not heat.planned:
+            planned, score = rounds.plan(base, rng)
+            heat = heat._replace(planned=planned, first_score=score, best_score=score, base_score=score)
+        hot = rounds.start_round(base, state, heat.rounds, rng)
+    hot, part = rounds.sweep_once(hot._replace(sweep=state.sweep), heat)
+    heat = heat._replace(sweeps=heat.sweeps + 1, hot=hot, score_sum=heat.score_sum + part)
     if heat.sweeps < rounds.length(heat.rounds):
         return heat, None
     return _end_round(rounds, heat, hot, draw())
@@ -147,11 +152,11 @@ def heat_once(
 
 def _end_round(rounds: Rounds, heat: Heat, hot: State, rng: np.random.Generator) -> tuple[Heat, State | None]:
     """Return what was found if it is the best; the next round starts from it unless it is much worse."""
-    found, score = rounds.end(hot, heat.tally)
-    gain = score - heat.score
-    heat = rounds.judge(heat, gain)._replace(rounds=heat.rounds + 1, sweeps=0, hot=None, tally=0.0)
+    found, score = rounds.end_round(hot, heat.score_sum)
+    gain = score - heat.best_score
+    heat = rounds.note_gain(heat, gain)._replace(rounds=heat.rounds + 1, sweeps=0, hot=None, score_sum=0.0)
     if gain > CHANCE_GAIN:
-        return heat._replace(score=score, height=score, base=None), found
-    if score > heat.height - SLACK * rng.exponential():
-        heat = heat._replace(height=score, base=found)
+        return heat._replace(best_score=score, base_score=score, base=None), found
+    if score > heat.base_score - SLACK * rng.exponential():
+        heat = heat._replace(base_score=score, base=found)
     return heat, None

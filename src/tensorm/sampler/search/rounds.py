@@ -31,7 +31,7 @@ POLISH = 3
 FEW_ROUNDS = 4  # where one more component would not pay
 
 
-class HeldRounds(Rounds):
+class HeldNoiseRounds(Rounds):
     """Noise and densities are held."""
 
     most: ClassVar[int] = 120
@@ -42,30 +42,30 @@ class HeldRounds(Rounds):
     def total(cls, rounds: int) -> int:
         return 40 * rounds
 
-    def weigh(self, state: State, rng: np.random.Generator) -> tuple[int, float]:
+    def plan(self, state: State, rng: np.random.Generator) -> tuple[int, float]:
         best = Explanation(self.tensor, self.target, state.factors).polished(POLISH)
         return self.affordable if is_more_to_find(best, rng) else FEW_ROUNDS, best.score
 
-    def begin(self, base: State, state: State, number: int, rng: np.random.Generator) -> State:
+    def start_round(self, base: State, state: State, number: int, rng: np.random.Generator) -> State:
         explanation = Explanation(self.tensor, self.target, base.factors)
         return state._replace(factors=regrow(explanation, rng, -number % REPLACED).factors)
 
-    def sweep(self, hot: State, heat: Heat) -> tuple[State, float]:
+    def sweep_once(self, hot: State, heat: Heat) -> tuple[State, float]:
         lowest = lowest_beta(heat.rounds) if heat.rounds else MELTED
         beta = lowest ** (1 - (heat.sweeps + 1) / self.length(heat.rounds))
         factors, _ = update_factors(self.tensor, hot, self.target, self.chain, beta)
         return hot._replace(factors=factors), 0.0
 
-    def end(self, hot: State, tally: float) -> tuple[State, float]:
+    def end_round(self, hot: State, score_sum: float) -> tuple[State, float]:
         found = Explanation(self.tensor, self.target, hot.factors).polished(POLISH)
         return found.state(hot.sweep), found.score
 
-    def judge(self, heat: Heat, gain: float) -> Heat:
-        back = not heat.rounds and heat.worth == FEW_ROUNDS and abs(gain) <= CHANCE_GAIN
-        return heat._replace(solid=heat.solid or back)
+    def note_gain(self, heat: Heat, gain: float) -> Heat:
+        back = not heat.rounds and heat.planned == FEW_ROUNDS and abs(gain) <= CHANCE_GAIN
+        return heat._replace(exhausted=heat.exhausted or back)
 
 
-class SampledRounds(Rounds):
+class SampledNoiseRounds(Rounds):
     """Noise and densities are sampled."""
 
     most: ClassVar[int] = 24
@@ -80,11 +80,15 @@ class SampledRounds(Rounds):
         melts = (rounds + cls.CYCLE - cls.FIRST_MELT - 1) // cls.CYCLE
         return rounds * (cls.COLD + cls.HOT) + melts * (cls.MELTING - cls.HOT)
 
-    def weigh(self, state: State, rng: np.random.Generator) -> tuple[int, float]:
-        confusion = self.tensor.confusion(state.factors)
-        return min(self.WORTH, self.affordable), self._score(state, confusion)
+    @property
+    def certain(self) -> int:
+        return min(self.WORTH, self.affordable)
 
-    def begin(self, base: State, state: State, number: int, rng: np.random.Generator) -> State:
+    def plan(self, state: State, rng: np.random.Generator) -> tuple[int, float]:
+        confusion = self.tensor.confusion(state.factors)
+        return self.certain, self._score(state, confusion)
+
+    def start_round(self, base: State, state: State, number: int, rng: np.random.Generator) -> State:
         """Leave the first round as it is; begin the second, and those that melt, with a full background."""
         if number == 1 or self._melts(number):
             stream = self.target.stream(self.chain, state.sweep, FILL)
@@ -92,17 +96,17 @@ class SampledRounds(Rounds):
             return base._replace(noise=noise)
         return self._regrow(base, rng, -number % REPLACED) if number else base
 
-    def sweep(self, hot: State, heat: Heat) -> tuple[State, float]:
+    def sweep_once(self, hot: State, heat: Heat) -> tuple[State, float]:
         hot, confusion = sweep(self.tensor, hot, self.target, self.chain, self._beta(heat))
         scored = heat.sweeps >= self.length(heat.rounds) - self.SCORED
         return hot, self._score(hot, confusion) if scored else 0.0
 
-    def end(self, hot: State, tally: float) -> tuple[State, float]:
-        return hot, tally / self.SCORED
+    def end_round(self, hot: State, score_sum: float) -> tuple[State, float]:
+        return hot, score_sum / self.SCORED
 
-    def judge(self, heat: Heat, gain: float) -> Heat:
+    def note_gain(self, heat: Heat, gain: float) -> Heat:
         """Count what is gained from the end of the first round on, in which the chain only settles."""
-        return heat if heat.rounds else heat._replace(first=heat.score + max(gain, 0.0))
+        return heat if heat.rounds else heat._replace(first_score=heat.best_score + max(gain, 0.0))
 
     @classmethod
     def _melts(cls, number: int) -> bool:
@@ -117,7 +121,8 @@ class SampledRounds(Rounds):
         return lowest ** (1 - (heat.sweeps + 1) / cooling)
 
     def _score(self, state: State, confusion: Confusion) -> float:
-        return log_posterior(self.target, state, log_likelihood(self.tensor, self.target, state, confusion))
+        likelihood = log_likelihood(self.tensor, self.target, state, confusion)
+        return log_posterior(self.target, state, likelihood) - state.noise.information(self.tensor)
 
     def _regrow(self, base: State, rng: np.random.Generator, n_out: int) -> State:
         """Replace a few components by others that pay under the stand-in."""
@@ -131,4 +136,4 @@ class SampledRounds(Rounds):
 
 def choose_rounds(target: Target) -> type[Rounds]:
     """Return how a chain is heated."""
-    return SampledRounds if target.noise.has_stand_in else HeldRounds
+    return SampledNoiseRounds if target.noise.has_stand_in else HeldNoiseRounds
