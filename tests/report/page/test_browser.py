@@ -362,7 +362,7 @@ def test_without_data_the_threshold_reaches_the_number_of_cells(visit) -> None:
     page = visit("gaps", at="#view=component&c=0&t=0.5")
     assert "It covers 10 cells." in page.locator(".sentence").inner_text()
     page.locator("#threshold").fill("0.3")
-    assert "It covers 15 cells." in page.locator(".sentence").inner_text()
+    expect(page.locator(".sentence")).to_contain_text("It covers 15 cells.")
 
 
 @pytest.mark.parametrize("name", ["doubts", "ward"])
