@@ -141,8 +141,8 @@ MUTANTS = [
     Mutant("storage/chain.py", "if np.isnan(table).any():", "if False:", "storage"),
     Mutant(
         "report/describe.py",
-        "total / sum(map(len, posterior.traces))",
-        "total / len(posterior.traces)",
+        "members = [mean > MEMBER for mean in posterior.factors]",
+        "members = [mean > 0 for mean in posterior.factors]",
         "report/test_describe.py",
     ),
     Mutant(
@@ -512,6 +512,30 @@ MUTANTS = [
         "return np.minimum(total, 1.0, out=total)",
         "return total",
         "posterior/test_draws.py -k exceeds",
+    ),
+    Mutant(
+        "posterior/draws.py",
+        "return contributions(tensor, self.member_factors(threshold),",
+        "return contributions(tensor, self.member_factors(),",
+        "report/page/test_browser.py -k threshold",
+    ),
+    Mutant(
+        "report/page/scripts/model.js",
+        "page.levels.told[page.levels.at[Math.round(value * STEPS_OF_THRESHOLD) - 1]]",
+        "page.levels.told[page.levels.at[9]]",
+        "report/page/test_browser.py -k threshold",
+    ),
+    Mutant(
+        "posterior/modes.py",
+        "return members[np.lexsort((-p, *keys[::-1]))]",
+        "return members[np.lexsort((-p, *keys))]",
+        "report/page/test_browser.py -k members_first",
+    ),
+    Mutant(
+        "posterior/diagnostics.py",
+        'return " ".join(added) if noise else self.conclusion',
+        'return "" if noise else self.conclusion',
+        "report/test_describe.py -k hide",
     ),
 ]
 

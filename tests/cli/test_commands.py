@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from interrupting import let_chain_fail
+from page_data import page_data
 from tensorm import FileError, InputError, RelationalTensor, TensOrMachine, datasets, load
 from tensorm.cli import main
 from tensorm.cli.folders import load_metadata
@@ -163,14 +164,45 @@ def test_a_run_is_replaced_by_force(folder, tmp_path) -> None:
     assert left == {".lock", "chain-0.tensorm", "command.json", "fit.tensorm", "notes.json", "run.tensorm"}
 
 
-def test_noise_is_told_once_and_gets_no_advice_on_draws(tmp_path) -> None:
+def test_noise_is_told_once_and_so_is_what_else_is_wrong(tmp_path) -> None:
     rows = np.random.default_rng(0).random((12, 15)) < 0.3
     (tmp_path / "noise.csv").write_text("\n".join(",".join(map(str, row)) for row in rows.astype(int)))
     quick = ["--draws", 2, "--chains", 1, "--burn-in", 5, "--noise", "asymmetric", "--components", 1]
     told = run("fit", tmp_path / "noise.csv", "--wide", "--no-header", *quick, "--out", tmp_path / "run")
     assert told.exit_code == 0, told.stderr
     assert told.stdout.count("look like noise") == 1
-    assert load(tmp_path / "run").diagnostics_.conclusion not in told.stdout
+    assert told.stdout.count("A single chain cannot be checked against others") == 1
+    assert "No pattern was found" not in told.stdout
+
+
+def test_the_page_of_a_saved_file_stands_beside_it_and_says_what_it_lacks(
+    folder, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
+    assert run("fit", folder / "genes.csv", *quick, "--out", "runs/a").exit_code == 0
+    for name, page in (("runs/ord", "runs/ord.html"), ("runs/v1.2.tensorm", "runs/v1.2.html")):
+        load("runs/a").save(name)
+        told = run("report", name).stdout
+        assert f"Wrote {page} (" in told
+        assert "has no data, so the page shows predictions only; to see both:  model.report(path, X)" in told
+        assert (tmp_path / page).exists()
+    assert "has no data" not in run("report", "runs/a").stdout
+
+
+@pytest.mark.filterwarnings("always")
+def test_what_was_noted_is_on_the_page(tmp_path) -> None:
+    rows = "who,what ann,x ann,y Ann,x Ann,y bob,z bob,x cat,z cat,y dan,y ,x"
+    (tmp_path / "a.csv").write_text(rows.replace(" ", "\n"))
+    quick = ["--draws", 2, "--chains", 1, "--burn-in", 0, "--noise", "asymmetric", "--components", 1]
+    told = run("fit", tmp_path / "a.csv", *quick, "--skip-bad-rows", "--out", tmp_path / "run")
+    assert told.exit_code == 0, told.stderr
+    assert run("report", tmp_path / "run").exit_code == 0
+    left_out, alike = page_data(tmp_path / "run" / "report.html")["notes"]
+    assert left_out.endswith("a.csv: left out 1 bad row: line 11 ('who' is empty).")
+    assert alike.endswith("'ann'; if they mean the same, set --merge-labels.")
+    assert f"Note: {left_out}\n" in told.stderr
+    assert f"Note: {alike}\n" in told.stderr
 
 
 def test_without_a_folder_the_run_has_the_name_of_the_file(folder, tmp_path, monkeypatch) -> None:
@@ -460,7 +492,10 @@ def test_datasets_are_listed(monkeypatch) -> None:
             "fit contacts.csv --metadata met=patients.csv --out x",
             "has the unknown label 'p0' in line 2 of patients.csv",
         ),
-        ("fit badges.tsv --time-column t --bins fortnight --modes i,j --out x", "give clock, a number, or a"),
+        (
+            "fit badges.tsv --time-column t --bins fortnight --modes i,j --out x",
+            "give clock, each, a number, or a",
+        ),
         ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give at most"),
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
         (

@@ -28,7 +28,8 @@ def check(tensor: Tensor, factors: Sequence[np.ndarray]) -> None:
     for l, row in enumerate(found):
         own, rest = confusion([l]), confusion(list(everyone - {l}))
         assert (row.covered, row.explained) == (own.tp + own.fp, own.tp)
-        assert row.added == confusion(range(l + 1)).tp - confusion(range(l)).tp
+        later, earlier = confusion(range(l + 1)), confusion(range(l))
+        assert (row.added, row.added_errors) == (later.tp - earlier.tp, later.fp - earlier.fp)
         assert (row.alone, row.errors) == (whole.tp - rest.tp, whole.fp - rest.fp)
 
 

@@ -128,3 +128,60 @@ def test_labels_that_differ_are_not_pointed_out(recwarn) -> None:
         pd.DataFrame({"who": ["1-1", "11", "1", "01", "-1"], "where": ["A1", "A 1", "A2", "B", "Ö"]})
     )
     assert not recwarn
+
+
+def make_events(kind: str) -> pd.DataFrame:
+    n = np.arange(1500)
+    minutes = np.datetime64("2024-03-01T06:00", "m") + 7 * n
+    texts = np.char.replace(np.datetime_as_string(minutes), "T", " ")
+    when = texts if kind == "text" else minutes.astype("M8[ns]")
+    return pd.DataFrame({"when": when, "who": [f"p{k}" for k in n % 7]})
+
+
+@pytest.mark.parametrize("kind", ["text", "dates"])
+def test_very_many_time_stamps_are_refused_as_labels(kind) -> None:
+    told = (
+        "Column 'when' has 1,500 different time stamps; set time='when' to turn them into hours of the day, "
+        "time='when' bins='1d' into days, or time='when' bins='each' to keep each."
+    )
+    events = make_events(kind)
+    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+        tensorm.read(events, modes=["when", "who"])
+    assert tensorm.read(events, modes=["when", "who"], time="when").shape == (24, 7)
+    assert tensorm.read(events, modes=["when", "who"], time="when", bins="1d").shape == (8, 7)
+    each = tensorm.read(events, modes=["when", "who"], time="when", bins="each")
+    assert each.shape == (1500, 7)
+    assert str(each.labels[0][1]).startswith("2024-03-01")
+    assert "06:07" in str(each.labels[0][1])
+
+
+def test_labels_that_are_spelt_almost_alike_are_merged() -> None:
+    table = pd.DataFrame(
+        {"from": ["Bldg B", "BLDG B", "a", "Bldg B", "1.0"], "to": ["a", "A", "bldg  b", "c", "10"]}
+    )
+    with pytest.warns(UserWarning, match=r"^Column 'from': 'BLDG B' is now 'Bldg B', 'A' is now 'a', 'bldg"):
+        found = tensorm.read(table, modes=["from", "to"], pair=["from", "to"], merge_labels=True)
+    assert [*found.labels[0]] == [*found.labels[1]] == ["1.0", "10", "Bldg B", "a", "c"]
+    assert found.n_ones == 4  # two rows are one cell
+    with pytest.warns(UserWarning, match=r"if they mean the same, set merge_labels=True\.$"):
+        assert tensorm.read(table, modes=["from", "to"]).shape == (4, 5)
+    with pytest.raises(InputError, match=r"is a wide table, so merge_labels=\.\.\. cannot be used"):
+        tensorm.read(make_survey(), columns=["Q*"], merge_labels=True)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_numbers_that_may_mean_missing_are_pointed_out(tmp_path, kind) -> None:
+    survey = pd.DataFrame({"id": range(60), "q1": [0, 1] * 30, "q2": [1.0, 0.0] * 30})
+    survey.loc[3, "q2"] = 9.0
+    path = tmp_path / f"a.{kind}"
+    if kind != "frame":
+        (survey.to_csv if kind == "csv" else survey.to_parquet)(path, index=False)
+    source = survey if kind == "frame" else path
+    with pytest.raises(InputError, match=r"set missing=\['9'\] if that means missing, or"):
+        tensorm.read(source, wide=True)
+    survey.loc[4, "q1"] = 9
+    if kind != "frame":
+        (survey.to_csv if kind == "csv" else survey.to_parquet)(path, index=False)
+    with pytest.raises(InputError, match=r"2 bad rows: .* set missing=\['9'\] if that means missing"):
+        tensorm.read(source, wide=True)
+    assert tensorm.read(source, wide=True, missing=["9"]).n_observed == 118

@@ -108,7 +108,7 @@ def test_far_dates_are_what_they_say() -> None:
             "1970-01-01",
             "^row 1 has the time 1400000000000, which is after the year 9999",
         ),
-        ([1.0, 2.0], "0", None, "^bins is '0'; give clock, a number, or a length"),
+        ([1.0, 2.0], "0", None, "^bins is '0'; give clock, each, a number, or a length"),
         ([1.0, 2.0], "-1h", None, "^bins is '-1h'; give clock"),
         ([1.0, 2.0], "²", None, "^bins is '²'; give clock"),
         ([1.0, 2.0], "9999999999", None, f"^bins is .* makes 9,999,999,999 .* at most {MAX_BINS:,}"),

@@ -57,7 +57,8 @@ INSIDE = {  # what the reference pages do not show (docs/api/data.md), and const
     *("split_listed", "sample_ones", "sample_slices", "ones_at", "known_keys", "listed_keys", "digest"),
     *("digest_slices", "check_mirrored", "with_threads", "ranked", "compared", "find_known"),
     *("sample_observed", "predict_observed", "choose_part"),
-    *("from_traces", "fingerprint", "check_tensor", "get_metadata_routing"),
+    *("from_traces", "measure", "count_contributions", "member_factors", "beside", "note"),
+    *("fingerprint", "check_tensor", "get_metadata_routing"),
     *("set_output", "set_fit_request", "set_predict_request", "set_predict_proba_request"),
     *("set_transform_request", "set_score_request", "get_params", "set_params"),  # scikit-learn's own
     *(*dir(list), *dir(tuple)),  # Python's own

@@ -91,6 +91,8 @@ def test_parameters_are_named_by_what_they_belong_to() -> None:
     )
     slow = mild._replace(rhat=1.25)
     assert next(_judge_mixing([slow], none, 200)).startswith("The chains have not mixed")
+    told = next(_judge_mixing([slow], none, 200, alike=True))
+    assert told.startswith("All chains found the same components but have not mixed: the R-hat of the log-")
     for doubtful in (none._replace(stuck=1), none._replace(rhat=1.06)):  # memberships have not mixed either
         assert next(_judge_mixing([mild], doubtful, 200)).startswith("The chains have not mixed")
     told = next(_judge_mixing([Mixing("strength of component 1", "stuck")], none, 200))
@@ -188,7 +190,7 @@ def test_slow_chains_are_told_of_where_chains_differ_too() -> None:
     several = diagnose(found)
     first, second = several.problems
     assert first.startswith("The 3 chains found 2 explanations of the data; ")
-    assert problem.startswith("The effective sample size is only ")
+    assert problem.startswith("The effective sample size of the ")
     assert second == f"In the explanation with most weight, the {problem.removeprefix('The ')}"
     assert several.sentences()[-1] == several.conclusion == f"{first} {second}"
 
@@ -298,13 +300,14 @@ def test_other_explanations_can_be_described() -> None:
     model._keep(found, None)
     assert model.describe(explanation=0) == model.describe()
     told = model.describe(explanation=2)
-    assert told[2].startswith("Component 1 - mode 0: 1, 4 (2 of 6); mode 1: 0, 2 (2 of 5). ")
-    assert told[2].endswith(" 1 of 4 chains found it.")
-    assert told[3:5] == [
+    assert told[3].startswith("Component 1 - mode 0: 1, 4 (2 of 6); mode 1: 0, 2 (2 of 5). ")
+    assert told[3].endswith(" 1 of 4 chains found it.")
+    assert told[4:6] == [
         "Chain 3 (weight 0.25) did not find component 1 but found 1 other.",
         "Chains 0 and 1 (weight 0.60) did not find component 1 but found 1 other.",
     ]
-    first = dataclasses.replace(found, contributions=(Contribution(0, 6, 5, 5, 5, 1, 0.1, 9.0),)).put_first(2)
+    counted = (Contribution(0, 6, 5, 5, 1, 5, 1, 0.1, 9.0),)
+    first = dataclasses.replace(found, contributions=counted).put_first(2)
     assert first.contributions == ()
     np.testing.assert_array_equal(first.predict_all(), found.predict_all())
     with pytest.raises(InputError, match="explanation is 3; give"):
@@ -327,7 +330,9 @@ def test_numbers_of_components(numbers: list[int], text: str) -> None:
 @pytest.mark.parametrize("n_chains", [1, 2])
 def test_components_that_are_all_empty(n_chains: int) -> None:
     empty = make_posterior([[[np.zeros((4, 2), bool), np.zeros((3, 2), bool)]] * 30] * n_chains)
-    assert diagnose(empty).conclusion == "No pattern was found beyond a constant rate of ones."
+    first, *others = diagnose(empty).problems
+    assert first == "No pattern was found beyond a constant rate of ones."
+    assert [other[:14] for other in others] == ["A single chain"] * (n_chains == 1)
 
 
 def test_chains_that_were_still_improving() -> None:
@@ -338,11 +343,40 @@ def test_chains_that_were_still_improving() -> None:
 
 def test_chains_that_have_not_mixed() -> None:
     assert diagnose(posterior(apart=1.0)).conclusion.startswith(
-        "The chains have not mixed: the R-hat of the rate of ones "
+        "All chains found the same components but have not mixed: the R-hat of the rate of ones "
     )
     found = diagnose(posterior(apart=1.0))
     worst = max(found.quantities, key=lambda row: row.rhat)
     assert f"R-hat of the {worst.name} is {worst.rhat:.2f}; use at least " in found.conclusion
+
+
+def test_the_table_says_what_is_too_small_and_what_does_not_count() -> None:
+    rows = (
+        Mixing("strength of component 1", "moving", 1.5, 9.0, 9.0),
+        Mixing("log-likelihood", "moving", 1.01, 76.0, 90.0),
+        Mixing("activity of person ann", "moving", 1.01, 10.0, 9.0, judged=False),
+        Mixing("rate of ones outside", "stuck"),
+    )
+    found = diagnose(posterior())._replace(quantities=rows)
+    assert [found.note(row) for row in rows] == [
+        "large R-hat, small ESS",
+        "small ESS",
+        "not judged: predictions hardly depend on it",
+        "constant within chains, different between them",
+    ]
+    assert all(found.note(row) in str(found) for row in rows)
+    poor = found._replace(entries=EntryMixing(22, 12, 0, 10, 1.01, 0, 10.0))
+    assert poor.about_entries().endswith("ESS 10, which is that of one entry and does not count.")
+
+
+def test_beside_noise_only_what_it_does_not_say_is_told() -> None:
+    found = diagnose(posterior(apart=1.0))
+    assert "have not mixed" in found.beside("they explain nothing")
+    assert found.beside("") == found.conclusion
+    nothing, rest = "No pattern was found beyond a constant rate of ones.", "The chains are tired."
+    assert found._replace(problems=(nothing,)).beside("x") == ""
+    assert found._replace(problems=(nothing, rest)).beside("x") == rest
+    assert found._replace(problems=()).beside("x") == ""  # that chains agree is no news here
 
 
 def test_a_large_rhat_asks_for_as_many_more_draws() -> None:
@@ -357,9 +391,10 @@ def test_few_effective_draws() -> None:
     least = min(row.ess for row in slow.quantities)
     assert least < 100
     wanted = 1500 * int(np.ceil(100 / least))
+    slowest = min(slow.quantities, key=lambda row: row.ess)
     assert slow.conclusion == (
-        f"The effective sample size is only {least:.0f}; use at least {wanted:,} draws per chain before "
-        "you trust the second digit of a probability."
+        f"The effective sample size of the {slowest.name} is only {least:.0f}; use at least "
+        f"{wanted:,} draws per chain before you trust the second digit of a probability."
     )
 
 

@@ -64,6 +64,17 @@ def test_of_large_components_the_surest_members(fitted: tuple, monkeypatch: pyte
     assert X[tuple(found.indices.T)].all()
 
 
+def test_the_most_probable_cells_of_all(fitted) -> None:
+    _, known, model = fitted
+    p = model.predict_proba()
+    found = model.top_cells(n=30)
+    np.testing.assert_allclose(found.probabilities, np.sort(p.ravel())[::-1][:30])
+    new = model.top_cells(n=5, known=known)
+    np.testing.assert_allclose(new.probabilities, np.sort(p[~known])[::-1][:5], atol=1e-9)
+    with pytest.raises(InputError, match=r"^top_cells\('mode 1'\) needs an index, too; give a label"):
+        model.top_cells("mode 1")
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_pairs_without_direction_are_named_once(shared: bool) -> None:
     X = np.zeros((3, 12, 12))

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
 import xarray
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, set_noise, ward_posterior
-from tensorm import TensOrMachine, datasets
+from tensorm import DenseTensor, TensOrMachine, datasets
 from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.diagnostics import diagnose
-from tensorm.report.describe import Description, describe, describe_components, describe_noise
+from tensorm.posterior.modes import list_modes
+from tensorm.report.card import render_card
+from tensorm.report.describe import (
+    Description,
+    describe,
+    describe_components,
+    describe_noise,
+    percent,
+    share_explained,
+)
+from tensorm.report.export import list_members
 from tensorm.report.naming import plural
+from tensorm.report.page.write import render_report
 
 BY_ROLE = {"person": ROLES, "met": ROLES}
 
@@ -32,9 +44,9 @@ def test_components_by_group() -> None:
         "Component 0 - hour: 08-11 (3 of 6); person and met: all 4 doctors, 1 of 4 nurses. "
         "It covers 75 cells (20%). All 8 members have p > 0.9."
     )
-    assert second == (  # the mean over draws of 2 x 2 x 2 cells, and once 2 x 2 x 3
+    assert second == (  # 2 x 2 x 2 cells of members, though in some draws there are 2 x 2 x 3
         "Component 1 - hour: night, 12-13 (2 of 6); person and met: 2 of 4 nurses. "
-        "It covers 9 cells (2.3%). All 4 members have p > 0.9. "
+        "It covers 8 cells (2.1%). All 4 members have p > 0.9. "
         "Possible further members: nurse 04 (0.12)."
     )
     assert noise == (
@@ -56,6 +68,19 @@ def test_number_and_share_of_cells_agree() -> None:
         "It covers 7 observed cells (78%), of which 50% are 1. "
         "By itself it makes a cell 1 with probability 20%."
     )
+
+
+def test_a_component_weaker_than_its_surroundings_may_be_noise() -> None:
+    found = Description(0, (), 7, 0.1, 1, 1, strength=0.011, ones=0.2, outside=0.023)
+    assert found.how_much().endswith("with probability 1.1%, less than 2.3% outside: it may be noise.")
+    strong = found._replace(strength=0.03)
+    assert strong.how_much().endswith(" By itself it makes a cell 1 with probability 3.0%.")
+
+
+def test_shares_near_one_have_a_decimal() -> None:
+    assert [percent(share) for share in (0.05, 0.42, 0.9849, 0.985, 0.99, 0.9951, 0.9996, 1)] == [
+        "5.0%", "42%", "98%", "98.5%", "99.0%", "99.5%", ">99.9%", "100%"
+    ]  # fmt: skip
 
 
 def test_cells_are_those_of_the_contributions() -> None:
@@ -120,26 +145,43 @@ def test_numbers_of_members() -> None:
     assert members(None, range(0, 40, 2), size=50) == "0, 2, 4, 6, 8, 10, 12, 14, ... (20 of 50)"
 
 
-def test_of_many_names_those_in_few_components_are_told() -> None:
+def test_of_many_names_those_that_contribute_most_are_told() -> None:
+    """Everyone from c on shows all cells; of these, e to h have some in the second component, too."""
     names = np.array(list("abcdefghijklmnop"))
-    posterior = make_posterior(
-        [[[bits(16, range(14), range(1, 5), [14, 15, *range(4)]), bits(1, [0], [0], [0])]]],
-        labels=(names, None),
-    )
-    first, second, third = (component.members[0].text for component in describe_components(posterior))
-    assert first == "f, g, h, i, j, k, l, m, ... (14 of 16)"
-    assert second == "b, c, d, e (4 of 16)"
-    assert third == "a, b, c, d, o, p (6 of 16)"
+    members = [bits(16, range(14), range(4, 8)), bits(5, [0, 1, 2], [2, 3])]
+    X = np.zeros((16, 5))
+    X[:14, :3] = X[4:8, 3] = 1
+    X[:2, 0] = 0
+    posterior = make_posterior([[members]], labels=(names, None))
+    first = describe_components(posterior)[0].members[0].text
+    assert first == "a, b, c, d, e, f, g, h, ... (14 of 16)"  # nothing was counted
+    counted = posterior.measure(DenseTensor(X))
+    first, second = (component.members[0].text for component in describe_components(counted))
+    assert first == "c, d, i, j, k, l, m, n, ... (14 of 16)"
+    assert second == "e, f, g, h (4 of 16)"
+    assert list_members(counted).label.tolist()[:14] == list("cdijklmnefghab")
 
 
-def test_of_many_names_those_with_cells_of_their_own_are_told() -> None:
-    """The second component has other cells, the third one has those of i to n."""
-    names = np.array(list("abcdefghijklmnop"))
-    posterior = make_posterior(
-        [[[bits(16, range(14), range(8), range(8, 14)), bits(5, [0, 1], [2, 3, 4], [0, 1])]]],
-        labels=(names, None),
-    )
-    assert describe_components(posterior)[0].members[0].text == "a, b, c, d, e, f, g, h, ... (14 of 16)"
+def test_a_doubtful_member_does_not_come_first() -> None:
+    draws = [[bits(12, range(first, 11), []), bits(2, [0], [])] for first in (0, 0, 0, 1)]
+    counted = make_posterior([draws]).measure(DenseTensor(np.ones((12, 2))))
+    assert list_modes(counted)[0].members(0).tolist() == [*range(1, 11), 0]
+
+
+def test_all_counts_are_those_of_the_members() -> None:
+    """The most probable draw has a row less, and the draws on average another number, too."""
+    whole, part = [bits(6, range(4)), bits(5, range(3))], [bits(6, range(3)), bits(5, range(3))]
+    posterior = make_posterior([[whole, whole, part]])
+    posterior.chains[0].log_posterior[2] = 1
+    X = np.zeros((6, 5))
+    X[:4, :3] = X[5, 4] = 1
+    counted = posterior.measure(DenseTensor(X))
+    (told,) = describe_components(counted)
+    assert (told.cells, told.ones) == (len(list_members(counted).query("mode == 'mode 0'")) * 3, 1)
+    assert (counted.contributions[0].covered, counted.contributions[0].added) == (12, 12)
+    for trace in counted.chains:
+        trace.confusion[:] = [9, 0, 4, 17]  # that of another draw; the data have 13 ones in 30 cells
+    assert share_explained(counted) == (12 / 13, 12 / 30)
 
 
 def test_many_groups_are_cut_to_the_largest() -> None:
@@ -176,11 +218,11 @@ def test_doubt_in_several_modes_names_each() -> None:
 
 @pytest.mark.parametrize(
     ("said", "told"),
-    [(None, "The most probable draw does without it."), ("x above y", "It predicts 0 comparisons (0%).")],
+    [(None, "None of its cells is observed."), ("x above y", "It predicts 0 comparisons (0%).")],
 )
 def test_nothing_is_said_of_the_ones_among_no_cells(said: str | None, told: str) -> None:
     posterior = ward_posterior()
-    none = Contribution(0, 0, 0, 0, 0, 0, 0.0, 0.0)
+    none = Contribution(0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
     first, _ = describe_components(replace(posterior, contributions=(none, none._replace(component=1))))
     assert first._replace(said=said).how_much() == told
 
@@ -260,12 +302,27 @@ def test_components_that_explain_nothing_look_like_noise() -> None:
     for trace in posterior.chains:
         trace.confusion[:] = [30, 70, 261, 639]
         set_noise(trace, (0.3, 0.29))
-    first, component, _ = describe(posterior)
+    first, state, component, _ = describe(posterior)
     assert first == "The data look like noise: the components explain next to nothing."
+    assert state == "Each chain has only 2 draws, too few to compare chains; use at least 100."
     assert component.startswith("Component 0 - ")
     apart = [[[bits(3, [n]), bits(4, [n])]] * 3 for n in range(2)]
     told = describe(replace(make_posterior(apart), weights=(0.5, 0.5), explanations=(0, 1)))
     assert told[0] == "The data look like noise: no two chains found the same component."
+
+
+def test_noise_does_not_hide_that_chains_have_not_mixed() -> None:
+    one = [bits(3, [0]), bits(4, [0])]
+    posterior = make_posterior([[one] * 20] * 2)
+    for trace, shift in zip(posterior.chains, (0.0, 0.02), strict=True):
+        trace.confusion[:] = [30, 70, 261, 639]
+        set_noise(trace, np.column_stack([0.31 + shift + 0.001 * np.arange(20), np.full(20, 0.29)]))
+    first, second, component, _ = describe(posterior)
+    assert first == "The data look like noise: the components explain next to nothing."
+    assert second.startswith("All chains found the same components but have not mixed: the R-hat of the ")
+    assert component.startswith("Component 0 - ")
+    assert second in unescape(render_card(posterior))
+    assert second in unescape(render_report(posterior))
 
 
 def test_noise_in_words() -> None:

@@ -51,6 +51,7 @@ def assert_same(a: TensOrMachine, b: TensOrMachine) -> None:
         b.posterior_.explanations,
     )
     assert a.contributions_ == b.contributions_
+    np.testing.assert_equal(a.posterior_.shares, b.posterior_.shares)
     np.testing.assert_equal(a.get_params(), b.get_params())
     np.testing.assert_equal(a.labels_, b.labels_)
 

@@ -13,7 +13,7 @@ import click
 
 from tensorm.cli import options
 from tensorm.cli.folders import load_metadata, starting
-from tensorm.cli.groups import TOLD, main, quietly, say
+from tensorm.cli.groups import TOLD, main, name_options, noting, quietly, say
 from tensorm.data.checks import MAX_REPEATS, check_amount, short
 from tensorm.data.files import ENDINGS, FORMATS
 from tensorm.data.text import ending_of
@@ -168,7 +168,8 @@ def fit_command(file: Path, run_dir: Path | None, as_json: bool, quiet: bool, **
 
 
 def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bool) -> TensOrMachine:
-    tensor, metadata = options.read_named(file, given, client)
+    with noting() as notes:
+        tensor, metadata = options.read_named(file, given, client)
     if not (given["pair"] or given["wide"] or given["relational"] or not FORMATS[ending_of(file)].table):
         _hint(tensor)
     LOG.info(_preview(tensor))
@@ -182,8 +183,9 @@ def _fit(file: Path, out: Path, given: dict[str, Any], client: Any, progress: bo
         random_state=given["random_state"],
         progress=progress,
     )
-    words = click.get_current_context().find_root().obj
-    with _saying_how_to_go_on(out), starting(out, words, metadata, given["force"]):
+    context = click.get_current_context()
+    about = {"command": context.find_root().obj, "notes": [name_options(text, context) for text in notes]}
+    with _saying_how_to_go_on(out), starting(out, about, metadata, given["force"]):
         return model.fit(tensor, run_dir=out)
 
 

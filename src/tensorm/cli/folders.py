@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,15 +23,15 @@ REMEDY = "delete it to continue without it"
 
 
 @contextmanager
-def starting(folder: Path, words: Sequence[str], metadata: dict[str, Any], force: bool) -> Iterator[None]:
-    """Own a folder, and write the command and the metadata; leave nothing if no sampling follows."""
+def starting(folder: Path, about: dict[str, Any], metadata: dict[str, Any], force: bool) -> Iterator[None]:
+    """Own a folder, and write the command, its notes and the metadata; leave nothing without sampling."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     with owning(make_folder(folder) if force else _check_new(folder)):
         if force:
             delete_run(folder)
         _check_new(folder)  # again, since another run may have ended meanwhile
         try:
-            replace_file(folder / COMMAND, json.dumps({"command": list(words)}, indent=1).encode())
+            replace_file(folder / COMMAND, json.dumps(about, indent=1).encode())
             if metadata:
                 tables = {
                     mode: {name: [_plain(value) for value in values] for name, values in columns.items()}
@@ -70,6 +70,12 @@ def read_command(folder: Path) -> str | None:
     if not isinstance(words, list):
         return None
     return f"{shlex.join(map(str, words))}\ntensorm report {shlex.quote(str(folder))}"
+
+
+def read_notes(folder: Path) -> list[str]:
+    """Return what the command noted while it read the data."""
+    notes = read_json(folder / COMMAND, REMEDY).get("notes")
+    return [*map(str, notes)] if isinstance(notes, list) else []
 
 
 def read_title(folder: Path) -> str | None:

@@ -210,6 +210,23 @@ class _Echo(logging.Handler):
 
 
 @contextmanager
+def noting() -> Iterator[list[str]]:
+    """Collect the warnings in the block, which are shown all the same."""
+    notes: list[str] = []
+    show = warnings.showwarning
+
+    def keep(message: Warning | str, *details: Any) -> None:
+        notes.append(str(message))
+        show(message, *details)
+
+    warnings.showwarning = keep  # type: ignore[assignment]
+    try:
+        yield notes
+    finally:
+        warnings.showwarning = show
+
+
+@contextmanager
 def _showing_notes(ctx: click.Context) -> Iterator[None]:
     """Show the package's notes and all warnings as plain lines while the block runs."""
     logger, handler = logging.getLogger("tensorm"), _Echo(ctx)

@@ -36,7 +36,7 @@ NUMERIC_TEXT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 @click.option(
     "--out",
     type=options.FILE_PATH,
-    help="File to write; by default report.html in the folder, or beside the file.",
+    help="File to write; by default report.html in the folder, or for ward.tensorm ward.html beside it.",
 )
 @options.metadata
 @click.option("--title", help="Heading of the page; by default the name of the data file.")
@@ -62,7 +62,8 @@ def report_command(
       tensorm report runs/ward --metadata person=roles.csv --title "Who met whom"
     """
     model, run = load(fit), fit.is_dir()
-    page = (fit if run else fit.parent) / "report.html" if out is None else out
+    beside = fit / "report.html" if run else fit.with_name(f"{fit.name.removesuffix('.tensorm')}.html")
+    page = beside if out is None else out
     ours = run and out is None
     with owning(fit) if ours else nullcontext():
         if ours:
@@ -77,11 +78,15 @@ def report_command(
             selection=Selection.read(fit),
             title=title or folders.read_title(fit),
             command=folders.read_command(fit),
+            notes=folders.read_notes(fit),
             open=open,
         )
     if not quiet:
         how = "" if open else " Open it in a browser."
         say(f"Wrote {page} ({page.stat().st_size / 1000:,.0f} kB).{how}")
+        if not run:
+            lacking = "A saved file has no data, so the page shows predictions only"
+            say(f"{lacking}; to see both:  model.report(path, X)")
 
 
 @main.command("predict")

@@ -76,7 +76,7 @@ class BadRows:
     def _find_words(self) -> list[str]:
         """Return what stands in the place of 0 and 1, if these are few words, which may mean missing."""
         words = {
-            str(column.values[value])
+            _write(column.values[value])
             for column, _, error in self._found
             for value in error.values
             if value >= 0 and "missing=" in str(error)
@@ -90,3 +90,8 @@ class BadRows:
         column = next(column for column, rows, _ in self._found if row in rows)
         code = int(column.codes[row])
         return f"{column.name!r} is {'empty' if code < 0 else short(column.values[code])}"
+
+
+def _write(value: object) -> str:
+    """Return a value as it is given to an option: 9 for 9.0."""
+    return f"{value:.10g}" if isinstance(value, float) else str(value)

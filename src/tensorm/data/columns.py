@@ -29,6 +29,7 @@ def _number_names(names: str) -> dict[str, int]:
 
 CROWDED = 16  # times as many possible integers as rows, up to which a table of them is made
 LARGEST_INDEX = 2**53
+MAX_MISSING_CODES, SMALLEST_CODE = 3, 7  # numbers such as 9 and -1 that may stand for missing cells
 LONG_TEXTS = 2**26  # characters of a column, beyond which a text that many rows share is looked at once
 NUMBER_PATTERN = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 FLOAT_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
@@ -233,7 +234,10 @@ def read_values(column: CodedColumn, options: Options) -> Floats:
     numbers = _distinct_numbers(column, options, YES_NO, "0, 1, or nothing where it is not known")
     numbers, odd = cut_numbers(numbers, options.threshold)
     if odd:
-        wanted = "use 0, 1 or an empty field, or set threshold=NUMBER"
+        codes = [f"{n:.10g}" for n in numbers[odd] if n == np.floor(n) and not 0 < n < SMALLEST_CODE]
+        likely = len(odd) == len(codes) <= MAX_MISSING_CODES
+        missing = f", set missing={codes} if that means missing" if likely else ""
+        wanted = f"use 0, 1 or an empty field{missing}, or set threshold=NUMBER"
         if options.wide:
             wanted += ", or name the columns of cells, as in columns=['q1', 'q2']"
         shown = f"{numbers[odd[0]]:.10g} in {column.where(odd[0])}"

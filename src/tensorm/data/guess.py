@@ -6,6 +6,7 @@ import itertools
 import re
 import unicodedata
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from tensorm.errors import InputError
 
 MAX_GUESSED = 6  # columns that are modes without being named
 FEW_ROWS = 100  # in which each may well have a label of its own
+MANY_STAMPS = 1000  # different ones, which nobody means as labels
 SAMPLED_VALUES = 200  # distinct values of a column that are looked at
 MAX_ANSWERS = 3  # that are neither yes nor no in a column of answers
 LONG_TEXT = 25  # characters of an average value of free text
@@ -143,8 +145,15 @@ def is_stamp(column: CodedColumn) -> bool:
     return len(sample) > 0 and 10 * fitting >= 9 * len(sample)
 
 
-def tell_stamps(column: CodedColumn) -> None:
-    """Log that the labels of a mode look like time stamps."""
+def check_stamps(column: CodedColumn) -> None:
+    """Raise if the labels of a mode are very many time stamps; log that they look so if they are many."""
+    if len(column.values) > MANY_STAMPS and is_stamp(column):
+        name = repr(column.name)
+        raise InputError(
+            f"Column {name} has {len(column.values):,} different time stamps; set time={name} to turn them "
+            f"into hours of the day, time={name} bins='1d' into days, or time={name} bins='each' to keep "
+            "each."
+        )
     if len(column.values) > FEW_ROWS and is_stamp(column):
         log.info(
             "%r has %s labels that look like time stamps; time=%r turns them into hours of the day.",
@@ -152,22 +161,52 @@ def tell_stamps(column: CodedColumn) -> None:
         )  # fmt: skip
 
 
-def tell_alike(name: str, labels: Any) -> None:
-    """Warn about labels that differ only in case, spaces or punctuation."""
+def merge_alike(columns: Sequence[CodedColumn]) -> list[CodedColumn]:
+    """Return columns in which labels that are spelt almost alike are one: the most frequent of them."""
+    counts: Counter[str] = Counter()
+    for column in columns:
+        sizes = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
+        counts.update(dict(zip(map(str, column.values.tolist()), sizes.tolist(), strict=True)))
+    kept: dict[str, str] = {}
+    for text, _ in counts.most_common():
+        kept.setdefault(_plain(text), text)
+    merged = [(text, kept[_plain(text)]) for text in counts if kept[_plain(text)] != text]
+    if not merged:
+        return list(columns)
+    told = ", ".join(f"{text[:40]!r} is now {other[:40]!r}" for text, other in merged[:3])
+    warnings.warn(
+        f"Column {columns[0].name!r}: {told}{', ...' * (len(merged) > 3)}.", UserWarning, stacklevel=7
+    )
+    found = []
+    for column in columns:
+        texts = np.array([kept[_plain(str(value))] for value in column.values.tolist()], object)
+        values, codes = np.unique(texts, return_inverse=True)
+        found.append(column._replace(values=values, codes=np.append(codes, -1)[column.codes]))
+    return found
+
+
+def _plain(text: str) -> str:
+    """Return a label without case, spaces and punctuation; numbers as they are."""
+    if NUMBER_PATTERN.fullmatch(text):
+        return text
+    return re.sub(r"[\s._-]+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()
+
+
+def tell_alike(name: str, labels: Any, merging: bool = True) -> None:
+    """Warn about labels that differ only in case, spaces or punctuation; say whether they can be merged."""
     if labels is None or labels.dtype.kind not in "UTO" or len(labels) > MANY_LABELS:
         return
     first: dict[str, str] = {}
     found = []
     for text in itertools.filterfalse(NUMBER_PATTERN.fullmatch, map(str, labels.tolist())):
-        plain = re.sub(r"[\s._-]+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()
-        other = first.setdefault(plain, text)
+        other = first.setdefault(_plain(text), text)
         if other != text:
             found.append(f"{other[:40]!r} and {text[:40]!r}")
     if found:
         shown = ", ".join(found[:3]) + ", ..." * (len(found) > 3)
         warnings.warn(
-            f"Column {name!r} has labels that are spelt almost alike: {shown}; if they mean the same, write "
-            "them alike.",
+            f"Column {name!r} has labels that are spelt almost alike: {shown}; if they mean the same, "
+            f"{'set merge_labels=True' if merging else 'write them alike'}.",
             UserWarning,
             stacklevel=6,
         )

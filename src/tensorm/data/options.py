@@ -43,6 +43,7 @@ class Options(NamedTuple):
     indices: bool = False
     header: bool | None = None
     skip_bad_rows: bool = False
+    merge_labels: bool = False
 
     def check(self) -> Options:
         """Return the options with their defaults filled in, or raise if one needs another."""
@@ -76,7 +77,7 @@ class Options(NamedTuple):
                 raise InputError(f"{name} has {len(given)} entries; give a list of columns.")
         for name in ("value", "time", "origin"):
             check_text(name, getattr(self, name))
-        for name in ("undirected", "wide", "relational", "indices", "skip_bad_rows"):
+        for name in ("undirected", "wide", "relational", "indices", "skip_bad_rows", "merge_labels"):
             check_flag(name, getattr(self, name))
         if self.header is not None:
             check_flag("header", self.header)

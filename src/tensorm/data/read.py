@@ -36,7 +36,7 @@ from tensorm.data.text import COORDINATES, TextTable, ending_of
 from tensorm.data.wide import read_wide
 from tensorm.errors import InputError
 
-FOR_TABLES = ("value", "time", "order", "wide", "columns", "indices", "skip_bad_rows")
+FOR_TABLES = ("value", "time", "order", "wide", "columns", "indices", "skip_bad_rows", "merge_labels")
 
 
 def read_cells(source: Any, options: Options) -> Contents:

@@ -16,11 +16,11 @@ from tensorm.data.columns import label, read_indices, read_numbers, read_values
 from tensorm.data.contents import Contents
 from tensorm.data.coordinates import MAX_MODES, ListedCells
 from tensorm.data.frames import Table
-from tensorm.data.guess import check_guess, find_cell_columns, tell_alike, tell_stamps
+from tensorm.data.guess import check_guess, check_stamps, find_cell_columns, merge_alike, tell_alike
 from tensorm.data.memory import check_room
 from tensorm.data.options import Options
 from tensorm.data.text import TextTable, log
-from tensorm.data.times import cut_times
+from tensorm.data.times import EACH, cut_times
 from tensorm.data.wide import read_wide
 from tensorm.errors import InputError
 
@@ -32,7 +32,7 @@ def read_table(table: Table, options: Options) -> Contents:
     """Return the cells of a table: of a wide one, or of one with a row for each cell."""
     try:
         if options.wide or options.relational:
-            refused = ("value", "unlisted", "time", "pair", "order", "indices")
+            refused = ("value", "unlisted", "time", "pair", "order", "indices", "merge_labels")
             options.refuse(table.title, "a wide table", *refused)
             return read_wide(table, options, options.pick(table.title, table.names))
         if not (options.names_columns or table.coordinates):
@@ -144,15 +144,16 @@ def _read_modes(
     """Return for each mode the index of each row, and the labels; None if the table has indices."""
     columns: dict[str, Any] = {}
     labels: dict[str, Any] = dict.fromkeys(modes)
+    cut = None if options.bins == EACH else options.time
     order = options.order or {}
     if isinstance(table, TextTable) and not (options.indices or table.coordinates):
-        table.keep_texts([name for name in modes if name != options.time])
+        table.keep_texts([name for name in modes if name != cut])
     for name in modes:
         if options.indices or table.coordinates:
             column = table.column(name, exact=False)
             with bad_rows.noting(column):
                 columns[name] = read_indices(column, int(table.coordinates))
-        elif name == options.time:
+        elif name == cut:
             column = table.column(name, exact=False)
             with bad_rows.noting(column):
                 column.refuse_empty("give a time, or leave that row out")
@@ -169,8 +170,10 @@ def _read_modes(
             continue
         shared = options.pair if options.pair and name in options.pair else [name]
         listed = next((order[other] for other in shared if other in order), None)
-        found, known = label([table.column(other) for other in shared], listed)
-        tell_stamps(table.column(name))
+        given = [table.column(other) for other in shared]
+        if listed is None and options.time != name:
+            check_stamps(given[0])
+        found, known = label(merge_alike(given) if options.merge_labels else given, listed)
         tell_alike(name, known if listed is None else None)
         columns |= dict(zip(shared, found, strict=True))
         labels |= dict.fromkeys(shared, known)

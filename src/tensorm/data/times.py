@@ -13,6 +13,7 @@ from tensorm.data.arrays import Array, Floats, Ints
 from tensorm.errors import BadValuesError, InputError
 
 MAX_BINS = 100_000
+EACH = "each"  # time is a label of its own
 SHORTEST_BIN, LONGEST_BIN = 1e-6, 1e12  # seconds: dates know microseconds, and 10,000 years
 TIME_UNITS = "(ms|millisecond)|(s|sec|second)|(min|minute)|(h|hr|hour)|(d|day)|(w|week)"
 UNIT_SECONDS = (1e-3, 1, 60, 3600, 86400, 604800)  # in each of these
@@ -131,7 +132,8 @@ def _length(bins: str) -> float:
     found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*(?:{TIME_UNITS})s?", bins.strip().lower())
     length = float(found[1]) * UNIT_SECONDS[(found.lastindex or 0) - 2] if found else 0.0
     if not SHORTEST_BIN <= length <= LONGEST_BIN:
-        raise InputError(f"bins is {bins[:40]!r}; give clock, a number, or a length such as 1h, 30min or 1d.")
+        wanted = "give clock, each, a number, or a length such as 1h, 30min or 1d"
+        raise InputError(f"bins is {bins[:40]!r}; {wanted}.")
     return length
 
 

@@ -43,7 +43,7 @@ def read_wide(table: Table, options: Options, columns: Sequence[str] | None = No
     bad_rows.settle()
     labels = _read_row_labels(table, first) if labelled else None
     check_labels(f"the first line of {title}", names)
-    tell_alike(first, labels)
+    tell_alike(first, labels, merging=False)
     modes = options.modes or name_wide(first if labelled else "", None, options.relational)
     if len(modes) != 2:
         given = ", ".join(modes)

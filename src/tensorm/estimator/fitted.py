@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import estimator_html_repr
 
-from tensorm.data.checks import check_choice, check_flag
+from tensorm.data.checks import check_choice, check_flag, is_list, short
 from tensorm.errors import InputError
 from tensorm.estimator.predictor import Predictor
 from tensorm.posterior.align import MEMBER
@@ -54,7 +55,7 @@ class FittedModel(Predictor):
 
     @property
     def contributions_(self) -> Contributions:
-        """What each component contributes to the most probable draw, strongest first; has a table."""
+        """What each component contributes, strongest first; has a table."""
         return Contributions(self._fitted.contributions)
 
     @property
@@ -119,7 +120,8 @@ class FittedModel(Predictor):
         -------
         pandas.DataFrame
             Columns mode, label (a number for modes without labels), component, probability, and sure: whether
-            the probability is above 0.9. Sorted by component, mode and probability.
+            the probability is above 0.9. Sorted by component and mode; then those that contribute most come
+            first.
         """
         return list_members(self._fitted, threshold)
 
@@ -157,6 +159,7 @@ class FittedModel(Predictor):
         selection: Any = None,
         title: str | None = None,
         command: str | None = None,
+        notes: Sequence[str] = (),
         open: bool = False,
     ) -> None:
         """Write the fit as a single HTML page, to open in a browser, mail or print; it loads nothing else.
@@ -183,6 +186,8 @@ class FittedModel(Predictor):
             The heading; by default the names of the modes.
         command : str, optional
             The shell commands that made the fit, shown instead of the Python code.
+        notes : sequence of str, optional
+            Sentences about the data to show, such as what was left out. Warnings while X is read are added.
         open : bool, default False
             Whether to open the page in the default browser.
 
@@ -194,14 +199,21 @@ class FittedModel(Predictor):
             If the file cannot be written.
         """
         parameters = inspect.signature(type(self)).parameters
+        if not is_list(notes):
+            raise InputError(f"notes is {short(notes)}; give a list of sentences.")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            cells = self._read(X)
         write_page(
             self._fitted,
             path,
-            X=self._read(X),
+            X=cells,
+            notes=[*notes, *(str(warning.message) for warning in told)],
             metadata=metadata,
             selection=getattr(self, "selection_", None) if selection is None else selection,
             title=title,
             command=command,
+            tied=self._target.tied,
             settings={name: getattr(self, name) for name in parameters},
             defaults={name: parameter.default for name, parameter in parameters.items()},
         )

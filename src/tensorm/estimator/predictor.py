@@ -120,13 +120,13 @@ class Predictor(TransformerMixin, BaseEstimator):
 
     def top_cells(
         self,
-        mode: str | int,
-        index: Any,
+        mode: str | int | None = None,
+        index: Any = None,
         n: int = 10,
         known: Any = None,
         symmetric: tuple[str | int, str | int] | None = None,
     ) -> TopCells:
-        """Return the most probable cells of a slice, such as one person's most likely new contacts.
+        """Return the most probable cells of all, or of a slice: one person's most likely new contacts.
 
         Only cells inside components are considered, so a slice may have any size. If a component has more
         than two million cells in the slice, only its most certain members are considered.
@@ -134,7 +134,7 @@ class Predictor(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         mode : str or int
-            Name or number of the mode.
+            Name or number of the mode; without it, cells anywhere.
         index : int or label
             The index, by number or label.
         n : int, default 10

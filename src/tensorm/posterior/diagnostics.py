@@ -36,6 +36,7 @@ DISPUTED = 0.05  # share of entries that chains may disagree on before the concl
 FAIR_RHAT = 1.2  # below which other quantities do not cast doubt on memberships that have mixed
 SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
 MAX_OTHERS = 3  # explanations that get a sentence, besides the one with most weight
+NOTHING_FOUND = "No pattern was found beyond a constant rate of ones."
 IN_WORDS = {
     "constant": "the same in all draws",
     "stuck": "constant within chains, different between them",
@@ -80,6 +81,8 @@ class Diagnostics(NamedTuple):
         What chains with other explanations see differently, in a few sentences.
     n_chains : int
         Number of chains that were asked for; those that failed or were stopped in burn-in are not counted.
+    length : int
+        Number of draws of the shortest chain.
     """
 
     problems: tuple[str, ...]
@@ -89,6 +92,7 @@ class Diagnostics(NamedTuple):
     finders: tuple[int, ...] = ()
     differences: tuple[str, ...] = ()
     n_chains: int = 0
+    length: int = 0
 
     @property
     def fine(self) -> bool:
@@ -99,6 +103,11 @@ class Diagnostics(NamedTuple):
     def conclusion(self) -> str:
         """The problems, or that there are none."""
         return " ".join(self.problems) or f"All {len(self.chains)} chains agree."
+
+    def beside(self, noise: object) -> str:
+        """Return the conclusion, or what it adds to the sentence that the data look like noise."""
+        added = [problem for problem in self.problems if problem != NOTHING_FOUND]
+        return " ".join(added) if noise else self.conclusion
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a pandas table with a row for each chain."""
@@ -121,10 +130,20 @@ class Diagnostics(NamedTuple):
             )
         width = max(len(row.name) for row in self.quantities)
         lines.append(f"{'quantity':{width}}  R-hat    ESS  tail ESS")
-        for name, state, rhat, ess, tail, _ in self.quantities:
-            found = IN_WORDS[state] if rhat is None else f"{_rhat(rhat):>5}  {ess:5.0f}  {tail:8.0f}"
-            lines.append(f"{name:{width}}  {found}")
+        for quantity in self.quantities:
+            name, _, rhat, ess, tail, _ = quantity
+            numbers = "" if rhat is None else f"{_rhat(rhat):>5}  {ess:5.0f}  {tail:8.0f}  "
+            lines.append(f"{name:{width}}  {numbers}{self.note(quantity)}".rstrip())
         return "\n".join([*lines, *self.sentences()])
+
+    def note(self, row: Mixing) -> str:
+        """Return what a reader of the table should know of a quantity, or nothing."""
+        if row.rhat is None or row.ess is None:
+            return IN_WORDS.get(row.state, "")
+        if not row.judged:
+            return "not judged: predictions hardly depend on it"
+        told = ["large R-hat"] * (row.rhat > largest_rhat(self.length))
+        return ", ".join(told + ["small ESS"] * (row.ess < MIN_ESS))
 
     def about_components(self) -> list[str]:
         """Return a sentence on how many chains found which components; none for a single chain."""
@@ -150,6 +169,8 @@ class Diagnostics(NamedTuple):
             which = "" if examined == moving else f" {examined:,} of"
             text += f"; for{which} the other {moving:,}, the largest R-hat is {_rhat(rhat)} "
             text += f"and the smallest ESS {ess:.0f}"
+            if ess is not None and ess < MIN_ESS:
+                text += ", which is that of one entry and does not count"
         return text + "."
 
 
@@ -162,8 +183,10 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     length = min(len(trace) for trace in posterior.traces)
     finders = count_finders(posterior.factors, chains)
     judged = [quantity for quantity in quantities if quantity.judged]
-    problems = [*_judge_chains(rows, finders)][:1]
-    mixing = [*_judge_mixing(judged, entries, length)][:1]
+    problems = [*_judge_chains(rows, finders)]
+    problems = problems[: 2 if problems[:1] == [NOTHING_FOUND] else 1]
+    alike = {*finders} <= {0, len(rows)} and any(finders)
+    mixing = [*_judge_mixing(judged, entries, length, alike)][:1]
     if not problems:
         problems = mixing
     elif mixing and 1 < len(posterior.traces) < len(rows):  # one chain by itself is in no disagreement
@@ -171,7 +194,8 @@ def diagnose(posterior: Posterior) -> Diagnostics:
     if lost := _tell_left_out(posterior.outcomes):
         problems = [f"{lost}.", *problems] if problems else [f"{lost}; the others agree."]
     told, n_chains = tuple(tell_differences(posterior)), len(posterior.outcomes)
-    return Diagnostics(tuple(problems), tuple(rows), quantities, entries, tuple(finders), told, n_chains)
+    found = tuple(problems), tuple(rows), quantities, entries, tuple(finders)
+    return Diagnostics(*found, told, n_chains, length)
 
 
 def _tell_left_out(outcomes: Sequence[str]) -> str:
@@ -268,7 +292,7 @@ def largest_rhat(length: int) -> float:
 def _judge_chains(rows: Sequence[ChainSummary], finders: Sequence[int]) -> Iterator[str]:
     """Report that nothing was found, a single chain, an unfinished burn-in, or different explanations."""
     if not any(finders):
-        yield "No pattern was found beyond a constant rate of ones."
+        yield NOTHING_FOUND
     if len(rows) == 1:
         yield "A single chain cannot be checked against others; run at least 2 chains."
     if not all(row.settled for row in rows):
@@ -292,8 +316,13 @@ def _tell_shared(everywhere: int, used: int) -> str:
     return f"but only {everywhere} of {used} components {verb} found by all chains; trust {trust}"
 
 
-def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: int) -> Iterator[str]:
-    """Report draws that are too few or too correlated, and chains that disagree on entries only."""
+def _judge_mixing(
+    quantities: Sequence[Mixing], entries: EntryMixing, length: int, alike: bool = False
+) -> Iterator[str]:
+    """Report draws that are too few or too correlated, and chains that disagree on entries only.
+
+    ``alike`` says that all chains found the same components.
+    """
     if any(row.state == "unknown" for row in quantities):
         draws = "1 draw" if length == 1 else f"{length} draws"
         yield f"Each chain has only {draws}, too few to compare chains; use at least 100."
@@ -301,7 +330,9 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
         if row.state == "stuck":
             found = "never changes within a chain but differs between chains"
             yield f"The {row.name} {found}; run more chains."
-    worst, least = _worst_mixing(quantities)
+    worst = max(quantities, key=lambda row: row.rhat or 0)
+    slowest = min(quantities, key=lambda row: math.inf if row.ess is None else row.ess)
+    least = math.inf if slowest.ess is None else slowest.ess
     excess = (min(worst.rhat or 1, MAX_RHAT) - 1) / (GOOD_RHAT - 1)  # falls as draws grow
     wanted = f"use at least {length * math.ceil(max(MIN_ESS / max(least, 1), excess)):,} draws per chain"
     if (worst.rhat or 0) > largest_rhat(length):
@@ -309,10 +340,11 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
         if (worst.rhat or 0) < FAIR_RHAT and not entries.stuck and (entries.rhat or 1.0) <= limit:
             yield f"The chains agree on all memberships, but {found}; {wanted} if you rely on it."
         else:
-            yield f"The chains have not mixed: {found}; {wanted}."
+            who = "All chains found the same components but" if alike else "The chains"
+            yield f"{who} have not mixed: {found}; {wanted}."
     if least < MIN_ESS:
         trust = "before you trust the second digit of a probability"
-        yield f"The effective sample size is only {least:.0f}; {wanted} {trust}."
+        yield f"The effective sample size of the {slowest.name} is only {least:.0f}; {wanted} {trust}."
     moving = entries.total - entries.constant - entries.stuck
     disputed = entries.stuck + round(moving * entries.poor / max(entries.examined, 1))
     if disputed > DISPUTED * entries.total:
@@ -320,12 +352,6 @@ def _judge_mixing(quantities: Sequence[Mixing], entries: EntryMixing, length: in
             f"The chains fit equally well but disagree on {disputed:,} of {entries.total:,} entries; "
             "use more draws, or trust predictions more than single memberships."
         )
-
-
-def _worst_mixing(quantities: Sequence[Mixing]) -> tuple[Mixing, float]:
-    """Return the quantity with the largest R-hat, and the smallest effective sample size of all."""
-    worst = max(quantities, key=lambda row: row.rhat or 0)
-    return worst, min(math.inf if row.ess is None else row.ess for row in quantities)
 
 
 def _rhat(value: float | None) -> str:

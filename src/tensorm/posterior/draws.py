@@ -27,8 +27,14 @@ from tensorm.data.checks import (
 from tensorm.data.inputs import Named, Names
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
-from tensorm.posterior.align import align, factor_means, group_chains, mean_factors, most_probable
-from tensorm.posterior.contributions import Contribution, contributions, strongest_first
+from tensorm.posterior.align import MEMBER, align, factor_means, group_chains, mean_factors, most_probable
+from tensorm.posterior.contributions import (
+    Contribution,
+    MemberShares,
+    contributions,
+    share_members,
+    strongest_first,
+)
 from tensorm.posterior.convergence import EntrySummary, summarise_entries
 from tensorm.posterior.predict import CellSummary, average_box, summarise_cells, unite_box, unite_cells
 from tensorm.posterior.stacking import weigh_chains
@@ -41,6 +47,7 @@ from tensorm.tensors.protocol import Pair, Tensor
 from tensorm.tensors.ranked import by_mode
 
 NO_NOISE = Rates(1.0, 0.0)  # the product itself, without noise
+MIN_LIKELY = 0.005  # probability from which it is known what an index would contribute
 PREDICTION_METHODS = ("predictive", "mean", "map", "best")
 
 
@@ -64,7 +71,7 @@ class Posterior(Named):
         For each chain the number of its explanation: chains that found the same components have the same
         number (align.group_chains). 0 has the most weight. By default all chains have number 0.
     contributions : tuple of Contribution
-        What each component contributes to the most probable draw, strongest first.
+        What each component contributes, strongest first.
     order : tuple of int
         Which component of the chain with that draw each one was while it was sampled. Not saved to a file.
     noise_choice : str or None
@@ -72,6 +79,8 @@ class Posterior(Named):
     outcomes : tuple of str
         For each chain that was asked for "included", or why it is not among ``chains``: it "failed", or was
         "stopped" in burn-in. By default all are included.
+    shares : tuple of MemberShares
+        For each mode what its indices contribute to the components, by which members are ranked.
     """
 
     chains: tuple[Trace, ...]
@@ -83,6 +92,7 @@ class Posterior(Named):
     order: tuple[int, ...] = ()
     noise_choice: str | None = None
     outcomes: tuple[str, ...] = ()
+    shares: tuple[MemberShares, ...] = ()
 
     def __post_init__(self) -> None:
         drawn = sum(map(len, self.chains))
@@ -105,12 +115,27 @@ class Posterior(Named):
         heaviest = np.argsort(-np.bincount(numbers, weights), kind="stable")
         explanations = tuple(int(number) for number in np.argsort(heaviest)[numbers])
         lead, draw = most_probable(traces, explanations)
-        best = traces[lead]
-        order = strongest_first(tensor, best.factors_at(draw), best.noise_at(draw))
-        chains = tuple(trace.reorder(order) for trace in align(traces, means, lead))
-        found = contributions(tensor, chains[lead].factors_at(draw), chains[lead].noise_at(draw))
-        given = chains, tensor.shape, tensor.names
-        return cls(*given, tuple(weights.tolist()), explanations, found, tuple(order), noise_choice, outcomes)
+        aligned = align(traces, means, lead)
+        first = mean_factors([*compress(aligned, np.equal(explanations, 0))])
+        order = strongest_first(tensor, _members(first), traces[lead].noise_at(draw))
+        chains = tuple(trace.reorder(order) for trace in aligned)
+        given = chains, tensor.shape, tensor.names, tuple(weights.tolist()), explanations
+        return cls(*given, (), tuple(order), noise_choice, outcomes).measure(tensor)
+
+    def measure(self, tensor: Tensor) -> Posterior:
+        """Return the posterior with what components and members contribute to these cells."""
+        likely = [mean >= MIN_LIKELY for mean in self.factors]
+        shares = share_members(tensor, self.member_factors(), likely)
+        return replace(self, contributions=self.count_contributions(tensor), shares=shares)
+
+    def count_contributions(self, tensor: Tensor, threshold: float = MEMBER) -> tuple[Contribution, ...]:
+        """Return what each component contributes if members are those above a threshold."""
+        lead, draw = most_probable(self.chains, self.explanations)
+        return contributions(tensor, self.member_factors(threshold), self.chains[lead].noise_at(draw))
+
+    def member_factors(self, threshold: float = MEMBER) -> Factors:
+        """Return the factors of which each entry is 1 if its probability is above a threshold."""
+        return _members(self.factors, threshold)
 
     def __repr__(self) -> str:
         draws = f"{self.n_draws} draws from {len(self.chains)} chains"
@@ -134,14 +159,15 @@ class Posterior(Named):
     def put_first(self, explanation: int) -> Posterior:
         """Return the posterior with another explanation in first place, to which components then refer.
 
-        Averages of all chains stay the same. Contributions are dropped: they are those of the old first one.
+        Averages of all chains stay the same. Contributions and shares are dropped: they are those of the old
+        first one.
         """
         number = check_count("explanation", explanation, 0, most=max(self.explanations))
         if number == 0:
             return self
         moved = {0: number, number: 0}
         explanations = tuple(moved.get(own, own) for own in self.explanations)
-        return replace(self, explanations=explanations, contributions=())
+        return replace(self, explanations=explanations, contributions=(), shares=())
 
     @property
     def counted(self) -> tuple[tuple[Trace, float], ...]:
@@ -193,6 +219,13 @@ class Posterior(Named):
         return np.array(self.noise[STRENGTH]) if STRENGTH in self.noise else None
 
     @property
+    def background(self) -> float | None:
+        """Mean probability of a one outside components, for typical indices; None without strengths."""
+        if STRENGTH not in self.noise:
+            return None
+        return self.noise["background"] if "background" in self.noise else -math.expm1(-self.noise["rate"])
+
+    @property
     def activities(self) -> list[Floats] | None:
         """Mean activity of each mode's indices, or None if the noise model has none."""
         return by_mode(np.array(self.noise[ACTIVITY]), self.shape) if ACTIVITY in self.noise else None
@@ -238,7 +271,7 @@ class Posterior(Named):
                 yield trace.factors_at(draw), noise, weight
         elif method == "map":
             for weight, means in self.explained_by:
-                yield Factors.from_bits([mean > 0.5 for mean in means]), self._certain, weight
+                yield _members(means), self._certain, weight
         else:
             yield Factors.from_bits(self.best_factors), self._certain, 1.0
 
@@ -271,14 +304,15 @@ class Posterior(Named):
     def take(self, indices: Sequence[Indices]) -> Posterior:
         """Return the posterior of the cells with these indices along each mode; components keep their order.
 
-        Contributions are dropped: they refer to all cells.
+        Contributions and shares are dropped: they refer to all cells.
         """
         indices, pair = check_parts(indices, self.shape), self.compared
         if pair is not None and not np.array_equal(indices[pair[0]], indices[pair[1]]):
             raise InputError("Comparisons need the same attributes on both sides; give them twice.")
         chains = tuple(trace.take(indices) for trace in self.chains)
         shape = tuple(len(index) for index in indices)
-        return replace(self, chains=chains, shape=shape, names=self.names.take(indices), contributions=())
+        names = self.names.take(indices)
+        return replace(self, chains=chains, shape=shape, names=names, contributions=(), shares=())
 
     def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
         if check_choice("method", method, PREDICTION_METHODS) == "mean":
@@ -395,3 +429,7 @@ def check_draws_fit(shape: Sequence[int], n_components: int, n_chains: int, n_dr
     need = n_chains * (n_draws * entries // 8 + 8 * entries) + 8 * L**2  # draws, means, similarities
     what = f"n_components is {L:,}, n_chains {n_chains:,} and n_draws {n_draws:,}: these draws take"
     check_fits(what, need, "reduce one of the three")
+
+
+def _members(means: Sequence[Floats], threshold: float = MEMBER) -> Factors:
+    return Factors.from_bits([mean > threshold for mean in means])

@@ -5,7 +5,7 @@ Descriptions, plots and exports start here, so that all accept the same ``groups
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -16,6 +16,7 @@ from tensorm.data.arrays import Array, Floats, Indices
 from tensorm.data.checks import as_array, check_count, check_mapping, check_mode, short
 from tensorm.errors import InputError, printable
 from tensorm.posterior.align import MEMBER
+from tensorm.posterior.contributions import MemberShares
 from tensorm.posterior.draws import Posterior
 
 GroupsByMode = Mapping[Any, npt.ArrayLike]
@@ -48,21 +49,23 @@ class FittedMode(NamedTuple):
         Names of the indices.
     groups : ndarray of str (N,) or None
         The group of each index, such as a person's role.
+    shares : MemberShares or None
+        What each index contributes to the components, if that was counted.
     """
 
     name: str
     means: Floats
     labels: Array | None
     groups: npt.NDArray[np.str_] | None
+    shares: MemberShares | None = None
 
     def label(self, n: int) -> str:
         """Return the name of an index, or its number, fit to be printed."""
         return printable(str(n if self.labels is None else self.labels[n]))
 
     def members(self, component: int, threshold: float = MEMBER) -> Indices:
-        """Return the members of a component, most probable first."""
-        p = self.means[:, component]
-        return np.argsort(-p, kind="stable")[: np.count_nonzero(p > threshold)]
+        """Return the members of a component, those that contribute most first; see ``rank_members``."""
+        return rank_members([self], component, np.flatnonzero(self.means[:, component] > threshold))
 
     def strongest(self) -> Indices:
         """Return the most probable component of each index, or L for members of none."""
@@ -91,8 +94,21 @@ def list_modes(posterior: Posterior, groups: GroupsByMode | None = None) -> list
         if array is not None and array.shape != (N,):
             raise InputError(f"groups for {name!r} has shape {array.shape}; give ({N},), one for each index.")
         names = None if array is None else np.array([printable(str(group)) for group in array], np.str_)
-        modes.append(FittedMode(printable(name), means, labels, names))
+        shares = posterior.shares[k] if posterior.shares else None
+        modes.append(FittedMode(printable(name), means, labels, names, shares))
     return modes
+
+
+def rank_members(same: Sequence[FittedMode], component: int, members: Indices) -> Indices:
+    """Return members of a component, here of some modes alike, in the order in which all outputs name them.
+
+    First are those that show the largest share of the component's cells, then those of whose ones no other
+    component explains the most, then the most probable. The page does the same.
+    """
+    p = np.mean([np.rint(1000 * mode.means[members, component]) for mode in same], axis=0)
+    shares = [mode.shares for mode in same if mode.shares is not None]
+    keys = [-np.mean([one[k][members, component] for one in shares], axis=0) for k in range(2) if shares]
+    return members[np.lexsort((-p, *keys[::-1]))]
 
 
 def find_component(posterior: Posterior, component: int) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from tensorm.data.arrays import Floats, Indices, Keys
 from tensorm.data.checks import check_count, check_index, check_mode
 from tensorm.data.coordinates import key_of
+from tensorm.errors import InputError
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import list_modes
 from tensorm.posterior.tables import tabulate, to_html
@@ -60,22 +61,28 @@ class TopCells(NamedTuple):
 
 def top_cells(
     posterior: Posterior,
-    mode: str | int,
-    index: Any,
+    mode: str | int | None = None,
+    index: Any = None,
     n: int = 10,
     known: Any = None,
     pair: tuple[int, int] | None = None,
 ) -> TopCells:
-    """Return the most probable cells of a slice; see ``TensOrMachine.top_cells``."""
-    k = check_mode(mode, posterior.modes)
-    row = check_index(index, posterior.modes[k], posterior.shape[k], posterior.labels[k])
+    """Return the most probable cells, of all or of a slice; see ``TensOrMachine.top_cells``."""
+    if mode is not None and index is None:
+        raise InputError(f"top_cells({mode!r}) needs an index, too; give a label of {mode!r}, or no mode.")
+    k = None if mode is None else check_mode(mode, posterior.modes)
+    row = None
+    if k is not None:
+        row = check_index(index, posterior.modes[k], posterior.shape[k], posterior.labels[k])
     count = check_count("n", n, 1)
     keys = np.unique(np.concatenate([np.zeros(0, np.int64), *_inside(posterior, k, row)]))
     if pair is not None:
         keys = _each_pair_once(keys, posterior.shape, pair, k)
     if known is not None:
         tensor = posterior.check_tensor(known, "known")
-        keys = np.setdiff1d(keys, tensor.known_keys(k, row), assume_unique=True)
+        rows = np.unique(np.unravel_index(keys, posterior.shape)[0]).tolist() if row is None else [row]
+        known_keys = [tensor.known_keys(k or 0, n) for n in rows]
+        keys = np.setdiff1d(keys, np.concatenate([keys[:0], *known_keys]))
     indices = np.unravel_index(keys, posterior.shape)
     p = posterior.predict_cells(indices)
     best = np.argsort(-p, kind="stable")[:count]
@@ -85,20 +92,23 @@ def top_cells(
     return TopCells(cells, p[best], tuple(names), tuple(mode.name for mode in modes))
 
 
-def _inside(posterior: Posterior, mode: int, row: int) -> list[Keys]:
-    """Return the keys of each component's cells in the slice, in any draw of any explanation."""
+def _inside(posterior: Posterior, mode: int | None, row: int | None) -> list[Keys]:
+    """Return the keys of each component's cells (in the slice, if any) in any draw of any explanation."""
     found = []
     explanations = [means for weight, means in posterior.explained_by if weight]
-    for factors, l in [(means, l) for means in explanations for l in np.flatnonzero(means[mode][row] > 0)]:
+    for factors, l in [(means, l) for means in explanations for l in range(posterior.n_components)]:
         members = [np.flatnonzero(mean[:, l] > 0) for mean in factors]
-        members[mode] = np.array([row])
+        if mode is not None:
+            members[mode] = np.intersect1d(members[mode], [row])
+        if not all(map(len, members)):
+            continue
         members = _surest(members, [mean[:, l] for mean in factors])
         grid = np.meshgrid(*members, indexing="ij")
         found.append(key_of([axis.ravel() for axis in grid], posterior.shape))
     return found
 
 
-def _each_pair_once(keys: Keys, shape: Sequence[int], pair: tuple[int, int], mode: int) -> Keys:
+def _each_pair_once(keys: Keys, shape: Sequence[int], pair: tuple[int, int], mode: int | None) -> Keys:
     """Drop the cells that pair an index with itself, and one of two orders if both are there."""
     cells = list(np.unravel_index(keys, shape))
     if mode not in pair:

@@ -34,7 +34,7 @@ def render_card(posterior: Posterior) -> str:
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start">'
         '<div style="max-width:48em">'
-        f"<p><b>{escape(finding.found)}</b> {escape(diagnostics.conclusion)}</p>"
+        f"<p><b>{escape(finding.found)}</b> {escape(diagnostics.beside(finding.noise))}</p>"
         f"{_table(posterior)}</div>{_picture(posterior)}</div>"
     )
 

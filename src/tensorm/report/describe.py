@@ -15,14 +15,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorm.data.arrays import Floats
 from tensorm.data.checks import check_count
 from tensorm.posterior.align import MEMBER, SURE, active, count_finders, factor_means
-from tensorm.posterior.diagnostics import doubt_findings, listed, number_components, tell_differences
+from tensorm.posterior.contributions import Contribution
+from tensorm.posterior.diagnostics import (
+    diagnose,
+    doubt_findings,
+    listed,
+    number_components,
+    tell_differences,
+)
 from tensorm.posterior.draws import Posterior
-from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes, of_posterior
+from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes, of_posterior, rank_members
 from tensorm.report.export import INTERVAL_QUANTILES
-from tensorm.report.naming import name_members, plural, quote_label, share_cells, tell_groups
+from tensorm.report.naming import name_members, plural, quote_label, tell_groups
 
 MAX_DOUBTFUL = 4  # names in doubt before their list is cut short
 MAX_DESCRIBED = 12  # components described by default on the page and the command line
@@ -47,8 +53,8 @@ class Description(NamedTuple):
         Its column in the factors.
     members : tuple of ModeMembers
     cells : float
-        Number of observed cells that it covers in the most probable draw, as in ``contributions_``; for a
-        part of a posterior, which has none, the posterior mean of all cells that it covers.
+        Number of observed cells of its members, as in ``contributions_``; of all their cells for a part of a
+        posterior, in which none were counted.
     share : float
         The same as a share of all observed cells, or of all cells.
     chains, n_chains : int
@@ -59,6 +65,8 @@ class Description(NamedTuple):
         What it says, if cells are comparisons that count once; each of its cells is then one comparison.
     ones : float or None
         The share of ones among its observed cells, if these were counted.
+    outside : float or None
+        The probability of a one outside components, if these have strengths of their own.
     """
 
     component: int
@@ -70,6 +78,7 @@ class Description(NamedTuple):
     strength: float | None = None
     said: str | None = None
     ones: float | None = None
+    outside: float | None = None
 
     @property
     def empty(self) -> bool:
@@ -101,11 +110,13 @@ class Description(NamedTuple):
         text = f"It covers {number:,} {plural('cell', number)} ({share})."
         if self.ones is not None:
             if not number:
-                return "The most probable draw does without it."
+                return "None of its cells is observed."
             cells = f"{number:,} observed {plural('cell', number)}"
             text = f"It covers {cells} ({share}), of which {percent(self.ones)} are 1."
         if self.strength is not None:
-            text += f" By itself it makes a cell 1 with probability {percent(self.strength)}."
+            text += f" By itself it makes a cell 1 with probability {percent(self.strength)}"
+            weak = self.outside is not None and self.strength < self.outside
+            text += f", less than {percent(self.outside or 0)} outside: it may be noise." if weak else "."
         return text
 
     def how_sure(self) -> str:
@@ -149,7 +160,8 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     components = describe_components(posterior, groups)
     shown, rest = pick_clear(components, len(components) if most is None else check_count("most", most, 0))
     noise = doubt_findings(posterior, [component.chains for component in components])
-    texts = [f"The data look like noise: {noise}."] if noise and shown else []
+    state = diagnose(posterior).beside(noise) if noise else ""
+    texts = [f"The data look like noise: {noise}.", *filter(None, [state])] if noise and shown else []
     texts += map(str, shown)
     if rest:
         texts.append(f"{count_rest(rest)}.")
@@ -157,7 +169,8 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     if none and len(none) < len(components):  # otherwise describe_noise says so
         are = "is" if len(none) == 1 else "are"
         texts.append(f"{number_components(none).capitalize()} {are} empty.")
-    return Sentences([*texts, *tell_differences(posterior), describe_noise(posterior)])
+    texts += [*tell_differences(posterior), describe_noise(posterior)]
+    return Sentences([*texts, state] if state and not shown else texts)
 
 
 def pick_clear(
@@ -187,35 +200,40 @@ def count_rest(components: Sequence[Description]) -> str:
 def describe_components(posterior: Posterior, groups: GroupsByMode | None = None) -> list[Description]:
     """Return a description of each component, strongest first; parameters as for ``describe``."""
     modes = list_modes(posterior, groups)
-    shared = share_cells(modes)
     cells, volume, ones = _count_cells(posterior)
     chains = count_finders(posterior.factors, [factor_means(trace) for trace in posterior.chains])
     n_chains = len(posterior.chains)
     return [
         Description(
             l,
-            tuple(_members(modes, shared, l)),
+            tuple(_members(modes, l)),
             cells[l],
             cells[l] / volume,
             chains[l],
             n_chains,
             None if posterior.strengths is None else float(posterior.strengths[l]),
-            _say(modes, shared, l) if posterior.compared else None,
+            _say(modes, l) if posterior.compared else None,
             ones[l],
+            posterior.background,
         )
         for l in range(posterior.n_components)
     ]
 
 
-def describe_noise(posterior: Posterior) -> str:
-    """Return sentences on the noise, on what is explained, and on why the noise model was chosen."""
+def describe_noise(
+    posterior: Posterior, counted: Sequence[Contribution] = (), threshold: float = MEMBER
+) -> str:
+    """Return sentences on the noise, on what is explained, and on why the noise model was chosen.
+
+    What is explained is what members above the threshold do: `counted`, by default the contributions.
+    """
     why = f" {posterior.noise_choice}" if posterior.noise_choice else ""
-    if not active(posterior.factors).any():
+    if not active(posterior.factors, threshold).any():
         ones = percent(posterior.base_rate)
         found = "The data look like noise: no component has members in every mode"
         return f"{found}; {ones} of the observed cells are 1.{why}"
     noise = posterior.noise
-    explained, covered = map(percent, share_explained(posterior))
+    explained, covered = map(percent, share_explained(posterior, counted))
     right = f"The components contain {explained} of the ones and {covered} of all observed cells."
     if posterior.compared is not None:
         right = (
@@ -226,10 +244,22 @@ def describe_noise(posterior: Posterior) -> str:
     return f"{told} {right}{_name_busiest(posterior)}{why}"
 
 
-def share_explained(posterior: Posterior) -> tuple[float, float]:
-    """Return the shares of ones and of observed cells in components, means over draws."""
-    covered = np.concatenate([trace.covered for trace in posterior.traces])
-    return posterior.noise["explained"], float(covered.mean())
+def share_explained(posterior: Posterior, counted: Sequence[Contribution] = ()) -> tuple[float, float]:
+    """Return the shares of ones and of observed cells in components; means over draws if none were counted.
+
+    Of comparisons that count once, the first is the share that is right, of the others half of them.
+    """
+    counted = counted or posterior.contributions
+    if not counted:
+        covered = np.concatenate([trace.covered for trace in posterior.traces])
+        return posterior.noise["explained"], float(covered.mean())
+    right = sum(row.added for row in counted)
+    inside = right + sum(row.added_errors for row in counted)
+    tp, fp, fn, tn = (int(count) for count in posterior.chains[0].confusion[0])
+    if posterior.compared:
+        pairs = (tp + fp + fn + tn) / 2
+        return (right + (pairs - inside) / 2) / pairs, inside / pairs
+    return right / max(tp + fn, 1), inside / max(tp + fp + fn + tn, 1)
 
 
 def _interval(posterior: Posterior, name: str) -> str:
@@ -250,30 +280,30 @@ def _name_busiest(posterior: Posterior) -> str:
     return f" Most active outside the components: {listed(names)}."
 
 
-def _members(modes: Sequence[FittedMode], shared: Sequence[Floats], l: int) -> Iterator[ModeMembers]:
+def _members(modes: Sequence[FittedMode], l: int) -> Iterator[ModeMembers]:
     """Yield the members of component l; modes with the same labels, groups and members are merged."""
     alike: dict[object, list[FittedMode]] = {}
-    crowds = {id(mode): crowd[:, l] for mode, crowd in zip(modes, shared, strict=True)}
     for mode in modes:
         names = None if mode.labels is None else tuple(map(str, mode.labels))
         key = (names or mode.name, (mode.means[:, l] > MEMBER).tobytes(), mode.groups is None)
         alike.setdefault(key, []).append(mode)
     for same in alike.values():
         mode, means = same[0], np.mean([mode.means[:, l] for mode in same], axis=0)
-        members = np.flatnonzero(means > MEMBER).tolist()
+        found = np.flatnonzero(means > MEMBER)
+        members = found.tolist()
         doubtful = np.flatnonzero((means > 1 - SURE) & (means <= SURE)).tolist()
         yield ModeMembers(
             modes=tuple(mode.name for mode in same),
             names=tuple(mode.label(n) for n in members),
             sure=int(np.count_nonzero(means > SURE)),
             doubtful=tuple((quote_label(mode.label(n)), float(means[n])) for n in doubtful),
-            text=name_members(mode, members, crowds[id(mode)])
+            text=name_members(mode, members, rank_members(same, l, found).tolist())
             if mode.groups is None
             else tell_groups(mode.groups, members),
         )
 
 
-def _say(modes: Sequence[FittedMode], shared: Sequence[Floats], l: int) -> str:
+def _say(modes: Sequence[FittedMode], l: int) -> str:
     """Return which attributes component l puts above which, and in which objects.
 
     Attributes on both sides are between the others: the component does not compare them with each other.
@@ -284,13 +314,17 @@ def _say(modes: Sequence[FittedMode], shared: Sequence[Floats], l: int) -> str:
     found = [some for some in levels if some] or [[]]
     first, last = found[0], found[-1] if len(found) > 1 else []
     members = np.flatnonzero(objects.means[:, l] > MEMBER).tolist()
-    crowd, *crowds = (some[:, l] for some in shared)
-    pairs = zip(sides, (first, last), crowds, strict=True)
-    text = f"in {_whom(objects, members, crowd)}: {' above '.join(name_members(*pair) for pair in pairs)}"
+    pairs = zip(sides, (first, last), strict=True)
+    told = " above ".join(name_members(side, some, _rank(side, l, some)) for side, some in pairs)
+    text = f"in {_whom(objects, l, members)}: {told}"
     return f"{text}; {len(levels[1])} in between" if levels[1] not in ([], first, last) else text
 
 
-def _whom(mode: FittedMode, members: list[int], crowd: Floats) -> str:
+def _rank(mode: FittedMode, l: int, members: list[int]) -> list[int]:
+    return [int(n) for n in rank_members([mode], l, np.array(members, np.intp))]
+
+
+def _whom(mode: FittedMode, l: int, members: list[int]) -> str:
     """Return the members with their mode's name: "all 60 patients", "patient 03", "3 of 12 THCA patients".
 
     Groups with everyday names, such as "3 of 12 women", need no other.
@@ -300,7 +334,7 @@ def _whom(mode: FittedMode, members: list[int], crowd: Floats) -> str:
         who = tell_groups(mode.groups, members)
         everyday = all(group.islower() for group in set(mode.groups[members].tolist()))
         return who if everyday and len(members) < len(mode.means) else f"{who} {name}"
-    who = name_members(mode, members, crowd)
+    who = name_members(mode, members, _rank(mode, l, members))
     if len(members) == len(mode.means):
         return f"{who} {name}"
     return who if who.startswith(mode.name) else f"{name} {who}"
@@ -316,18 +350,14 @@ def _count_cells(posterior: Posterior) -> tuple[Sequence[float], float, Sequence
     return [row.covered for row in counted], posterior.n_observed / halves, ones
 
 
-def _cells_covered(posterior: Posterior, at_once: int = 32) -> list[float]:
-    """Return the posterior mean of each component's number of cells."""
-    total = np.zeros(posterior.n_components)
-    for trace in posterior.traces:
-        for first in range(0, len(trace), at_once):
-            draws = slice(first, first + at_once)
-            sizes = [trace.bits(mode, draws).sum(axis=1) for mode in range(len(posterior.shape))]
-            total += np.prod(np.array(sizes, np.float64), axis=0).sum(axis=0)
-            if posterior.compared:  # nothing is said about two attributes that are on both sides
-                above, below = (trace.bits(mode, draws) for mode in posterior.compared)
-                total -= (sizes[0] * (above & below).sum(axis=1) ** 2.0).sum(axis=0)
-    return [float(cells) for cells in total / sum(map(len, posterior.traces))]
+def _cells_covered(posterior: Posterior) -> list[float]:
+    """Return the number of cells of each component's members."""
+    members = [mean > MEMBER for mean in posterior.factors]
+    cells = np.prod([some.sum(axis=0, dtype=np.float64) for some in members], axis=0)
+    if posterior.compared:  # nothing is said about two attributes that are on both sides
+        above, below = (members[k] for k in posterior.compared)
+        cells -= members[0].sum(axis=0) * (above & below).sum(axis=0) ** 2.0
+    return [float(number) for number in cells]
 
 
 def percent(share: float) -> str:
@@ -337,4 +367,4 @@ def percent(share: float) -> str:
         return "<0.1%"
     if 99.95 < percent < 100:
         return ">99.9%"
-    return f"{percent:.{0 if percent in (0, 100) or 9.95 <= percent <= 99 else 1}f}%"
+    return f"{percent:.{0 if percent in (0, 100) or 9.95 <= percent < 98.5 else 1}f}%"

@@ -1,6 +1,6 @@
 """Members of a component in words: ranges of names, counts by group, and whom to name of very many.
 
-Of a list that is too long, those members are named whose cells are in the fewest other components.
+Of a list that is too long, the members are named that contribute most (posterior/modes.py).
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tensorm.data.arrays import Floats
-from tensorm.posterior.align import MEMBER
 from tensorm.posterior.modes import FittedMode
 from tensorm.report.metadata import UNKNOWN_GROUP
 
@@ -24,26 +22,12 @@ NUMBERED = re.compile(r"(.*?)(\d+)")
 LAST_NUMBER = re.compile(r"(?<=[\W_])\d+$")  # of "patient 12", but not of "Q12"
 IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
 NO_PLURAL = (  # verbs, and what groups are often called
-    "who", "whom", "what", "met", "saw", "sent", "bought", "chose", "won", "heard", "read", "knew",
+    "who", "whom", "what", "when", "where", "which", "how", "via", "from", "to", "met", "saw",
+    "sent", "bought", "chose", "won", "heard", "read", "knew",
     "told", "north", "south", "east", "west", "urban", "rural", "old", "young", "high", "low",
     "medium", "small", "large", "rich", "poor", "public", "private", "left", "right", "yes", "no",
     "true", "false", "other", "none",
 )  # fmt: skip
-
-
-def share_cells(modes: Sequence[FittedMode]) -> list[Floats]:
-    """Return for each mode (N_k, L) how many other components an index's cells in a component are in.
-
-    An average over these cells, as if memberships in different modes were independent.
-    """
-    means = [mode.means for mode in modes]
-    overlaps = [p.T @ p / np.maximum(p.sum(axis=0), MEMBER) for p in means]  # share of l's members in others
-    found = []
-    for mode, p in enumerate(means):
-        others = np.prod([overlap for k, overlap in enumerate(overlaps) if k != mode], axis=0)
-        np.fill_diagonal(others, 0)
-        found.append(p @ others)
-    return found
 
 
 def tell_groups(groups: npt.NDArray[np.str_], members: list[int]) -> str:
@@ -65,17 +49,16 @@ def tell_all(size: int) -> str:
     return "both" if size == 2 else f"all {size}"
 
 
-def name_members(mode: FittedMode, members: list[int], crowd: Floats) -> str:
+def name_members(mode: FittedMode, members: list[int], ranked: Sequence[int]) -> str:
     """Name members, as in "09-12, 17 (4 of 13)"; consecutive indices become ranges.
 
-    If there are too many names for a list, it shows those whose cells are in the fewest other components.
+    If there are too many names for a list, it shows the first of the ranked members.
     """
     if len(members) == len(mode.means):
         return tell_all(len(members))
     pieces = [text for run in _runs(mode, members) for text in _name_run(mode, run)]
     if len(pieces) > MAX_LISTED + 1 and mode.labels is not None and mode.labels.dtype.kind not in ORDERED:
-        rarest = sorted(members, key=lambda n: crowd[n])[:MAX_LISTED]
-        pieces = [quote_label(mode.label(n)) for n in members if n in rarest] + pieces[MAX_LISTED:]
+        pieces = [quote_label(mode.label(n)) for n in ranked[:MAX_LISTED]] + pieces[MAX_LISTED:]
     return f"{_cut(pieces)} ({len(members)} of {len(mode.means)})"
 
 

@@ -15,7 +15,7 @@ from tensorm.data.inputs import Names
 from tensorm.data.text import ending_of
 from tensorm.data.version import __version__
 from tensorm.errors import FileError, InputError, printable
-from tensorm.posterior.contributions import Contribution
+from tensorm.posterior.contributions import Contribution, MemberShares
 from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.sampler.state import INCLUDED, OUTCOMES
 from tensorm.sampler.sweep import Target
@@ -73,6 +73,11 @@ def write_fit(path: FilePath, fit: Fit, run: str | None = None) -> None:
             for name, dtype in CONTRIBUTION_DTYPES.items()
             if posterior.contributions
         },
+        "shares": {
+            f"{name}_{k}": part
+            for k, shares in enumerate(posterior.shares)
+            for name, part in shares._asdict().items()
+        },
         **chains,
     }
     write_archive(path, tree)
@@ -109,6 +114,7 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
             *(traces, shape, names, weights, explanations, contributions),
             noise_choice=choice,
             outcomes=_read_outcomes(file, n_chains),
+            shares=_read_shares(file.tree("shares"), shape, L) if file.has("shares") else (),
         )
         try:
             check_draws_fit(shape, L, n_chains, max(map(len, traces)))
@@ -194,10 +200,13 @@ def _read_outcomes(file: Stored, n_chains: int) -> tuple[str, ...]:
 
 
 def _read_contributions(tree: Stored, n_components: int, bounds: tuple[int, int]) -> tuple[Contribution, ...]:
-    if not any(tree.has(name) for name in CONTRIBUTION_DTYPES):
+    known = [name for name in CONTRIBUTION_DTYPES if tree.has(name)]
+    if not known:
         return ()
-    columns = []
+    older, columns = "added_errors" not in known, []  # whose counts are those of a single draw
     for name, dtype in CONTRIBUTION_DTYPES.items():
+        if older and name == "added_errors":
+            continue
         column = tree.array(name, dtype, (n_components,))
         counts = dtype == "i8"
         if not np.isfinite(column).all() or (
@@ -205,4 +214,19 @@ def _read_contributions(tree: Stored, n_components: int, bounds: tuple[int, int]
         ):
             raise tree.refuse(f"{name} contains impossible numbers")
         columns.append(column.tolist())
+    if older:
+        return ()
     return tuple(Contribution(*row) for row in zip(range(n_components), *columns, strict=True))
+
+
+def _read_shares(tree: Stored, shape: Sequence[int], n_components: int) -> tuple[MemberShares, ...]:
+    """Read what the indices of each mode contribute to the components."""
+    if not tree.has("shown_0"):
+        return ()
+    shares = []
+    for k, size in enumerate(shape):
+        parts = [tree.array(f"{name}_{k}", "i1", (size, n_components)) for name in MemberShares._fields]
+        if any(part.min() < -1 or part.max() > 100 for part in parts):
+            raise tree.refuse(f"shares of mode {k} are no percentages")
+        shares.append(MemberShares(*parts))
+    return tuple(shares)

@@ -48,6 +48,7 @@ def read(
     indices: bool = False,
     header: bool | None = None,
     skip_bad_rows: bool = False,
+    merge_labels: bool = False,
     client: Any = None,
 ) -> Tensor:
     """Read cells of 0, 1 and missing from a file, a table or an array.
@@ -73,8 +74,8 @@ def read(
     time : str, optional
         Column with times, which is cut into bins and becomes a mode.
     bins : str or int, optional
-        "clock" for the hours of the day (the default), a length such as "1h", "30min" or "1d", or a number of
-        equal bins.
+        "clock" for the hours of the day (the default), a length such as "1h", "30min" or "1d", a number of
+        equal bins, or "each" if each time is a label of its own.
     origin : str, optional
         Date and time at which the seconds in the time column start, such as "2010-12-06 13:00".
     pair : pair of str, optional
@@ -114,6 +115,9 @@ def read(
     skip_bad_rows : bool, default False
         Whether to leave out rows that cannot be used: with too many fields, without a label, or with a time
         or a value that cannot be read. A warning counts them and names the first.
+    merge_labels : bool, default False
+        Whether labels of a table that differ only in case, spaces or punctuation, such as "Bldg B" and "BLDG
+        B", are one: the most frequent of them.
     client : distributed.Client, optional
         A Dask cluster whose workers read the cells (zarr, or Parquet with ``indices=True``), each its part.
 
@@ -137,6 +141,7 @@ def read(
     options = Options(
         modes, value, unlisted, time, bins, origin, pair, undirected, wide, columns, relational, normalise,
         floor, missing, threshold, order, indices, header, skip_bad_rows,
+        merge_labels,
     )  # fmt: skip
     return _read(source, options.check(), client)[0]
 

@@ -17,9 +17,12 @@ import pytest
 
 from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
 from tensorm import RelationalTensor, TensOrMachine, datasets
-from tensorm.report.describe import describe_components
+from tensorm.report.card import render_card
+from tensorm.report.describe import describe_components, percent
+from tensorm.report.export import list_members
 from tensorm.report.metadata import groups_of
 from tensorm.report.page import write_page
+from tensorm.tensors import read
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = [
@@ -87,7 +90,21 @@ def reports(tmp_path_factory, ward_fit):
     write_page(gaps, folder / "gaps.html")
     verbs = make_posterior([[[bits(6, [0, 2, 4]), bits(3, [0])]] * 2] * 2, ("seat", "room"), (benches, None))
     write_page(verbs, folder / "verbs.html", metadata=VERBS)
+    seats = np.array([f"seat {letter}" for letter in "abcdefghijklmnopqrstuvwx"])
+    open_to_doubt = [
+        [bits(24, range(first, 16), range(14, 24)), bits(6, range(rooms), [3, 4, 5])]
+        for first, rooms in ((0, 4), (3, 4), (6, 3), (0, 4), (0, 2))
+    ]
+    doubts = make_posterior([open_to_doubt] * 2, ("seat", "room"), (seats, None))
+    X = (rng.random((24, 6)) < 0.2) | (doubts.predict_all() > 0.4) & (rng.random((24, 6)) < 0.7)
+    X = np.where(rng.random((24, 6)) < 0.1, np.nan, X)
+    cells = read(X)
+    for trace in doubts.chains:
+        trace.confusion[:] = [cells.n_ones, 0, 0, cells.n_observed - cells.n_ones]
+    doubts = doubts.measure(cells)
+    write_page(doubts, folder / "doubts.html", X=X)
     models = {"verbs": verbs, "gaps": gaps, "ward": model, "strong": strong, "compared": compared}
+    models |= {"doubts": doubts, "cells": cells, "array": X}
     return folder, models
 
 
@@ -289,7 +306,7 @@ def test_overlaps_are_visible(visit, reports) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["ward", "compared", "strong", "gaps", "verbs"])
+@pytest.mark.parametrize("name", ["ward", "compared", "strong", "gaps", "verbs", "doubts"])
 def test_sentences_are_those_of_describe(visit, reports, name) -> None:
     posterior = getattr(reports[1][name], "posterior_", reports[1][name])
     about = {"ward": {1: datasets.ward().role, 2: datasets.ward().role}, "verbs": VERBS}.get(name)
@@ -317,6 +334,54 @@ def test_the_threshold_reaches_lists_and_sentences(visit) -> None:
     assert hash_of(page)["t"] == "0.2"
     page.reload()
     expect(page.locator(".part").last).to_have_text("met 3 of 4 nurses.")
+
+
+@pytest.mark.parametrize("threshold", [0.25, 0.5, 0.75])
+def test_the_threshold_reaches_every_count(visit, reports, threshold) -> None:
+    model, page = reports[1]["doubts"], visit("doubts", at=f"#view=component&c=0&t={threshold}")
+    members = [factor > threshold for factor in model.factors]
+    sizes = [int(part[:, 0].sum()) for part in members]
+    for name, size in zip(("seat", "room"), sizes, strict=True):
+        assert table(page, f"{name} of component 0").locator(".count").inner_text() == str(size)
+    row = model.count_contributions(reports[1]["cells"], threshold)[0]
+    sentence, entry = page.locator(".sentence").inner_text(), page.locator(".entry").first.inner_text()
+    ones = percent(row.explained / row.covered)
+    assert f"It covers {row.covered} observed cells, of which {ones} are 1" in sentence
+    assert f"{row.covered} cells" in entry
+    inside = (members[0].astype(int) @ members[1].T) > 0
+    observed = ~np.isnan(reports[1]["array"])
+    share = percent((inside & observed).sum() / observed.sum())
+    assert f"and cover {share} of the cells" in page.locator(".lead").inner_text()
+    assert f"would contain {share} of the ones" in page.locator(".sure").inner_text()
+    show(page, "overview")
+    assert f"and {share} of all observed cells." in page.locator("main").inner_text()
+    assert column(page, "components", 3)[0] == str(row.covered)
+
+
+def test_without_data_the_threshold_reaches_the_number_of_cells(visit) -> None:
+    page = visit("gaps", at="#view=component&c=0&t=0.5")
+    assert "It covers 10 cells." in page.locator(".sentence").inner_text()
+    page.locator("#threshold").fill("0.3")
+    expect(page.locator(".sentence")).to_contain_text("It covers 15 cells.")
+
+
+@pytest.mark.parametrize("name", ["doubts", "ward"])
+def test_all_outputs_name_the_same_members_first(visit, reports, name) -> None:
+    """The page's tables and sentences, the table of members, the words and the card."""
+    model = reports[1][name]
+    posterior = getattr(model, "posterior_", model)
+    members, page, card = list_members(posterior), visit(name), render_card(posterior)
+    for l in range(posterior.n_components):
+        page.locator(f".entry[data-component='{l}']").click()
+        for mode in (posterior.modes[0], posterior.modes[1]):
+            ranked = members.query("component == @l and mode == @mode").label.astype(str).tolist()
+            shown = page.locator(f"[data-table^='{mode}'][data-table$='of component {l}']")
+            rows = shown.locator("tbody tr").all()
+            assert [row.locator("th").inner_text() for row in rows] == ranked[: len(rows)]
+            if len(ranked) > 9 and name == "doubts":
+                assert ", ".join(ranked[:8]) in page.locator(".entry").nth(l).inner_text()
+                assert ", ".join(ranked[:8]) in str(describe_components(posterior)[l])
+                assert ", ".join(ranked[:3]) in card
 
 
 def test_doubts_nearest_to_one_half_come_first(visit) -> None:

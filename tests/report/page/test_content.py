@@ -9,6 +9,7 @@ import pytest
 
 from posteriors import HOURS, PEOPLE, bits, make_posterior, set_noise, ward_posterior
 from tensorm import RelationalTensor, SparseTensor, TensOrMachine, datasets
+from tensorm.posterior.contributions import count_members
 from tensorm.posterior.diagnostics import diagnose
 from tensorm.posterior.modes import list_modes
 from tensorm.report.describe import describe_components
@@ -23,13 +24,18 @@ from tensorm.report.page.cells import (
 from tensorm.report.page.charts import trace_chains
 from tensorm.report.page.content import collect
 from tensorm.report.page.finding import name_sizes, tell_finding
-from tensorm.report.page.members import count_members, find_homes, pack_members
+from tensorm.report.page.members import find_homes, pack_members
 from tensorm.tensors import read
 
 
 def everything(posterior, X=None, metadata=None):
     tensor = None if X is None else read(X)
-    return collect(posterior, tensor, metadata, describe_components(posterior))
+    posterior = posterior if tensor is None else posterior.measure(tensor)
+    return collect(posterior, tensor, metadata, describe_components(posterior), diagnose(posterior))
+
+
+def count_all(posterior, X):
+    return count_members(read(X), posterior.member_factors(), [np.arange(size) for size in posterior.shape])
 
 
 def cover(factors):
@@ -54,7 +60,7 @@ def test_probabilities_are_as_they_are(ward) -> None:
 
 def test_contributions_are_shares_of_the_components_cells(ward) -> None:
     model, X, data = ward
-    best, values = model.posterior_.best_factors, X.values
+    best, values = [factor > 0.5 for factor in model.factors_], X.values
     for l, k in ((0, 0), (2, 1), (5, 2)):
         inside = cover([factor[:, [l]] for factor in best])
         others = cover([np.delete(factor, l, axis=1) for factor in best])
@@ -70,7 +76,7 @@ def test_contributions_are_shares_of_the_components_cells(ward) -> None:
 
 
 def test_without_data_members_have_probabilities_only() -> None:
-    members = pack_members(ward_posterior(), None, 1)
+    members = pack_members(ward_posterior(), 1)
     assert members[2] == {"at": [5, 6, 7], "p": [1000, 1000, 250]}
 
 
@@ -78,10 +84,10 @@ def test_rows_are_put_where_they_contribute_most() -> None:
     people = bits(4, [0, 1, 2], [2])
     posterior = make_posterior([[[people, people, bits(3, [0], [0, 1, 2])]]])
     X = np.ones((4, 4, 3))
-    homes = find_homes(posterior, count_members(posterior, read(X)), (0, 1))
+    homes = find_homes(posterior, count_all(posterior, X), (0, 1))
     assert [home.tolist() for home in homes] == [[0, 0, 0, 2], [0, 0, 0, 2], [0, 1, 1]]
     X[:2], X[:, :2] = 0, 0
-    assert find_homes(posterior, count_members(posterior, read(X)), (0, 1))[0].tolist() == [0, 0, 1, 2]
+    assert find_homes(posterior, count_all(posterior, X), (0, 1))[0].tolist() == [0, 0, 1, 2]
 
 
 def test_cells_and_predictions_are_as_they_are(ward) -> None:

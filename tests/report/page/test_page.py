@@ -101,8 +101,9 @@ def test_everything_a_view_shows_is_in_the_data(ward) -> None:
     assert [row["weight"] for row in data["fit"]["chains"]] == [0.5, 0.5]
     assert {row["quantity"] for row in data["fit"]["quantities"]} >= {"log-likelihood"}
     assert data["modes"][1]["columns"][0]["values"][:12] == ["doctor"] * 12
-    for component, row in zip(data["components"], model.contributions_, strict=True):
-        assert (component["covered"], component["explained"]) == (row.covered, row.explained)
+    half = data["levels"]["told"][data["levels"]["at"][9]]
+    for counts, row in zip(half["counts"], model.contributions_, strict=True):
+        assert counts[:2] == [row.covered, row.explained]
 
 
 def test_what_to_do_suits_python_and_the_command_line(ward_fit) -> None:

@@ -56,11 +56,17 @@ def test_members_are_ordered_by_what_they_contribute() -> None:
     assert names(figure.axes[1].yaxis) == ["0", "1", "2", "3"]
 
 
-def test_without_data_members_are_ordered_by_how_much_is_their_own() -> None:
-    draw = [bits(4, [0, 1, 2], [0]), bits(4, [0, 1], [0, 3])]  # index 0 has half of its cells in both
-    ax = plot_members(make_posterior([[draw]]), 0, 0)
-    assert names(ax.yaxis) == ["1", "2", "0"]
-    assert [bar.get_width() for bar in ax.patches] == pytest.approx([1, 1, 1, 1, 1, 1 / 1.5])
+def test_a_fit_knows_what_its_members_contribute() -> None:
+    X = np.zeros((6, 5))
+    X[:3, :4] = X[0, 4] = 1
+    X[2, 1:3] = 0
+    model = TensOrMachine(1, n_chains=1, n_draws=5, effort=0, random_state=0, progress=False).fit(X)
+    told, counted = (
+        model.plot("members", component=0, mode=0),
+        model.plot("members", component=0, mode=0, X=X),
+    )
+    assert names(told.yaxis) == names(counted.yaxis)
+    assert [bar.get_width() for bar in told.patches] == [bar.get_width() for bar in counted.patches]
 
 
 def test_without_at_the_fullest_slice_is_drawn() -> None:
@@ -172,7 +178,7 @@ def test_data_and_reconstruction_side_by_side() -> None:
 
 
 def test_contributions() -> None:
-    rows = (Contribution(0, 10, 8, 8, 5, 2, 0.1, 3.0), Contribution(1, 6, 4, 1, 1, 1, 0.0, 1.0))
+    rows = (Contribution(0, 10, 8, 8, 2, 5, 2, 0.1, 3.0), Contribution(1, 6, 4, 1, 1, 1, 1, 0.0, 1.0))
     ax = plot_contributions(replace(ward_posterior(), contributions=rows))
     spans = [(bar.get_x(), bar.get_width()) for bar in ax.patches]
     assert spans == [(0, 5), (0, 1), (5, 3), (1, 3), (0, -2), (0, -1)]

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorm.posterior.diagnostics import IN_WORDS, Diagnostics
+from tensorm.posterior.contributions import count_members
+from tensorm.posterior.diagnostics import Diagnostics
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, list_modes
 from tensorm.report.associations import Associations, associate
@@ -25,7 +26,8 @@ from tensorm.report.page.cells import (
     read_box,
     slice_cells,
 )
-from tensorm.report.page.members import count_members, find_homes, pack_members
+from tensorm.report.page.levels import collect_levels
+from tensorm.report.page.members import find_homes, pack_members
 from tensorm.sampler.noise_model import ACTIVITY, STRENGTH
 from tensorm.tensors.protocol import Tensor
 from tensorm.tensors.ranked import by_mode
@@ -34,12 +36,21 @@ MAX_Q = 0.05  # of the associations that are shown
 
 
 def collect(
-    posterior: Posterior, tensor: Tensor | None, metadata: Metadata | None, told: Sequence[Description]
+    posterior: Posterior,
+    tensor: Tensor | None,
+    metadata: Metadata | None,
+    told: Sequence[Description],
+    diagnostics: Diagnostics,
+    counted: Tensor | None = None,
 ) -> dict[str, Any]:
-    """Return modes, components and cells; `told` describes the components."""
+    """Return modes, components and cells; `told` describes the components.
+
+    `counted` is the tensor as the fit counts it, such as each pair once.
+    """
     modes = list_modes(posterior)
     pair = posterior.compared or next(pairs_of(modes), None)
-    counts = None if tensor is None else count_members(posterior, tensor)
+    every = [np.arange(size) for size in posterior.shape]
+    counts = None if tensor is None else count_members(counted or tensor, posterior.member_factors(), every)
     homes = find_homes(posterior, counts, pair)
     boxes = [read_box(posterior, tensor, l) for l in range(posterior.n_components)]
     known = zip(modes, read_metadata(posterior, metadata), homes, _activities(posterior), strict=True)
@@ -53,13 +64,15 @@ def collect(
         "mirrored": mirrored,
         "compares": posterior.compared is not None,
         "chains": len(posterior.chains),
+        "outside": finite(posterior.background),
         "ones": round(posterior.base_rate * posterior.n_observed),
         "components": [
             _pack_component(posterior, description)
-            | {"members": pack_members(posterior, counts, description.component)}
+            | {"members": pack_members(posterior, description.component)}
             | {"block": None if box is None else picture_box(posterior, box)}
             for description, box in zip(told, boxes, strict=True)
         ],
+        "levels": collect_levels(posterior, counted or tensor, diagnostics),
         "slices": slices,
         "unknown": [] if tensor is None else list_unknown(posterior, tensor, boxes, pair),
         "surprises": [] if tensor is None else list_surprises(posterior, tensor, boxes),
@@ -110,14 +123,10 @@ def _pack_mode(
 
 def _pack_component(posterior: Posterior, told: Description) -> dict[str, Any]:
     l = told.component
-    counted = posterior.contributions[l]._asdict() if posterior.contributions else {}
-    kept = ("covered", "explained", "added", "alone", "errors", "log_likelihood_lost")
     strength = {} if posterior.strengths is None else summarise_parameter(posterior, STRENGTH)
     return {
         "chains": told.chains,
-        "cells": finite(told.cells, 1),
         "strength": [finite(part[l]) for part in strength.values()] or None,
-        **{name: finite(counted[name], 1) for name in kept if counted},
     }
 
 
@@ -161,7 +170,7 @@ def tabulate_chains(posterior: Posterior, diagnostics: Diagnostics) -> dict[str,
                 "R-hat": finite(row.rhat, 2),
                 "ESS": finite(row.ess, 0),
                 "tail ESS": finite(row.ess_tail, 0),
-                "state": IN_WORDS.get(row.state, ""),
+                "note": diagnostics.note(row),
             }
             for row in diagnostics.quantities
         ],

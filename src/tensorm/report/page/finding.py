@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorm.posterior.align import active
+from tensorm.posterior.align import MEMBER, active
+from tensorm.posterior.contributions import Contribution
 from tensorm.posterior.diagnostics import Diagnostics, doubt_findings
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, list_modes
@@ -30,9 +31,17 @@ class Finding(NamedTuple):
     noise: bool
 
 
-def tell_finding(posterior: Posterior, diagnostics: Diagnostics) -> Finding:
-    """Say what was found; ``sure`` does not repeat the conclusion of the diagnostics."""
-    used, where = int(active(posterior.factors).sum()), name_sizes(list_modes(posterior))
+def tell_finding(
+    posterior: Posterior,
+    diagnostics: Diagnostics,
+    counted: Sequence[Contribution] = (),
+    threshold: float = MEMBER,
+) -> Finding:
+    """Say what was found; ``sure`` does not repeat the conclusion of the diagnostics.
+
+    Members are above the threshold, and `counted` says what these do; by default the contributions.
+    """
+    used, where = int(active(posterior.factors, threshold).sum()), name_sizes(list_modes(posterior))
     components, s = f"{used:,} component{'s' * (used != 1)}", "s" * (used == 1)
     if not used:
         ones = f"{percent(posterior.base_rate)} of the observed cells are 1"
@@ -40,12 +49,12 @@ def tell_finding(posterior: Posterior, diagnostics: Diagnostics) -> Finding:
     doubtful = bool(doubt_findings(posterior, diagnostics.finders))
     noise = "The data look like noise: " * doubtful
     if posterior.compared:
-        told, right = map(percent, _said(posterior))
+        told, right = map(percent, _said(posterior, counted))
         found = (
             f"{components} predict{s} {told} of the comparisons in {where}, and {right} of these correctly."
         )
         return Finding(noise + found, "By chance, half of them would be correct.", doubtful)
-    ones, cells = map(percent, share_explained(posterior))
+    ones, cells = map(percent, share_explained(posterior, counted))
     found = f"{components} explain{s} {ones} of the ones in {where} and cover{s} {cells} of the cells."
     sure = f"The same number of random cells would contain {cells} of the ones."
     return Finding(noise + found, sure, doubtful)
@@ -59,7 +68,10 @@ def name_sizes(modes: Sequence[FittedMode]) -> str:
     return f"{text} ({' × '.join(mode.name for mode in modes)})"
 
 
-def _said(posterior: Posterior) -> tuple[float, float]:
+def _said(posterior: Posterior, counted: Sequence[Contribution]) -> tuple[float, float]:
     """Return the share of comparisons that components make, and how many of these are so."""
+    if counted or posterior.contributions:
+        correct, inside = share_explained(posterior, counted)
+        return inside, (correct - (1 - inside) / 2) / (inside or 1)
     tp, fp, fn, tn = np.concatenate([trace.confusion for trace in posterior.traces]).mean(axis=0)
     return float((tp + fp) / max((tp + fp + fn + tn) / 2, 1)), float(tp / max(tp + fp, 1))

@@ -1,70 +1,37 @@
-"""Who is in a component, and what each member contributes to it: the share of its cells that it shows.
-
-Counts are those of the most probable draw, as in ``contributions``.
-"""
+"""Who is in a component, what each member contributes to it, and which component is an index's first."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tensorm.data.arrays import Counts, Indices
-from tensorm.posterior.align import MEMBER, active, most_probable
-from tensorm.posterior.draws import Posterior
-from tensorm.tensors.protocol import Tensor
+from tensorm.data.arrays import Floats, Indices
+from tensorm.posterior.align import MEMBER, active
+from tensorm.posterior.contributions import MemberCounts
+from tensorm.posterior.draws import MIN_LIKELY, Posterior
 
 PROBABILITY_UNITS = 1000  # in which probabilities are stored
-MIN_STORED_PROBABILITY = 0.005  # smaller ones are left out
 
 
-class MemberCounts(NamedTuple):
-    """For a mode, arrays (N, L): the observed cells of each component that have this index.
-
-    Attributes
-    ----------
-    cells, ones : ndarray
-    alone : ndarray
-        Those of the ones that no other component explains.
-    """
-
-    cells: Counts
-    ones: Counts
-    alone: Counts
-
-
-def count_members(posterior: Posterior, tensor: Tensor) -> list[MemberCounts]:
-    """Count what every index contributes to every component.
-
-    With all entries of a mode empty, no component hides another's cells, so that one call counts for all.
-    """
-    lead, draw = most_probable(posterior.chains, posterior.explanations)
-    factors = posterior.chains[lead].factors_at(draw)
-    found = []
-    for k in range(len(posterior.shape)):
-        ones, cells = tensor.counts(k, factors.replace(k, np.zeros_like(factors[k])))
-        found.append(MemberCounts(cells, ones, tensor.counts(k, factors)[0]))
-    return found
-
-
-def pack_members(
-    posterior: Posterior, counts: list[MemberCounts] | None, component: int
-) -> list[dict[str, Any]]:
-    """Return for each mode the indices that may be members, and their probabilities.
-
-    With counts also what they contribute, in percent or -1: ``shown``, the share of the component's cells
-    with this index that are 1, and ``own``, the share of these ones that no other component explains.
-    """
+def pack_members(posterior: Posterior, component: int) -> list[dict[str, Any]]:
+    """Return for each mode the indices that may be members, with probabilities and, if known, shares."""
     packed = []
     for k, means in enumerate(posterior.factors):
         p = means[:, component]
-        at = np.flatnonzero(p >= MIN_STORED_PROBABILITY)
-        one = {"at": at.tolist(), "p": np.rint(PROBABILITY_UNITS * p[at]).astype(int).tolist()}
-        if counts is not None:
-            cells, ones, alone = (part[at, component] for part in counts[k])
-            one |= {"shown": _percent(ones, cells), "own": _percent(alone, ones)}
+        at = np.flatnonzero(p >= MIN_LIKELY)
+        one = {"at": at.tolist(), "p": _round(p[at])}
+        if posterior.shares:
+            shares = posterior.shares[k]._asdict()
+            one |= {name: part[at, component].tolist() for name, part in shares.items()}
         packed.append(one)
     return packed
+
+
+def _round(p: Floats) -> list[int]:
+    """Return probabilities in thousandths; one just above a threshold in whole percent stays above it."""
+    units = np.rint(PROBABILITY_UNITS * p)
+    return [int(unit) for unit in units + ((units % 10 == 0) & (p > units / PROBABILITY_UNITS))]
 
 
 def find_homes(
@@ -84,8 +51,3 @@ def find_homes(
         weights[pair[0]] = weights[pair[1]] = weights[pair[0]] + weights[pair[1]]
     # The last column wins if there is no other.
     return [np.hstack([weight, np.full((len(weight), 1), MEMBER)]).argmax(axis=1) for weight in weights]
-
-
-def _percent(part: Counts, whole: Counts) -> list[int]:
-    share = np.where(whole > 0, np.rint(100 * part / np.maximum(whole, 1)), -1)
-    return [int(percent) for percent in share]

@@ -27,6 +27,7 @@ from tensorm.report.page.content import collect, tabulate_associations, tabulate
 from tensorm.report.page.finding import Finding, tell_finding
 from tensorm.report.selection import Selection
 from tensorm.storage.files import as_path, replace_file
+from tensorm.tensors.protocol import Pair, Tensor
 
 SCRIPTS = (  # in this order; each is a part of one function
     "start", "state", "model", "words", "paint", "table", "grid", "index", "overview", "component", "label",
@@ -50,18 +51,22 @@ def render_report(
     selection: Selection | None = None,
     title: str | None = None,
     command: str | None = None,
+    notes: Sequence[str] = (),
     settings: Settings | None = None,
     defaults: Settings | None = None,
+    tied: Pair | None = None,
 ) -> str:
     """Return the page as text.
 
     Parameters
     ----------
     posterior : Posterior
-    X, metadata, selection, title, command
+    X, metadata, selection, title, command, notes
         As for ``TensOrMachine.report``.
     settings, defaults : mapping, optional
         The settings of the estimator and their defaults, for the section on how to repeat the fit.
+    tied : pair of int, optional
+        Two modes that share a factor.
     """
     for name, text in (("title", title), ("command", command)):
         check_text(name, text)
@@ -69,16 +74,20 @@ def render_report(
         raise InputError(f"selection is {short(selection)}; give what select_components returned.")
     heading = printable(_title_of(posterior) if title is None else title)
     tensor = None if X is None else posterior.check_tensor(X)
+    counted = None
+    if tensor is not None:
+        counted = _hold(posterior, tensor, tied)
+        posterior = posterior.measure(counted)
     if metadata is not None:
         read_metadata(posterior, metadata)  # raises if it does not fit
         metadata = share_metadata(posterior, metadata)
     told = describe_components(posterior, groups_of(posterior, metadata))
     diagnostics = diagnose(posterior)
     texts = {name: _text(value) for name, value in (settings or {}).items()}
-    content = collect(posterior, tensor, metadata, told) | {
+    finding = tell_finding(posterior, diagnostics)
+    content = collect(posterior, tensor, metadata, told, diagnostics, counted) | {
         "title": heading,
         "version": __version__,
-        "noise": describe_noise(posterior),
         "fit": tabulate_chains(posterior, diagnostics),
         "traces": trace_chains(posterior, diagnostics),
         "selection": None if selection is None else chart_selection(selection),
@@ -87,9 +96,11 @@ def render_report(
         "settings": texts,
         "recipe": _recipe(posterior, texts, defaults or {}) if texts else None,
         "command": command,
+        "notes": [printable(str(note)) for note in notes],
     }
-    static = [*map(str, told), content["noise"], "" if selection is None else selection.reason, command or ""]
-    return _fill(content, static, tell_finding(posterior, diagnostics), diagnostics)
+    why = "" if selection is None else selection.reason
+    static = [*map(str, told), describe_noise(posterior), why, command or ""]
+    return _fill(content, static, finding, diagnostics)
 
 
 def _fill(
@@ -106,11 +117,18 @@ def _fill(
         found=escape(finding.found).replace(" × ", "&nbsp;×&nbsp;"),  # sizes stay on one line
         sure=escape(finding.sure),
         state="fine" if diagnostics.fine else "heed",
-        conclusion="" if finding.noise else escape(diagnostics.conclusion),  # what was found is no pattern
+        conclusion=escape(diagnostics.beside(finding.noise)),
         plain="\n".join(f"<p>{escape(text)}</p>" for text in static if text),
         data=b64encode(packed).decode(),  # no browser takes it for markup
         script=script,
     )
+
+
+def _hold(posterior: Posterior, tensor: Tensor, tied: Pair | None) -> Tensor:
+    """Return the cells as the fit counted them."""
+    if posterior.compared:
+        return tensor.compared()
+    return tensor.tied(tied) if tensor.pair is None else tensor
 
 
 def _title_of(posterior: Posterior) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorm.data.arrays import Floats
 from tensorm.data.checks import check_mode, check_number
 from tensorm.errors import InputError, printable
 from tensorm.posterior.align import MEMBER
@@ -16,8 +14,6 @@ from tensorm.posterior.modes import FittedMode, find_component, of_posterior
 from tensorm.report.associations import associate
 from tensorm.report.export import summarise_parameter
 from tensorm.report.metadata import Metadata
-from tensorm.report.naming import share_cells
-from tensorm.report.page.members import count_members
 from tensorm.report.plots.style import (
     COLOURS,
     FONT_SIZE,
@@ -66,38 +62,31 @@ def plot_members(
     threshold : float, default 0.5
         Members have a probability above this.
     X : array-like or tensor, optional
-        The data of the fit. Bars are then the share of ones among the component's cells with this member, and
-        its darker part those ones that no other component explains. Without data, they are the probabilities
-        of membership, and the darker part is the larger, the fewer other components hold the member's cells.
+        The data, if the fit has not counted them: it is a part of another, or from an older file.
 
     Returns
     -------
     matplotlib Axes
-        A bar for each member, the longest first and up to 40; the others are counted. Probabilities of
-        membership up to 0.99 are written beside the names.
+        A bar for each member, the longest first and up to 40; the others are counted. It is the share of ones
+        among the component's cells with this member, and its darker part those ones that no other component
+        explains; where nothing was counted, it is the probability of membership. Probabilities up to 0.99 are
+        written beside the names.
     """
     limit, l = check_number("threshold", threshold), find_component(posterior, component)
-    k, modes = check_mode(mode, posterior.modes), drawn_modes(posterior)
-    return _draw_members(ax, modes[k], l, limit, *_measure_members(posterior, modes, X)[k])
+    k = check_mode(mode, posterior.modes)
+    return _draw_members(ax, drawn_modes(_count(posterior, X))[k], l, limit)
 
 
-def _measure_members(
-    posterior: Posterior, modes: Sequence[FittedMode], X: Any
-) -> list[tuple[Floats, Floats]]:
-    """Return for each mode the lengths (N, L) of bars, and of their darker parts."""
-    if X is None:
-        held = share_cells(modes)
-        return [(mode.means, mode.means / (1 + others)) for mode, others in zip(modes, held, strict=True)]
-    counts = count_members(posterior, posterior.check_tensor(X))
-    cells = [np.maximum(part.cells, 1) for part in counts]
-    return [(part.ones / size, part.alone / size) for part, size in zip(counts, cells, strict=True)]
+def _count(posterior: Posterior, X: Any) -> Posterior:
+    return posterior if X is None else posterior.measure(posterior.check_tensor(X))
 
 
-def _draw_members(
-    ax: Axes | None, part: FittedMode, l: int, limit: float, length: Floats, dark: Floats
-) -> Axes:
+def _draw_members(ax: Axes | None, part: FittedMode, l: int, limit: float) -> Axes:
     found = part.members(l, limit)
-    found = found[np.lexsort((-dark[found, l], -length[found, l].round(2)))]
+    length, dark = part.means, np.zeros_like(part.means)
+    if part.shares is not None:
+        length = np.maximum(part.shares.shown, 0) / 100
+        dark = length * np.maximum(part.shares.own, 0) / 100
     shown, left_out = found[:LONGEST_LIST], max(0, len(found) - LONGEST_LIST)
     ax = new_axes(ax, (2.8, 0.6 + 0.17 * max(1, len(shown))))
     ax.barh(range(len(shown)), length[shown, l], height=0.55, color=COLOURS[1])
@@ -131,26 +120,26 @@ def plot_component(posterior: Posterior, component: int, threshold: float = MEMB
     matplotlib Figure
     """
     limit, l = check_number("threshold", threshold), find_component(posterior, component)
+    posterior = _count(posterior, X)
     modes = drawn_modes(posterior)
-    lengths = _measure_members(posterior, modes, X)
     longest = max(len(mode.members(l, limit)[:LONGEST_LIST]) for mode in modes)
     height = 0.9 + 0.17 * max(1, longest + 1)
     figure = new_figure((2.4 * len(modes), height))
     axes = figure.subplots(1, len(modes), squeeze=False)[0]
     for k, ax in enumerate(axes):
-        _draw_members(ax, modes[k], l, limit, *lengths[k])
+        _draw_members(ax, modes[k], l, limit)
         ax.set_ylim(max(longest, 1) + 0.6, -0.6)
     figure.suptitle(f"component {l}", fontsize=FONT_SIZE + 2)
     told = "share of ones (dark: in no other component)"
-    if X is None:
-        told = "probability (longer dark part: in fewer other components)"
+    if not posterior.shares:
+        told = "probability"
     figure.supxlabel(told, fontsize=FONT_SIZE)
     return figure
 
 
 @of_posterior
 def plot_contributions(posterior: Posterior, ax: Axes | None = None) -> Axes:
-    """Draw what each component explains in the most probable draw.
+    """Draw what each component explains.
 
     Parameters
     ----------

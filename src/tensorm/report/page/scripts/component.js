@@ -154,6 +154,7 @@ const blockPicture = (l, width) => {
       (K > 2 ? "Shade: share of ones over its members in the other mode" + (K > 3 ? "s" : "") + "; grey" : "Grey") +
         ": missing." +
         (narrow() ? "" : " Most contributing members first.") +
+        (state.t === DEFAULTS.t ? "" : " Members above 0.50.") +
         (block.complete ? "" : " A sample of its members is shown."),
     ),
   );

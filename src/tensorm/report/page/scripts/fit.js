@@ -111,7 +111,7 @@ const viewFit = () => {
         plainTable(
           "mixing",
           "How well the chains have mixed",
-          quantities.map(({ state: told, ...row }) => ({ ...row, note: told })),
+          quantities,
         ),
       ),
     ),

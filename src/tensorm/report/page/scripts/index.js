@@ -5,7 +5,9 @@ const ORDERS = {
   ...(page.components.some(c => c.strength)
     ? { strength: ["by strength", (a, b) => page.components[b].strength[0] - page.components[a].strength[0]] }
     : {}),
-  ...(counted ? { alone: ["by ones alone", (a, b) => page.components[b].alone - page.components[a].alone] } : {}),
+  ...(page.levels.told.some(told => told.counts.length)
+    ? { alone: ["by ones alone", (a, b) => (countsOf(b).alone ?? 0) - (countsOf(a).alone ?? 0)] }
+    : {}),
   chains: ["by chains", (a, b) => page.components[b].chains - page.components[a].chains],
   name: ["by name", (a, b) => compare(nameOf(a), nameOf(b))],
 };
@@ -14,7 +16,8 @@ const indexItem = (l, most) => {
   const component = page.components[l],
     now = selected();
   const common = now === null || now === l || isEmpty(now) ? 0 : overlap(now, l);
-  const share = counted ? component.explained / Math.max(1, component.covered) : null;
+  const counts = countsOf(l),
+    share = counted() ? counts.explained / Math.max(1, counts.covered) : null;
   const facts = [
     shortNumber(sizeOf(l)) + (page.compares ? " comparisons" : " cells"),
     component.strength
@@ -22,7 +25,7 @@ const indexItem = (l, most) => {
       : share === null
         ? null
         : percent(share) + (page.compares ? " correct" : " ones"),
-    page.compares || !counted ? null : percent(component.alone / Math.max(1, page.ones)) + " alone",
+    page.compares || !counted() ? null : percent(counts.alone / Math.max(1, page.ones)) + " alone",
   ];
   return h(
     "li",
@@ -46,15 +49,15 @@ const indexItem = (l, most) => {
               ),
           ),
           h("span", { class: "short" }, shortly(l)),
-          counted &&
+          counted() &&
             h(
               "span",
               {
                 class: "explains",
                 title:
-                  whole(component.explained) + " ones, " + whole(component.alone) + " of them in no other component",
+                  whole(counts.explained) + " ones, " + whole(counts.alone) + " of them in no other component",
               },
-              proportion(component, most),
+              proportion(counts, most),
             ),
           h(
             "span",
@@ -93,17 +96,17 @@ const foundBy = chains =>
     page.chains > 6 ? chains + "/" + page.chains : "●".repeat(chains) + "○".repeat(page.chains - chains),
   );
 // A bar of the ones a component explains, beside the largest; dark: those that only it explains.
-const proportion = (component, most) => {
+const proportion = (counts, most) => {
   const bars = h("span", { class: "proportion" }),
     explained = h("i"),
     alone = h("b");
-  explained.style.width = (100 * component.explained) / most + "%";
-  alone.style.width = (100 * component.alone) / most + "%";
+  explained.style.width = (100 * counts.explained) / most + "%";
+  alone.style.width = (100 * counts.alone) / most + "%";
   bars.append(explained, alone);
   return bars;
 };
 const renderIndex = () => {
-  const most = Math.max(1, ...page.components.map(component => component.explained ?? 0));
+  const most = Math.max(1, ...range(L).map(l => countsOf(l).explained ?? 0));
   const sort = ORDERS[state.sort] ? state.sort : "order";
   const full = range(L)
       .filter(l => !isEmpty(l))
@@ -128,7 +131,7 @@ const renderIndex = () => {
       { class: "entries" },
       full.map(l => indexItem(l, most)),
     ),
-    counted && full.length
+    counted() && full.length
       ? h(
           "p",
           { class: "quiet" },

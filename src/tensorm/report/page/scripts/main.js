@@ -73,6 +73,15 @@ const makeBar = () => {
 };
 const themeNow = () => state.theme || (dark.matches ? "dark" : "light");
 
+// The first sentences, which follow the threshold where everything was counted for it.
+const finding = () => level() || levelAt(0.5);
+const renderFinding = () => {
+  const { found, sure } = finding();
+  document.querySelector(".lead").textContent =
+    found.replaceAll(" × ", "\u00a0×\u00a0") + (level() ? "" : " (Members above 0.50.)"); // sizes stay on one line
+  document.querySelector(".sure").textContent = sure;
+};
+
 const render = () => {
   const focused =
       document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.key : undefined,
@@ -92,6 +101,7 @@ const render = () => {
     scrolled = list ? [list.scrollTop, list.scrollLeft] : [0, 0];
   const content = SHOWN[views.includes(state.view) ? state.view : "overview"]();
   byId("view").replaceChildren(...content.filter(Boolean));
+  renderFinding();
   renderIndex();
   const made = byId("index").querySelector(".entries");
   if (list && made && !made.contains(document.activeElement)) {

@@ -4,7 +4,7 @@ const L = page.components.length,
 const sizes = page.modes.map(mode => mode.labels.length);
 const tables = page.modes.map((_, k) => {
   const made = {
-    p: new Float32Array(sizes[k] * L),
+    p: new Float64Array(sizes[k] * L),
     shown: new Int8Array(sizes[k] * L).fill(-1),
     own: new Int8Array(sizes[k] * L).fill(-1),
   };
@@ -23,16 +23,7 @@ const tables = page.modes.map((_, k) => {
 const chance = (k, n, l) => tables[k].p[n * L + l];
 const shown = (k, n, l) => tables[k].shown[n * L + l]; // percent of the component's cells that the index shows
 const own = (k, n, l) => tables[k].own[n * L + l]; // percent of these that no other component explains
-const memberships = page.modes.map((_, k) =>
-  Float32Array.from({ length: sizes[k] }, (_, n) => {
-    // expected number of components
-    let total = 0;
-    for (let l = 0; l < L; l++) total += chance(k, n, l);
-    return total;
-  }),
-);
 const label = (k, n) => page.modes[k].labels[n];
-const counted = page.components.some(component => component.covered !== undefined);
 const hasData = page.slices.data !== null;
 
 let cache = {};
@@ -61,13 +52,13 @@ const isTwin = k =>
   page.pair && k === page.pair[1] && range(L).every(l => groupModes(l).every(group => group[0] !== k));
 const mean = (group, read) => sum(group.map(read)) / group.length;
 
-// Members first by what they contribute, then by what is theirs alone, then by probability.
-const ranked = (group, l) =>
-  [...members(group[0], l)].sort(
+// Members first by what they contribute, then by what is theirs alone, then by probability (rank_members in modes.py).
+const ranked = (group, l, found = members(group[0], l)) =>
+  [...found].sort(
     (a, b) =>
       mean(group, k => shown(k, b, l) - shown(k, a, l)) ||
       mean(group, k => own(k, b, l) - own(k, a, l)) ||
-      mean(group, k => chance(k, b, l) - chance(k, a, l)) ||
+      mean(group, k => Math.round(1000 * chance(k, b, l)) - Math.round(1000 * chance(k, a, l))) ||
       a - b,
   );
 
@@ -102,7 +93,19 @@ const overlap = (l, other) => {
   return table[l][l] ? table[l][other] / table[l][l] : 0;
 }; // share of l's cells
 
-const sizeOf = l => page.components[l].covered ?? page.components[l].cells;
+// What was counted with members above this threshold (levels.py), if it was.
+const COUNTS = ["covered", "explained", "added", "alone", "errors", "log_likelihood_lost"];
+const STEPS_OF_THRESHOLD = page.levels.at.length + 1;
+const levelAt = value => page.levels.told[page.levels.at[Math.round(value * STEPS_OF_THRESHOLD) - 1]];
+const level = () => (Math.abs((threshold() * STEPS_OF_THRESHOLD) % 1) < 1e-6 ? levelAt(threshold()) : undefined);
+const counted = () => Boolean(level() && level().counts.length);
+const countsOf = l => (counted() ? Object.fromEntries(COUNTS.map((name, i) => [name, level().counts[l][i]])) : {});
+const cellsOf = l => {
+  const [first, ...sides] = range(K).map(k => members(k, l));
+  const both = page.compares ? sides[0].filter(n => sides[1].includes(n)).length : 0; // which are not compared
+  return first.length * (sides.reduce((cells, side) => cells * side.length, 1) - both ** 2);
+};
+const sizeOf = l => countsOf(l).covered ?? cellsOf(l);
 const doubtful = (only = null) => {
   const rows = [],
     open = p => p > 0.1 && p <= 0.9;

@@ -150,28 +150,28 @@ const componentTable = (ones = page.compares ? "correct" : "ones") =>
           value: l => members(k, l).length,
           help: "members above the threshold",
         })),
-      ...(counted
+      ...(counted()
         ? [
-            { name: page.compares ? "comparisons" : "observed cells", value: l => page.components[l].covered },
-            { name: ones, value: l => page.components[l].explained },
+            { name: page.compares ? "comparisons" : "observed cells", value: l => countsOf(l).covered },
+            { name: ones, value: l => countsOf(l).explained },
             {
               name: ones + " added",
-              value: l => page.components[l].added,
+              value: l => countsOf(l).added,
               help: "not explained by a more important component",
             },
-            { name: ones + " alone", value: l => page.components[l].alone, help: "explained by no other component" },
+            { name: ones + " alone", value: l => countsOf(l).alone, help: "explained by no other component" },
             ...(page.compares
               ? []
               : [
-                  { name: "zeros alone", value: l => page.components[l].errors, help: "covered by no other component" },
+                  { name: "zeros alone", value: l => countsOf(l).errors, help: "covered by no other component" },
                 ]),
             {
               name: "log-likelihood",
-              value: l => Math.round(page.components[l].log_likelihood_lost),
+              value: l => Math.round(countsOf(l).log_likelihood_lost),
               help: "the loss if the component were removed",
             },
           ]
-        : [{ name: "cells", value: l => Math.round(page.components[l].cells) }]),
+        : [{ name: "cells", value: l => cellsOf(l) }]),
       ...(page.components.some(c => c.strength)
         ? [
             {
@@ -266,7 +266,8 @@ const viewOverview = () => {
             " are shown, evenly spaced.",
       hasData ? "" : " To see the data beside the reconstruction, pass them to report as X.",
     ),
-    h("p", { class: "text" }, page.noise),
+    h("p", { class: "text" }, finding().noise),
+    page.notes.length ? h("p", { class: "text" }, "About the data: " + page.notes.join(" ")) : null,
     active.length ? h("div", { class: "body" }, overlapMap(), componentTable()) : null,
   ];
 };

@@ -213,7 +213,7 @@ const saveButtons = (name, size, paint) => {
 
 // A line chart: lines [{ name, x, y, colour, faint }], a marked x, error bars.
 const lineChart = ({ title, xName, lines, low, high, whole: integers, mark, errors = [], dots }) => {
-  const width = 520,
+  const width = Math.min(520, byId("view").clientWidth || 520),
     height = 240,
     top = 12,
     bottom = 38,

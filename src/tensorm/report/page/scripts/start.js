@@ -59,7 +59,7 @@ const percent = share => {
   const value = 100 * share;
   if (value > 0 && value < 0.05) return "<0.1%";
   if (value > 99.95 && value < 100) return ">99.9%";
-  return value.toFixed(value === 0 || value === 100 || (value >= 9.95 && value <= 99) ? 0 : 1) + "%";
+  return value.toFixed(value === 0 || value === 100 || (value >= 9.95 && value < 98.5) ? 0 : 1) + "%";
 };
 
 const tip = byId("tip");

@@ -14,7 +14,7 @@ const runsOf = numbers => {
 const cut = texts => (texts.length <= LONGEST + 1 ? texts : [...texts.slice(0, LONGEST), "..."]).join(", ");
 const IRREGULAR = { person: "people", child: "children", man: "men", woman: "women" };
 const NO_PLURAL = (
-  "who whom what met saw sent bought chose won heard read knew told north south east west urban rural old young high low " +
+  "who whom what when where which how via from to met saw sent bought chose won heard read knew told north south east west urban rural old young high low " +
   "medium small large rich poor public private left right yes no true false other none"
 ).split(" ");
 const plural = (name, count) => {
@@ -41,7 +41,7 @@ const nameRun = (mode, run) => {
   return [names[0] + " to " + (number ? number[0] : names.at(-1))];
 };
 const tellAll = k => (sizes[k] === 2 ? "both" : "all " + sizes[k]);
-const nameMembers = (k, found) => {
+const nameMembers = (k, found, rankedFirst) => {
   const mode = page.modes[k];
   if (found.length === sizes[k]) return tellAll(k);
   const runs = [];
@@ -50,10 +50,7 @@ const nameMembers = (k, found) => {
     else runs.push([n]);
   let pieces = runs.flatMap(run => nameRun(mode, run));
   if (pieces.length > LONGEST + 1 && !mode.ordered) {
-    // those that are in the fewest other components
-    const often = n => memberships[k][n];
-    const rarest = new Set([...found].sort((a, b) => often(a) - often(b) || a - b).slice(0, LONGEST));
-    pieces = [...found.filter(n => rarest.has(n)).map(n => quote(mode.labels[n])), ...pieces.slice(LONGEST)];
+    pieces = [...rankedFirst.slice(0, LONGEST).map(n => quote(mode.labels[n])), ...pieces.slice(LONGEST)];
   }
   return cut(pieces) + " (" + found.length + " of " + sizes[k] + ")";
 };
@@ -76,12 +73,16 @@ const countMembers = (k, found) => {
     ),
   );
 };
-const tellMembers = (k, found) => (page.modes[k].groups === null ? nameMembers(k, found) : countMembers(k, found));
+const tellMembers = (group, l, found = members(group[0], l)) =>
+  page.modes[group[0]].groups === null
+    ? nameMembers(group[0], found, ranked(group, l))
+    : countMembers(group[0], found);
 
 // Members with their mode's name: "all 60 patients", "patient 03", "3 of 12 women".
-const whom = (k, found) => {
+const whom = (k, l) => {
   const { name, groups } = page.modes[k],
-    who = tellMembers(k, found);
+    found = members(k, l),
+    who = tellMembers([k], l);
   if (found.length === sizes[k]) return who + " " + plural(name, found.length);
   return groups !== null || who.startsWith(name) ? who : plural(name, found.length) + " " + who;
 };
@@ -98,26 +99,34 @@ const tellComparison = l => {
   const found = levels.filter(some => some.length),
     first = found[0] || [],
     last = found.length > 1 ? found.at(-1) : [];
+  const side = (k, some) => nameMembers(k, some, ranked([k], l, some));
   const between =
     levels[1].length && levels[1] !== first && levels[1] !== last ? "; " + levels[1].length + " in between" : "";
-  return "in " + whom(0, members(0, l)) + ": " + nameMembers(1, first) + " above " + nameMembers(2, last) + between;
+  return "in " + whom(0, l) + ": " + side(1, first) + " above " + side(2, last) + between;
 };
 const tellParts = l =>
   page.compares
     ? [["", tellComparison(l)]]
     : groupModes(l).map(group => [
         listed(group.map(k => page.modes[k].name)),
-        tellMembers(group[0], members(group[0], l)),
+        tellMembers(group, l),
       ]);
 
 const tellSize = l => {
-  const { covered, explained, alone, cells, strength } = page.components[l],
+  const { covered, explained, alone } = countsOf(l),
+    { strength } = page.components[l],
+    cells = sizeOf(l),
     ones = percent(explained / Math.max(1, covered));
   if (page.compares)
     return "It predicts " + times(cells, "comparison") + (covered ? ", " + ones + " of them correctly." : ".");
-  const strong = strength ? " By itself it makes a cell 1 with probability " + percent(strength[0]) + "." : "";
+  const weak = strength && strength[0] < page.outside;
+  const strong = strength
+    ? " By itself it makes a cell 1 with probability " +
+      percent(strength[0]) +
+      (weak ? ", less than " + percent(page.outside) + " outside: it may be noise." : ".")
+    : "";
   if (covered === undefined) return "It covers " + times(cells, "cell") + "." + strong;
-  if (!covered) return "The most probable draw does without it.";
+  if (!covered) return "None of its cells is observed.";
   const only = alone ? "; " + whole(alone) + " of these ones are in no other component" : "";
   return "It covers " + times(covered, "observed cell") + ", of which " + ones + " are 1" + only + "." + strong;
 };
@@ -138,5 +147,5 @@ const shortly = l =>
     : page.compares
       ? tellComparison(l)
       : groupModes(l)
-          .map(group => tellMembers(group[0], members(group[0], l)))
+          .map(group => tellMembers(group, l))
           .join("; ");
