@@ -249,17 +249,60 @@ def test_different_explanations_are_told() -> None:
     assert "agree" not in str(told).replace("agreement", "")
 
 
+def found_by(*others: tuple[tuple[int, ...], tuple[int, ...]], used: tuple[int, ...] = (0, 1, 2, 3)) -> str:
+    """What is told of explanations that found some components of the first one, and some others."""
+    first = Finding((0,), 0.4, used, (), (), 0.0)
+    rest = [
+        Finding((n,), 0.2, found, tuple(sorted({*used} - {*found})), extra, 0.0)
+        for n, (found, extra) in enumerate(others, 1)
+    ]
+    return _tell_shared(Findings([first, *rest]))
+
+
 @pytest.mark.parametrize(
-    ("everywhere", "told"),
+    ("found", "told"),
     [
-        (0, "but no component was found by all chains; trust predictions more than components"),
-        (1, "but only 1 of 4 components was found by all chains; trust that one"),
-        (3, "but only 3 of 4 components were found by all chains; trust those"),
-        (4, "and all chains found the same components with partly different members"),
+        (found_by(((), ())), "but no component was found by all chains; trust predictions more than components"),
+        (found_by(((0, 1), ()), ((0, 2), (5,))), "but only 1 of 4 components was found by all chains; trust that one"),
+        (found_by(((0, 1, 2), ())), "but only 3 of 4 components were found by all chains; trust those"),
+        (found_by(((0, 1, 2, 3), ())), "and all chains found the same components with partly different members"),
+        (
+            found_by(((0, 1, 2, 3), (4,))),
+            "but some found others beside the 4 components that all chains found; trust those",
+        ),
+        (
+            found_by(((0,), (4, 5)), used=(0,)),
+            "but some found others beside the component that all chains found; trust that one",
+        ),
+        (
+            found_by(((), (0, 1)), used=()),
+            "but no component was found by all chains; trust predictions more than components",
+        ),
+        (found_by(((), ()), used=()), "and all chains found no component"),
     ],
-)
-def test_what_chains_share_is_told_in_plain_words(everywhere: int, told: str) -> None:
-    assert _tell_shared(everywhere, 4) == told
+)  # fmt: skip
+def test_what_chains_share_is_told_in_plain_words(found: str, told: str) -> None:
+    assert found == told
+
+
+def test_a_better_explanation_with_less_weight_is_told() -> None:
+    found = with_explanations()
+    found.chains[3].log_likelihood[:] += 440
+    first, second = diagnose(found).differences
+    assert first.startswith("Chain 3 (weight 0.25, log-likelihood 440 higher) found the same components")
+    assert second.startswith("Chain 2 (weight 0.15) did not")
+
+
+def test_components_that_nobody_uses_are_not_judged() -> None:
+    """Their strengths are drawn from the prior alone."""
+    rng, n = np.random.default_rng(0), N_DRAWS
+    found = change(with_strengths(), 0)
+    for apart, trace in enumerate(found.chains):
+        trace.noise[:, STRENGTH_OF_EMPTY] = np.clip(0.2 + 0.3 * apart + 0.001 * rng.normal(size=n), 0.01, 0.99)
+    told = diagnose(found)
+    assert told.finders[EMPTY] == 0
+    assert "component 1" not in told.conclusion
+    assert told.about_components()[0].endswith("component 1 is empty.")
 
 
 def test_chains_said_to_agree_found_all_components() -> None:
@@ -306,9 +349,10 @@ def test_other_explanations_can_be_described() -> None:
         "Chain 3 (weight 0.25) did not find component 1 but found 1 other.",
         "Chains 0 and 1 (weight 0.60) did not find component 1 but found 1 other.",
     ]
-    counted = (Contribution(0, 6, 5, 5, 1, 5, 1, 0.1, 9.0),)
-    first = dataclasses.replace(found, contributions=counted).put_first(2)
-    assert first.contributions == ()
+    counted = [Measures((Contribution(0, n, 5, 5, 1, 5, 1, 0.1, 9.0),)) for n in (6, 7, 8)]
+    first = dataclasses.replace(found, measures=tuple(counted)).put_first(2)
+    assert [row.contributions[0].covered for row in first.measures] == [8, 7, 6]
+    assert first.contributions == counted[2].contributions
     np.testing.assert_array_equal(first.predict_all(), found.predict_all())
     with pytest.raises(InputError, match="explanation is 3; give"):
         model.describe(explanation=3)
@@ -414,7 +458,7 @@ def test_one_disputed_entry_in_many_is_reported_but_does_not_decide() -> None:
     found = change(posterior(2), 1, factors=posterior(1, factors=other).chains[0].factors)
     told = diagnose(found)
     assert told.entries.stuck == 1
-    assert told.conclusion == "All 2 chains agree."
+    assert told.conclusion == "Both chains agree."
 
 
 def test_what_does_not_move_is_said_in_words() -> None:

@@ -21,7 +21,7 @@ from tensorm.estimator.load import load, resume
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import AUTO, INITS
 from tensorm.estimator.progress import LOG
-from tensorm.posterior.diagnostics import doubt_findings
+from tensorm.posterior.findings import doubt_findings
 from tensorm.posterior.modes import list_modes
 from tensorm.report.describe import MAX_DESCRIBED
 from tensorm.report.metadata import groups_of, share_metadata
@@ -280,9 +280,8 @@ def _tell(model: TensOrMachine, fit: Path, as_json: bool, quiet: bool) -> None:
     say("")
     for text in model.describe(groups_of(posterior, load_metadata(fit)), MAX_DESCRIBED):
         say(text, bold=r"^Components? \d+")
-    diagnostics = model.diagnostics_
-    if not doubt_findings(posterior, diagnostics.finders):  # which the description says first
-        say(f"\n{diagnostics.conclusion}")
+    if not doubt_findings(posterior):  # which the description says first
+        say(f"\n{model.diagnostics_.conclusion}")
     if fit.is_dir() and find_file(fit, FIT) is None:
         say(f"Stopped before the end. To continue:  tensorm resume {fit}")
         return

@@ -87,12 +87,6 @@ def unpaired(means: Sequence[Floats], paired: Collection[int]) -> list[int]:
     return [l for l in np.flatnonzero(active(means)).tolist() if l not in paired]
 
 
-def count_finders(reference: Sequence[Floats], chains: Sequence[Sequence[Floats]]) -> list[int]:
-    """Return how many chains found each component of the reference; 0 for one without members."""
-    pairs = [pair_components(reference, means) for means in chains]
-    return [sum(l in found for found in pairs) * int(used) for l, used in enumerate(active(reference))]
-
-
 def worse(best: Trace, other: Trace) -> bool:
     """Whether a chain explains the data worse than the best one.
 

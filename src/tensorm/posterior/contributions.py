@@ -135,6 +135,13 @@ class MemberShares(NamedTuple):
     own: npt.NDArray[np.int8]
 
 
+class Measures(NamedTuple):
+    """What the components of an explanation contribute, and what the indices of each mode do."""
+
+    contributions: tuple[Contribution, ...] = ()
+    shares: tuple[MemberShares, ...] = ()
+
+
 def count_members(tensor: Tensor, factors: Factors, rows: Sequence[Indices]) -> list[MemberCounts]:
     """Count what some indices of each mode contribute to every component, as members of it or if they were.
 

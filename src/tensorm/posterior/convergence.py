@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorm.data.arrays import Bits, Floats, Indices
 from tensorm.sampler.factor_draws import unpack_bytes
-from tensorm.sampler.noise_model import ONCE
+from tensorm.sampler.noise_model import COMPONENT, ONCE
 from tensorm.sampler.state import Trace
 
 MIN_DRAWS = 4  # draws needed for R-hat and ESS
@@ -101,17 +101,22 @@ class EntrySummary(NamedTuple):
     ess: Floats
 
 
-def assess(traces: Sequence[Trace], owner: Callable[[str, int], str]) -> tuple[Mixing, ...]:
+def assess(
+    traces: Sequence[Trace], owner: Callable[[str, int], str], used: Sequence[int] = ()
+) -> tuple[Mixing, ...]:
     """Return how well the chains have mixed in the noise parameters and in the log-likelihood.
 
-    ``owner`` says what a number along an axis of parameters belongs to, such as "component 1".
+    ``owner`` says what a number along an axis of parameters belongs to, such as "component 1". If components
+    are in use, those of the others are left out: nothing but their prior says what they are.
     """
     length = min(len(trace) for trace in traces)
     parameters, found = traces[0].parameters, []
     for name, axis in parameters.AXES.items():
         draws = np.stack([trace.noise_fields[name][:length] for trace in traces])
-        title, n, worst = parameters.TITLES[name], *_measure_worst(draws.reshape(*draws.shape[:2], -1))
-        title = title if axis == ONCE else f"{title} of {owner(axis, n)}"
+        draws = draws.reshape(*draws.shape[:2], -1)
+        numbers = list(used) if axis == COMPONENT and used else range(draws.shape[2])
+        n, worst = _measure_worst(draws[:, :, numbers])
+        title = parameters.TITLES[name] + ("" if axis == ONCE else f" of {owner(axis, numbers[n])}")
         found.append(worst._replace(name=title, judged=name not in parameters.UNJUDGED))
     log_likelihood = np.stack([trace.log_likelihood[:length] for trace in traces])
     return (*found, measure("log-likelihood", log_likelihood))

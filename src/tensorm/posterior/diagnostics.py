@@ -8,22 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain, compress
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tensorm.data.arrays import Floats
-from tensorm.posterior.align import (
-    active,
-    count_finders,
-    factor_means,
-    pair_components,
-    similarity,
-    unpaired,
-)
+from tensorm.posterior.align import NEGLIGIBLE_LOG_ODDS, factor_means, pair_components, similarity
 from tensorm.posterior.convergence import MAX_RHAT, EntryMixing, Mixing, assess, assess_entries
 from tensorm.posterior.draws import Posterior
+from tensorm.posterior.findings import Findings, compare_explanations
 from tensorm.posterior.tables import tabulate, to_html
 from tensorm.sampler.noise_model import COMPONENT, MODE
 from tensorm.sampler.state import FAILED, STOPPED
@@ -33,8 +27,8 @@ if TYPE_CHECKING:
 
 MIN_ESS, GOOD_RHAT = 100, 1.05
 DISPUTED = 0.05  # share of entries that chains may disagree on before the conclusion says so
+MOST_DRAWS = 8  # times as many as there are; where more are needed, more hardly help
 FAIR_RHAT = 1.2  # below which other quantities do not cast doubt on memberships that have mixed
-SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
 MAX_OTHERS = 3  # explanations that get a sentence, besides the one with most weight
 NOTHING_FOUND = "No pattern was found beyond a constant rate of ones."
 IN_WORDS = {
@@ -56,8 +50,8 @@ class ChainSummary(NamedTuple):
     covered: float  # share of the observed cells in components: random ones would explain as much
     log_likelihood: float  # mean over draws
     log_posterior: float  # of the factors, median over draws
-    active: int  # components with a member in every mode, or found halfway and sure elsewhere
-    agreement: float  # similarity of its components to those of explanation 0, 1 if identical
+    active: int  # components of its explanation that have a member in every mode
+    agreement: float  # similarity of its components to those of explanation 0, from 0 to 1 if identical
 
 
 class Diagnostics(NamedTuple):
@@ -102,7 +96,7 @@ class Diagnostics(NamedTuple):
     @property
     def conclusion(self) -> str:
         """The problems, or that there are none."""
-        return " ".join(self.problems) or f"All {len(self.chains)} chains agree."
+        return " ".join(self.problems) or f"{_everybody(len(self.chains)).capitalize()} agree."
 
     def beside(self, noise: object) -> str:
         """Return the conclusion, or what it adds to the sentence that the data look like noise."""
@@ -149,11 +143,13 @@ class Diagnostics(NamedTuple):
         """Return a sentence on how many chains found which components; none for a single chain."""
         total, texts = len(self.chains), []
         rest = "remaining " * (total < self.n_chains)
+        empty = [l for l, finders in enumerate(self.finders) if not finders]
         for count in sorted({*self.finders} - {0}, reverse=True) if total > 1 else ():
             numbers = [l for l, finders in enumerate(self.finders) if finders == count]
-            everybody = f"both {rest}chains" if total == 2 else f"all {total} {rest}chains"
-            who = everybody if count == total else f"{count} chain{'s' * (count > 1)}"
+            who = _everybody(total, rest) if count == total else f"{count} chain{'s' * (count > 1)}"
             texts.append(f"{who} found {number_components(numbers)}")
+        if 0 < len(empty) < len(self.finders):
+            texts.append(f"{number_components(empty)} {'is' if len(empty) == 1 else 'are'} empty")
         return [f"{'; '.join(texts)}.".capitalize()] if texts else []
 
     def about_entries(self) -> str:
@@ -170,22 +166,21 @@ class Diagnostics(NamedTuple):
             text += f"; for{which} the other {moving:,}, the largest R-hat is {_rhat(rhat)} "
             text += f"and the smallest ESS {ess:.0f}"
             if ess is not None and ess < MIN_ESS:
-                text += ", which is that of one entry and does not count"
+                text += " (of one entry, which is not judged)"
         return text + "."
 
 
 def diagnose(posterior: Posterior) -> Diagnostics:
     """Compare the chains of a fit."""
-    chains = [factor_means(trace) for trace in posterior.chains]
-    rows = _summarise(posterior, chains)
-    quantities = assess(posterior.traces, partial(name_owner, posterior))
+    findings = compare_explanations(posterior)
+    rows = _summarise(posterior, findings)
+    quantities = assess(posterior.traces, partial(name_owner, posterior), findings.used)
     entries = assess_entries(posterior.traces)
     length = min(len(trace) for trace in posterior.traces)
-    finders = count_finders(posterior.factors, chains)
     judged = [quantity for quantity in quantities if quantity.judged]
-    problems = [*_judge_chains(rows, finders)]
+    problems = [*_judge_chains(rows, findings, len(posterior.outcomes))]
     problems = problems[: 2 if problems[:1] == [NOTHING_FOUND] else 1]
-    alike = {*finders} <= {0, len(rows)} and any(finders)
+    alike = findings.same and not findings.nothing
     mixing = [*_judge_mixing(judged, entries, length, alike)][:1]
     if not problems:
         problems = mixing
@@ -193,8 +188,9 @@ def diagnose(posterior: Posterior) -> Diagnostics:
         problems.append(f"In the explanation with most weight, {mixing[0][0].lower()}{mixing[0][1:]}")
     if lost := _tell_left_out(posterior.outcomes):
         problems = [f"{lost}.", *problems] if problems else [f"{lost}; the others agree."]
-    told, n_chains = tuple(tell_differences(posterior)), len(posterior.outcomes)
-    found = tuple(problems), tuple(rows), quantities, entries, tuple(finders)
+    told, n_chains = tuple(tell_differences(findings)), len(posterior.outcomes)
+    finders = tuple(findings.count_finders(posterior.n_components))
+    found = tuple(problems), tuple(rows), quantities, entries, finders
     return Diagnostics(*found, told, n_chains, length)
 
 
@@ -206,20 +202,6 @@ def _tell_left_out(outcomes: Sequence[str]) -> str:
             are = "is" if count == 1 else "are"
             texts.append(f"{count} of {len(outcomes)} chains {what} and {are} not counted")
     return "; ".join(texts)
-
-
-def doubt_findings(posterior: Posterior, finders: Sequence[int]) -> str:
-    """Return why the data look like noise, or nothing if they do not; `finders` as in ``Diagnostics``."""
-    if not active(posterior.factors).any():
-        return "no component has members in every mode"
-    if len(posterior.chains) > 1 and max(finders) < 2:
-        return "no two chains found the same component"
-    rate = posterior.base_rate
-    if posterior.compared or not 0 < rate < 1:
-        return ""
-    constant = posterior.n_observed * (rate * math.log(rate) + (1 - rate) * math.log(1 - rate))
-    mean = np.concatenate([trace.log_likelihood for trace in posterior.traces]).mean()
-    return "" if 1 - mean / constant >= SMALLEST_GAIN else "the components explain next to nothing"
 
 
 def name_owner(posterior: Posterior, axis: str, n: int) -> str:
@@ -234,17 +216,15 @@ def name_owner(posterior: Posterior, axis: str, n: int) -> str:
     return f"{posterior.modes[mode]} {index if labels is None else labels[index]}"
 
 
-def _summarise(posterior: Posterior, chains: Sequence[Sequence[Floats]]) -> list[ChainSummary]:
-    """Summarise each chain, whose means are given."""
-    used = np.diag(similarity(posterior.factors, posterior.factors)) > 0
+def _summarise(posterior: Posterior, findings: Findings) -> list[ChainSummary]:
+    """Summarise each chain."""
     rows = []
-    for index, (trace, mine) in enumerate(zip(posterior.chains, chains, strict=True)):
-        alike = np.diag(similarity(posterior.factors, mine))[used]
-        pairs = pair_components(posterior.factors, mine)
+    for index, trace in enumerate(posterior.chains):
+        number = posterior.explanations[index]
         rows.append(
             ChainSummary(
                 chain=posterior.numbers[index],
-                explanation=posterior.explanations[index],
+                explanation=number,
                 weight=posterior.weights[index],
                 settled=trace.settled,
                 burn_in=trace.burn_in,
@@ -252,30 +232,39 @@ def _summarise(posterior: Posterior, chains: Sequence[Sequence[Floats]]) -> list
                 covered=float(trace.covered.mean()),
                 log_likelihood=float(trace.log_likelihood.mean()),
                 log_posterior=float(np.median(trace.log_posterior)),
-                active=len(pairs) + len(unpaired(mine, pairs.values())),
-                agreement=float(alike.mean()) if alike.size else 1.0,
+                active=findings[number].active,
+                agreement=_agreement(posterior.factors, factor_means(trace), findings, number),
             )
         )
     return rows
 
 
-def tell_differences(posterior: Posterior) -> Iterator[str]:
+def _agreement(
+    reference: Sequence[Floats], means: Sequence[Floats], findings: Findings, number: int
+) -> float:
+    """Return the mean similarity of a chain's components to those of the first explanation, 0 for others."""
+    pairs, most = pair_components(reference, means), max(len(findings.used), findings[number].active)
+    alike = similarity(reference, means)
+    return sum(float(alike[l, pairs[l]]) for l in findings.used if l in pairs) / most if most else 1.0
+
+
+def tell_differences(findings: Findings) -> Iterator[str]:
     """Yield sentences on what the other explanations see differently from the one with most weight."""
-    others = list(enumerate(posterior.explained_by))[1:]
-    for number, (weight, means) in others[:MAX_OTHERS]:
-        members = np.equal(posterior.explanations, number)
-        chains = [*compress(posterior.numbers, members)]
-        pairs = pair_components(posterior.factors, means)
-        lacking, extra = unpaired(posterior.factors, pairs), len(unpaired(means, pairs.values()))
-        who = f"Chain{'s' * (len(chains) > 1)} {listed(chains)}"
-        told = f"did not find {number_components(lacking)}" if lacking else "found the same components"
-        if extra:
-            told += f" {'but found' if lacking else 'and'} {extra} other{'s' * (extra > 1)}"
-        elif not lacking:
-            told += " with other members"
-        yield f"{who} (weight {weight:.2f}) {told}."
+    others = findings[1:]
+    for finding in others[:MAX_OTHERS]:
+        who = f"Chain{'s' * (len(finding.chains) > 1)} {listed(finding.chains)}"
+        extra, s = len(finding.extra), "s" * (len(finding.extra) > 1)
+        if finding.lacking:
+            told = f"did not find {number_components(finding.lacking)}"
+            told += f" but found {extra} other{s}" if extra else ""
+        elif not findings.used:
+            told = f"found {extra or 'no'} component{s}"
+        else:
+            told = f"found the same components {f'and {extra} other{s}' if extra else 'with other members'}"
+        fits = f", log-likelihood {finding.gain:,.0f} higher" * (finding.gain > NEGLIGIBLE_LOG_ODDS)
+        yield f"{who} (weight {finding.weight:.2f}{fits}) {told}."
     if len(others) > MAX_OTHERS:
-        rest = [weight for _, (weight, _) in others[MAX_OTHERS:]]
+        rest = [finding.weight for finding in others[MAX_OTHERS:]]
         have = "explanation has a weight" if len(rest) == 1 else "explanations have a total weight"
         yield f"The other {have} of {sum(rest):.2f}."
 
@@ -289,30 +278,34 @@ def largest_rhat(length: int) -> float:
     return max(GOOD_RHAT, 1 + 5 / length)
 
 
-def _judge_chains(rows: Sequence[ChainSummary], finders: Sequence[int]) -> Iterator[str]:
+def _judge_chains(rows: Sequence[ChainSummary], findings: Findings, asked: int) -> Iterator[str]:
     """Report that nothing was found, a single chain, an unfinished burn-in, or different explanations."""
-    if not any(finders):
+    if findings.nothing:
         yield NOTHING_FOUND
     if len(rows) == 1:
-        yield "A single chain cannot be checked against others; run at least 2 chains."
+        remedy = "run at least 2 chains" if asked == 1 else "no other chain is left"
+        yield f"A single chain cannot be checked against others; {remedy}."
     if not all(row.settled for row in rows):
         yield "Some chains were still improving when burn-in ended; use a longer burn-in."
-    found = len({row.explanation for row in rows})
-    if found > 1:
-        everywhere, used = finders.count(len(rows)), sum(n > 0 for n in finders)
+    if len(findings) > 1:
         yield (
-            f"The {len(rows)} chains found {found} explanations of the data; predictions average them by "
-            f"weight, {_tell_shared(everywhere, used)}."
+            f"The {len(rows)} chains found {len(findings)} explanations of the data; predictions average "
+            f"them by weight, {_tell_shared(findings)}."
         )
 
 
-def _tell_shared(everywhere: int, used: int) -> str:
+def _tell_shared(findings: Findings) -> str:
     """Return how many of the components all chains found, and what to trust."""
-    if everywhere == used:
-        return "and all chains found the same components with partly different members"
+    everywhere, used = len(findings.everywhere), len(findings.used)
+    if findings.same:
+        same = "no component" if findings.nothing else "the same components with partly different members"
+        return f"and all chains found {same}"
     if not everywhere:
         return "but no component was found by all chains; trust predictions more than components"
     verb, trust = ("was", "that one") if everywhere == 1 else ("were", "those")
+    if everywhere == used:
+        which = "the component" if used == 1 else f"the {used} components"
+        return f"but some found others beside {which} that all chains found; trust {trust}"
     return f"but only {everywhere} of {used} components {verb} found by all chains; trust {trust}"
 
 
@@ -334,17 +327,22 @@ def _judge_mixing(
     slowest = min(quantities, key=lambda row: math.inf if row.ess is None else row.ess)
     least = math.inf if slowest.ess is None else slowest.ess
     excess = (min(worst.rhat or 1, MAX_RHAT) - 1) / (GOOD_RHAT - 1)  # falls as draws grow
-    wanted = f"use at least {length * math.ceil(max(MIN_ESS / max(least, 1), excess)):,} draws per chain"
+    times = math.ceil(max(MIN_ESS / max(least, 1), excess))
+    more = f"use at least {length * times:,} draws per chain" if times <= MOST_DRAWS else ""
+    slow = "they move too slowly for more draws to help"
     if (worst.rhat or 0) > largest_rhat(length):
         found, limit = f"the R-hat of the {worst.name} is {_rhat(worst.rhat)}", largest_rhat(length)
         if (worst.rhat or 0) < FAIR_RHAT and not entries.stuck and (entries.rhat or 1.0) <= limit:
-            yield f"The chains agree on all memberships, but {found}; {wanted} if you rely on it."
+            remedy = f"{more} if you rely on it" if more else slow
+            yield f"The chains agree on all memberships, but {found}; {remedy}."
         else:
             who = "All chains found the same components but" if alike else "The chains"
-            yield f"{who} have not mixed: {found}; {wanted}."
+            remedy = more or f"{slow}, so trust predictions more than single memberships"
+            yield f"{who} have not mixed: {found}; {remedy}."
     if least < MIN_ESS:
-        trust = "before you trust the second digit of a probability"
-        yield f"The effective sample size of the {slowest.name} is only {least:.0f}; {wanted} {trust}."
+        remedy = f"{more} before you" if more else f"the chains{slow.removeprefix('they')}, so do not"
+        found = f"The effective sample size of the {slowest.name} is only {least:.0f}"
+        yield f"{found}; {remedy} trust the second digit of a probability."
     moving = entries.total - entries.constant - entries.stuck
     disputed = entries.stuck + round(moving * entries.poor / max(entries.examined, 1))
     if disputed > DISPUTED * entries.total:
@@ -352,6 +350,10 @@ def _judge_mixing(
             f"The chains fit equally well but disagree on {disputed:,} of {entries.total:,} entries; "
             "use more draws, or trust predictions more than single memberships."
         )
+
+
+def _everybody(n_chains: int, which: str = "") -> str:
+    return f"both {which}chains" if n_chains == 2 else f"all {n_chains} {which}chains"
 
 
 def _rhat(value: float | None) -> str:

@@ -30,6 +30,7 @@ from tensorm.errors import InputError
 from tensorm.posterior.align import MEMBER, align, factor_means, group_chains, mean_factors, most_probable
 from tensorm.posterior.contributions import (
     Contribution,
+    Measures,
     MemberShares,
     contributions,
     share_members,
@@ -71,8 +72,9 @@ class Posterior(Named):
     explanations : tuple of int
         For each chain the number of its explanation: chains that found the same components have the same
         number (align.group_chains). 0 has the most weight. By default all chains have number 0.
-    contributions : tuple of Contribution
-        What each component contributes, strongest first.
+    measures : tuple of Measures
+        For each explanation what its components contribute, and what the indices of each mode contribute to
+        them, by which members are ranked; ``contributions`` and ``shares`` are those of the first one.
     order : tuple of int
         Which component of the chain with that draw each one was while it was sampled. Not saved to a file.
     noise_choice : str or None
@@ -80,8 +82,6 @@ class Posterior(Named):
     outcomes : tuple of str
         For each chain that was asked for "included", or why it is not among ``chains``: it "failed", or was
         "stopped" in burn-in. By default all are included.
-    shares : tuple of MemberShares
-        For each mode what its indices contribute to the components, by which members are ranked.
     """
 
     chains: tuple[Trace, ...]
@@ -89,11 +89,10 @@ class Posterior(Named):
     names: Names
     weights: tuple[float, ...] = ()
     explanations: tuple[int, ...] = ()
-    contributions: tuple[Contribution, ...] = ()
+    measures: tuple[Measures, ...] = ()
     order: tuple[int, ...] = ()
     noise_choice: str | None = None
     outcomes: tuple[str, ...] = ()
-    shares: tuple[MemberShares, ...] = ()
 
     def __post_init__(self) -> None:
         drawn = sum(map(len, self.chains))
@@ -125,9 +124,23 @@ class Posterior(Named):
 
     def measure(self, tensor: Tensor) -> Posterior:
         """Return the posterior with what components and members contribute to these cells."""
+        parts = [self.put_first(number) for number in range(len(self.explained_by))]
+        return replace(self, measures=tuple(part._measure(tensor) for part in parts))
+
+    def _measure(self, tensor: Tensor) -> Measures:
         likely = [mean >= MIN_LIKELY for mean in self.factors]
         shares = share_members(tensor, self.member_factors(), likely)
-        return replace(self, contributions=self.count_contributions(tensor), shares=shares)
+        return Measures(self.count_contributions(tensor), shares)
+
+    @property
+    def contributions(self) -> tuple[Contribution, ...]:
+        """What each component contributes, strongest first; empty if that was not counted."""
+        return self.measures[0].contributions if self.measures else ()
+
+    @property
+    def shares(self) -> tuple[MemberShares, ...]:
+        """For each mode what its indices contribute to the components; empty if that was not counted."""
+        return self.measures[0].shares if self.measures else ()
 
     def count_contributions(self, tensor: Tensor, threshold: float = MEMBER) -> tuple[Contribution, ...]:
         """Return what each component contributes if members are those above a threshold."""
@@ -160,15 +173,15 @@ class Posterior(Named):
     def put_first(self, explanation: int) -> Posterior:
         """Return the posterior with another explanation in first place, to which components then refer.
 
-        Averages of all chains stay the same. Contributions and shares are dropped: they are those of the old
-        first one.
+        Averages of all chains stay the same, and components keep their numbers.
         """
         number = check_count("explanation", explanation, 0, most=max(self.explanations))
         if number == 0:
             return self
         moved = {0: number, number: 0}
         explanations = tuple(moved.get(own, own) for own in self.explanations)
-        return replace(self, explanations=explanations, contributions=(), shares=())
+        measures = tuple(self.measures[moved.get(own, own)] for own in range(len(self.measures)))
+        return replace(self, explanations=explanations, measures=measures)
 
     @property
     def counted(self) -> tuple[tuple[Trace, float], ...]:
@@ -309,7 +322,7 @@ class Posterior(Named):
     def take(self, indices: Sequence[Indices]) -> Posterior:
         """Return the posterior of the cells with these indices along each mode; components keep their order.
 
-        Contributions and shares are dropped: they refer to all cells.
+        Measures are dropped: they refer to all cells.
         """
         indices, pair = check_parts(indices, self.shape), self.compared
         if pair is not None and not np.array_equal(indices[pair[0]], indices[pair[1]]):
@@ -317,7 +330,7 @@ class Posterior(Named):
         chains = tuple(trace.take(indices) for trace in self.chains)
         shape = tuple(len(index) for index in indices)
         names = self.names.take(indices)
-        return replace(self, chains=chains, shape=shape, names=names, contributions=(), shares=())
+        return replace(self, chains=chains, shape=shape, names=names, measures=())
 
     def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
         if check_choice("method", method, PREDICTION_METHODS) == "mean":

@@ -29,8 +29,7 @@ INK = np.array([38, 70, 140])  # of a certain one; a certain zero is white
 
 def render_card(posterior: Posterior) -> str:
     """Return the card."""
-    diagnostics = diagnose(posterior)
-    finding = tell_finding(posterior, diagnostics)
+    diagnostics, finding = diagnose(posterior), tell_finding(posterior)
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start">'
         '<div style="max-width:48em">'

@@ -16,21 +16,17 @@ from typing import NamedTuple
 import numpy as np
 
 from tensorm.data.checks import check_count
-from tensorm.posterior.align import MEMBER, SURE, active, count_finders, factor_means
+from tensorm.posterior.align import MEMBER, NEGLIGIBLE_LOG_ODDS, SURE, active
 from tensorm.posterior.contributions import Contribution
-from tensorm.posterior.diagnostics import (
-    diagnose,
-    doubt_findings,
-    listed,
-    number_components,
-    tell_differences,
-)
+from tensorm.posterior.diagnostics import diagnose, listed, number_components, tell_differences
 from tensorm.posterior.draws import Posterior
+from tensorm.posterior.findings import compare_explanations, doubt_findings
 from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes, of_posterior, rank_members
 from tensorm.report.export import INTERVAL_QUANTILES
 from tensorm.report.naming import name_members, plural, quote_label, tell_groups
 
 MAX_DOUBTFUL = 4  # names in doubt before their list is cut short
+DISPENSABLE = "The data are about as probable without it."
 MAX_DESCRIBED = 12  # components described by default on the page and the command line
 
 
@@ -65,8 +61,8 @@ class Description(NamedTuple):
         What it says, if cells are comparisons that count once; each of its cells is then one comparison.
     ones : float or None
         The share of ones among its observed cells, if these were counted.
-    outside : float or None
-        The probability of a one outside components, if these have strengths of their own.
+    lost : float or None
+        By how much the log-likelihood would fall without it, if that was counted.
     """
 
     component: int
@@ -78,7 +74,7 @@ class Description(NamedTuple):
     strength: float | None = None
     said: str | None = None
     ones: float | None = None
-    outside: float | None = None
+    lost: float | None = None
 
     @property
     def empty(self) -> bool:
@@ -107,6 +103,7 @@ class Description(NamedTuple):
             text = f"It predicts {number:,} {plural('comparison', number)} ({share})"
             told = "" if self.ones is None or not number else f", {percent(self.ones)} of them correctly"
             return f"{text}{told}."
+        weak = self.lost is not None and self.lost < NEGLIGIBLE_LOG_ODDS
         text = f"It covers {number:,} {plural('cell', number)} ({share})."
         if self.ones is not None:
             if not number:
@@ -114,10 +111,8 @@ class Description(NamedTuple):
             cells = f"{number:,} observed {plural('cell', number)}"
             text = f"It covers {cells} ({share}), of which {percent(self.ones)} are 1."
         if self.strength is not None:
-            text += f" By itself it makes a cell 1 with probability {percent(self.strength)}"
-            weak = self.outside is not None and self.strength < self.outside
-            text += f", less than {percent(self.outside or 0)} outside: it may be noise." if weak else "."
-        return text
+            text += f" By itself it makes a cell 1 with probability {percent(self.strength)}."
+        return text + f" {DISPENSABLE}" * weak
 
     def how_sure(self) -> str:
         """Return a sentence on how certain its members are."""
@@ -159,7 +154,7 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     """Describe what a fit found; see ``TensOrMachine.describe``."""
     components = describe_components(posterior, groups)
     shown, rest = pick_clear(components, len(components) if most is None else check_count("most", most, 0))
-    noise = doubt_findings(posterior, [component.chains for component in components])
+    noise = doubt_findings(posterior)
     state = diagnose(posterior).beside(noise) if noise else ""
     texts = [f"The data look like noise: {noise}.", *filter(None, [state])] if noise and shown else []
     texts += map(str, shown)
@@ -169,7 +164,7 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     if none and len(none) < len(components):  # otherwise describe_noise says so
         are = "is" if len(none) == 1 else "are"
         texts.append(f"{number_components(none).capitalize()} {are} empty.")
-    texts += [*tell_differences(posterior), describe_noise(posterior)]
+    texts += [*tell_differences(compare_explanations(posterior)), describe_noise(posterior)]
     return Sentences([*texts, state] if state and not shown else texts)
 
 
@@ -201,7 +196,7 @@ def describe_components(posterior: Posterior, groups: GroupsByMode | None = None
     """Return a description of each component, strongest first; parameters as for ``describe``."""
     modes = list_modes(posterior, groups)
     cells, volume, ones = _count_cells(posterior)
-    chains = count_finders(posterior.factors, [factor_means(trace) for trace in posterior.chains])
+    chains = compare_explanations(posterior).count_finders(posterior.n_components)
     n_chains = len(posterior.chains)
     return [
         Description(
@@ -214,7 +209,7 @@ def describe_components(posterior: Posterior, groups: GroupsByMode | None = None
             None if posterior.strengths is None else float(posterior.strengths[l]),
             _say(modes, l) if posterior.compared else None,
             ones[l],
-            posterior.background,
+            posterior.contributions[l].log_likelihood_lost if posterior.contributions else None,
         )
         for l in range(posterior.n_components)
     ]
@@ -229,9 +224,9 @@ def describe_noise(
     """
     why = f" {posterior.noise_choice}" if posterior.noise_choice else ""
     if not active(posterior.factors, threshold).any():
+        no = "The data look like noise: no" if doubt_findings(posterior) else "No"
         ones = percent(posterior.base_rate)
-        found = "The data look like noise: no component has members in every mode"
-        return f"{found}; {ones} of the observed cells are 1.{why}"
+        return f"{no} component has members in every mode; {ones} of the observed cells are 1.{why}"
     noise = posterior.noise
     explained, covered = map(percent, share_explained(posterior, counted))
     right = f"The components contain {explained} of the ones and {covered} of all observed cells."

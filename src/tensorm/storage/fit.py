@@ -15,7 +15,7 @@ from tensorm.data.inputs import Names
 from tensorm.data.text import ending_of
 from tensorm.data.version import __version__
 from tensorm.errors import FileError, InputError, printable
-from tensorm.posterior.contributions import Contribution, MemberShares
+from tensorm.posterior.contributions import Contribution, Measures, MemberShares
 from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.sampler.state import INCLUDED, OUTCOMES
 from tensorm.sampler.sweep import Target
@@ -68,16 +68,7 @@ def write_fit(path: FilePath, fit: Fit, run: str | None = None) -> None:
         "outcomes": list(posterior.outcomes),
         "settings": pack_settings(fit.settings),
         "model": pack_target(fit.target),
-        "contributions": {
-            name: np.array([getattr(row, name) for row in posterior.contributions], dtype)
-            for name, dtype in CONTRIBUTION_DTYPES.items()
-            if posterior.contributions
-        },
-        "shares": {
-            f"{name}_{k}": part
-            for k, shares in enumerate(posterior.shares)
-            for name, part in shares._asdict().items()
-        },
+        **{f"explanation_{number}": _pack_measures(one) for number, one in enumerate(posterior.measures)},
         **chains,
     }
     write_archive(path, tree)
@@ -108,13 +99,14 @@ def read_fit(path: FilePath, parameters: Sequence[str], run: str | None = None) 
         weights, explanations = _read_weights(file, n_chains)
         most = math.prod(shape)
         least = 0 if traces[0].parameters.pair is None else -most  # one that contests others takes ones away
-        contributions = _read_contributions(file.tree("contributions"), L, (least, most))
+        names_of = [f"explanation_{number}" for number in range(max(explanations) + 1)]
+        trees = [file.tree(name) for name in names_of] if file.has(names_of[0]) else []
+        measures = tuple(_read_measures(tree, shape, L, (least, most)) for tree in trees)
         choice = None if file.value("noise_choice") is None else printable(file.word("noise_choice"))
         posterior = Posterior(
-            *(traces, shape, names, weights, explanations, contributions),
+            *(traces, shape, names, weights, explanations, measures),
             noise_choice=choice,
             outcomes=_read_outcomes(file, n_chains),
-            shares=_read_shares(file.tree("shares"), shape, L) if file.has("shares") else (),
         )
         try:
             check_draws_fit(shape, L, n_chains, max(map(len, traces)))
@@ -199,34 +191,31 @@ def _read_outcomes(file: Stored, n_chains: int) -> tuple[str, ...]:
     return tuple(outcomes)
 
 
-def _read_contributions(tree: Stored, n_components: int, bounds: tuple[int, int]) -> tuple[Contribution, ...]:
-    known = [name for name in CONTRIBUTION_DTYPES if tree.has(name)]
-    if not known:
-        return ()
-    older, columns = "added_errors" not in known, []  # whose counts are those of a single draw
+def _pack_measures(measures: Measures) -> dict[str, Any]:
+    tree: dict[str, Any] = {
+        name: np.array([getattr(row, name) for row in measures.contributions], dtype)
+        for name, dtype in CONTRIBUTION_DTYPES.items()
+    }
+    for k, shares in enumerate(measures.shares):
+        tree |= {f"{name}_{k}": part for name, part in shares._asdict().items()}
+    return tree
+
+
+def _read_measures(tree: Stored, shape: Sequence[int], L: int, bounds: tuple[int, int]) -> Measures:
+    """Read what the components of an explanation contribute, and what the indices of each mode do."""
+    columns, shares = [], []
     for name, dtype in CONTRIBUTION_DTYPES.items():
-        if older and name == "added_errors":
-            continue
-        column = tree.array(name, dtype, (n_components,))
+        column = tree.array(name, dtype, (L,))
         counts = dtype == "i8"
         if not np.isfinite(column).all() or (
             counts and not bounds[0] <= column.min() <= column.max() <= bounds[1]
         ):
             raise tree.refuse(f"{name} contains impossible numbers")
         columns.append(column.tolist())
-    if older:
-        return ()
-    return tuple(Contribution(*row) for row in zip(range(n_components), *columns, strict=True))
-
-
-def _read_shares(tree: Stored, shape: Sequence[int], n_components: int) -> tuple[MemberShares, ...]:
-    """Read what the indices of each mode contribute to the components."""
-    if not tree.has("shown_0"):
-        return ()
-    shares = []
     for k, size in enumerate(shape):
-        parts = [tree.array(f"{name}_{k}", "i1", (size, n_components)) for name in MemberShares._fields]
+        parts = [tree.array(f"{name}_{k}", "i1", (size, L)) for name in MemberShares._fields]
         if any(part.min() < -1 or part.max() > 100 for part in parts):
             raise tree.refuse(f"shares of mode {k} are no percentages")
         shares.append(MemberShares(*parts))
-    return tuple(shares)
+    contributions = tuple(Contribution(*row) for row in zip(range(L), *columns, strict=True))
+    return Measures(contributions, tuple(shares))

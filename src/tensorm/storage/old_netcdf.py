@@ -84,6 +84,7 @@ def _translate(tree: dict[str, Any]) -> None:
         return {"array": form["array"]}
 
     settings["parameters"] = json.loads(_text(settings.pop("settings")), object_hook=read_setting)
+    tree.pop("contributions", None)  # of one draw
     if cells is None:
         tree["shape"] = [tree["chain_0"][f"factor_{k}"].shape[1] for k in range(len(tree["modes"]))]
         tree["weights"], tree["explanations"] = _weigh_chains(tree)

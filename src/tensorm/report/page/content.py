@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from tensorm.posterior.align import NEGLIGIBLE_LOG_ODDS
 from tensorm.posterior.contributions import count_members
 from tensorm.posterior.diagnostics import Diagnostics
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import FittedMode, list_modes
 from tensorm.report.associations import Associations, associate
-from tensorm.report.describe import Description
+from tensorm.report.describe import DISPENSABLE, Description
 from tensorm.report.export import summarise_parameter
 from tensorm.report.metadata import Column, Metadata, read_metadata
 from tensorm.report.naming import ORDERED, follows, plural
@@ -40,7 +41,6 @@ def collect(
     tensor: Tensor | None,
     metadata: Metadata | None,
     told: Sequence[Description],
-    diagnostics: Diagnostics,
     counted: Tensor | None = None,
 ) -> dict[str, Any]:
     """Return modes, components and cells; `told` describes the components.
@@ -64,7 +64,8 @@ def collect(
         "mirrored": mirrored,
         "compares": posterior.compared is not None,
         "chains": len(posterior.chains),
-        "outside": finite(posterior.background),
+        "negligible": NEGLIGIBLE_LOG_ODDS,
+        "dispensable": DISPENSABLE,
         "ones": round(posterior.base_rate * posterior.n_observed),
         "components": [
             _pack_component(posterior, description)
@@ -72,7 +73,7 @@ def collect(
             | {"block": None if box is None else picture_box(posterior, box)}
             for description, box in zip(told, boxes, strict=True)
         ],
-        "levels": collect_levels(posterior, counted or tensor, diagnostics),
+        "levels": collect_levels(posterior, counted or tensor),
         "slices": slices,
         "unknown": [] if tensor is None else list_unknown(posterior, tensor, boxes, pair),
         "surprises": [] if tensor is None else list_surprises(posterior, tensor, boxes),

@@ -9,8 +9,8 @@ import numpy as np
 
 from tensorm.posterior.align import MEMBER, active
 from tensorm.posterior.contributions import Contribution
-from tensorm.posterior.diagnostics import Diagnostics, doubt_findings
 from tensorm.posterior.draws import Posterior
+from tensorm.posterior.findings import doubt_findings
 from tensorm.posterior.modes import FittedMode, list_modes
 from tensorm.report.describe import percent, share_explained
 
@@ -33,7 +33,6 @@ class Finding(NamedTuple):
 
 def tell_finding(
     posterior: Posterior,
-    diagnostics: Diagnostics,
     counted: Sequence[Contribution] = (),
     threshold: float = MEMBER,
 ) -> Finding:
@@ -43,11 +42,12 @@ def tell_finding(
     """
     used, where = int(active(posterior.factors, threshold).sum()), name_sizes(list_modes(posterior))
     components, s = f"{used:,} component{'s' * (used != 1)}", "s" * (used == 1)
+    doubtful = bool(doubt_findings(posterior))
+    noise = "The data look like noise: " * doubtful
     if not used:
         ones = f"{percent(posterior.base_rate)} of the observed cells are 1"
-        return Finding(f"The data look like noise: no component was found in {where}; {ones}.", "", True)
-    doubtful = bool(doubt_findings(posterior, diagnostics.finders))
-    noise = "The data look like noise: " * doubtful
+        found = f"no component has members in every mode of {where}; {ones}."
+        return Finding(noise + found if doubtful else f"N{found[1:]}", "", doubtful)
     if posterior.compared:
         told, right = map(percent, _said(posterior, counted))
         found = (

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from tensorm.posterior.align import MEMBER
-from tensorm.posterior.diagnostics import Diagnostics
 from tensorm.posterior.draws import Posterior
 from tensorm.report.describe import describe_noise
 from tensorm.report.page.finding import tell_finding
@@ -17,7 +16,7 @@ MAX_COUNTED = 2**36  # cells times components, beyond which only members at 0.5 
 PACKED_COUNTS = ("covered", "explained", "added", "alone", "errors", "log_likelihood_lost")
 
 
-def collect_levels(posterior: Posterior, tensor: Tensor | None, diagnostics: Diagnostics) -> dict[str, Any]:
+def collect_levels(posterior: Posterior, tensor: Tensor | None) -> dict[str, Any]:
     """Return what thresholds say, and which of these each one says; None if that was not counted.
 
     Thresholds between which no membership lies say the same.
@@ -34,18 +33,16 @@ def collect_levels(posterior: Posterior, tensor: Tensor | None, diagnostics: Dia
         members = b"".join(masks.tobytes() for masks in posterior.member_factors(threshold))
         if members not in known:
             known[members] = len(told)
-            told.append(_tell_level(posterior, tensor, diagnostics, threshold))
+            told.append(_tell_level(posterior, tensor, threshold))
         at.append(known[members])
     return {"at": at, "told": told}
 
 
-def _tell_level(
-    posterior: Posterior, tensor: Tensor | None, diagnostics: Diagnostics, threshold: float
-) -> dict[str, Any]:
+def _tell_level(posterior: Posterior, tensor: Tensor | None, threshold: float) -> dict[str, Any]:
     counted = posterior.contributions
     if threshold != MEMBER and tensor is not None:
         counted = posterior.count_contributions(tensor, threshold)
-    finding = tell_finding(posterior, diagnostics, counted, threshold)
+    finding = tell_finding(posterior, counted, threshold)
     return {
         "found": finding.found,
         "sure": finding.sure,

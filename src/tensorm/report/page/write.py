@@ -84,8 +84,8 @@ def render_report(
     told = describe_components(posterior, groups_of(posterior, metadata))
     diagnostics = diagnose(posterior)
     texts = {name: _text(value) for name, value in (settings or {}).items()}
-    finding = tell_finding(posterior, diagnostics)
-    content = collect(posterior, tensor, metadata, told, diagnostics, counted) | {
+    finding = tell_finding(posterior)
+    content = collect(posterior, tensor, metadata, told, counted) | {
         "title": heading,
         "version": __version__,
         "fit": tabulate_chains(posterior, diagnostics),

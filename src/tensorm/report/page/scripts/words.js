@@ -113,18 +113,15 @@ const tellParts = l =>
       ]);
 
 const tellSize = l => {
-  const { covered, explained, alone } = countsOf(l),
+  const { covered, explained, alone, log_likelihood_lost: lost } = countsOf(l),
     { strength } = page.components[l],
     cells = sizeOf(l),
     ones = percent(explained / Math.max(1, covered));
   if (page.compares)
     return "It predicts " + times(cells, "comparison") + (covered ? ", " + ones + " of them correctly." : ".");
-  const weak = strength && strength[0] < page.outside;
-  const strong = strength
-    ? " By itself it makes a cell 1 with probability " +
-      percent(strength[0]) +
-      (weak ? ", less than " + percent(page.outside) + " outside: it may be noise." : ".")
-    : "";
+  const strong =
+    (strength ? " By itself it makes a cell 1 with probability " + percent(strength[0]) + "." : "") +
+    (lost < page.negligible ? " " + page.dispensable : "");
   if (covered === undefined) return "It covers " + times(cells, "cell") + "." + strong;
   if (!covered) return "None of its cells is observed.";
   const only = alone ? "; " + whole(alone) + " of these ones are in no other component" : "";

@@ -1,0 +1,131 @@
+"""Who found what: the explanations of a fit beside the one with most weight.
+
+Chains with the same explanation have the same components, so explanations are compared and not single chains.
+Every output that says who found a component asks here, so that all of them say the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations, compress
+from typing import NamedTuple
+
+import numpy as np
+
+from tensorm.posterior.align import active, pair_components
+from tensorm.posterior.draws import Posterior
+
+SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
+
+
+class Finding(NamedTuple):
+    """What the chains with one explanation found, beside the explanation with most weight.
+
+    Attributes
+    ----------
+    chains : tuple of int
+        Their numbers.
+    weight : float
+        Of all of them, in predictions.
+    found : tuple of int
+        Components of the first explanation that they found, too; one that they have halfway counts.
+    lacking : tuple of int
+        Those that they did not find.
+    extra : tuple of int
+        Their own other components.
+    gain : float
+        By how much their log-likelihood exceeds that of the first explanation, medians over draws.
+    """
+
+    chains: tuple[int, ...]
+    weight: float
+    found: tuple[int, ...]
+    lacking: tuple[int, ...]
+    extra: tuple[int, ...]
+    gain: float
+
+    @property
+    def active(self) -> int:
+        """Number of its components."""
+        return len(self.found) + len(self.extra)
+
+
+class Findings(tuple[Finding, ...]):
+    """What each explanation found, the one with most weight first."""
+
+    __slots__ = ()
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains."""
+        return sum(len(finding.chains) for finding in self)
+
+    @property
+    def used(self) -> tuple[int, ...]:
+        """Components of the first explanation that have a member in every mode."""
+        return self[0].found
+
+    @property
+    def everywhere(self) -> list[int]:
+        """Those of them that all chains found."""
+        return [l for l in self.used if all(l in finding.found for finding in self)]
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no chain found a component."""
+        return not any(finding.active for finding in self)
+
+    @property
+    def same(self) -> bool:
+        """Whether all chains found the same components."""
+        return not any(finding.lacking or finding.extra for finding in self)
+
+    def count_finders(self, n_components: int) -> list[int]:
+        """Return how many chains found each component of the first explanation; 0 for an empty one."""
+        return [sum(len(one.chains) for one in self if l in one.found) for l in range(n_components)]
+
+
+def compare_explanations(posterior: Posterior) -> Findings:
+    """Compare what the explanations found with the one that has most weight."""
+    reference, numbers = posterior.factors, np.array(posterior.explanations)
+    used, heights = np.flatnonzero(active(reference)).tolist(), _heights(posterior)
+    findings = []
+    for number, (weight, means) in enumerate(posterior.explained_by):
+        chains = tuple(compress(posterior.numbers, numbers == number))
+        pairs = pair_components(reference, means) if number else {l: l for l in used}
+        found = tuple(l for l in used if l in pairs)
+        taken = {pairs[l] for l in found}
+        extra = tuple(l for l in np.flatnonzero(active(means)).tolist() if l not in taken)
+        lacking = tuple(l for l in used if l not in pairs)
+        findings.append(Finding(chains, weight, found, lacking, extra, heights[number] - heights[0]))
+    return Findings(findings)
+
+
+def _heights(posterior: Posterior) -> list[float]:
+    """Return the log-likelihood of each explanation, the median over its draws."""
+    parts = [posterior.traces_of(number) for number in range(len(posterior.explained_by))]
+    return [float(np.median(np.concatenate([trace.log_likelihood for trace in part]))) for part in parts]
+
+
+def doubt_findings(posterior: Posterior) -> str:
+    """Return why the data look like noise, or nothing if they do not, whichever explanation is first."""
+    explained = [means for _, means in posterior.explained_by]
+    if not any(active(means).any() for means in explained):
+        return "no component has members in every mode"
+    if len(posterior.chains) > 1 and not _share_components(posterior, explained):
+        return "no two chains found the same component"
+    rate = posterior.base_rate
+    if posterior.compared or not 0 < rate < 1:
+        return ""
+    constant = posterior.n_observed * (rate * math.log(rate) + (1 - rate) * math.log(1 - rate))
+    best = max(_heights(posterior))
+    return "" if 1 - best / constant >= SMALLEST_GAIN else "the components explain next to nothing"
+
+
+def _share_components(posterior: Posterior, explained: Sequence[Sequence[np.ndarray]]) -> bool:
+    """Whether some component was found by two chains."""
+    sizes = np.bincount(posterior.explanations)
+    if any(size > 1 and active(means).any() for size, means in zip(sizes, explained, strict=True)):
+        return True
+    return any(pair_components(a, b) for a, b in combinations(explained, 2))
