@@ -196,11 +196,11 @@ def test_priors_of_their_own_follow_the_components() -> None:
     sim = simulate((12, 10, 8), rank=2, density=0.4, noise=0.05, random_state=1)
     tables = [np.full((size, 2), 0.5) for size in sim.observed.shape]
     tables[0][:11, 1] = 0  # only the last index can be in component 1
-    chains = {"noise": "asymmetric", "n_chains": 2, "n_draws": 20, "random_state": 0, "progress": False}
+    chains = {"n_chains": 2, "n_draws": 20, "effort": 0, "random_state": 0, "progress": False}
     unknown = np.full((1, 10, 8), np.nan)
     for columns in ([0, 1], [1, 0]):
         prior = [table[:, columns] for table in tables]
-        model = TensOrMachine(2, factor_prior=prior, **chains).fit(sim.observed)
+        model = TensOrMachine(2, noise="asymmetric", factor_prior=prior, **chains).fit(sim.observed)
         (narrow,) = np.flatnonzero((model.factors_[0][:11] == 0).all(axis=0))
         assert model.transform(unknown)[0, narrow] < 0.2 < model.transform(unknown)[0, 1 - narrow]
 
