@@ -169,7 +169,8 @@ def test_what_is_found_is_kept_until_the_draws_change() -> None:
 
 
 def test_all_cells_are_refused_where_they_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = make_posterior(make_draws((3, 4, 2), 2, 40))
+    ((factors, _),) = make_draws((3, 4, 2), 2, 1)
+    found = make_posterior([(factors, Rates(0.55, 0.45))])
     monkeypatch.setattr(memory, "available_memory", lambda: 8 * 24 - 1)
     with pytest.raises(
         InputError, match=r"^All 24 cells take .* GB and this machine has .* GB; give indices"
