@@ -298,7 +298,9 @@ def test_components_that_nobody_uses_are_not_judged() -> None:
     rng, n = np.random.default_rng(0), N_DRAWS
     found = change(with_strengths(), 0)
     for apart, trace in enumerate(found.chains):
-        trace.noise[:, STRENGTH_OF_EMPTY] = np.clip(0.2 + 0.3 * apart + 0.001 * rng.normal(size=n), 0.01, 0.99)
+        trace.noise[:, STRENGTH_OF_EMPTY] = np.clip(
+            0.2 + 0.3 * apart + 0.001 * rng.normal(size=n), 0.01, 0.99
+        )
     told = diagnose(found)
     assert told.finders[EMPTY] == 0
     assert "component 1" not in told.conclusion

@@ -171,8 +171,12 @@ class Diagnostics(NamedTuple):
 
 
 def diagnose(posterior: Posterior) -> Diagnostics:
-    """Compare the chains of a fit."""
-    findings = compare_explanations(posterior)
+    """Compare the chains of a fit, once for all outputs that ask."""
+    return posterior.recall(_compare)
+
+
+def _compare(posterior: Posterior) -> Diagnostics:
+    findings = posterior.recall(compare_explanations)
     rows = _summarise(posterior, findings)
     quantities = assess(posterior.traces, partial(name_owner, posterior), findings.used)
     entries = assess_entries(posterior.traces)
