@@ -28,7 +28,7 @@ class Mutant(NamedTuple):
 MUTANTS = [
     Mutant(
         "posterior/draws.py",
-        'vars(measured)["_findings"] = self._findings',
+        'vars(measured)["_remembered"] = self._remembered',
         "pass",
         "posterior/test_draws.py",
     ),

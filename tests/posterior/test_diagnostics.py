@@ -13,9 +13,10 @@ import xarray
 from posteriors import bits, make_posterior, set_noise
 from tensorm import InputError, Posterior, TensOrMachine, datasets
 from tensorm.posterior.align import factor_means, group_chains
-from tensorm.posterior.contributions import Contribution
+from tensorm.posterior.contributions import Contribution, Measures
 from tensorm.posterior.convergence import EntryMixing, Mixing
 from tensorm.posterior.diagnostics import _judge_mixing, _tell_shared, diagnose, name_owner, number_components
+from tensorm.posterior.findings import Finding, Findings
 from tensorm.report.describe import describe_components
 
 BLOCK = [bits(6, [0, 1, 2], [4, 5]), bits(5, [0, 1], [2, 3])]
@@ -79,9 +80,9 @@ def test_long_names_of_quantities_widen_the_table() -> None:
 
 def test_parameters_are_named_by_what_they_belong_to() -> None:
     none = EntryMixing(22, 22, 0, 0, None, 0, None)
-    worst = Mixing("strength of component 1", "moving", 1.5, 9.0, 9.0)
+    worst = Mixing("strength of component 1", "moving", 1.5, 11.0, 11.0)
     assert next(_judge_mixing([worst], none, 200)) == (
-        "The chains have not mixed: the R-hat of the strength of component 1 is 1.50; use at least 2,400 "
+        "The chains have not mixed: the R-hat of the strength of component 1 is 1.50; use at least 2,000 "
         "draws per chain."
     )
     mild = Mixing("log-likelihood", "moving", 1.1, 99.0, 99.0)
@@ -249,6 +250,9 @@ def test_different_explanations_are_told() -> None:
     assert "agree" not in str(told).replace("agreement", "")
 
 
+NO_COMPONENT = "no component was found by all chains; trust predictions more than components"
+
+
 def found_by(*others: tuple[tuple[int, ...], tuple[int, ...]], used: tuple[int, ...] = (0, 1, 2, 3)) -> str:
     """What is told of explanations that found some components of the first one, and some others."""
     first = Finding((0,), 0.4, used, (), (), 0.0)
@@ -262,10 +266,16 @@ def found_by(*others: tuple[tuple[int, ...], tuple[int, ...]], used: tuple[int, 
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        (found_by(((), ())), "but no component was found by all chains; trust predictions more than components"),
-        (found_by(((0, 1), ()), ((0, 2), (5,))), "but only 1 of 4 components was found by all chains; trust that one"),
+        (found_by(((), ())), f"but {NO_COMPONENT}"),
+        (
+            found_by(((0, 1), ()), ((0, 2), (5,))),
+            "but only 1 of 4 components was found by all chains; trust that one",
+        ),
         (found_by(((0, 1, 2), ())), "but only 3 of 4 components were found by all chains; trust those"),
-        (found_by(((0, 1, 2, 3), ())), "and all chains found the same components with partly different members"),
+        (
+            found_by(((0, 1, 2, 3), ())),
+            "and all chains found the same components with partly different members",
+        ),
         (
             found_by(((0, 1, 2, 3), (4,))),
             "but some found others beside the 4 components that all chains found; trust those",
@@ -274,37 +284,39 @@ def found_by(*others: tuple[tuple[int, ...], tuple[int, ...]], used: tuple[int, 
             found_by(((0,), (4, 5)), used=(0,)),
             "but some found others beside the component that all chains found; trust that one",
         ),
-        (
-            found_by(((), (0, 1)), used=()),
-            "but no component was found by all chains; trust predictions more than components",
-        ),
+        (found_by(((), (0, 1)), used=()), f"but {NO_COMPONENT}"),
         (found_by(((), ()), used=()), "and all chains found no component"),
     ],
-)  # fmt: skip
+)
 def test_what_chains_share_is_told_in_plain_words(found: str, told: str) -> None:
     assert found == told
 
 
 def test_a_better_explanation_with_less_weight_is_told() -> None:
     found = with_explanations()
-    found.chains[3].log_likelihood[:] += 440
+    found.chains[3].log_likelihood[:] = found.chains[0].log_likelihood + 440
     first, second = diagnose(found).differences
-    assert first.startswith("Chain 3 (weight 0.25, log-likelihood 440 higher) found the same components")
+    assert first.startswith("Chain 3 (weight 0.25, log-likelihood 44")
     assert second.startswith("Chain 2 (weight 0.15) did not")
 
 
 def test_components_that_nobody_uses_are_not_judged() -> None:
     """Their strengths are drawn from the prior alone."""
-    rng, n = np.random.default_rng(0), N_DRAWS
-    found = change(with_strengths(), 0)
-    for apart, trace in enumerate(found.chains):
-        trace.noise[:, STRENGTH_OF_EMPTY] = np.clip(
-            0.2 + 0.3 * apart + 0.001 * rng.normal(size=n), 0.01, 0.99
-        )
-    told = diagnose(found)
-    assert told.finders[EMPTY] == 0
+    cells = np.random.default_rng(0).random((9, 8, 7)) < 0.05
+    cells[:5, :4, :4] = True
+    fit = TensOrMachine(
+        2, noise="strengths", n_chains=2, n_draws=40, burn_in=20, effort=0, progress=False, random_state=0
+    )
+    found = fit.fit(cells).posterior_
+    width = found.chains[0].noise.shape[1]
+    columns = found.parameters.by_name(np.arange(width)[None], 2, found.shape)["strength"][0]
+    assert diagnose(found).finders == (2, 0)
+    for chain, trace in enumerate(found.chains):
+        trace.noise[:, int(columns[1])] = 0.2 + 0.3 * chain + 0.001 * np.arange(40)
+    told = diagnose(dataclasses.replace(found))
+    assert "strength of component 0" in {quantity.name for quantity in told.quantities}
     assert "component 1" not in told.conclusion
-    assert told.about_components()[0].endswith("component 1 is empty.")
+    assert told.about_components() == ["Both chains found component 0; component 1 is empty."]
 
 
 def test_chains_said_to_agree_found_all_components() -> None:
@@ -391,9 +403,13 @@ def test_chains_that_have_not_mixed() -> None:
     assert diagnose(posterior(apart=1.0)).conclusion.startswith(
         "All chains found the same components but have not mixed: the R-hat of the rate of ones "
     )
-    found = diagnose(posterior(apart=1.0))
-    worst = max(found.quantities, key=lambda row: row.rhat)
-    assert f"R-hat of the {worst.name} is {worst.rhat:.2f}; use at least " in found.conclusion
+    for apart, remedy in (
+        (0.7, "use at least "),
+        (1.0, "they move too slowly for more draws to help, so trust "),
+    ):
+        found = diagnose(posterior(apart=apart))
+        worst = max(found.quantities, key=lambda row: row.rhat)
+        assert f"R-hat of the {worst.name} is {worst.rhat:.2f}; {remedy}" in found.conclusion
 
 
 def test_the_table_says_what_is_too_small_and_what_does_not_count() -> None:
@@ -412,7 +428,7 @@ def test_the_table_says_what_is_too_small_and_what_does_not_count() -> None:
     ]
     assert all(found.note(row) in str(found) for row in rows)
     poor = found._replace(entries=EntryMixing(22, 12, 0, 10, 1.01, 0, 10.0))
-    assert poor.about_entries().endswith("ESS 10, which is that of one entry and does not count.")
+    assert poor.about_entries().endswith("ESS 10 (of one entry, which is not judged).")
 
 
 def test_beside_noise_only_what_it_does_not_say_is_told() -> None:
@@ -429,6 +445,15 @@ def test_a_large_rhat_asks_for_as_many_more_draws() -> None:
     none = EntryMixing(22, 22, 0, 0, None, 0, None)
     worst = Mixing("rate of ones inside", "moving", 1.5, 90.0, 90.0)  # 10 times 0.05 above 1
     assert next(_judge_mixing([worst], none, 200)).endswith("; use at least 2,000 draws per chain.")
+    much = next(_judge_mixing([worst._replace(rhat=1.51)], none, 200))
+    assert much.endswith(
+        "; they move too slowly for more draws to help, so trust predictions more than single memberships."
+    )
+    few = Mixing("log-likelihood", "moving", 1.0, 9.0, 9.0)
+    assert next(_judge_mixing([few], none, 200)) == (
+        "The effective sample size of the log-likelihood is only 9; the chains move too slowly for more "
+        "draws to help, so do not trust the second digit of a probability."
+    )
 
 
 def test_few_effective_draws() -> None:

@@ -11,7 +11,7 @@ import xarray
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, set_noise, ward_posterior
 from tensorm import DenseTensor, TensOrMachine, datasets
-from tensorm.posterior.contributions import Contribution
+from tensorm.posterior.contributions import Contribution, Measures
 from tensorm.posterior.diagnostics import diagnose
 from tensorm.posterior.modes import list_modes
 from tensorm.report.card import render_card
@@ -70,11 +70,14 @@ def test_number_and_share_of_cells_agree() -> None:
     )
 
 
-def test_a_component_weaker_than_its_surroundings_may_be_noise() -> None:
-    found = Description(0, (), 7, 0.1, 1, 1, strength=0.011, ones=0.2, outside=0.023)
-    assert found.how_much().endswith("with probability 1.1%, less than 2.3% outside: it may be noise.")
-    strong = found._replace(strength=0.03)
-    assert strong.how_much().endswith(" By itself it makes a cell 1 with probability 3.0%.")
+def test_a_component_without_which_the_data_are_as_probable_is_told() -> None:
+    found = Description(0, (), 7, 0.1, 1, 1, strength=0.011, ones=0.2, lost=3.0)
+    assert found.how_much().endswith(" The data are about as probable without it.")
+    assert (
+        found._replace(strength=None).how_much().endswith("are 1. The data are about as probable without it.")
+    )
+    for lost in (20.0, None):
+        assert found._replace(lost=lost).how_much().endswith("makes a cell 1 with probability 1.1%.")
 
 
 def test_shares_near_one_have_a_decimal() -> None:
@@ -223,7 +226,8 @@ def test_doubt_in_several_modes_names_each() -> None:
 def test_nothing_is_said_of_the_ones_among_no_cells(said: str | None, told: str) -> None:
     posterior = ward_posterior()
     none = Contribution(0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
-    first, _ = describe_components(replace(posterior, contributions=(none, none._replace(component=1))))
+    measures = (Measures((none, none._replace(component=1))),)
+    first, _ = describe_components(replace(posterior, measures=measures))
     assert first._replace(said=said).how_much() == told
 
 
@@ -239,8 +243,8 @@ def test_doubt_is_counted_and_named() -> None:
 def test_few_components_are_those_that_chains_agree_on() -> None:
     """Components 1 and 3 are the same in all chains, 0 and 2 in no two of them; the first is the longest."""
     draws = [[bits(8, [first], [0], [first + 1], [1])] * 2 for first in (2, 4, 6)]
-    posterior = make_posterior([draws[:1] * 3, draws[1:2], draws[2:]])
-    assert len(describe(posterior, most=4)) == 5
+    posterior = replace(make_posterior([draws[:1] * 3, draws[1:2], draws[2:]]), explanations=(0, 1, 2))
+    assert len(describe(posterior, most=4)) == 7
     texts = describe(posterior, most=3)
     assert [text[:11] for text in texts[:2]] == ["Component 1", "Component 3"]
     assert texts[2] == "2 more, found by half of the chains or fewer."
@@ -252,11 +256,14 @@ def test_few_components_are_those_that_chains_agree_on() -> None:
 def test_chains_that_found_something_else_are_counted() -> None:
     draw = [bits(4, [0, 1], [2]), bits(4, [0, 1], [2])]
     lost = [bits(4, [0, 1], []), bits(4, [0, 1], [])]
-    texts = describe(make_posterior([[draw], [draw], [lost]]))
+    texts = describe(replace(make_posterior([[draw], [draw], [lost]]), explanations=(0, 0, 1)))
     assert not texts[0].endswith("chains found it.")
     assert texts[1].endswith("2 of 3 chains found it.")
-    texts = describe(make_posterior([[draw], [lost], [lost]]))
-    assert texts[1] == "Component 1 is empty."
+    texts = describe(replace(make_posterior([[draw], [lost], [lost]]), explanations=(1, 0, 0)))
+    assert texts[1:3] == [
+        "Component 1 is empty.",
+        "Chain 0 (weight 0.33) found the same components and 1 other.",
+    ]
     texts = describe(make_posterior([[lost], [lost]]))
     assert texts[1] == "Component 1 is empty."
 
@@ -270,7 +277,8 @@ def test_what_is_too_uncertain_to_describe_is_not_said_to_be_found(kept: list[in
     assert [one.chains for one in describe_components(posterior)] == [4 * number, 0]
     told, summary = describe(posterior), str(diagnose(posterior))
     assert summary.count("found component") == number
-    assert ("All 4 chains found component 0.\n" in summary) == ("Component 1 is empty." in told) == bool(kept)
+    found = "All 4 chains found component 0; component 1 is empty.\n" in summary
+    assert found == ("Component 1 is empty." in told) == bool(kept)
     assert ("look like noise" in told[-1]) == ("No pattern was found" in summary) == (not kept)
 
 

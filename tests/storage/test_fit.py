@@ -105,7 +105,7 @@ def test_chains_of_different_length_and_chains_left_out(tmp_path: Path) -> None:
         **{name: getattr(second, name)[:3] for name in TRACE_COLUMNS},
     )
     for weights, explanations in [((), ()), ((0.25, 0.75), (1, 0))]:
-        changes = {"chains": (first, short), "weights": weights, "explanations": explanations}
+        changes = {"chains": (first, short), "weights": weights, "explanations": explanations, "measures": ()}
         model._keep(dataclasses.replace(model.posterior_, **changes), model._target)
         assert_same(model, reload(model, tmp_path))
 

@@ -296,13 +296,13 @@ FORGED: dict[str, tuple[Callable[[forge.Parts], Any], str]] = {
     "prior nan": (numbers("model/prior_1", (0, 0), np.nan), "prior_1 contains nan in model"),
     "prior of another size": (header("model/prior_1", shape=(9, 5)), "prior_1 has shape (9, 5), not (5, 9)"),
     "contribution nan": (
-        numbers("contributions/accuracy_lost", 0, np.nan),
+        numbers("explanation_0/accuracy_lost", 0, np.nan),
         "accuracy_lost contains impossible",
     ),
-    "contribution negative": (numbers("contributions/alone", 0, -1), "alone contains impossible"),
-    "share of 101%": (numbers("shares/shown_0", (0, 0), 101), "shares of mode 0 are no percentages"),
-    "share of another size": (header("shares/own_1", shape=(9, 5)), "own_1' has shape (9, 5)"),
-    "contribution missing": (missing("contributions/alone"), "'alone' is missing in contributions"),
+    "contribution negative": (numbers("explanation_0/alone", 0, -1), "alone contains impossible"),
+    "share of 101%": (numbers("explanation_0/shown_0", (0, 0), 101), "shares of mode 0 are no percentages"),
+    "share of another size": (header("explanation_0/own_1", shape=(9, 5)), "own_1' has shape (9, 5)"),
+    "contribution missing": (missing("explanation_0/alone"), "'alone' is missing in explanation_0"),
 }
 
 
@@ -323,15 +323,6 @@ def test_forged_labels(name: str, k: int, good: bytes, tmp_path: Path) -> None:
     forge.relabel(parts, k, *forge.strange_labels((4, 5)[k])[name])
     (tmp_path / "file.tensorm").write_bytes(parts.join())
     assert f"the labels mode_{k}" in refuse(tmp_path / "file.tensorm")
-
-
-def test_counts_of_single_draws_in_older_files_are_not_used(good: bytes, tmp_path: Path) -> None:
-    parts = forge.Parts(good)
-    missing("contributions/added_errors")(parts)
-    del parts.about["shares"]
-    parts.members = {name: content for name, content in parts.members.items() if "shares" not in name}
-    model = forge.load_bytes(tmp_path, parts.join())
-    assert (*model.contributions_, *model.posterior_.shares) == ()
 
 
 def test_a_good_file_is_taken(good: bytes, tmp_path: Path) -> None:

@@ -69,14 +69,14 @@ class CellPredictions(Named):
     def _weighted(self, method: str) -> Iterator[tuple[Factors, Parameters, float]]: ...
 
     @cached_property
-    def _findings(self) -> dict[Callable[[Any], Any], Any]:
+    def _remembered(self) -> dict[Callable[[Any], Any], Any]:
         return {}
 
     def recall(self, find: Callable[[Self], R]) -> R:
         """Return what a function finds in the draws; several outputs ask, and it is called once."""
-        if find not in self._findings:
-            self._findings[find] = find(self)
-        found: R = self._findings[find]
+        if find not in self._remembered:
+            self._remembered[find] = find(self)
+        found: R = self._remembered[find]
         return found
 
     @property

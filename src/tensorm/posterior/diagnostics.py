@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tensorm.data.arrays import Floats
-from tensorm.posterior.align import NEGLIGIBLE_LOG_ODDS, factor_means, pair_components, similarity
+from tensorm.posterior.align import factor_means, pair_components, similarity
 from tensorm.posterior.convergence import MAX_RHAT, EntryMixing, Mixing, assess, assess_entries
 from tensorm.posterior.draws import Posterior
 from tensorm.posterior.findings import Findings, compare_explanations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MIN_ESS, GOOD_RHAT = 100, 1.05
 DISPUTED = 0.05  # share of entries that chains may disagree on before the conclusion says so
-MOST_DRAWS = 8  # times as many as there are; where more are needed, more hardly help
+MOST_DRAWS = 10  # times as many as there are; where more are needed, more hardly help
 FAIR_RHAT = 1.2  # below which other quantities do not cast doubt on memberships that have mixed
 MAX_OTHERS = 3  # explanations that get a sentence, besides the one with most weight
 NOTHING_FOUND = "No pattern was found beyond a constant rate of ones."
@@ -265,7 +265,7 @@ def tell_differences(findings: Findings) -> Iterator[str]:
             told = f"found {extra or 'no'} component{s}"
         else:
             told = f"found the same components {f'and {extra} other{s}' if extra else 'with other members'}"
-        fits = f", log-likelihood {finding.gain:,.0f} higher" * (finding.gain > NEGLIGIBLE_LOG_ODDS)
+        fits = f", log-likelihood {finding.gain:,.0f} higher" * (bool(finding.gain))
         yield f"{who} (weight {finding.weight:.2f}{fits}) {told}."
     if len(others) > MAX_OTHERS:
         rest = [finding.weight for finding in others[MAX_OTHERS:]]

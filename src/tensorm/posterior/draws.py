@@ -120,7 +120,7 @@ class Posterior(CellPredictions):
         """Return the posterior with what components and members contribute to these cells."""
         parts = [self.put_first(number) for number in range(len(self.explained_by))]
         measured = replace(self, measures=tuple(part._measure(tensor) for part in parts))
-        vars(measured)["_findings"] = self._findings  # they follow from the draws alone
+        vars(measured)["_remembered"] = self._remembered  # they follow from the draws alone
         return measured
 
     def _measure(self, tensor: Tensor) -> Measures:

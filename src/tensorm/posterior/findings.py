@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorm.posterior.align import active, pair_components
+from tensorm.posterior.align import active, pair_components, worse
 from tensorm.posterior.draws import Posterior
 
 SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
@@ -35,7 +35,8 @@ class Finding(NamedTuple):
     extra : tuple of int
         Their own other components.
     gain : float
-        By how much their log-likelihood exceeds that of the first explanation, medians over draws.
+        By how much their log-likelihood exceeds that of the first explanation, medians over draws; 0 if not
+        clearly.
     """
 
     chains: tuple[int, ...]
@@ -98,7 +99,9 @@ def compare_explanations(posterior: Posterior) -> Findings:
         taken = {pairs[l] for l in found}
         extra = tuple(l for l in np.flatnonzero(active(means)).tolist() if l not in taken)
         lacking = tuple(l for l in used if l not in pairs)
-        findings.append(Finding(chains, weight, found, lacking, extra, heights[number] - heights[0]))
+        clear = worse(posterior.traces_of(number)[0], posterior.traces[0])
+        gain = max(heights[number] - heights[0], 0.0) if clear else 0.0
+        findings.append(Finding(chains, weight, found, lacking, extra, gain))
     return Findings(findings)
 
 

@@ -31,7 +31,7 @@ from tensorm.tensors import read
 def everything(posterior, X=None, metadata=None):
     tensor = None if X is None else read(X)
     posterior = posterior if tensor is None else posterior.measure(tensor)
-    return collect(posterior, tensor, metadata, describe_components(posterior), diagnose(posterior))
+    return collect(posterior, tensor, metadata, describe_components(posterior))
 
 
 def count_all(posterior, X):
@@ -225,7 +225,7 @@ def test_comparisons() -> None:
     data = everything(model.posterior_, tensor)
     assert data["compares"]
     assert data["pair"] == (1, 2)
-    found = tell_finding(model.posterior_, diagnose(model.posterior_)).found
+    found = tell_finding(model.posterior_).found
     assert found.startswith(("The data look like noise", "1 component predicts"))
 
 
@@ -246,7 +246,7 @@ def test_the_first_sentence() -> None:
     for trace in posterior.chains:
         trace.confusion[:] = [60, 40, 20, 880]
         set_noise(trace, (0.6, 0.02))
-    finding = tell_finding(posterior, diagnose(posterior))
+    finding = tell_finding(posterior)
     assert finding.found == (
         "2 components explain 75% of the ones in 6 × 8 × 8 cells (hour × person × met) and cover 10% "
         "of the cells."
@@ -256,8 +256,10 @@ def test_the_first_sentence() -> None:
 
 def test_noise_is_the_first_sentence() -> None:
     empty = make_posterior([[[bits(3, []), bits(4, [])]] * 3] * 2)
-    found = tell_finding(empty, diagnose(empty))
-    assert found.found.startswith("The data look like noise: no component was found in 3 × 4 cells")
+    found = tell_finding(empty)
+    assert found.found.startswith(
+        "The data look like noise: no component has members in every mode of 3 × 4 cells"
+    )
     X = np.random.default_rng(0).random((12, 12, 12)) < 0.2
     options = {
         "noise": "asymmetric",
@@ -268,10 +270,10 @@ def test_noise_is_the_first_sentence() -> None:
         "effort": 0,
     }
     model = TensOrMachine(2, **options).fit(X)
-    assert tell_finding(model.posterior_, diagnose(model.posterior_)).noise
+    assert tell_finding(model.posterior_).noise
     each = [[[bits(3, [n]), bits(4, [n])]] * 3 for n in range(2)]
     apart = replace(make_posterior(each), weights=(0.5, 0.5), explanations=(0, 1))
-    assert tell_finding(apart, diagnose(apart)).noise
+    assert tell_finding(apart).noise
 
 
 def test_sizes_name_the_modes_as_they_are() -> None:
