@@ -200,6 +200,13 @@ def test_plurals() -> None:
     assert text == "1 of 2 boxes, 1 of 2 cities, 1 of 2 BRCA, 1 of 2 staff members, all 1 one"
 
 
+def test_beside_places_no_group_has_a_plural() -> None:
+    groups = ["north", "north", "coast", "coast", "unknown"]
+    posterior = make_posterior([[[bits(5, [0, 2, 4]), bits(1, [0])]]])
+    text = describe_components(posterior, {0: groups})[0].members[0].text
+    assert text == "1 of 2 north, 1 of 2 coast, all 1 unknown"
+
+
 def test_verbs_have_no_plural() -> None:
     assert [plural(name, 2) for name in ("met", "visited", "person", "day", "north")] == [
         "met",

@@ -38,9 +38,11 @@ def tell_groups(groups: npt.NDArray[np.str_], members: list[int]) -> str:
     names = [name for name in sizes if counts[name]]
     if len(names) > MAX_LISTED:
         names.sort(key=lambda name: -counts[name])
+    nouns = sizes.keys().isdisjoint(NO_PLURAL)  # beside north and south, coast is a place, too
     return _cut(
-        f"all {size} {plural(name, size)}" if count == size else f"{count} of {size} {plural(name, size)}"
-        for name, size, count in ((name, sizes[name], counts[name]) for name in names)
+        f"{'all' if counts[name] == sizes[name] else f'{counts[name]} of'} {sizes[name]} "
+        f"{plural(name, sizes[name]) if nouns else name}"
+        for name in names
     )
 
 

@@ -18,6 +18,7 @@ from tensorm.report.export import summarise_parameter
 from tensorm.report.metadata import Column, Metadata, read_metadata
 from tensorm.report.naming import ORDERED, follows, plural
 from tensorm.report.page.cells import (
+    count_pairs,
     list_residuals,
     list_surprises,
     list_unknown,
@@ -74,6 +75,9 @@ def collect(
         ],
         "levels": collect_levels(posterior, counted or tensor, diagnostics),
         "slices": slices,
+        "network": None
+        if pair is None or posterior.compared
+        else count_pairs(posterior, tensor, pair, homes[pair[0]]),
         "unknown": [] if tensor is None else list_unknown(posterior, tensor, boxes, pair),
         "surprises": [] if tensor is None else list_surprises(posterior, tensor, boxes),
         "residuals": [] if tensor is None or posterior.compared else list_residuals(posterior, tensor),

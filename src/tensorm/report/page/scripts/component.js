@@ -144,7 +144,7 @@ const blockPicture = (l, width) => {
           ]),
           pair,
         ),
-      zoomButtons(grid),
+      !narrow() && zoomButtons(grid),
       grid.save(),
     ),
     h("div", { class: "wide" }, grid.canvas),

@@ -56,9 +56,9 @@ const viewSelection = ({ best, reason, score, shares, tried }) =>
           {
             name: score,
             value: row => row[1],
-            show: row => (row[1] === null ? "" : Number(row[1].toPrecision(4)).toLocaleString("en")),
+            show: row => (row[1] === null ? "" : fourDigits(row[1])),
           },
-          { name: "standard error", value: row => row[2], show: row => (row[2] === null ? "" : row[2].toPrecision(2)) },
+          { name: "standard error", value: row => row[2], show: row => (row[2] ? row[2].toPrecision(2) : "") },
         ],
       }),
     ),

@@ -63,13 +63,14 @@ const countMembers = (k, found) => {
   for (const n of found) mine.set(values[n], (mine.get(values[n]) || 0) + 1);
   const names = [...all.keys()].filter(name => mine.has(name));
   if (names.length > LONGEST) names.sort((a, b) => mine.get(b) - mine.get(a));
+  const nouns = !NO_PLURAL.some(word => all.has(word)); // beside north and south, coast is a place, too
   return cut(
     names.map(
       name =>
         (mine.get(name) === all.get(name) ? "all " : mine.get(name) + " of ") +
         all.get(name) +
         " " +
-        plural(name, all.get(name)),
+        (nouns ? plural(name, all.get(name)) : name),
     ),
   );
 };
