@@ -133,6 +133,7 @@ def test_same_members_of_unlabelled_modes_are_not_taken_for_the_same() -> None:
             "2024-01-02 to 2024-01-04 (3 of 4)",
         ),
         (["a", "b", "c"], [0, 1, 2], "all 3"),
+        (["2024-12", "2025-01", "2025-02", "2025-03"], [1, 2, 3], "2025-01 to 2025-03 (3 of 4)"),
         (["enter", "leave"], [0, 1], "both"),
     ],
 )
@@ -316,6 +317,13 @@ def test_components_that_explain_nothing_look_like_noise() -> None:
     apart = [[[bits(3, [n]), bits(4, [n])]] * 3 for n in range(2)]
     told = describe(replace(make_posterior(apart), weights=(0.5, 0.5), explanations=(0, 1)))
     assert told[0] == "The data look like noise: no two chains found the same component."
+
+
+def test_without_a_sure_member_data_look_like_noise() -> None:
+    draws = [[bits(3, [n % 3, n % 2]), bits(4, [0] if n else [1])] for n in range(6)]
+    assert describe(make_posterior([draws] * 2))[0] == "The data look like noise: no membership has p > 0.9."
+    draws[0][1] = bits(4, [0, 1])
+    assert describe(make_posterior([draws] * 2))[0].startswith("Component 0 - ")
 
 
 def test_noise_does_not_hide_that_chains_have_not_mixed() -> None:

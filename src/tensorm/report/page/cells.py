@@ -102,9 +102,7 @@ def count_pairs(
     sizes = [len(at) if k in pair else size for k, size in enumerate(posterior.shape)]
     while math.prod(sizes) > MAX_NETWORK_CELLS:
         sizes[max((k for k in range(len(sizes)) if k not in pair), key=sizes.__getitem__)] //= 2
-    indices = [
-        at if k in pair else thin(np.arange(posterior.shape[k]), size) for k, size in enumerate(sizes)
-    ]
+    indices = [at if k in pair else thin(np.arange(posterior.shape[k]), size) for k, size in enumerate(sizes)]
     rest = tuple(k for k in range(len(sizes)) if k not in pair)
     if tensor is None:
         shares = posterior.predict_part(indices).mean(axis=rest)

@@ -101,7 +101,7 @@ const viewNetwork = () => {
       pen.fillStyle = colours.ink;
       const text = mode.labels[n].slice(0, 24),
         long = pen.measureText(text).width,
-        start = Math.min(x + 7, width - 4 - long);
+        start = x + 11 + long < width ? x + 7 : x - 9 - long;
       if (!named || taken.some(([u, v, length]) => Math.abs(v - y) < 11 && start < u + length && u < start + long))
         continue;
       taken.push([start, y, long]);

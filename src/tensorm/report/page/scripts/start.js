@@ -53,7 +53,6 @@ const compare = new Intl.Collator(undefined, { numeric: true, sensitivity: "base
 const whole = value => Math.round(value).toLocaleString("en");
 const times = (count, one, many = one + "s") => whole(count) + " " + (count === 1 ? one : many);
 const hundredths = p => p.toFixed(2);
-const fourDigits = value => value.toLocaleString("en", { maximumSignificantDigits: 4 });
 
 // A share as text, with as many digits as a reader needs (percent in describe.py).
 const percent = share => {
