@@ -14,13 +14,13 @@ from tensorm.posterior.diagnostics import diagnose
 from tensorm.posterior.modes import list_modes
 from tensorm.report.describe import describe_components
 from tensorm.report.page.cells import (
-    count_pairs,
     list_surprises,
     list_unknown,
     picture_box,
     read_box,
     slice_cells,
     thin,
+    weigh_pairs,
 )
 from tensorm.report.page.charts import trace_chains
 from tensorm.report.page.content import collect
@@ -120,12 +120,12 @@ def test_any_number_of_modes(shape) -> None:
 def test_pairs_count_the_direction_with_more_ones() -> None:
     X = np.random.default_rng(3).random((5, 7, 5)) < 0.4
     posterior = make_posterior([[[bits(5, [0]), bits(7, [0]), bits(5, [0])]]])
-    found = count_pairs(posterior, read(X), (0, 2), np.zeros(5, int))
+    found = weigh_pairs(posterior, read(X), (0, 2), np.zeros(5, int))
     mean = [[X[i, :, j].sum() / 7 for j in range(5)] for i in range(5)]
     wanted = [round(100 * max(mean[i][j], mean[j][i])) for i in range(5) for j in range(i + 1, 5)]
     assert found == {"at": [0, 1, 2, 3, 4], "shares": wanted}
     large = make_posterior([[[bits(300, range(90)), bits(300, range(90)), bits(50, [3])]]])
-    found = count_pairs(large, None, (0, 1), np.zeros(300, int))
+    found = weigh_pairs(large, None, (0, 1), np.zeros(300, int))
     assert (len(found["at"]), found["at"][-1], len(found["shares"])) == (160, 299, 160 * 159 // 2)
 
 

@@ -90,7 +90,7 @@ def _with_mean(pictures: Array, several: bool) -> list[list[int]]:
     return [np.rint(picture).astype(int).tolist() for picture in shown]
 
 
-def count_pairs(
+def weigh_pairs(
     posterior: Posterior, tensor: Tensor | None, pair: tuple[int, int], home: Indices
 ) -> dict[str, Any]:
     """Return for each two indices of a pair of modes how often they have a one, in percent.

@@ -18,7 +18,6 @@ from tensorm.report.export import summarise_parameter
 from tensorm.report.metadata import Column, Metadata, read_metadata
 from tensorm.report.naming import ORDERED, follows, plural
 from tensorm.report.page.cells import (
-    count_pairs,
     list_residuals,
     list_surprises,
     list_unknown,
@@ -26,6 +25,7 @@ from tensorm.report.page.cells import (
     picture_box,
     read_box,
     slice_cells,
+    weigh_pairs,
 )
 from tensorm.report.page.levels import collect_levels
 from tensorm.report.page.members import find_homes, pack_members
@@ -77,7 +77,7 @@ def collect(
         "slices": slices,
         "network": None
         if pair is None or posterior.compared
-        else count_pairs(posterior, tensor, pair, homes[pair[0]]),
+        else weigh_pairs(posterior, tensor, pair, homes[pair[0]]),
         "unknown": [] if tensor is None else list_unknown(posterior, tensor, boxes, pair),
         "surprises": [] if tensor is None else list_surprises(posterior, tensor, boxes),
         "residuals": [] if tensor is None or posterior.compared else list_residuals(posterior, tensor),
