@@ -168,5 +168,5 @@ const viewDoubts = () => {
         ),
         doubtTable(rows, "doubts", "Doubtful memberships", 40),
       ]
-    : [h("p", { class: "text" }, "No membership is in doubt: all probabilities are below 0.1 or above 0.9.")];
+    : [h("p", { class: "text" }, NO_DOUBT)];
 };
