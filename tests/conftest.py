@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import pytest
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector all that is imported: going through it takes a twelfth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(autouse=True)

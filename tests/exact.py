@@ -14,7 +14,7 @@ from tensorm.sampler.two_rates import CONTRAST
 
 L = 2
 SHAPE = (2, 2, 2)
-N_DRAWS, THIN = 10_000, 2  # of the comparisons with sampled states
+N_DRAWS, THIN = 6_000, 2  # of the comparisons with sampled states
 
 
 def all_factors(shape: Sequence[int] = SHAPE) -> list[np.ndarray]:

@@ -11,5 +11,5 @@ import os
 import sys
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["killable", "hostile.races"])
+SERVER.set_forkserver_preload(["warm"])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))

@@ -1,4 +1,4 @@
-"""A run that the tests kill, imported by a server that forks: its children start at once, compiled."""
+"""A run that the tests kill, in the child of a server that forks (forking.py)."""
 
 from __future__ import annotations
 
@@ -26,6 +26,3 @@ def run(folder: Path) -> None:
         tensorm.resume(folder, progress=False)
     else:
         tensorm.TensOrMachine(**SETTINGS).fit(X, run_dir=folder)
-
-
-tensorm.TensOrMachine(**SETTINGS | {"n_draws": 2, "n_jobs": 1}).fit(X)

@@ -27,6 +27,13 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     Mutant(
+        "posterior/draws.py",
+        'vars(measured)["_findings"] = self._findings',
+        "pass",
+        "posterior/test_draws.py",
+    ),
+    Mutant("kernels/predict.py", "p = 1 / 479001600", "p = 0.0", "kernels/test_predict.py"),
+    Mutant(
         "kernels/decisions.py",
         "self.loss * (tot - pos)",
         "self.loss * tot",

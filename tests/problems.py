@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from hashlib import sha256
+from pickle import dumps
+from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import settings
@@ -22,6 +25,19 @@ RULES = {"gibbs": GIBBS, "metropolis": METROPOLIS, "greedy": GREEDY}
 LARGEST = {2: 6, 3: 4, 4: 3, 5: 2}  # sizes of the modes, by their number, that element loops can bear
 TINY = 300  # cells
 few = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def remembered(loops: Callable[..., Any]) -> Callable[..., Any]:
+    """Loop once for the kinds of tensor that store the same cells, as most do."""
+    known: dict[bytes, Any] = {}
+
+    def find(*given: Any) -> Any:
+        question = sha256(dumps(given)).digest()
+        if question not in known:
+            known[question] = loops(*given)
+        return known[question]
+
+    return find
 
 
 class Problem(NamedTuple):
@@ -64,6 +80,7 @@ class Problem(NamedTuple):
         pos, tot = counts(self.ones, self.observed, self.tie(factors or self.factors), mode, n, l)
         return (pos, tot) if self.pair is None or mode in self.pair else (pos // 2, tot // 2)
 
+    @remembered
     def confusion(self, factors: list[np.ndarray] | None = None) -> tuple[int, ...]:
         factors = factors or self.factors
         if self.once:  # a contested pair has a one and a zero inside, which are as good as outside
@@ -77,6 +94,7 @@ class Problem(NamedTuple):
         found = (model.confusion if quick else naive.confusion)(self.ones, self.observed, factors)
         return tuple(found) if self.pair is None else tuple(n // 2 for n in found)
 
+    @remembered
     def conditional(self, mode: int, n: int, l: int, noise: Rates, prior: float) -> float:
         """Bayes' rule on the whole likelihood."""
         if self.once:
@@ -155,6 +173,7 @@ def update_with(tensor: Tensor, problem: Problem, turn: Turn, log_odds: np.ndarr
     return unpack(new, problem.L)
 
 
+@remembered
 def naive_update(problem: Problem, turn: Turn, rows: np.ndarray | None = None) -> np.ndarray:
     if problem.pair is not None and turn.mode == problem.pair[1]:
         return problem.factors[problem.pair[0]]
@@ -167,6 +186,7 @@ def naive_update(problem: Problem, turn: Turn, rows: np.ndarray | None = None) -
     return naive.update_factor(problem.ones, problem.observed, problem.factors, turn.mode, *how)
 
 
+@remembered
 def knife_edge(problem: Problem, turn: Turn, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Prior log-odds that put every decision within less than a cell of going the other way, and the factor.
 

@@ -85,7 +85,7 @@ def threads(scheduler: None, workers: int) -> Iterator[distributed.Client]:
     ],
 )
 def test_options_reach_the_estimator(options, changed, folder, tmp_path) -> None:
-    about = ["--wide", "--components", 2, "--draws", 5, "--quiet"]
+    about = ["--wide", "--components", 2, "--draws", 5, "--effort", 0.1, "--quiet"]
     outcome = run("fit", folder / "genes.csv", *about, *options, "--out", tmp_path / "run")
     assert outcome.exit_code == 0, outcome.output
     settings = load(tmp_path / "run" / "fit.tensorm").get_params()
@@ -125,6 +125,7 @@ def test_what_was_found_is_said_again(folder, monkeypatch) -> None:
 def test_a_chain_that_failed_is_told_and_can_be_tried_again(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     about = ["--modes", "hour,person,met", "--components", 2, "--draws", 10, "--chains", 3]
+    about += ["--effort", 0]
     with monkeypatch.context() as patch:
         let_chain_fail(patch)
         first = run("fit", "contacts.csv", *about, "--noise", "asymmetric", "--out", "runs/lost")
@@ -438,7 +439,8 @@ def test_quiet_prints_nothing(folder, monkeypatch) -> None:
 
 def test_effort_reaches_the_fit(folder, monkeypatch) -> None:
     monkeypatch.chdir(folder)
-    small = ["genes.csv", "--wide", "--components", 2, "--draws", 5, "--quiet"]
+    small = ["genes.csv", "--wide", "--components", 2, "--draws", 5, "--chains", 1, "--noise", "asymmetric"]
+    small += ["--quiet"]
     for effort in (0, 0.1):
         assert run("fit", *small, "--effort", effort, "--out", f"runs/effort-{effort}").exit_code == 0
         assert load(f"runs/effort-{effort}").effort == effort

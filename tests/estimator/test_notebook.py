@@ -18,7 +18,7 @@ import tensorm
 from tensorm import InputError, TensOrMachine, datasets
 from tensorm.posterior.align import similarity
 
-QUICK: dict[str, Any] = {"n_chains": 2, "n_draws": 20, "noise": "asymmetric", "progress": False}
+QUICK: dict[str, Any] = {"n_chains": 2, "n_draws": 20, "effort": 0, "noise": "asymmetric", "progress": False}
 X = datasets.ward()
 
 
@@ -212,7 +212,7 @@ def test_anndata_with_memberships_can_be_written(fitted: TensOrMachine, tmp_path
 
 def test_a_grid_search_finds_enough_components() -> None:
     sim = datasets.simulate((60, 20, 15), rank=3, density=0.3, noise=0.05, random_state=0)
-    search = GridSearchCV(TensOrMachine(1, **QUICK, effort=0), {"n_components": [1, 3]}, cv=3).fit(
+    search = GridSearchCV(TensOrMachine(1, **QUICK), {"n_components": [1, 3]}, cv=3).fit(
         np.asarray(sim.observed)
     )
     few, enough = search.cv_results_["mean_test_score"]

@@ -12,7 +12,7 @@ from interrupting import CtrlC
 from tensorm import FileError, InputError, RelationalTensor, TensOrMachine, datasets, select_components
 from tensorm.selection import by_sampling, trials
 
-SIM = datasets.simulate((20, 20, 20), rank=3, density=0.3, noise=0.1, random_state=0)
+SIM = datasets.simulate((14, 14, 14), rank=3, density=0.3, noise=0.1, random_state=0)
 SMALL = datasets.simulate((10, 10, 10), rank=2, density=0.4, noise=0.05, random_state=0).observed
 
 
@@ -21,7 +21,7 @@ SMALL = datasets.simulate((10, 10, 10), rank=2, density=0.4, noise=0.05, random_
     [("posterior", 4), ("posterior", 2), ("occam", 4), ("occam", 2), ("cv", 4), ("mdl", 4), ("mdl", 2)],
 )
 def test_the_planted_number_is_chosen(method: str, rank: int) -> None:
-    X = datasets.simulate((20, 20, 20), rank=rank, density=0.3, noise=0.1, random_state=1).observed
+    X = datasets.simulate((14, 14, 14), rank=rank, density=0.3, noise=0.1, random_state=1).observed
     found = tensorm.select_components(
         X, method=method, candidates=[2, 3, 4, 6], random_state=0, progress=False
     )
@@ -32,7 +32,7 @@ def test_the_planted_number_is_chosen(method: str, rank: int) -> None:
 
 @pytest.mark.parametrize("method", ["posterior", "occam", "cv", "mdl"])
 def test_missing_cells_and_other_numbers_of_modes(method: str) -> None:
-    sim = datasets.simulate((9, 10, 8, 9), rank=2, density=0.4, noise=0.1, missing=0.2, random_state=0)
+    sim = datasets.simulate((6, 7, 5, 6), rank=2, density=0.4, noise=0.1, missing=0.2, random_state=0)
     assert select_components(sim.observed, method, [1, 2, 3, 4], progress=False).best == 2
 
 
@@ -48,11 +48,11 @@ def test_auto_fits_the_number_it_chose() -> None:
         "auto", n_chains=2, n_draws=10, random_state=0, noise="asymmetric", progress=False
     ).fit(SIM.observed)
     assert model.n_components_ == model.selection_.best == 3
-    assert model.factors_[0].shape == (20, 3)
+    assert model.factors_[0].shape == (14, 3)
 
 
 def test_noise_alone_is_called_so() -> None:
-    X = np.random.default_rng(0).integers(0, 2, (12, 12, 12))
+    X = np.random.default_rng(0).integers(0, 2, (8, 8, 8))
     for method in ("posterior", "occam"):
         found = select_components(X, method, progress=False)
         assert found.best == 1

@@ -117,9 +117,3 @@ def main(count: int, first: int = 0) -> tuple[int, int]:
         if number % 20 == 19:
             print(number + 1 - first, dict(found), flush=True)
     return found.total(), 0
-
-
-# Compiled before the first race, and before the server forks, so that its children start at once.
-tensorm.TensOrMachine(2, n_draws=2, n_jobs=1, random_state=0, noise="asymmetric", progress=False).fit(
-    make_cells(0)
-)

@@ -17,11 +17,22 @@ from tensorm.data import memory
 from tensorm.data.inputs import check_names
 from tensorm.datasets import simulate
 from tensorm.errors import InputError
-from tensorm.posterior.draws import PREDICTION_METHODS, Posterior, check_draws_fit
+from tensorm.posterior import cells as cells_module
+from tensorm.posterior.cells import PREDICTION_METHODS
+from tensorm.posterior.diagnostics import diagnose
+from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.sampler import two_rates as noise_module
 from tensorm.sampler.state import Trace
 from tensorm.sampler.two_rates import Rates
 from tensorm.tensors import DenseTensor
+
+
+@pytest.fixture(params=["kept", "not kept"])
+def each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probabilities of few cells are kept, those of many computed when they are asked for."""
+    if request.param == "not kept":
+        monkeypatch.setattr(cells_module, "FEW_CELLS", 0)
+
 
 Draws = list[tuple[list[np.ndarray], Rates]]
 
@@ -65,6 +76,7 @@ def make_posterior(
 SHAPES = [((4, 5), 2), ((3, 4, 2), 1), ((2, 3, 2, 3), 3), ((2, 1, 2, 3, 2), 2), ((1, 1), 1), ((3, 4), 70)]
 
 
+@pytest.mark.usefixtures("each_way")
 @pytest.mark.parametrize(("shape", "L"), SHAPES)
 def test_predictions_are_the_papers(shape: tuple[int, ...], L: int) -> None:
     chains = make_draws(shape, L, 5, seed=1), make_draws(shape, L, 3, seed=2)  # of different lengths
@@ -127,6 +139,7 @@ def test_equal_factors_are_multiplied_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(calls) == 1
 
 
+@pytest.mark.usefixtures("each_way")
 def test_cells_may_come_in_any_order_and_twice() -> None:
     found = make_posterior(make_draws((3, 4, 2), 2, 4))
     indices = tuple(np.array([[2, 3, 1], [0, 0, 0], [2, 3, 1]]).T)
@@ -134,6 +147,7 @@ def test_cells_may_come_in_any_order_and_twice() -> None:
     assert found.predict_cells(tuple(np.empty((3, 0), np.intp))).shape == (0,)
 
 
+@pytest.mark.usefixtures("each_way")
 def test_a_part_predicts_what_the_whole_does() -> None:
     whole = posteriors.ward_posterior()
     indices = [np.array([5, 0]), np.array([7, 6, 0]), np.arange(8)]
@@ -144,15 +158,27 @@ def test_a_part_predicts_what_the_whole_does() -> None:
         np.testing.assert_allclose(part.predict_all(method), whole.predict_all(method)[np.ix_(*indices)])
 
 
+def test_what_is_found_is_kept_until_the_draws_change() -> None:
+    tensor, found = (
+        DenseTensor(np.eye(4, 5)),
+        make_posterior(make_draws((4, 5), 2, 8), make_draws((4, 5), 2, 8)),
+    )
+    first = diagnose(found)
+    assert diagnose(found.measure(tensor)) is first
+    assert diagnose(found.take([np.arange(3), np.arange(5)])).entries.total == 2 * 8
+
+
 def test_all_cells_are_refused_where_they_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = make_posterior(make_draws((3, 4, 2), 2, 1))
+    ((factors, _),) = make_draws((3, 4, 2), 2, 1)
+    found = make_posterior([(factors, Rates(0.55, 0.45))])
     monkeypatch.setattr(memory, "available_memory", lambda: 8 * 24 - 1)
     with pytest.raises(
         InputError, match=r"^All 24 cells take .* GB and this machine has .* GB; give indices"
     ):
         found.predict_all()
+    decided = found.decide_all()  # takes a byte for each
     monkeypatch.setattr(memory, "available_memory", lambda: 8 * 24)
-    assert found.predict_all().shape == (3, 4, 2)
+    np.testing.assert_array_equal(decided, found.predict_all() > 0.5)
 
 
 def test_draws_that_do_not_fit_are_refused_with_numbers() -> None:
@@ -171,11 +197,11 @@ def test_priors_of_their_own_follow_the_components() -> None:
     sim = simulate((12, 10, 8), rank=2, density=0.4, noise=0.05, random_state=1)
     tables = [np.full((size, 2), 0.5) for size in sim.observed.shape]
     tables[0][:11, 1] = 0  # only the last index can be in component 1
-    chains = {"noise": "asymmetric", "n_chains": 2, "n_draws": 20, "random_state": 0, "progress": False}
+    chains = {"n_chains": 2, "n_draws": 20, "effort": 0, "random_state": 0, "progress": False}
     unknown = np.full((1, 10, 8), np.nan)
     for columns in ([0, 1], [1, 0]):
         prior = [table[:, columns] for table in tables]
-        model = TensOrMachine(2, factor_prior=prior, **chains).fit(sim.observed)
+        model = TensOrMachine(2, noise="asymmetric", factor_prior=prior, **chains).fit(sim.observed)
         (narrow,) = np.flatnonzero((model.factors_[0][:11] == 0).all(axis=0))
         assert model.transform(unknown)[0, narrow] < 0.2 < model.transform(unknown)[0, 1 - narrow]
 
@@ -198,6 +224,7 @@ def test_from_traces_orders_all_chains_alike() -> None:
             np.testing.assert_array_equal(found.factors[mode], truth[mode][:, [2, 1, 0]])
 
 
+@pytest.mark.usefixtures("each_way")
 @pytest.mark.parametrize(("shape", "L"), SHAPES)
 def test_predictions_average_all_chains_by_their_weights(shape: tuple[int, ...], L: int) -> None:
     """Every method but "best" is the weighted mean of what each explanation alone would say."""
@@ -243,6 +270,7 @@ def test_a_posterior_cannot_be_changed() -> None:
         found.shape = (1, 1)
 
 
+@pytest.mark.usefixtures("each_way")
 def test_no_probability_exceeds_one() -> None:
     """Weights of many distinct draws add up to a little more than 1."""
     rng = np.random.default_rng(0)

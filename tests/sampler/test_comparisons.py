@@ -87,7 +87,8 @@ def test_the_posterior_is_exact(name: str, flips: int) -> None:
     assert np.abs(z_scores(draws.noise, [exact.normalise(log_p) @ mean])).max() < 4
 
 
-def test_the_number_of_components_is_exact() -> None:
+@pytest.mark.parametrize("n_turns", [1500, pytest.param(6000, marks=pytest.mark.slow)])
+def test_the_number_of_components_is_exact(n_turns: int) -> None:
     """Births and deaths of components whose sides have densities of their own."""
     values, model, log_p = RelationalTensor([[0.3, 0.1, 0.8]], normalise=None), Comparisons(3.0, 1.5), []
     for n in range(3):
@@ -99,7 +100,7 @@ def test_the_number_of_components_is_exact() -> None:
         )
     nothing, seen = Factors.empty((1, A, A), 1), tuple(np.zeros((0, size)) for size in (1, A, A))
     target, found = Target(2, model, SidesPrior(), np.uint64(3)), Found(nothing, 0, 0.0, 0.0, (), seen)
-    drawn = count_components(values.compared(), found, target, Proposal(seen), 0, 3000).counts
+    drawn = count_components(values.compared(), found, target, Proposal(seen), 0, n_turns).counts
     expected = exact.normalise(np.array(log_p))
     assert np.abs(z_scores(np.array(drawn)[:, None] == np.arange(3), expected)).max() < 4
     assert expected.min() > 0.05  # each number is put to the test

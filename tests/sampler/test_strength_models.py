@@ -41,7 +41,7 @@ MODELS = {ActiveStrengths: ActivityModel(), ConstantStrengths: ConstantModel(2.0
 
 def make_settings(background: str, **others: Any) -> dict[str, Any]:
     given = {"noise": "strengths", "background": background, "n_chains": 2, "n_draws": 12}
-    return given | {"random_state": 0, "progress": False} | others
+    return given | {"effort": 0.1, "random_state": 0, "progress": False} | others
 
 
 def fit(background: str) -> TensOrMachine:

@@ -105,12 +105,14 @@ def test_counts_with_very_many_changed_attributes() -> None:
     assert counts[:, last, 0].tolist() == [values[0, last], last]  # values are ranks
 
 
-def test_small_tensors_keep_nothing() -> None:
+@pytest.mark.parametrize("shape", [(500, 250), pytest.param((200, 400), marks=pytest.mark.slow)])
+def test_small_tensors_keep_nothing(shape: tuple[int, int]) -> None:
+    """The second shape has rows of two vectors, for which kernels are compiled anew."""
     small = RelationalTensor(np.random.default_rng(0).random((9, 8)))
     assert small.compared().cached(3).__class__ is ComparedTensor
-    large = RelationalTensor(np.random.default_rng(0).random((200, 400)))
+    large = RelationalTensor(np.random.default_rng(0).random(shape))
     assert large.compared().cached(5).__class__ is CachedComparisons
-    part = large.take([np.arange(200), np.arange(300), np.arange(400)])
+    part = large.take([np.arange(n) for n in (shape[0], shape[1] - 50, shape[1])])
     assert part.compared().cached(5).__class__ is ComparedTensor
     mini = large.compared().cached(5).miniature()
     state = State(Factors.full(mini.shape), Agreement(0.8), (0.5,) * 3, 0)

@@ -320,8 +320,8 @@ def test_held_out_twice_is_refused() -> None:
 def matrix() -> np.ndarray:
     """Two groups of patients, in one of which some genes are up."""
     rng = np.random.default_rng(0)
-    values = rng.normal(size=(40, 30)).round(2)
-    values[:20, :10] += 3
+    values = rng.normal(size=(20, 16)).round(2)
+    values[:10, :6] += 3
     values[rng.random(values.shape) < 0.05] = np.nan
     return values
 
@@ -331,6 +331,7 @@ SETTINGS = {
     "n_components": 3,
     "n_chains": 2,
     "n_draws": 8,
+    "effort": 0.1,
     "random_state": 0,
     "progress": False,
 }

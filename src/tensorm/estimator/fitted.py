@@ -75,7 +75,7 @@ class FittedModel(Predictor):
 
     @property
     def diagnostics_(self) -> Diagnostics:
-        """How the chains compare and how well they have mixed, with a conclusion; computed on each access."""
+        """How the chains compare and how well they have mixed, with a conclusion; computed once."""
         return diagnose(self._fitted)
 
     def summary(self) -> None:

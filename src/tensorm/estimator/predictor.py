@@ -14,7 +14,8 @@ from tensorm.data.arrays import Floats
 from tensorm.data.checks import check_choice, find_order
 from tensorm.errors import InputError
 from tensorm.estimator.plan import check_observed, make_tensor
-from tensorm.posterior.draws import PREDICTION_METHODS, Posterior
+from tensorm.posterior.cells import PREDICTION_METHODS
+from tensorm.posterior.draws import Posterior
 from tensorm.posterior.lookup import find_cells
 from tensorm.posterior.scores import ScoredCells, score_tensor
 from tensorm.posterior.top_cells import TopCells, top_cells
@@ -72,6 +73,8 @@ class Predictor(TransformerMixin, BaseEstimator):
         ndarray of int8 (n,), or of the tensor's shape
         """
         check_choice("method", method, PREDICTION_METHODS)
+        if indices is None:
+            return self._fitted.decide_all(method)
         return (self._predict(indices, method) > 0.5).astype(np.int8)
 
     def score(self, X: Any, y: None = None) -> float:

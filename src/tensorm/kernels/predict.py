@@ -45,6 +45,33 @@ def find_first(masks, none):
     return found
 
 
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # together ln 2, beyond 53 bits
+ENOUGH = 700.0  # beyond which exp(-x) is no longer told from 0
+
+
+@inlined
+def exp_minus(x):
+    """exp(-x) of x >= 0 but for the last bits; unlike the library's, of several numbers at once."""
+    x = min(x, ENOUGH)
+    k = np.floor(0.5 - x * LOG2_E)
+    r = (-x - k * LN2_HIGH) - k * LN2_LOW  # exp(-x) = 2^k exp(r), |r| <= ln(2) / 2
+    p = 1 / 479001600  # Taylor's series, Horner's scheme
+    p = p * r + 1 / 39916800
+    p = p * r + 1 / 3628800
+    p = p * r + 1 / 362880
+    p = p * r + 1 / 40320
+    p = p * r + 1 / 5040
+    p = p * r + 1 / 720
+    p = p * r + 1 / 120
+    p = p * r + 1 / 24
+    p = p * r + 1 / 6
+    p = p * r + 1 / 2
+    p = p * r + 1
+    p = p * r + 1
+    return p * np.int64((np.int64(k) + 1023) << 52).view(np.float64)
+
+
 @kernel
 def add_ranked(total, row_masks, column_masks, given, weight):
     """Add `weight` times P(x = 1) to total[r, t] where the strongest component, the first, decides.
@@ -53,8 +80,11 @@ def add_ranked(total, row_masks, column_masks, given, weight):
     the probability of a zero by component, then without any.
     """
     row_rates, column_rates, zero = given
-    none = zero.shape[0] - 1
+    none, width = zero.shape[0] - 1, column_masks.shape[0]
+    decided = new(width, np.float64)
     for r in range(row_masks.shape[0]):
-        for t in range(column_masks.shape[0]):
-            held = first_shared(row_masks[r], column_masks[t], none)
-            total[r, t] += weight * (1 - zero[held] * np.exp(-row_rates[r] * column_rates[t]))
+        for t in range(width):
+            decided[t] = zero[first_shared(row_masks[r], column_masks[t], none)]
+        rate = row_rates[r]
+        for t in range(width):
+            total[r, t] += weight * (1 - decided[t] * exp_minus(rate * column_rates[t]))

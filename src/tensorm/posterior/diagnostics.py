@@ -176,7 +176,11 @@ class Diagnostics(NamedTuple):
 
 
 def diagnose(posterior: Posterior) -> Diagnostics:
-    """Compare the chains of a fit."""
+    """Compare the chains of a fit, once for all outputs that ask."""
+    return posterior.recall(_compare)
+
+
+def _compare(posterior: Posterior) -> Diagnostics:
     chains = [factor_means(trace) for trace in posterior.chains]
     rows = _summarise(posterior, chains)
     quantities = assess(posterior.traces, partial(name_owner, posterior))

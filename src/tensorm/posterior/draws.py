@@ -1,9 +1,9 @@
-"""The draws of a fit: posterior means, most probable values, and predictions of cells (eq. 7)."""
+"""The draws of a fit: their weights, posterior means, most probable values, and what components do."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -11,23 +11,19 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tensorm.data.arrays import Bits, Floats, Indices
 from tensorm.data.checks import (
-    check_choice,
     check_count,
-    check_index,
-    check_indices,
     check_mode,
-    check_number,
     check_parts,
     find_orders,
 )
-from tensorm.data.inputs import Named, Names
+from tensorm.data.inputs import Names
 from tensorm.data.memory import check_fits
 from tensorm.errors import InputError
 from tensorm.posterior.align import MEMBER, align, factor_means, group_chains, mean_factors, most_probable
+from tensorm.posterior.cells import CellPredictions
 from tensorm.posterior.contributions import (
     Contribution,
     MemberShares,
@@ -36,7 +32,6 @@ from tensorm.posterior.contributions import (
     strongest_first,
 )
 from tensorm.posterior.convergence import EntrySummary, summarise_entries
-from tensorm.posterior.predict import CellSummary, average_box, summarise_cells, unite_box, unite_cells
 from tensorm.posterior.stacking import weigh_chains
 from tensorm.sampler.noise_model import ACTIVITY, STRENGTH, Parameters
 from tensorm.sampler.state import INCLUDED, Trace
@@ -48,11 +43,10 @@ from tensorm.tensors.ranked import by_mode
 
 NO_NOISE = Rates(1.0, 0.0)  # the product itself, without noise
 MIN_LIKELY = 0.005  # probability from which it is known what an index would contribute
-PREDICTION_METHODS = ("predictive", "mean", "map", "best")
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior(Named):
+class Posterior(CellPredictions):
     """Draws of all chains, components aligned across them and strongest first.
 
     Predictions average all chains by their weights. Everything about components refers to the first
@@ -126,7 +120,9 @@ class Posterior(Named):
         """Return the posterior with what components and members contribute to these cells."""
         likely = [mean >= MIN_LIKELY for mean in self.factors]
         shares = share_members(tensor, self.member_factors(), likely)
-        return replace(self, contributions=self.count_contributions(tensor), shares=shares)
+        measured = replace(self, contributions=self.count_contributions(tensor), shares=shares)
+        vars(measured)["_findings"] = self._findings  # they follow from the draws alone
+        return measured
 
     def count_contributions(self, tensor: Tensor, threshold: float = MEMBER) -> tuple[Contribution, ...]:
         """Return what each component contributes if members are those above a threshold."""
@@ -314,80 +310,6 @@ class Posterior(Named):
         names = self.names.take(indices)
         return replace(self, chains=chains, shape=shape, names=names, contributions=(), shares=())
 
-    def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
-        if check_choice("method", method, PREDICTION_METHODS) == "mean":
-            return self._unite(lambda means: unite_box(means, where))
-        return average_box(self._weighted(method), where, self.shape)
-
-    def predict_block(self, first: int, stop: int, method: str = "predictive") -> Floats:
-        """Return P(x = 1) of the cells with first <= n < stop in mode 0, (stop - first, N_1, ..., N_K-1)."""
-        if not check_count("first", first, 0) <= check_count("stop", stop, 0) <= self.shape[0]:
-            wanted = f"give 0 <= first <= stop <= {self.shape[0]}"
-            raise InputError(f"first is {first} and stop is {stop}; {wanted}.")
-        return self._predict_box([slice(first, stop), *[slice(None)] * (len(self.shape) - 1)], method)
-
-    def predict_slice(self, mode: str | int, index: Any, method: str = "predictive") -> Floats:
-        """Return P(x = 1) of all cells with one index in one mode, without computing any others.
-
-        Parameters
-        ----------
-        mode : str or int
-            Name or number of the mode.
-        index : int or label
-            The index, by number or label.
-        method : "predictive", "mean", "map" or "best"
-            As for ``TensOrMachine.predict``.
-
-        Returns
-        -------
-        ndarray with the other K - 1 modes
-        """
-        k = check_mode(mode, self.modes)
-        n = check_index(index, self.modes[k], self.shape[k], self.labels[k])
-        where = [slice(n, n + 1) if other == k else slice(None) for other in range(len(self.shape))]
-        return self._predict_box(where, method).squeeze(axis=k)
-
-    def predict_cells(self, indices: Sequence[Indices], method: str = "predictive") -> Floats:
-        """Return P(x = 1) of some cells, given as K index arrays of one length."""
-        indices = check_parts(indices, self.shape)
-        if len({len(index) for index in indices}) > 1:
-            raise InputError(f"indices have lengths {[*map(len, indices)]}; make them equally long.")
-        if check_choice("method", method, PREDICTION_METHODS) == "mean":
-            return self._unite(lambda means: unite_cells(means, indices))
-        total = np.zeros(len(indices[0]))
-        for factors, noise, weight in self._weighted(method):
-            total += weight * noise.predict(factors, indices)
-        return np.minimum(total, 1.0, out=total)  # weights add up to 1 but for rounding
-
-    def _unite(self, unite: Callable[[Sequence[Floats]], Floats]) -> Floats:
-        return np.sum([w * self.parameters.rebuild(means, unite) for w, means in self.explained_by], axis=0)
-
-    def predict_part(self, indices: Sequence[Indices]) -> Floats:
-        """Return P(x = 1) of all cells with these indices along each mode."""
-        if self.compared is None:
-            return self.take(indices).predict_all()
-        some, inner = list(indices), [np.arange(len(index)) for index in indices]
-        both = np.union1d(*(some[k] for k in self.compared))
-        for k in self.compared:
-            some[k], inner[k] = both, np.searchsorted(both, indices[k])
-        return self.take(some).predict_all()[np.ix_(*inner)]
-
-    def predict_all(self, method: str = "predictive") -> Floats:
-        """Return P(x = 1) of every cell at once."""
-        N = math.prod(self.shape)
-        check_fits(f"All {N:,} cells take", 8 * N, "give indices, or iterate over posterior_.blocks()")
-        cells = np.empty(self.shape)
-        for where, block in self.blocks(method):
-            cells[where] = block
-        return cells
-
-    def blocks(self, method: str = "predictive", max_cells: int = 2**22) -> Iterator[tuple[slice, Floats]]:
-        """Yield (indices along mode 0, P(x = 1)) block by block; all cells are never in memory at once."""
-        step = max(1, check_count("max_cells", max_cells, 1) // math.prod(self.shape[1:]))
-        for first in range(0, self.shape[0], step):
-            stop = min(first + step, self.shape[0])
-            yield slice(first, stop), self.predict_block(first, stop, method)
-
     def entry_summary(self, mode: str | int) -> EntrySummary:
         """Return mean, spread and Monte Carlo error of each entry of a mode's factor.
 
@@ -403,24 +325,6 @@ class Posterior(Named):
         """
         k = check_mode(mode, self.modes)
         return summarise_entries(self.traces, k, self.factors[k])
-
-    def cell_summary(self, indices: npt.ArrayLike, threshold: float = 0.5) -> CellSummary:
-        """Return mean and spread of P(x = 1 | draw) over the draws, for some cells.
-
-        Parameters
-        ----------
-        indices : array of int (n, K)
-            Cells, one row each.
-        threshold : float
-            The probability that ``CellSummary.above`` refers to.
-
-        Returns
-        -------
-        CellSummary
-            Arrays (n,).
-        """
-        cells = check_indices(indices, self.shape, self.modes)
-        return summarise_cells(self.counted, cells, check_number("threshold", threshold))
 
 
 def check_draws_fit(shape: Sequence[int], n_components: int, n_chains: int, n_draws: int) -> None:

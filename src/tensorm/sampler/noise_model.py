@@ -134,10 +134,12 @@ class Parameters(ABC):
     @classmethod
     def by_name(cls, rows: Floats, n_components: int, shape: Sequence[int]) -> dict[str, Floats]:
         """Return the fields (...) or (..., n) of rows (..., P)."""
-        sizes = [_size(axis, n_components, shape) for axis in cls.AXES.values()]
-        parts = np.split(rows, np.cumsum(sizes)[:-1], axis=-1)
-        pairs = zip(cls.AXES.items(), parts, strict=True)
-        return {name: part[..., 0] if axis == ONCE else part for (name, axis), part in pairs}
+        fields, first = {}, 0
+        for name, axis in cls.AXES.items():
+            stop = first + _size(axis, n_components, shape)
+            fields[name] = rows[..., first] if axis == ONCE else rows[..., first:stop]
+            first = stop
+        return fields
 
     @classmethod
     def width(cls, n_components: int, shape: Sequence[int]) -> int:

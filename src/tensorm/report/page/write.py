@@ -108,7 +108,7 @@ def _fill(
 ) -> str:
     """Return the page with its content, and with texts that can be read without its script."""
     css, script = _asset("page.css"), _script()
-    packed = zlib.compress(json.dumps(content, separators=(",", ":"), allow_nan=False).encode(), 9)
+    packed = zlib.compress(json.dumps(content, separators=(",", ":"), allow_nan=False).encode())
     return Template(_asset("page.html")).substitute(
         title=escape(content["title"]),
         policy=_policy(css, script),
