@@ -299,6 +299,7 @@ def test_the_examples_of_the_help_run(folder, monkeypatch) -> None:
         if "--workers" in line:
             continue  # below
         extra = ["--draws", "10", "--chains", "2", "--effort", "0"] if line.startswith("tensorm fit") else []
+        extra += ["--components", "2"] * (line.startswith("tensorm fit") and line != lines[0])
         extra += ["--candidates", "1,2"] * ("--candidates" in line)  # the last one counts: fewer to try
         if "ward.tensorm" in line:
             load("runs/ward").save("ward.tensorm")
