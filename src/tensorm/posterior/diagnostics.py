@@ -177,7 +177,7 @@ class Diagnostics(NamedTuple):
 
 def diagnose(posterior: Posterior) -> Diagnostics:
     """Compare the chains of a fit, once for all outputs that ask."""
-    return posterior.recall(_compare)
+    return posterior._recall(_compare)
 
 
 def _compare(posterior: Posterior) -> Diagnostics:
