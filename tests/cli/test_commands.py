@@ -497,7 +497,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ),
         (
             "fit badges.tsv --time-column t --bins fortnight --modes i,j --out x",
-            "give clock, each, a number, or a",
+            "give clock, weekday, month, each, a number, or a",
         ),
         ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give at most"),
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),
